@@ -288,7 +288,7 @@ impl Plan {
                 _ if system.any(|system| dir == *system || dir == system.join(&multiarch)) => {}
                 None => rpaths.push(dir),
                 Some(why) => self.add(Directive::Warning(format!(
-                    "`{}` is not written into the program: {why}; give that directory another name",
+                    "`{}` cannot be used as an rpath: {why}; rename this directory",
                     dir.display()
                 ))),
             }
@@ -329,7 +329,7 @@ fn link_short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Fi
 /// });
 /// ```
 #[derive(Clone, Debug)]
-#[must_use = "nothing is linked before `link`"]
+#[must_use = "nothing is linked until `link` is called"]
 pub struct Linked {
     directives: Vec<Directive>,
     include_dirs: Vec<PathBuf>,

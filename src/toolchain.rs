@@ -52,7 +52,7 @@ use std::path::{Path, PathBuf};
 
 /// The chosen CUDA and cuDNN, the other candidates, and the findings about them.
 #[derive(Debug)]
-#[must_use = "a toolchain does nothing until its methods are called"]
+#[must_use = "nothing is linked, compiled or written until its methods are called"]
 pub struct Toolchain {
     pub(crate) config: Config,
     pub(crate) host: Host,
@@ -332,7 +332,7 @@ impl Toolchain {
         let is_unexpected = self.config.optional && self.host.env.get(Variable::DocsRs).is_none();
         is_unexpected.then(|| {
             Directive::Warning(format!(
-                "built without CUDA: {reason}; nothing of it is linked, no kernel is compiled, and the guard says so  \
+                "built without CUDA: {reason}; CUDA is not linked, no kernel is compiled, and the guard reports this  \
                  [built-without-cuda]"
             ))
         })

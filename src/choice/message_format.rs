@@ -12,7 +12,7 @@ pub fn product(candidate: &Candidate) -> &'static str {
 /// Returns the version as NVIDIA writes it.
 pub fn release(candidate: &Candidate) -> String {
     match (&candidate.found, candidate.version()) {
-        (_, None) => "of unknown release".into(),
+        (_, None) => "of unknown version".into(),
         (Found::Toolkit(_), Some(version)) => version.short(),
         (Found::Cudnn(_), Some(version)) => version.to_string(),
     }

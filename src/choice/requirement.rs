@@ -220,15 +220,15 @@ mod tests {
         let fault = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
         assert_eq!(
             fault.finding().to_string(),
-            "`.cudnn(\"9.1 or so\")` is not a version requirement  [config-invalid]\n  \
-             = help: write it in build.rs as in Cargo.toml, for example `.cudnn(\">=9.1, <10\")`\n  \
+            "`.cudnn(\"9.1 or so\")` is not a valid version requirement  [config-invalid]\n  \
+             = help: use Cargo.toml syntax in build.rs, for example `.cudnn(\">=9.1, <10\")`\n  \
              reason      expected comma after minor version number, found 'o'"
         );
         let fault = Requirement::parse(">=13, <12", "cuda").unwrap_err();
         assert_eq!(
             fault.finding().to_string(),
-            "no release can meet `.cuda(\">=13, <12\")`  [config-invalid]\n  \
-             = help: write it in build.rs as in Cargo.toml, for example `.cuda(\">=12.0\")`"
+            "no version can satisfy `.cuda(\">=13, <12\")`  [config-invalid]\n  \
+             = help: use Cargo.toml syntax in build.rs, for example `.cuda(\">=12.0\")`"
         );
         assert!(Requirement::parse(">=13.1, <13.1", "cuda").is_err());
         assert!(Requirement::parse(">=13.1, <13.1.1", "cuda").is_ok());

@@ -90,11 +90,11 @@ mod tests {
             finding(requirement, (12, 7), Some("565.57.01"))
                 .unwrap()
                 .to_string(),
-            "the NVIDIA driver serves CUDA 12.7, and this image asks for a driver that serves CUDA 12.8  [driver-too-old]\n  \
-             = help: install NVIDIA's driver 570.26 or a later one on the host\n  \
-             = help: take an image of CUDA 12.7 or an older one\n  \
+            "the NVIDIA driver supports CUDA 12.7, but this image requires a driver that supports CUDA 12.8  [driver-too-old]\n  \
+             = help: upgrade the NVIDIA driver on the host to 570.26 or later\n  \
+             = help: use an image with CUDA 12.7 or older\n  \
              = help: start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU\n  \
-             asked by    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
+             variable    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
         );
         // A condition for one brand, and a driver of unknown version.
         assert_eq!(finding(requirement, (12, 2), Some("535.183.01")), None);

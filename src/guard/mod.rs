@@ -26,7 +26,7 @@ use without_directories::without_directories;
 
 /// The runtime guard of a program.
 #[derive(Debug)]
-#[must_use = "nothing is written before `write`"]
+#[must_use = "nothing is written until `write` is called"]
 pub struct Guard<'a> {
     toolchain: &'a Toolchain,
     policy: Option<Policy>,
@@ -282,7 +282,7 @@ mod tests {
         assert_eq!(
             text(Link::Dynamic, Loader::Static, Policy::Compatible),
             "`Loader::Static` contradicts `Link::Dynamic`  [config-invalid]\n  \
-             = help: leave `.loader(..)` out: it follows from `.link(..)`\n  \
+             = help: remove `.loader(..)`: `.link(..)` already determines it\n  \
              see         cudnn-guard explain config-invalid"
         );
         assert!(contradiction(Link::Runtime, Loader::Cudarc, Policy::Requirement).is_ok());

@@ -43,9 +43,9 @@ mod tests {
         };
         assert_eq!(
             message(&["adv", "conv4d"]).unwrap(),
-            "`.needs(..)` names `conv4d`, which is neither a part of cuDNN nor an operation  [config-invalid]\n  \
-             = help: name in build.rs what stands here, and leave out the rest: it needs no name\n  \
-             parts       adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
+            "`.needs(..)` contains `conv4d`, which is neither a sub-library of cuDNN nor an operation  [config-invalid]\n  \
+             = help: use one of the names below; nothing else has to be declared\n  \
+             sub-libs    adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
              operations  attention, conv3d-bf16, conv3d-tf32"
         );

@@ -57,7 +57,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
         let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
-            "/// The facts of the build.\n{when}pub static BUILT: {record} = {record}::{made};"
+            "/// The facts that the build recorded.\n{when}pub static BUILT: {record} = {record}::{made};"
         );
     };
     if built.loader == Loader::Static {
@@ -71,7 +71,7 @@ pub fn text(built: &Built, standalone: bool) -> String {
     out
 }
 
-const DEPENDENCY: &str = "// The crate that includes this file needs `cudnn-guard` in its Cargo.toml:\n//\n\
+const DEPENDENCY: &str = "// This file is part of the crate that includes it, and uses the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
      //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
 
 /// Formats the record as a byte string, one line per entry.
@@ -82,7 +82,7 @@ fn record_text(record: &[u8]) -> String {
         lines += &format!("{}\\\n    ", line.escape_ascii());
     }
     format!(
-        "/// The record of the build, which `cudnn-guard inspect` also reads.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
+        "/// The facts that the build recorded; `cudnn-guard inspect` reads them too.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
         record.len(),
         header.escape_ascii(),
     )
@@ -90,9 +90,8 @@ fn record_text(record: &[u8]) -> String {
 
 /// Code that keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
 const LINKED: &str = "\
-// The program is linked with cuDNN. If cuDNN is missing, the system's loader stops the program before `main` and no guard
-// runs; `cudnn-guard run PROGRAM` then shows what is missing. With Microsoft's linker, cuDNN is loaded at its first call,
-// so the guard runs.
+// The program is linked with cuDNN. If cuDNN is missing, the program fails to start, and the guard does not run, unless
+// Microsoft's linker was told to load cuDNN on first use. In this case `cudnn-guard run PROGRAM` reports what is missing.
 unsafe extern \"C\" {
     fn cudnnGetVersion() -> usize;
 }
@@ -104,28 +103,28 @@ static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 const INTERFACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
-/// Checks everything, and exits with code 78 if something is incompatible. If something cannot be checked, prints a few
-/// lines to standard error and returns.
+/// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
+/// lines to standard error, and the program continues.
 pub fn startup() {
     runtime::startup(&BUILT);
 }
 
-/// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns `Ok`
-/// only if everything is compatible. If something cannot be checked, the verdict of the `Failure` is `Unknown`. Never
-/// panics and never exits.
+/// Verifies everything: the files, their versions, the driver, the GPU and a small convolution in each format. Returns
+/// `Ok` only if everything is compatible. If something cannot be checked, the verdict of the `Failure` is `Unknown`.
+/// Never panics, never exits.
 pub fn check() -> Result<Report, Failure> {
     runtime::check(&BUILT)
 }
 
 /// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
-/// without TF32, `f16` and `bf16`; in both layouts; by every algorithm that cuDNN offers. For a test or an installation's
-/// self-check, not for every start.
+/// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. For a test or the self-check
+/// of an installation, not for every start.
 pub fn check_thoroughly() -> Result<Report, Failure> {
     runtime::check_thoroughly(&BUILT)
 }
 
-/// Checks the files and their versions, without starting CUDA or running code of cuDNN. A cuDNN that is linked into the
-/// program has no files, so it is called for its version.
+/// Verifies the files and their versions without calling CUDA or cuDNN. Only a cuDNN that is linked statically, which has
+/// no files, is queried for its version.
 pub fn check_version() -> Result<Report, Failure> {
     runtime::check_version(&BUILT)
 }

@@ -73,14 +73,14 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
         let names = contradictions(BARE, Version::new(2, 41, 0));
         assert_eq!(
             text(&names, 41, "CUDA 12.9"),
-            "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
-             = help: install CUDA 13.0 or newer, whose headers fit this glibc\n  \
-             = help: build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04\n  \
-             = help: write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it\n  \
-             in CUDA     `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
-             in glibc    `cospi`, `sinpi` with `noexcept`, whichever compiler reads them"
+            "the headers of glibc 2.41 and CUDA 12.9 contradict each other, so no kernel compiles  [host-headers-incompatible]\n  \
+             = help: upgrade to CUDA 13.0 or later, whose headers are compatible with this glibc\n  \
+             = help: build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04\n  \
+             = help: add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it\n  \
+             CUDA        `cospi`, `sinpi` without `noexcept`: /cuda/include/crt/math_functions.h\n  \
+             glibc       `cospi`, `sinpi` with `noexcept`, for every compiler"
         );
         let text = text(&["rsqrt"], 42, "CUDA 13.0");
-        assert!(text.contains("install CUDA 13.2 or newer"), "{text}");
+        assert!(text.contains("upgrade to CUDA 13.2 or later"), "{text}");
     }
 }

@@ -119,13 +119,13 @@ fn a_visual_studio_on_either_side_of_the_limits() {
     };
     assert_eq!(
         message(&msvc(1944), &limits, "CUDA 11.8").unwrap(),
-        "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is cl 19.10 to 19.39  [host-compiler-unsupported]\n  \
-         = help: add an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt that \
-         `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it\n  \
-         = help: install CUDA 12.4, the first toolkit that accepts this compiler\n  \
-         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
-         named by    nobody: the first that nvcc finds on PATH\n  \
-         limit in    C:\\CUDA\\v11.8\\include\\crt/host_config.h"
+        "cl 19.44 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 supports (cl 19.10 to 19.39)  [host-compiler-unsupported]\n  \
+         = help: install an MSVC toolset older than 14.40 with the Visual Studio Installer, and build in a prompt in \
+         which you ran `vcvarsall.bat x64 -vcvars_ver=14.x` for it\n  \
+         = help: upgrade to CUDA 12.4 or later, which supports this compiler\n  \
+         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway\n  \
+         set by      default: the first that nvcc finds on PATH\n  \
+         limits      C:\\CUDA\\v11.8\\include\\crt/host_config.h"
     );
     assert_eq!(message(&msvc(1939), &limits, "CUDA 11.8"), None);
     let limits = Limits {
@@ -134,8 +134,8 @@ fn a_visual_studio_on_either_side_of_the_limits() {
     };
     let old = message(&msvc(1916), &limits, "CUDA 13.5").unwrap();
     assert!(
-        old.contains("is older than CUDA 13.5 accepts, which is cl 19.20 to 19.59")
-            && old.contains("an MSVC toolset not older than 14.20")
+        old.contains("is older than CUDA 13.5 supports (cl 19.20 to 19.59)")
+            && old.contains("install MSVC toolset 14.20 or later")
             && !old.contains("or take CUDA"),
         "{old}"
     );
@@ -158,7 +158,7 @@ fn a_clang_that_is_too_new() {
     let text = message(&clang, &limits, "CUDA 11.8").unwrap();
     assert!(
         text.starts_with(
-            "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 accepts, which is clang 14 or older  [host"
+            "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 supports (clang 14 or older)  [host"
         ) && text.contains("= help: install `clang-14` or a g++ that CUDA 11.8 accepts, and set NVCC_CCBIN")
             && text.contains("= help: install CUDA 12.1, the first"),
         "{text}"
@@ -235,18 +235,16 @@ fn without_microsofts_compiler_the_help_names_its_installer() {
     let help = |choice| missing(&output, &choice, &env).unwrap().help();
     assert_eq!(
         help(Choice::Nobody),
-        "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
+        "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
          Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
          --includeRecommended\"`"
     );
     assert_eq!(
         help(Choice::Variable(Variable::Cxx, "g++".into())),
-        "set CXX to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows takes no other compiler, and it names \
-         `g++`"
+        "set CXX to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other compiler, such \
+         as `g++`"
     );
-    assert!(
-        help(Choice::Flag).starts_with("name Visual Studio's `cl.exe` by its path in `-ccbin`")
-    );
+    assert!(help(Choice::Flag).starts_with("set `-ccbin` to the path of Visual Studio's `cl.exe`"));
 }
 
 /// The output of nvcc 13.5 without Debian's g++-aarch64-linux-gnu.
@@ -258,12 +256,12 @@ fn a_missing_cross_compiler_is_named() {
     let help = |output| missing(output, &Choice::Nobody, &env).unwrap().help();
     assert_eq!(
         help(output),
-        "install `aarch64-linux-gnu-g++`, on Debian and Ubuntu with `sudo apt install g++-aarch64-linux-gnu`, or set \
-         NVCC_CCBIN to another compiler for that processor: nvcc cannot start it"
+        "install `aarch64-linux-gnu-g++` (Debian, Ubuntu: `sudo apt install g++-aarch64-linux-gnu`), or set \
+         NVCC_CCBIN to another compiler for that architecture: nvcc cannot start it"
     );
     assert_eq!(
         help(&output.replace("aarch64-linux-gnu-g++", "gcc")),
-        "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler"
+        "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler"
     );
 }
 

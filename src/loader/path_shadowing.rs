@@ -168,15 +168,15 @@ mod tests {
         let finding = library_path(&cudnn(14, false), &[rival("/opt/old", true, OLD)]).unwrap();
         assert_eq!(
             finding.to_string(),
-            "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in `/opt/old`, and the program is linked to 9.14.0  [library-path-hijack]\n  \
-             = help: take `/opt/old` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
+            "LD_LIBRARY_PATH makes the program load cuDNN 9.1.0 from `/opt/old`, but it is linked with cuDNN 9.14.0  [library-path-hijack]\n  \
+             = help: remove `/opt/old` from LD_LIBRARY_PATH where the program runs, or add `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
-             first       /opt/old/libcudnn.so.9\n  \
-             reason      the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the system's directories"
+             loaded      /opt/old/libcudnn.so.9\n  \
+             reason      the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories"
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
-        assert!(unknown.summary.contains("cuDNN of unknown release in"));
-        // The main library is the right one. From 9.22, its sub-libraries are as well.
+        assert!(unknown.summary.contains("a cuDNN of unknown version from"));
+        // The first library is found as it should be; from 9.22 its parts are as well.
         assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
     }
 
@@ -186,11 +186,11 @@ mod tests {
         let finding = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
         assert_eq!(
             finding.to_string(),
-            "LD_LIBRARY_PATH gives `libcudnn.so.9` the parts 9.1.0 in `/opt/parts`, and it is 9.14.0 itself  [library-path-hijack]\n  \
-             = help: take `/opt/parts` out of LD_LIBRARY_PATH where the program runs, or put `/opt/nv/lib` before it\n  \
+            "LD_LIBRARY_PATH makes `libcudnn.so.9` of cuDNN 9.14.0 load the sub-libraries of cuDNN 9.1.0 in `/opt/parts`  [library-path-hijack]\n  \
+             = help: remove `/opt/parts` from LD_LIBRARY_PATH where the program runs, or add `/opt/nv/lib` before it\n  \
              linked      /opt/nv/lib/libcudnn.so.9\n  \
-             first       libcudnn_graph.so.9\n  \
-             reason      up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself"
+             loaded      libcudnn_graph.so.9\n  \
+             reason      up to cuDNN 9.20, `libcudnn.so.9` searches LD_LIBRARY_PATH for its sub-libraries before its own directory"
         );
         assert_eq!(library_path(&cudnn(28, true), &[parts]), None);
     }
@@ -225,8 +225,8 @@ mod tests {
                 .unwrap()
                 .summary
         };
-        assert!(summary(old).starts_with("PATH leads the program to the cuDNN 9.1.0 in `/old`"));
-        assert!(summary(rival("/s", true, None)).starts_with("Windows leads the program"));
+        assert!(summary(old).starts_with("PATH makes the program load cuDNN 9.1.0 from `/old`"));
+        assert!(summary(rival("/s", true, None)).starts_with("Windows makes the program"));
     }
 
     /// LOD-15

@@ -11,24 +11,24 @@ impl ConfigFault<'_> {
         match self {
             Self::AllowedId(id) => Finding::error(
                 FindingId::ConfigInvalid,
-                format!("`.allow({id:?})` names no finding"),
+                format!("`.allow({id:?})` is not a finding id"),
             )
-            .help("copy the id from the brackets behind the headline that is to pass"),
+            .help("use the id in brackets after the headline"),
             Self::NoRoot(path) => no_root(path, "does not exist"),
             Self::RootFile(path) => no_root(path, "is not a directory"),
             Self::Deadline(name, value) => Finding::error(
                 FindingId::VariableUnusable,
-                format!("{name}={value:?} is not a number of seconds above 0"),
+                format!("{name}={value:?} is not a positive number of seconds"),
             )
-            .help(format!("set it to seconds, as in {name}=60, or unset it")),
+            .help(format!("set {name} to a number of seconds, such as {name}=60, or unset it")),
             Self::NarrowTarget(triple, instead) => Finding::error(
                 FindingId::PlatformUnsupported,
                 format!(
-                    "this build is for {triple}, a 32-bit system, and CUDA and cuDNN exist for 64-bit ones only"
+                    "the build target {triple} is 32-bit, but CUDA and cuDNN only exist for 64-bit systems"
                 ),
             )
             .help(format!("build for {instead}"))
-            .help("call `.optional()` in build.rs, to build without"),
+            .help("call `.optional()` in build.rs to build without CUDA"),
         }
     }
 }
@@ -36,20 +36,20 @@ impl ConfigFault<'_> {
 fn no_root(path: &Path, what: &str) -> Finding {
     let headline = format!("the root `{}` {what}", path.display());
     Finding::error(FindingId::ConfigInvalid, headline)
-        .help("name a directory that holds usr/ of the system to look at")
+        .help("specify the directory that contains usr/ of the system to examine")
 }
 
 impl Finding {
     /// Adds that the variable, which is unusable for the toolkit, does not point to a cuDNN either.
     pub(crate) fn with_no_cudnn(self) -> Self {
-        let searched = "was looked for there too, and found nowhere else";
+        let searched = "not found there or anywhere else";
         self.with("cuDNN", searched)
     }
 
     /// Prepends the help that fixes a version skew through these variables of the headers and the libraries.
     pub(crate) fn explain_skew(&mut self, variables: &[String]) {
         let names = variables.join(" and ");
-        let help = format!("let {names} name the headers and the libraries of one release");
+        let help = format!("make {names} point to headers and libraries of the same version");
         if let Some(first) = self.help.first_mut() {
             *first = help;
         }
@@ -69,7 +69,7 @@ impl ToolchainFault<'_> {
             Self::NoToolkit => Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found"),
             Self::Shown(lines) => Finding::error(
                 FindingId::ConfigInvalid,
-                "`CUDNN_GUARD_PRINT` is set, so this build stops to show what was found",
+                "CUDNN_GUARD_PRINT is set: the build stops after showing what was found",
             )
             .with("found", lines.join("\n"))
             .help("unset CUDNN_GUARD_PRINT to build"),
@@ -84,22 +84,22 @@ impl OutputConflict<'_> {
             Self::Ways(file, source) => {
                 let (file, source) = (file.display(), source.display());
                 error(format!(
-                    "build.rs makes `{file}` of `{source}` twice, and not in the same way"
+                    "build.rs builds `{file}` from `{source}` twice with different options"
                 ))
-                .help("make a second file under another name, which defines the macros and includes this one")
+                .help("create a second source file with another name that defines the macros and includes this file")
             }
             Self::Sources(file, first, second) => error(format!(
-                "build.rs makes `{}` of `{}`, and then again of `{}`",
+                "build.rs builds `{}` from `{}` and again from `{}`",
                 file.display(),
                 first.display(),
                 second.display()
             ))
-            .help("name both files in one call, which keeps equal names apart"),
+            .help("pass both files in one call, which keeps files with the same name apart"),
             Self::Product(kind, name) => error(format!(
-                "build.rs makes the {kind} `{name}` twice, and not in the same way"
+                "build.rs builds the {kind} `{name}` twice with different contents"
             ))
             .help(format!(
-                "name all its files in one call, or give the second {kind} another name"
+                "pass all its files in one call, or give the second {kind} another name"
             )),
         }
     }

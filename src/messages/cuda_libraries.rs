@@ -1,4 +1,4 @@
-//! CUDA libraries of different releases in one program.
+//! CUDA libraries of different versions in one program.
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
@@ -11,7 +11,7 @@ impl MixedLibraries<'_> {
         let ([caller, library], first) = (&self.files, &self.function);
         let (caller, library) = (caller.display(), library.display());
         let summary = format!(
-            "`{library}` does not have {first}, which `{caller}` calls: the two are of different CUDA releases"
+            "`{library}` does not contain {first}, which `{caller}` calls: their CUDA versions differ"
         );
         let mut finding = Finding::warning(FindingId::CudaLibrariesMixed, summary);
         for fix in &self.fixes {
@@ -54,8 +54,8 @@ impl MixedLibraries<'_> {
             }
             (_, release, via) => {
                 let required = match release {
-                    Some(release) => format!("a {name} of CUDA {} or later", release.short()),
-                    None => format!("a {name} of the CUDA release of {}", file_name(caller)),
+                    Some(release) => format!("a {name} from CUDA {} or later", release.short()),
+                    None => format!("a {name} of the CUDA version of {}", file_name(caller)),
                 };
                 match via {
                     None | Some(LoadOrigin::LibraryPath(_)) => {
@@ -71,27 +71,27 @@ impl MixedLibraries<'_> {
 impl MissingBuiltins<'_> {
     pub fn finding(&self) -> Finding {
         let (nvrtc, name) = (self.missing.needed_by.display(), &self.missing.name);
-        let mut summary = format!("`{nvrtc}` opens {name}, which the loader does not find");
+        let mut summary = format!("`{nvrtc}` opens {name}, which the loader cannot find");
         let mut id = FindingId::LibraryNotFound;
         if let (Some(other), None) = (&self.builtins_of_other_release, &self.dir) {
-            summary += &format!(": {other} beside it is of another CUDA release");
+            summary += &format!(": {other} beside it is from another CUDA version");
             id = FindingId::CudaLibrariesMixed;
         }
         let release = name.rsplit_once(".so.").map_or("", |(_, release)| release);
         let help = match (&self.dir, &self.wheel) {
-            (Some(dir), _) => format!("put `{}` into LD_LIBRARY_PATH", dir.display()),
+            (Some(dir), _) => format!("add `{}` to LD_LIBRARY_PATH", dir.display()),
             (None, Some(wheel)) => {
                 let (pip, name) = (wheel.installer.pip(), &wheel.name);
                 format!("run `{pip} install --force-reinstall --no-deps '{name}=={release}.*'`")
             }
-            (None, None) => format!("install libnvrtc of CUDA {release} with its builtins"),
+            (None, None) => format!("install libnvrtc of CUDA {release} with its builtins library"),
         };
         Finding::warning(id, summary)
             .help(help)
-            .with("looked at", self.missing.searched.join("\n"))
+            .with("searched", self.missing.searched.join("\n"))
             .with(
                 "result",
-                format!("NVRTC cannot open {name} when it compiles"),
+                format!("NVRTC fails to open {name} when it compiles code"),
             )
     }
 }

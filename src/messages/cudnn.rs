@@ -2,7 +2,7 @@
 
 use crate::choice::cuda_mismatch::CudaMismatch;
 use crate::choice::findings::owner;
-use crate::choice::message_format::product;
+use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
     DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
@@ -11,7 +11,6 @@ use crate::messages::phrases::{also, found_at, found_via, named};
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
-use crate::model::text::joined;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity, quoted};
 use crate::runtime::facts::finding_id::FindingId;
@@ -26,9 +25,11 @@ impl CudaMismatch<'_> {
         let (toolkit, cudnn) = (self.toolkit, self.cudnn);
         let (theirs, major) = self.majors;
         let headline = format!(
-            "{} was built for CUDA {major}, and the toolkit is {}",
+            "{} was built for CUDA {major}, but the toolkit at `{}` is {} {}",
             named(cudnn),
-            named(toolkit)
+            toolkit.root().display(),
+            product(toolkit),
+            release(toolkit)
         );
         let others = self.others.iter();
         let others = others.map(|other| format!("{} {}", product(other), also(other)));
@@ -40,9 +41,9 @@ impl CudaMismatch<'_> {
             Some(other) => format!("`{}`", other.root().display()),
             None => format!("the directory of {missing}"),
         };
-        let missing = format!("a cuDNN that was built for CUDA {theirs}");
+        let missing = format!("a cuDNN built for CUDA {theirs}");
         let place_of_cudnn = place(self.compatible_cudnn, missing);
-        let missing = format!("a toolkit of CUDA {major}");
+        let missing = format!("a CUDA {major} toolkit");
         let place_of_toolkit = place(self.compatible_toolkit, missing);
         let mut helps = vec![
             format!("set CUDNN_PATH to {place_of_cudnn}"),
@@ -69,7 +70,7 @@ impl CudaMismatch<'_> {
 fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
     match owner.installer {
         Installer::Pip | Installer::Uv => format!(
-            "install the wheel for CUDA {cuda} in its place: `{} {} && {command}`",
+            "replace it with the wheel for CUDA {cuda}: `{} {} && {command}`",
             owner.installer.uninstall(),
             owner.name
         ),
@@ -81,9 +82,8 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
 impl HeaderLibrarySkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((file, header), (path, library)) = (self.header, self.library);
-        let headline = format!(
-            "the headers are those of cuDNN {header}, and the library to link is {library}"
-        );
+        let headline =
+            format!("cuDNN headers and library have different versions: {header} and {library}");
         let of_release = self.cudnn.parts.iter();
         let of_release = of_release.filter(|part| part.version == Some(library));
         let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.reports_version);
@@ -91,8 +91,8 @@ impl HeaderLibrarySkew<'_> {
         let first_file = first.map_or_else(String::new, |part| {
             let by = match part.told_by {
                 None => String::new(),
-                Some(VersionSource::Symbol(symbol)) => format!(", by its {symbol}"),
-                Some(by) => format!(", by {}", by.with_article()),
+                Some(VersionSource::Symbol(symbol)) => format!(", from its symbol {symbol}"),
+                Some(by) => format!(", from {}", by.with_article()),
             };
             format!("\n{library} in {}{by}", file_name(&part.path))
         });
@@ -106,9 +106,9 @@ impl HeaderLibrarySkew<'_> {
         } else if file.parent().and_then(Path::parent) == path.parent().and_then(Path::parent) {
             // Both are in one installation, in `include/` and `lib/` of the same directory.
             let root = self.cudnn.root.display();
-            format!("install one release of cuDNN in `{root}`, headers and libraries")
+            format!("install headers and libraries of the same cuDNN version in `{root}`")
         } else {
-            "remove the one that is out of date".into()
+            "remove the outdated headers or library".into()
         };
         let severity = Severity::error_if(!is_same_minor(header, library));
         Finding::new(FindingId::HeaderLibrarySkew, severity, headline)
@@ -118,7 +118,7 @@ impl HeaderLibrarySkew<'_> {
                 format!("{}{first_file}{of_library}", path.display()),
             )
             .help(stale)
-            .help("set CUDNN_PATH to a directory that holds both, of one release")
+            .help("set CUDNN_PATH to a directory that contains headers and libraries of the same version")
     }
 }
 
@@ -150,7 +150,9 @@ impl DamagedFile<'_> {
         match self.request {
             Some((via, found)) => finding
                 .with("found via", found_at(via, found))
-                .help(format!("set {via} to a directory with a whole cuDNN")),
+                .help(format!(
+                    "set {via} to a directory that contains a complete cuDNN"
+                )),
             None => finding,
         }
     }
@@ -159,12 +161,15 @@ impl DamagedFile<'_> {
         match (self.defect, &self.reinstall) {
             (Defect::Cpu(_), _) => {
                 let dir = self.path.parent().unwrap_or(self.path).display();
-                format!("install the cuDNN for the target's processor in `{dir}`")
+                format!("install the cuDNN for the target's CPU in `{dir}`")
             }
             (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command))
                 if !self.defect.is_lfs_pointer() =>
             {
-                format!("{}, and see that the disk is not full", bring_back(command))
+                format!(
+                    "{}, and check that the disk is not full",
+                    reinstall_package(command)
+                )
             }
             (defect, _) => defect.help(self.path),
         }
@@ -178,82 +183,84 @@ impl SubLibraryFault<'_> {
             Self::Missing { files, reinstall } => {
                 let version = cudnn.version();
                 let version = version.map_or_else(String::new, |version| format!(" {version}"));
-                let lacking = match &files[..] {
-                    [one] => one.clone(),
-                    more => format!("{} parts", more.len()),
+                let missing = match &files[..] {
+                    [one] => format!("`{one}`, which convolutions need"),
+                    more => format!("{} sub-libraries that convolutions need", more.len()),
                 };
-                let headline =
-                    format!("cuDNN{version} in `{dir}` lacks {lacking}, which a convolution needs");
+                let headline = format!("cuDNN{version} in `{dir}` is missing {missing}");
                 let help = match reinstall {
-                    Some(command) => bring_back(command),
+                    Some(command) => reinstall_package(command),
                     None => format!(
-                        "copy every `{}` file of that release to `{dir}`, since `{}` opens the others",
+                        "copy all `{}` files of that version to `{dir}`, since `{}` loads the others",
                         all_files(cudnn),
                         cudnn.library.as_deref().map_or("", file_name)
                     ),
                 };
                 let all = if files.len() > 1 { &files[..] } else { &[] };
                 Finding::warning(FindingId::PartsMissing, headline)
-                    .with_lines("lacking", all)
+                    .with_lines("missing", all)
                     .help(help)
             }
             Self::Unusable(obstacle, reinstall) => {
-                let headline = format!("{obstacle}, and a convolution needs that part");
+                let headline = format!("{obstacle}, but convolutions need this sub-library");
                 let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
                 let others = all.filter(|one| one != obstacle);
                 Finding::warning(FindingId::PartsMissing, headline)
-                    .with_lines("besides", others)
+                    .with_lines("others", others)
                     .help(match reinstall {
-                        Some(command) => bring_back(command),
+                        Some(command) => reinstall_package(command),
                         None => obstacle.help(false),
                     })
             }
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
                 let headline = format!(
-                    "a program that is linked to `{shown}` asks the loader for `{soname}`, which is not in `{dir}`"
+                    "programs linked with `{shown}` load `{soname}`, which is missing from `{dir}`"
                 );
                 let major = |name| LibraryName::read(name)?.major();
                 let own = major(file);
                 let help = match own.is_some() && own != major(soname) {
                     true => format!(
-                        "install one cuDNN in `{dir}`, whole: `{file}` is the library of another under this name"
+                        "reinstall cuDNN in `{dir}`: `{file}` is a renamed library of another major version"
                     ),
-                    false => format!("make its links: `sudo ldconfig -n {}`", quoted(&dir)),
+                    false => format!(
+                        "create the missing link: `sudo ldconfig -n {}`",
+                        quoted(&dir)
+                    ),
                 };
                 Finding::error(FindingId::CudnnNotLoadable, headline)
-                    .with("SONAME", format!("{soname}, of {shown}"))
+                    .with("SONAME", format!("{soname} of {shown}"))
                     .help(help)
             }
             Self::SeveralDirectories => {
                 let headline = format!(
-                    "the parts of the cuDNN at `{dir}` lie in different directories, and not all tell their release"
+                    "the sub-libraries of the cuDNN at `{dir}` are in different directories, and some versions are unknown"
                 );
                 let folders = cudnn.files.directories.iter();
                 Finding::warning(FindingId::PartsMixed, headline)
-                    .with_lines("parts in", folders.map(|dir| dir.display()))
-                    .help("let all of its links lead into the directory of one cuDNN")
+                    .with_lines("locations", folders.map(|dir| dir.display()))
+                    .help("make all of its links point to the directory of a single cuDNN")
             }
             Self::Unresolved(first) => {
                 let headline = format!(
-                    "`{}` in `{dir}` needs what `{}` beside it does not have: they are of different releases",
+                    "`{}` in `{dir}` needs symbols that `{}` beside it does not contain: their versions differ",
                     file_name(&first.part),
                     file_name(&first.sibling)
                 );
                 Finding::error(FindingId::PartsMixed, headline)
-                    .with_lines("lacking", cudnn.files.unresolved.iter().map(unresolved))
+                    .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralCudaMajors(majors) => {
                 let version = cudnn.library_version;
                 let version = version.map_or_else(String::new, |version| format!(" {version}"));
                 let headline = format!(
-                    "the files of cuDNN{version} in `{dir}` were built for different CUDA releases"
+                    "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
                 );
                 let line =
                     |(major, path): &(u32, PathBuf)| format!("CUDA {major}  {}", path.display());
                 Finding::warning(FindingId::PartsMixed, headline)
-                    .with_lines("parts", majors.iter().map(line))
+                    .with_lines("sub-libs", majors.iter().map(line))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralWheels(wheels) => {
@@ -275,26 +282,26 @@ impl SubLibraryFault<'_> {
             }
             Self::DifferentCopies(first) => {
                 let headline = format!(
-                    "{} in `{dir}` are files of different builds: programs open the one whose name ends in the major alone",
+                    "{} in `{dir}` are different files: programs load the one whose name ends in the major version",
                     names(first)
                 );
                 let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
                 Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_lines("so are", copies.skip(1).map(names))
+                    .with_lines("others", copies.skip(1).map(names))
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::EqualCopies(first) => {
                 let others = match cudnn.files.copies.len() - 1 {
                     0 => String::new(),
-                    1 => "; so is one other library".into(),
-                    others => format!("; so are {others} other libraries"),
+                    1 => " (so is 1 other library)".into(),
+                    others => format!(" (so are {others} other libraries)"),
                 };
                 let headline = format!(
-                    "{} in `{dir}` are whole files of one build, where there should be one and links to it{others}",
+                    "{} in `{dir}` are copies of the same file{others}; all but one should be links",
                     names(first)
                 );
                 Finding::note(FindingId::DuplicateCudnn, headline).help(
-                    "leave them, since equal ones are harmless; copy with `cp -a`, which keeps links, so that none is left behind",
+                    "leave them, since identical copies are harmless; to avoid them, copy with `cp -a`, which preserves links",
                 )
             }
         }
@@ -306,7 +313,7 @@ impl Obstacle {
     pub(super) fn help(&self, is_beside: bool) -> String {
         match &self.defect {
             Defect::Dangling(_) | Defect::SymlinkLoop if is_beside => format!(
-                "make the links anew, since the library lies there: `sudo ldconfig -n {}`",
+                "recreate the links to the library in that directory: `sudo ldconfig -n {}`",
                 quoted(&self.dir().to_string_lossy())
             ),
             defect => defect.help(&self.path),
@@ -314,12 +321,17 @@ impl Obstacle {
     }
 }
 
-fn bring_back(command: &str) -> String {
-    format!("bring its files back: `{command}`")
+fn reinstall_package(command: &str) -> String {
+    format!("reinstall the package: `{command}`")
 }
 
 fn names(copies: &Copies) -> String {
-    joined(copies.files.iter().map(|path| file_name(path)), ", ")
+    let files = copies.files.iter();
+    let files: Vec<String> = files.map(|path| format!("`{}`", file_name(path))).collect();
+    match files.split_last() {
+        Some((last, rest @ [_, ..])) => format!("{} and {last}", rest.join(", ")),
+        _ => files.concat(),
+    }
 }
 
 fn unresolved(one: &Unresolved) -> String {
@@ -329,5 +341,5 @@ fn unresolved(one: &Unresolved) -> String {
         more => format!(" and {more} more"),
     };
     let (part, sibling) = (file_name(&one.part), file_name(&one.sibling));
-    format!("{part} needs {symbol}{more} of {sibling}")
+    format!("{part} needs {symbol}{more} from {sibling}")
 }

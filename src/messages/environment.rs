@@ -16,7 +16,7 @@ impl NewerToolkitPtx {
         };
         let finding = self.ptx.finding(severity, "the toolkit writes");
         match self.first_driver {
-            Some(first) => finding.with("taken by", format!("driver {first} and later ones")),
+            Some(first) => finding.with("required", format!("driver {first} or later")),
             None => finding,
         }
     }
@@ -27,23 +27,23 @@ impl ImageNeedsDriver<'_> {
     pub fn finding(&self) -> Finding {
         let (driver, wanted) = (self.driver.short(), self.required.short());
         let headline = format!(
-            "the NVIDIA driver serves CUDA {driver}, and this image asks for a driver that serves CUDA {wanted}"
+            "the NVIDIA driver supports CUDA {driver}, but this image requires a driver that supports CUDA {wanted}"
         );
         let finding = Finding::warning(FindingId::DriverTooOld, headline)
-            .with("asked by", format!("{REQUIRE}={}", self.requirement))
+            .with("variable", format!("{REQUIRE}={}", self.requirement))
             .help(match self.first_driver {
                 Some(first) => {
-                    format!("install NVIDIA's driver {first} or a later one on the host")
+                    format!("upgrade the NVIDIA driver on the host to {first} or later")
                 }
-                None => "update the NVIDIA driver of the host".to_string(),
+                None => "upgrade the NVIDIA driver on the host".to_string(),
             })
-            .help(format!("take an image of CUDA {driver} or an older one"));
+            .help(format!("use an image with CUDA {driver} or older"));
         if self.required.major != self.driver.major {
             return finding;
         }
         // Within a major, only PTX is incompatible.
         finding.help(format!(
-            "start the container with {DISABLE}=1, if the program holds machine code for its GPU"
+            "start the container with {DISABLE}=1 if the program contains machine code for its GPU"
         ))
     }
 }

@@ -6,24 +6,24 @@ impl InvalidGuard<'_> {
     pub fn finding(&self) -> Finding {
         let error = |headline: &str| Finding::error(FindingId::ConfigInvalid, headline);
         match self {
-            InvalidGuard::NoRequirement => error("`guard()` was called, but the build script never asked for a cuDNN")
-                .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the releases your program works with"),
+            InvalidGuard::NoRequirement => error("`guard()` was called, but the build script does not require cuDNN")
+                .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the versions that your program supports"),
             InvalidGuard::Loader(loader, link) => {
                 error(&format!("`Loader::{loader:?}` contradicts `Link::{link:?}`"))
-                    .help("leave `.loader(..)` out: it follows from `.link(..)`")
+                    .help("remove `.loader(..)`: `.link(..)` already determines it")
             }
             InvalidGuard::Policy(policy) => error(&format!(
-                "`Policy::{policy:?}` needs the cuDNN that was built with, and `Link::Runtime` builds with none"
+                "`Policy::{policy:?}` requires a cuDNN at build time, but `Link::Runtime` builds without one"
             ))
-            .help("leave `.policy(..)` out, and say in `.cudnn(..)` which releases may be loaded"),
+            .help("remove `.policy(..)`, and specify in `.cudnn(..)` which versions may be loaded"),
             InvalidGuard::UnknownNeed(word, operations) => error(&format!(
-                "`.needs(..)` names `{word}`, which is neither a part of cuDNN nor an operation"
+                "`.needs(..)` contains `{word}`, which is neither a sub-library of cuDNN nor an operation"
             ))
-            .with("parts", sub_libraries::words().join(", "))
+            .with("sub-libs", sub_libraries::words().join(", "))
             .with("operations", operations.join(", "))
-            .help("name in build.rs what stands here, and leave out the rest: it needs no name"),
+            .help("use one of the names below; nothing else has to be declared"),
             InvalidGuard::NoOutDir => {
-                error("the guard can only be written from a build script: `OUT_DIR` is not set")
+                error("the guard can only be written from a build script: OUT_DIR is not set")
                     .help("call this from build.rs")
             }
         }

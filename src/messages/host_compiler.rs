@@ -9,8 +9,7 @@ impl HostCompilerFault<'_> {
         match self {
             HostCompilerFault::Unsupported(check, misfit, is_checked) => {
                 let (compiler, cuda, accepted) = (check.described(), check.cuda, check.accepted());
-                let headline =
-                    format!("{compiler} is {misfit} than {cuda} accepts, which is {accepted}");
+                let headline = format!("{compiler} is {misfit} than {cuda} supports ({accepted})");
                 let severity = Severity::error_if(*is_checked);
                 let mut finding = Finding::new(unsupported, severity, headline);
                 finding = check
@@ -20,33 +19,32 @@ impl HostCompilerFault<'_> {
                 if let (Some(first), Misfit::Newer) = (first, misfit) {
                     let first = first.short();
                     finding = finding.help(format!(
-                        "install CUDA {first}, the first toolkit that accepts this compiler"
+                        "upgrade to CUDA {first} or later, which supports this compiler"
                     ));
                 }
-                finding
-                    .help("set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same")
+                finding.help("set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway")
             }
             HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
                 let (compiler, cuda) = (check.described(), check.cuda);
                 let headline = format!(
-                    "{compiler} is {misfit} than {cuda} accepts, so `{program}` compiles the kernels"
+                    "{compiler} is {misfit} than {cuda} supports, so `{program}` compiles the kernels"
                 );
                 let finding = Finding::warning(unsupported, headline);
                 check.add_origin(finding).help(format!(
-                    "set NVCC_CCBIN={program} to make that your own choice"
+                    "set NVCC_CCBIN={program} to choose that compiler explicitly"
                 ))
             }
             // It never stops a build, since sources that use little of the library compile.
             HostCompilerFault::Libstdcxx11(check) => {
                 let (compiler, cuda) = (check.described(), check.cuda);
                 let headline =
-                    format!("{compiler} brings a C++ library that {cuda} cannot compile wholly");
+                    format!("{compiler} uses a C++ library that {cuda} cannot fully compile");
                 let seen = "std_function.h:435:145: error: parameter packs not expanded with '...'";
                 Finding::warning(unsupported, headline)
-                    .with("seen as", seen)
+                    .with("symptom", seen)
                     .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
-                    .help("take CUDA 11.6 or newer")
+                    .help("use CUDA 11.6 or later")
             }
             HostCompilerFault::Headers(header, names, glibc, cuda) => {
                 let (glibc, header) = (glibc.short(), header.display());
@@ -56,14 +54,14 @@ impl HostCompilerFault<'_> {
                 };
                 let names = names.join("`, `");
                 let headline = format!(
-                    "the headers of glibc {glibc} and of {cuda} contradict each other, so that no kernel compiles"
+                    "the headers of glibc {glibc} and {cuda} contradict each other, so no kernel compiles"
                 );
                 Finding::error(FindingId::HostHeadersIncompatible, headline)
-                    .with("in CUDA", format!("`{names}` without `noexcept`: {header}"))
-                    .with("in glibc", format!("`{names}` with `noexcept`, whichever compiler reads them"))
-                    .help(format!("install CUDA {fixed} or newer, whose headers fit this glibc"))
-                    .help("build in a container whose glibc is older than 2.41: Debian 12, Ubuntu 24.04")
-                    .help("write `noexcept (true)` behind these functions and their `float` forms in that header, if you may change it")
+                    .with("CUDA", format!("`{names}` without `noexcept`: {header}"))
+                    .with("glibc", format!("`{names}` with `noexcept`, for every compiler"))
+                    .help(format!("upgrade to CUDA {fixed} or later, whose headers are compatible with this glibc"))
+                    .help("build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04")
+                    .help("add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it")
             }
             HostCompilerFault::NvccItself {
                 variable,
@@ -73,18 +71,18 @@ impl HostCompilerFault<'_> {
                 let (by, help) = match variable {
                     Some(variable) => (
                         variable.as_str(),
-                        format!("set {variable} to a C++ compiler, `g++` for example, or unset it"),
+                        format!("set {variable} to a C++ compiler, such as `g++`, or unset it"),
                     ),
                     None => (
-                        "an argument of nvcc, `-ccbin`,",
-                        "name a C++ compiler there, `g++` for example, or leave it out".to_string(),
+                        "the nvcc argument `-ccbin`",
+                        "set `-ccbin` to a C++ compiler, such as `g++`, or remove it".to_string(),
                     ),
                 };
                 let headline = format!(
-                    "{by} names `{name}` as nvcc's host compiler, and that is nvcc again, which would start itself without end"
+                    "{by} sets nvcc's host compiler to `{name}`, which is nvcc itself and would start itself endlessly"
                 );
                 Finding::error(FindingId::ConfigInvalid, headline)
-                    .with("it says", release)
+                    .with("output", release)
                     .help(help)
             }
             #[cfg(feature = "cli")]
@@ -108,7 +106,7 @@ impl HostCompilerCheck<'_> {
             ([best, ..], _) => {
                 let program = best.program.display();
                 match self.choice {
-                    Choice::Flag => format!("name it instead: `-ccbin={program}`"),
+                    Choice::Flag => format!("pass `-ccbin={program}` instead"),
                     _ => format!("set NVCC_CCBIN={program}"),
                 }
             }
@@ -122,20 +120,20 @@ impl HostCompilerCheck<'_> {
             ([], Make::Clang) => {
                 let last = self.limits.clang.unwrap_or_default().saturating_sub(1);
                 format!(
-                    "install `clang-{last}` or a g++ that {} accepts, and set NVCC_CCBIN to its path",
+                    "install `clang-{last}` or a g++ that {} supports, and set NVCC_CCBIN to its path",
                     self.cuda
                 )
             }
             ([], Make::Msvc) => {
                 let (first, above) = self.limits.msvc.unwrap_or_default();
                 let toolset = |number: u32| format!("14.{:02}", number % 100);
-                let (which, toolset) = match misfit {
-                    Misfit::Newer => ("older than", toolset(above)),
-                    Misfit::Older => ("not older than", toolset(first)),
+                let toolset = match misfit {
+                    Misfit::Newer => format!("an MSVC toolset older than {}", toolset(above)),
+                    Misfit::Older => format!("MSVC toolset {} or later", toolset(first)),
                 };
                 format!(
-                    "add an MSVC toolset {which} {toolset} with the Visual Studio Installer, and build in a prompt that \
-                 `vcvarsall.bat x64 -vcvars_ver=14.x` opens with it"
+                    "install {toolset} with the Visual Studio Installer, and build in a prompt in which you \
+                 ran `vcvarsall.bat x64 -vcvars_ver=14.x` for it"
                 )
             }
         }
@@ -145,18 +143,18 @@ impl HostCompilerCheck<'_> {
     fn add_origin(&self, finding: Finding) -> Finding {
         let named = match self.choice {
             Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
-            Choice::Flag => "an argument of nvcc, `-ccbin`".to_string(),
-            Choice::Nobody => "nobody: the first that nvcc finds on PATH".to_string(),
+            Choice::Flag => "the nvcc argument `-ccbin`".to_string(),
+            Choice::Nobody => "default: the first that nvcc finds on PATH".to_string(),
         };
         let limit = match &self.compiler.host_config {
             Some(header) => header.display().to_string(),
-            None => format!("NVIDIA's own header of {}", self.cuda),
+            None => format!("NVIDIA's header of {}", self.cuda),
         };
         let alternative =
             |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
         finding
-            .with("named by", named)
-            .with("limit in", limit)
+            .with("set by", named)
+            .with("limits", limit)
             .with_lines("also found", self.alternatives.iter().map(alternative))
     }
 
@@ -172,41 +170,41 @@ impl HostCompilerCheck<'_> {
                 format!("cl {} to {}", cl(first), cl(above.saturating_sub(1)))
             }),
         };
-        known.unwrap_or_else(|| "another".to_string())
+        known.unwrap_or_else(|| "another version".to_string())
     }
 }
 
 /// The help for an nvcc that cannot start gcc.
 pub const NO_GCC: &str =
-    "install g++, or set NVCC_CCBIN to it: nvcc cannot start its host compiler";
+    "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler";
 
 impl MissingHostCompiler<'_> {
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
-            (true, Choice::Nobody) => "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget install \
+            (true, Choice::Nobody) => "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
                  Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
                  --includeRecommended\"`"
                 .into(),
             (true, Choice::Variable(variable, name)) => format!(
-                "set {} to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows takes no other compiler, and \
-                 it names `{name}`",
+                "set {} to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other \
+                 compiler, such as `{name}`",
                 self.env.spelling(*variable)
             ),
-            (true, Choice::Flag) => "name Visual Studio's `cl.exe` by its path in `-ccbin`, or leave that out: nvcc on Windows takes \
-                                     no other compiler"
+            (true, Choice::Flag) => "set `-ccbin` to the path of Visual Studio's `cl.exe`, or remove it: nvcc on Windows supports no \
+                                     other compiler"
                 .into(),
             (false, Choice::Variable(variable, name)) => format!(
-                "set {} to a compiler that is there, or unset it: it names `{name}`",
+                "set {} to an existing compiler, or unset it: there is no compiler `{name}`",
                 self.env.spelling(*variable)
             ),
-            (false, Choice::Flag) => "correct the `-ccbin` that nvcc is given in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: \
-                                      there is no such compiler"
+            (false, Choice::Flag) => "correct `-ccbin` in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: that compiler does not \
+                                      exist"
                 .into(),
             // The compilers in Debian's packages are named so.
             (false, Choice::Nobody) => match self.cross_gcc {
                 Some(name) => format!(
-                    "install `{name}`, on Debian and Ubuntu with `sudo apt install g++-{}`, or set NVCC_CCBIN to \
-                     another compiler for that processor: nvcc cannot start it",
+                    "install `{name}` (Debian, Ubuntu: `sudo apt install g++-{}`), or set NVCC_CCBIN to another \
+                     compiler for that architecture: nvcc cannot start it",
                     name.trim_end_matches("-g++")
                 ),
                 None => NO_GCC.into(),

@@ -12,14 +12,16 @@ impl PathFault<'_> {
         match self {
             PathFault::LibraryPath(shadowed) => {
                 let reason = match shadowed.rival.main_library {
-                    true => "the loader searches LD_LIBRARY_PATH before the RUNPATH that linkers write today, and before the \
-                             system's directories",
-                    false => "up to cuDNN 9.20 the first library looks for the others in LD_LIBRARY_PATH before it looks beside itself",
+                    true => "the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories".to_string(),
+                    false => format!(
+                        "up to cuDNN 9.20, `{}` searches LD_LIBRARY_PATH for its sub-libraries before its own directory",
+                        file_name(shadowed.library)
+                    ),
                 };
                 hijacked("LD_LIBRARY_PATH", shadowed)
                     .with("reason", reason)
                     .help(format!(
-                        "take `{}` out of LD_LIBRARY_PATH where the program runs, or put `{}` before it",
+                        "remove `{}` from LD_LIBRARY_PATH where the program runs, or add `{}` before it",
                         shadowed.rival.dir.display(),
                         directory(shadowed.library)
                     ))
@@ -30,14 +32,14 @@ impl PathFault<'_> {
             } => {
                 let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
                 let (by, remedy) = if *by_system {
-                    ("Windows", format!("delete the files `cudnn*.dll` from `{dir}`"))
+                    ("Windows", format!("delete the `cudnn*.dll` files from `{dir}`"))
                 } else {
-                    ("PATH", format!("put `{linked}` before `{dir}` in PATH where the program runs"))
+                    ("PATH", format!("add `{linked}` before `{dir}` to PATH where the program runs"))
                 };
                 hijacked(by, shadowed)
-                    .with("reason", "Windows looks for each DLL beside the program, then in its system directory, then along PATH")
+                    .with("reason", "Windows searches the program's directory for each DLL, then the system directory, then PATH")
                     .help(remedy)
-                    .help(format!("copy all DLLs of `{linked}` beside the program"))
+                    .help(format!("copy all DLLs from `{linked}` to the program's directory"))
             }
             PathFault::OlderNvrtc {
                 first,
@@ -45,25 +47,25 @@ impl PathFault<'_> {
                 cuda,
                 dir,
             } => {
-                let before = dir.map(|own| format!(", or put `{}` before it", own.display()));
+                let before = dir.map(|own| format!(", or add `{}` before it", own.display()));
                 let (dir, release) = (directory(first), release.short());
                 hijack(format!(
-                    "LD_LIBRARY_PATH leads cuDNN to the libnvrtc {release} in `{dir}`, and the toolkit is CUDA {}",
+                    "LD_LIBRARY_PATH makes cuDNN load libnvrtc {release} from `{dir}`, but the toolkit is CUDA {}",
                     cuda.short()
                 ))
-                .with("first", first.display())
+                .with("loaded", first.display())
                 .with(
                     "reason",
-                    "cuDNN compiles a part of its code when the program runs, and an older libnvrtc knows no GPU that came after it",
+                    "cuDNN compiles some of its code at run time, and an older libnvrtc does not support newer GPUs",
                 )
                 .help(format!(
-                    "take `{dir}` out of LD_LIBRARY_PATH where the program runs{}",
+                    "remove `{dir}` from LD_LIBRARY_PATH where the program runs{}",
                     before.unwrap_or_default()
                 ))
             }
             PathFault::MixedLibraries([library, caller], function, dir, is_linked) => {
                 let summary = format!(
-                    "LD_LIBRARY_PATH selects CUDA libraries of two releases: `{}` calls `{function}`, which `{}` does not have",
+                    "LD_LIBRARY_PATH mixes CUDA libraries of two versions: `{}` calls `{function}`, which `{}` does not contain",
                     file_name(caller),
                     file_name(library)
                 );
@@ -76,18 +78,18 @@ impl PathFault<'_> {
             PathFault::BelowPath { library, dir } => {
                 let (file, own, dir) = (file_name(library), directory(library), dir.display());
                 let summary = format!(
-                    "PATH has `{dir}`, and `{file}` lies below it in `{own}`, where Windows does not look"
+                    "PATH contains `{dir}`, but `{file}` is in `{own}`, which Windows does not search"
                 );
                 Finding::warning(FindingId::CudnnNotLoadable, summary)
                     .with("library", library.display())
                     .help(format!("add `{own}` to PATH where the program runs"))
-                    .help("copy all DLLs from there beside the program")
+                    .help(format!("copy all DLLs from `{own}` to the program's directory"))
             }
             PathFault::CondaRpath { link_dir, cxx } => hijack(format!(
-                "the rpath to `{}` also gives the program the C++ library of that conda environment",
+                "the rpath to `{}` also makes the program load the C++ library of that conda environment",
                 link_dir.display()
             ))
-            .with("beside", cxx.display())
+            .with("libstdc++", cxx.display())
             .help("build with the environment's own compilers: `conda install cxx-compiler`")
             .help("call `.rpath(false)` in build.rs, and set LD_LIBRARY_PATH where the program runs"),
         }
@@ -101,23 +103,23 @@ fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
     let (theirs, ours) = (release(rival.version), release(shadowed.version));
     let (summary, first) = if rival.main_library {
         let summary = format!(
-            "{by} leads the program to the cuDNN {theirs} in `{dir}`, and the program is linked to {ours}"
+            "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
         );
         (summary, rival.dir.join(file).display().to_string())
     } else {
         let summary =
-            format!("{by} gives `{file}` the parts {theirs} in `{dir}`, and it is {ours} itself");
+            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`");
         (summary, rival.parts.join("\n"))
     };
     Finding::warning(FindingId::LibraryPathHijack, summary)
         .with("linked", library.display())
-        .with("first", first)
+        .with("loaded", first)
 }
 
 fn release(version: Option<Version>) -> String {
     match version {
-        Some(version) => version.to_string(),
-        None => "of unknown release".into(),
+        Some(version) => format!("cuDNN {version}"),
+        None => "a cuDNN of unknown version".into(),
     }
 }
 
@@ -130,22 +132,22 @@ impl DllFault<'_> {
         match self {
             DllFault::MissingZlib(version, dir) => {
                 let summary = format!(
-                    "cuDNN {version} for Windows opens `zlibwapi.dll`, which does not come with it, and none was found"
+                    "cuDNN {version} for Windows requires `zlibwapi.dll`, which it does not include, and none was found"
                 );
                 looked_in(FindingId::CudnnNotLoadable, summary, searched)
                     .help(format!(
-                        "put the `zlibwapi.dll` that NVIDIA's installation guide for cuDNN 8 leads to into `{}`",
+                        "copy the `zlibwapi.dll` from NVIDIA's installation guide for cuDNN 8 to `{}`",
                         dir.display()
                     ))
-                    .help("move to cuDNN 9, which does without")
+                    .help("upgrade to cuDNN 9, which does not need it")
             }
             DllFault::ForeignZlib(version, path, cpu) => {
                 let path = path.display();
                 let summary = format!(
-                    "`{path}`, which cuDNN {version} opens, is for {cpu}: Windows calls that error 193"
+                    "`{path}`, which cuDNN {version} requires, is for {cpu} (Windows error 193)"
                 );
                 looked_in(FindingId::WrongArchitecture, summary, searched).help(format!(
-                    "put the `zlibwapi.dll` for 64 bits that NVIDIA's installation guide for cuDNN 8 leads to in the place of `{path}`"
+                    "replace `{path}` with the 64-bit `zlibwapi.dll` from NVIDIA's installation guide for cuDNN 8"
                 ))
             }
             DllFault::MissingPart {
@@ -153,17 +155,19 @@ impl DllFault<'_> {
                 library,
                 dir,
             } => needed(FindingId::PartsMissing, needs, searched).help(format!(
-                "copy every `cudnn*.dll` file of the release of `{}` to `{}`",
+                "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
                 file_name(library),
                 dir.display()
             )),
             DllFault::MissingCuda(needs, major) => {
-                let toolkit =
-                    major.map_or_else(|| "the CUDA".into(), |major| format!("the CUDA {major}"));
+                let toolkit = major.map_or_else(
+                    || "the CUDA version that".into(),
+                    |major| format!("CUDA {major}, which"),
+                );
                 needed(FindingId::CudnnNotLoadable, needs, searched)
-                    .help("put the directory that contains it into PATH where the program runs")
+                    .help("add the directory that contains it to PATH where the program runs")
                     .help(format!(
-                        "install {toolkit} that this cuDNN was built for, or copy all DLLs of that directory beside the program"
+                        "install {toolkit} this cuDNN was built for, or copy all DLLs from that directory to the program's directory"
                     ))
             }
         }
@@ -176,9 +180,9 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
     let all = several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
     let summary = needs.first().map(|MissingDll { part, dll }| {
         let part = file_name(part);
-        format!("`{part}` needs `{dll}`, which is not where Windows looks for it")
+        format!("`{part}` needs `{dll}`, which is not on Windows' search path")
     });
-    looked_in(id, summary.unwrap_or_default(), searched).with_lines("lacking", all)
+    looked_in(id, summary.unwrap_or_default(), searched).with_lines("missing", all)
 }
 
 /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
@@ -188,5 +192,5 @@ fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Find
         true => (Severity::Warning, Some("PATH".to_string())),
         false => (Severity::Note, None),
     };
-    Finding::new(id, severity, summary).with_lines("looked in", places.chain(path))
+    Finding::new(id, severity, summary).with_lines("searched", places.chain(path))
 }

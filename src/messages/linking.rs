@@ -6,26 +6,26 @@ impl LostRpath<'_> {
     pub fn finding(&self) -> Finding {
         let (name, dir) = (self.package, self.dir.display());
         let call = format!(
-            "`cudnn_guard::{}?.link()` in the build.rs of each program",
+            "add `cudnn_guard::{}?.link()` to the build.rs of each program",
             self.query()
         );
         if self.links.is_some() {
             let headline = format!(
-                "programs above `{name}` do not find what lies in `{dir}` unless their build.rs asks for its rpath"
+                "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
             );
             return Finding::warning(FindingId::LibraryNotFound, headline)
-                .help(format!("write {call}"))
-                .help("call `.allow(\"library-not-found\")` in this build.rs, where programs elsewhere do so");
+                .help(call)
+                .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
         }
         let headline = format!(
-            "programs above the library `{name}` do not get its rpath to `{dir}`: cargo passes on what is linked, and no \
-             arguments of the linker"
+            "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
+             arguments"
         );
         Finding::warning(FindingId::LibraryNotFound, headline)
             .help(format!(
-                "write `links = \"{name}\"` under [package] in its Cargo.toml, and {call}"
+                "add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"
             ))
-            .help("call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or ld.so.conf names that directory")
+            .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
     }
 }
 
@@ -33,12 +33,12 @@ impl MissingLinkMetadata<'_> {
     pub fn finding(&self) -> Finding {
         let links = self.links;
         let headline = format!(
-            "no dependency with `links = \"{links}\"` told this build script what it links"
+            "no dependency with `links = \"{links}\"` passed link metadata to this build script"
         );
         Finding::error(FindingId::ConfigInvalid, headline)
-            .with("looked at", self.variable)
+            .with("variable", self.variable)
             .help(format!(
-                "add the crate with `links = \"{links}\"` to [dependencies] of this package itself"
+                "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
             ))
             .help("call `link()` on the toolchain in that crate's build.rs")
     }

@@ -33,7 +33,7 @@ impl NoUsableCandidate<'_> {
         let obstructed = self.obstructed().map(|(_, obstacle)| obstacle);
         let finding = match (obstructed.or(self.dangling()), self.foreign, self.emptied) {
             (Some(obstacle), ..) => {
-                Finding::error(id, format!("no {product} can be used: {obstacle}"))
+                Finding::error(id, format!("no usable {product} was found: {obstacle}"))
             }
             (_, Some((one, theirs)), _) => {
                 let headline = other_cpu(&named(one), theirs, cpu);
@@ -42,7 +42,7 @@ impl NoUsableCandidate<'_> {
             (.., Some((owner, root))) => {
                 let root = root.display();
                 let headline = format!(
-                    "no {product} can be used: the files of the {owner} are not in `{root}`"
+                    "no usable {product} was found: the files of the {owner} are missing from `{root}`"
                 );
                 Finding::error(id, headline)
             }
@@ -52,22 +52,22 @@ impl NoUsableCandidate<'_> {
         let finding = finding
             .with_lines("also found", self.found.iter().map(|one| also(one)))
             .with_lines(
-                "looked at",
+                "searched",
                 searched.map(|(via, place)| format!("{via}: {place}")),
             )
-            .with_lines("left out", self.left_out());
+            .with_lines("ignored", self.left_out());
         if platform.os == Os::Other {
             return finding
                 .help(format!(
-                    "build for Linux with glibc or for Windows: NVIDIA ships no {product} for {}",
+                    "build for Linux with glibc or for Windows: NVIDIA does not provide {product} for {}",
                     platform.triple
                 ))
-                .help("call `.optional()` in build.rs, to build without");
+                .help("call `.optional()` in build.rs to build without CUDA");
         }
         let image = nvidia_image::without_headers(context.env);
         let finding = finding.with_lines(
             "image",
-            image.map(|image| format!("{}, by {}", image.name, image.told_by)),
+            image.map(|image| format!("{} (from {})", image.name, image.told_by)),
         );
         finding.helps(self.helps())
     }
@@ -102,7 +102,7 @@ impl NoUsableCandidate<'_> {
             let is_emptied = one.rejected == Some(Rejection::Emptied);
             if one.kind() == self.kind && is_gone(one) && !is_emptied {
                 let (via, root) = (&one.via, one.root().display());
-                lines.push(format!("{via} leads to `{root}`, which is not there"));
+                lines.push(format!("{via} points to `{root}`, which does not exist"));
             }
         }
         for (file, cpu) in &self.for_other_cpu {
@@ -130,7 +130,9 @@ impl NoUsableCandidate<'_> {
         let is_gone = obstructed.is_some_and(|(_, met)| met.is_gone());
         let emptied = self.emptied.filter(|_| !is_gone);
         help.extend(
-            emptied.map(|(owner, _)| format!("restore them: `{}`", owner.reinstall_wheel(&[]))),
+            emptied.map(|(owner, _)| {
+                format!("reinstall the package: `{}`", owner.reinstall_wheel(&[]))
+            }),
         );
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
@@ -145,22 +147,22 @@ impl NoUsableCandidate<'_> {
         });
         if let Some((candidate, toolkit)) = runtime {
             let packages = packages(candidate, toolkit, &toolkit.missing_components(), os);
-            help.push(format!("install {packages}, which a build needs"));
+            help.push(format!("install {packages}, which the build requires"));
             if !is_in_image {
                 help.push(
-                    "build in NVIDIA's `-devel` image, in a container: its `-runtime` image is for running alone".into(),
+                    "build in NVIDIA's `-devel` container image: its `-runtime` image is only for running programs".into(),
                 );
             }
         }
         help.extend(context.module_system().map(|system| match system {
             ModuleSystem::Modules => {
-                format!("load its module first: `module avail {name}` lists them")
+                format!("load its module first; `module avail {name}` lists the modules")
             }
             ModuleSystem::Spack => format!("load it first: `spack load {name}`"),
         }));
         let set = match self.on_library_path {
             Some(one) => format!(
-                "set {variable} to `{}`, to build with what {} leads to",
+                "set {variable} to `{}` to build with the {product} that {} points to",
                 one.root().display(),
                 one.via
             ),
@@ -178,7 +180,11 @@ impl NoUsableCandidate<'_> {
                     }
                     Installer::Apt => "from NVIDIA's packages",
                 };
-                vec![format!("install it {place}: `{command}`"), set, fetch]
+                vec![
+                    format!("install {product} {place}: `{command}`"),
+                    set,
+                    fetch,
+                ]
             }
             None => vec![fetch, set],
         });
@@ -198,14 +204,18 @@ impl LeftOut {
             Unreadable::Dangling(met) => return met.to_string(),
         };
         let reason = match fault {
-            PackageFault::InvalidAnswer => ": what pkg-config says of it cannot be read".into(),
-            PackageFault::NotInstalled => ": pkg-config, which reads it, is not installed".into(),
+            PackageFault::InvalidAnswer => {
+                ": the output of pkg-config for it cannot be parsed".into()
+            }
+            PackageFault::NotInstalled => {
+                ": it cannot be read because pkg-config is not installed".into()
+            }
             PackageFault::NotRun(error) => {
-                format!(": pkg-config, which reads it, cannot be run: {error}")
+                format!(": it cannot be read because pkg-config cannot be run: {error}")
             }
             PackageFault::Refused(output) => {
-                let output = output.as_deref().unwrap_or("it does not say why");
-                format!(", which pkg-config refuses: {output}")
+                let output = output.as_deref().unwrap_or("no reason given");
+                format!(", which pkg-config rejects: {output}")
             }
             PackageFault::Other(error) => format!(": {error}"),
         };
@@ -229,20 +239,22 @@ impl CandidateFault<'_> {
                 let headline = other_cpu(&named, cpu, own);
                 Finding::error(FindingId::WrongArchitecture, headline)
                     .with("found via", found_via(candidate))
-                    .help(format!("set {via} to a directory with a cuDNN for {own}"))
+                    .help(format!(
+                        "set {via} to a directory that contains cuDNN for {own}"
+                    ))
             }
             Self::NoImportLibrary(candidate) => {
                 let headline = format!(
-                    "{} has no import library `cudnn.lib`, without which nothing can be linked to it",
+                    "{} cannot be linked: its import library `cudnn.lib` is missing",
                     named(candidate)
                 );
                 let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
                 let library = library.unwrap_or(candidate.root());
                 Finding::error(FindingId::CudnnNotFound, headline)
                     .with("found via", found_at(&candidate.via, library))
-                    .help("write `.link(Link::Runtime)` in build.rs, and open cuDNN in the program")
+                    .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
                     .help(
-                        "set CUDNN_PATH to a cuDNN of NVIDIA's installer or archive, which has one",
+                        "set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`",
                     )
             }
         }
@@ -261,30 +273,28 @@ impl MissingHeaders<'_> {
         if let Some(header) = &cudnn.files.unreadable_header {
             let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
             let headline = format!(
-                "the headers of the cuDNN{release} at `{root}` may not be read by this user"
+                "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
             );
             return Finding::error(FindingId::CudnnHeadersMissing, headline)
                 .with("found via", found_at(self.via, header))
-                .help(format!(
-                    "let everybody read them: `sudo chmod -R a+rX {dir}`"
-                ))
-                .help("set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read");
+                .help(format!("make them readable: `sudo chmod -R a+rX {dir}`"))
+                .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
             // Since cuDNN 8, `cudnn.h` includes the header that has the version.
             (Some(header), _) => format!(
-                "the headers of cuDNN{release} are not whole: no CUDNN_MAJOR is in `{}`{}",
+                "the headers of cuDNN{release} are incomplete: `{}` does not define CUDNN_MAJOR{}",
                 header.display(),
                 match header.ends_with("cudnn.h") {
-                    true => ", nor is `cudnn_version.h` beside it",
+                    true => ", and there is no `cudnn_version.h` beside it",
                     false => "",
                 }
             ),
             (None, Some((header, missing))) => format!(
-                "the headers of cuDNN{release} are not whole: `{}` includes `{missing}`, which is not there",
+                "the headers of cuDNN{release} are incomplete: `{}` includes `{missing}`, which does not exist",
                 header.display()
             ),
-            (None, None) => format!("cuDNN{release} at `{root}` has libraries and no headers"),
+            (None, None) => format!("cuDNN{release} at `{root}` has libraries but no headers"),
         };
         let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
             .with("found via", found_at(self.via, library));
@@ -317,9 +327,7 @@ impl MissingHeaders<'_> {
         let install = if let Some((_, wheel)) = wheel {
             let site = cudnn.root.ancestors().nth(2).unwrap_or(&cudnn.root);
             let pip = Installer::of_environment(site).pip();
-            format!(
-                "install the wheel again: `{pip} install --force-reinstall {wheel}-cu{cuda_major}`"
-            )
+            format!("reinstall the wheel: `{pip} install --force-reinstall {wheel}-cu{cuda_major}`")
         } else if let Some(owner) = libraries_alone {
             let headers = format!("libcudnn-dev={}", owner.version);
             match at("/.pixi/") {
@@ -329,14 +337,16 @@ impl MissingHeaders<'_> {
                 }
             }
         } else if is_conda {
-            format!("install them: `conda install -c conda-forge cudnn cuda-version={cuda_major}`")
+            format!(
+                "install cuDNN with its headers: `conda install -c conda-forge cudnn cuda-version={cuda_major}`"
+            )
         } else if at("/usr/lib/") && at("-linux-gnu") {
             format!("install the headers: `sudo apt install {}`", dev("dev"))
         } else if at("/usr/lib64") {
             format!("install `{}`", dev("devel"))
         } else {
             format!(
-                "copy `include/cudnn*.h` from the archive of that release into `{}`",
+                "copy `include/cudnn*.h` from NVIDIA's archive of that version into `{}`",
                 cudnn.root.join("include").display()
             )
         };
@@ -344,7 +354,7 @@ impl MissingHeaders<'_> {
             Some(_) => "cudnn_version.h",
             None => "cudnn.h",
         };
-        let instead = format!("set CUDNN_INCLUDE_DIR to the directory that holds {told_by}");
+        let instead = format!("set CUDNN_INCLUDE_DIR to the directory that contains {told_by}");
         finding.help(install).help(instead)
     }
 }
@@ -352,6 +362,6 @@ impl MissingHeaders<'_> {
 /// Returns the help for a runtime-only image.
 fn development_image(variant: &str) -> String {
     format!(
-        "build in the `-{variant}` image of nvidia/cuda, and copy the program into this one, which is for running alone"
+        "build in the `-{variant}` image of nvidia/cuda, and copy the program into this image, which is only for running programs"
     )
 }

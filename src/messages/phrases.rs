@@ -37,11 +37,11 @@ pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> Stri
             format!("include/cudnn.h and lib/libcudnn.so.{major}")
         }
     };
-    format!("set {variable} to the directory that holds {contents}")
+    format!("set {variable} to the directory that contains {contents}")
 }
 
 pub fn other_cpu(library: &str, cpu: &str, own: &str) -> String {
-    format!("{library} is for {cpu}, and this build is for {own}")
+    format!("{library} is for {cpu}, but the build target is {own}")
 }
 
 /// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
@@ -83,8 +83,8 @@ pub fn fetch(context: &CheckContext, place: &str) -> String {
         None => String::new(),
     };
     format!(
-        "run `cudnn-guard fetch{}{}` (from `cargo install --path . --features cli` in a clone of cudnn-guard), which installs CUDA and \
-         cuDNN {place}",
+        "run `cudnn-guard fetch{}{}` to install CUDA and cuDNN {place} (to get it, run `cargo install --path . --features cli` in a \
+         clone of cudnn-guard)",
         option("cuda", &cuda),
         option("cudnn", &cudnn)
     )

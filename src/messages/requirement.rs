@@ -1,16 +1,16 @@
 use crate::choice::findings::{UnmetRequirement, owner};
+use crate::choice::message_format::{product, release};
 use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also, found_via, named, variable};
 use crate::model::kind::Kind;
-use crate::model::owner::brief;
 use crate::{Finding, FindingId};
 
 impl InvalidRequirement {
     pub fn finding(&self) -> Finding {
         let Self { method, text, .. } = self;
         let headline = match &self.error {
-            Some(_) => format!("`.{method}({text:?})` is not a version requirement"),
-            None => format!("no release can meet `.{method}({text:?})`"),
+            Some(_) => format!("`.{method}({text:?})` is not a valid version requirement"),
+            None => format!("no version can satisfy `.{method}({text:?})`"),
         };
         let example = match *method {
             "cuda" => ">=12.0",
@@ -18,7 +18,7 @@ impl InvalidRequirement {
         };
         Finding::error(FindingId::ConfigInvalid, headline)
             .help(format!(
-                "write it in build.rs as in Cargo.toml, for example `.{method}(\"{example}\")`"
+                "use Cargo.toml syntax in build.rs, for example `.{method}(\"{example}\")`"
             ))
             .with_lines("reason", &self.error)
     }
@@ -35,34 +35,36 @@ impl UnmetRequirement<'_> {
         };
         let (product, variable, method) = (kind.product(), variable(kind), kind.name());
         let older = candidate.version().unwrap_or(required.from) < required.from;
-        let (difference, verb) = if older {
-            (format!("older than the {}", brief(required.from)), "lower")
-        } else {
-            (format!("newer than the `{text}`"), "raise")
-        };
-        let headline = format!("{} is {difference} this crate asks for", named(candidate));
+        let difference = if older { "too old" } else { "too new" };
+        let headline = format!(
+            "{} is {difference}: this crate requires `{text}`",
+            named(candidate)
+        );
         let finding = Finding::error(id, headline)
             .with("found via", found_via(candidate))
             .with_lines("owner", owner(candidate))
             .with_lines("also found", self.others.iter().map(|other| also(other)));
         let finding = if let Some(better) = self.better {
             let activate = match better.via.is_inactive() {
-                true => "activate that environment, or ",
+                true => ", or activate that environment",
                 false => "",
             };
-            let root = better.root().display();
-            finding.help(format!("{activate}set {variable} to `{root}`"))
+            let (root, version) = (better.root().display(), release(better));
+            let contents = format!("{} {version}", self::product(better));
+            finding.help(format!(
+                "set {variable} to `{root}`, which contains {contents}{activate}"
+            ))
         } else {
             let mut finding = finding;
             if let Some(command) = &self.install {
                 finding = finding.help(format!("run `{command}`"));
             }
-            let required = format!("a {product} that meets `{text}`");
+            let required = format!("a {product} that satisfies `{text}`");
             finding.help(match candidate.request {
-                Some(_) => format!("set {} to a directory with {required}", candidate.via),
-                None => format!("install {required}, or set {variable} to the directory of one"),
+                Some(_) => format!("set {} to the directory of {required}", candidate.via),
+                None => format!("install {required}, or set {variable} to its directory"),
             })
         };
-        finding.help(format!("{verb} `.{method}({text:?})` in build.rs"))
+        finding.help(format!("relax `.{method}({text:?})` in build.rs"))
     }
 }

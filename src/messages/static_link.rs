@@ -3,17 +3,17 @@ use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFau
 use crate::toolkit::package_names::by_distribution;
 use crate::{Finding, FindingId};
 
-const DYNAMIC: &str = "leave `.link(Link::Static)` out of build.rs, and link dynamically";
+const DYNAMIC: &str = "remove `.link(Link::Static)` from build.rs to link dynamically";
 
 impl StaticLinkFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
             Self::CudnnOnWindows => Finding::error(
                 FindingId::ConfigInvalid,
-                "NVIDIA ships no static cuDNN for Windows",
+                "NVIDIA does not provide static cuDNN libraries for Windows",
             )
             .help(DYNAMIC)
-            .help("write `.link(Link::Runtime)`, and open cuDNN in the program"),
+            .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time"),
             Self::Cudnn {
                 cudnn,
                 dir,
@@ -22,17 +22,17 @@ impl StaticLinkFault<'_> {
             } => {
                 let what = match &missing[..] {
                     [one] => format!("`{one}`"),
-                    more => format!("{} static parts", more.len()),
+                    more => format!("{} static libraries", more.len()),
                 };
                 let version = cudnn.version().map(|one| format!(" {one}"));
                 let headline = format!(
-                    "the cuDNN{} at `{}` lacks {what}, which `.link(Link::Static)` takes in",
+                    "cuDNN{} at `{}` is missing {what}, which `.link(Link::Static)` requires",
                     version.unwrap_or_default(),
                     cudnn.root.display()
                 );
                 Finding::error(FindingId::PartsMissing, headline)
-                    .with("lacking", missing.join("\n"))
-                    .with("looked at", dir.display())
+                    .with("missing", missing.join("\n"))
+                    .with("searched", dir.display())
                     .help(match installer {
                         CudnnInstaller::System { major: major @ 9.., cuda } => {
                             format!("install `libcudnn{major}-static-cuda-{cuda}`")
@@ -40,8 +40,8 @@ impl StaticLinkFault<'_> {
                         CudnnInstaller::System { major, .. } => {
                             format!("install `libcudnn{major}-dev`")
                         }
-                        CudnnInstaller::Wheels => "set CUDNN_PATH to an unpacked archive of NVIDIA's: its wheels hold no static cuDNN".to_string(),
-                        CudnnInstaller::Other => "set CUDNN_PATH to an unpacked archive of NVIDIA's, which has the static parts in `lib`".to_string(),
+                        CudnnInstaller::Wheels => "set CUDNN_PATH to an extracted archive from NVIDIA: wheels do not contain a static cuDNN".to_string(),
+                        CudnnInstaller::Other => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
                     })
                     .help(DYNAMIC)
             }
@@ -58,21 +58,21 @@ impl StaticLinkFault<'_> {
                 };
                 let version = match toolkit.version {
                     Some(version) => format!("CUDA {}", version.short()),
-                    None => "the CUDA".to_string(),
+                    None => "the CUDA toolkit".to_string(),
                 };
                 let headline = format!(
-                    "{version} at `{}` has no `{}`{others}, which {needed_by} needs to be linked statically",
+                    "{version} at `{}` does not contain `{}`{others}, which {needed_by} needs for static linking",
                     toolkit.root.display(),
                     missing.first().map_or("", String::as_str)
                 );
                 let mut finding = Finding::error(FindingId::PartialToolkit, headline);
                 if missing.len() > 1 {
-                    finding = finding.with("lacking", missing.join("\n"));
+                    finding = finding.with("missing", missing.join("\n"));
                 }
                 let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
                 finding = match toolkit.link_dirs.is_empty() {
-                    true => finding.with("looked at", "no directory of libraries"),
-                    false => finding.with_lines("looked at", dirs),
+                    true => finding.with("searched", "no library directory"),
+                    false => finding.with_lines("searched", dirs),
                 };
                 match source {
                     Some(source) => finding.help(source.help()).help(DYNAMIC),
@@ -88,7 +88,7 @@ impl ArchiveSource {
         let all = |names: &[String]| joined(names.iter().map(|name| format!("`{name}`")), " and ");
         match self {
             Self::OtherToolkit => {
-                "set CUDA_HOME to a toolkit of NVIDIA's installer or packages: its wheels hold no archive but cudart's"
+                "set CUDA_HOME to a toolkit from NVIDIA's installer or packages: wheels contain no static library except cudart"
                     .to_string()
             }
             Self::Conda(names) => format!("install {} from conda-forge", all(names)),

@@ -2,7 +2,7 @@
 
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
-use crate::messages::phrases::{also, found_via, named};
+use crate::messages::phrases::{also, found_via};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
@@ -23,8 +23,13 @@ impl PartialToolkit<'_> {
             true => format!(" for {cpu}"),
             false => String::new(),
         };
-        let missing = lacks.join(" and no ");
-        let headline = format!("{} has no {missing}{target}", named(self.candidate));
+        let version = self.toolkit.version;
+        let version = version.map_or_else(String::new, |version| format!(" {}", version.short()));
+        let headline = format!(
+            "the CUDA{version} toolkit at `{}` does not include {}{target}",
+            self.toolkit.root.display(),
+            lacks.join(" or ")
+        );
         let finding = match lacks[..] {
             ["nvcc"] => Finding::note(FindingId::PartialToolkit, headline),
             _ => Finding::warning(FindingId::PartialToolkit, headline),
@@ -39,7 +44,7 @@ impl PartialToolkit<'_> {
         }
         let packages = if self.is_cross {
             let targets = self.platform.toolkit_targets().join("` or `targets/");
-            format!("NVIDIA's packages for cross building, which fill `targets/{targets}`")
+            format!("NVIDIA's cross-compilation packages, which add `targets/{targets}`")
         } else {
             packages(self.candidate, self.toolkit, &lacks, self.platform.os)
         };
@@ -52,14 +57,15 @@ impl LibraryFault<'_> {
         let root = self.toolkit.root.display();
         match &self.missing {
             Missing::Misspelled(name, close) => {
-                let headline =
-                    format!("CUDA has no library `{name}`, which `.libs([{name:?}])` requires");
+                let headline = format!(
+                    "CUDA does not include a library `{name}`, which `.libs([{name:?}])` requires"
+                );
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!("write `.libs([{close:?}])` in build.rs"))
             }
             Missing::LinuxOnly(name) => {
                 let headline = format!(
-                    "NVIDIA does not ship the library `{name}` for Windows, which `.libs([{name:?}])` requires"
+                    "NVIDIA does not provide the library `{name}` for Windows, which `.libs([{name:?}])` requires"
                 );
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help(format!(
@@ -69,26 +75,26 @@ impl LibraryFault<'_> {
             }
             Missing::Library(name, package) => {
                 let headline = format!(
-                    "CUDA at `{root}` has no library `{name}`, which `.libs([{name:?}])` requires"
+                    "CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires"
                 );
                 let dirs = self.toolkit.link_dirs.iter();
                 let dirs = dirs.chain(&self.toolkit.stub_dirs);
                 Finding::error(FindingId::LibraryNotFound, headline)
-                    .with_lines("looked in", dirs.map(|dir| dir.display()))
+                    .with_lines("searched", dirs.map(|dir| dir.display()))
                     .help(self.install(package))
             }
             Missing::DriverStub => {
                 let headline = format!(
-                    "CUDA at `{root}` has no stub of the driver's `libcuda.so`, which `.libs([\"cuda\"])` links with"
+                    "CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires"
                 );
                 let is_of_wheels = is_of_wheels(&self.toolkit.root);
                 let dirs = self.toolkit.link_dirs.first().filter(|_| is_of_wheels);
                 Finding::warning(FindingId::LibraryNotFound, headline).help(match dirs {
                     // No wheel contains one.
                     Some(dir) => format!(
-                        "link the driver's own: `cd {} && mkdir -p stubs && ln -s $(ldconfig -p | grep -m1 libcuda.so.1 | \
-                         sed 's/.*=> //') stubs/libcuda.so`; without a driver, run `cudnn-guard fetch`, which adds a stub to \
-                         its toolkit",
+                        "create a link to the driver's library: `cd {} && mkdir -p stubs && ln -s $(ldconfig -p | grep -m1 \
+                         libcuda.so.1 | sed 's/.*=> //') stubs/libcuda.so`; without a driver, run `cudnn-guard fetch`, which \
+                         adds a stub to its toolkit",
                         quoted(&dir.display().to_string())
                     ),
                     None => self.install(&("cuda-driver", "")),
@@ -96,9 +102,10 @@ impl LibraryFault<'_> {
             }
             Missing::Headers(names, package) => {
                 let first = names.first().map_or("", |name| name);
-                let headline = format!("CUDA at `{root}` has no `{first}`");
+                let headline = format!("CUDA at `{root}` does not contain `{first}`");
+                let all = if names.len() > 1 { &names[..] } else { &[] };
                 Finding::note(FindingId::PartialToolkit, headline)
-                    .with_lines("nor", names.iter().skip(1))
+                    .with_lines("missing", all)
                     .help(self.install(package))
             }
         }
@@ -116,7 +123,7 @@ impl LibraryFault<'_> {
                 }
                 _ => {
                     return format!(
-                        "install the whole toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
+                        "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
                     );
                 }
             };
@@ -136,10 +143,10 @@ impl LibraryFault<'_> {
             return format!("run `conda install -c conda-forge {name}-dev`");
         }
         if self.os == Os::Windows {
-            return format!("add `{wheel}_dev` with NVIDIA's installer");
+            return format!("install `{wheel}_dev` with NVIDIA's installer");
         }
         if toolkit.root.ends_with("usr") {
-            return "install the distribution's whole toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+            return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
                 .into();
         }
         let release = package_suffix(version);
@@ -164,7 +171,7 @@ impl MissingDependency {
             (Some(_), symbol) => {
                 let symbol = symbol.map_or("", String::as_str);
                 format!(
-                    "`{library}` {release} calls `{symbol}`, which the `{needs}` beside it does not have: they are of different releases"
+                    "`{library}` {release} calls `{symbol}`, which `{needs}` beside it does not contain: their versions differ"
                 )
             }
             (None, _) => format!("`{library}` {release} needs `{needs}`, which is not in `{root}`"),
@@ -172,34 +179,33 @@ impl MissingDependency {
         let stem = needs.split(".so").next().unwrap_or_default();
         Finding::warning(FindingId::PartialToolkit, headline)
             .with("library", self.library.display())
-            .with_lines("needs", self.beside.iter().map(|path| path.display()))
+            .with_lines("dependency", self.beside.iter().map(|path| path.display()))
             .with_lines("also found", self.others.iter().map(|path| path.display()))
             .help(format!(
-                "install `{library}` and `{stem}` of one release in `{root}`"
+                "install `{library}` and `{stem}` of the same CUDA version in `{root}`"
             ))
-            .help("set CUDA_HOME to a toolkit that is whole")
+            .help("set CUDA_HOME to a complete toolkit")
     }
 }
 
 impl NvccHeaderSkew<'_> {
     pub fn finding(&self) -> Finding {
         let (nvcc, headers) = (self.nvcc_version.short(), self.header_version.short());
-        let headline =
-            format!("nvcc is of CUDA {nvcc}, and the headers that it would read are of {headers}");
+        let headline = format!("nvcc {nvcc} would compile with the headers of CUDA {headers}");
         let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
             .with("nvcc", self.nvcc.display())
             .with("header", self.header.display())
             .with_lines("also found", self.others.iter().map(|one| one.display()));
         if self.nvcc.to_string_lossy().contains("/nvidia/cu1") {
             finding = finding.help(format!(
-                "bring the wheels to one release: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
+                "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
                  'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
             ));
         }
         finding
-            .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release")
+            .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version")
             .help(format!(
-                "install nvcc {headers} there, or the headers of {nvcc}"
+                "install nvcc {headers} or the headers of CUDA {nvcc} in this toolkit"
             ))
     }
 }
@@ -213,16 +219,16 @@ impl NvccFault {
             } => (question, command),
         };
         let question = match question {
-            Question::Layout => "where it looks",
-            Question::Version => "its release",
-            Question::GpuCodes => "which GPUs it knows",
+            Question::Layout => "its directories",
+            Question::Version => "its version",
+            Question::GpuCodes => "the GPUs that it supports",
         };
         let program = command.program.display();
-        let headline = format!("`{program}` does not tell {question}");
+        let headline = format!("`{program}` does not report {question}");
         Finding::error(FindingId::NvccFailed, headline)
             .with("command", command)
             .with_lines(SAYS, self.output())
-            .help("run the command by hand: an nvcc that works answers it")
+            .help("run the command by hand to see why this nvcc does not work")
     }
 
     /// Returns the output of an nvcc that ran.
@@ -248,7 +254,7 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
     if is_of_wheels(&toolkit.root) {
         return match (toolkit.version.map(|version| version.major), lacks) {
             // These wheels contain only a part of the compiler.
-            (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 hold no nvcc".into(),
+            (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into(),
             (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
             _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
         };

@@ -3,6 +3,7 @@
 use crate::choice::variable_findings::{UnusableVariable, VariableFault, VariablesDisagree};
 use crate::messages::phrases::{fetch, found_via, set_directory};
 use crate::model::environment::{Names, Variable};
+use crate::model::kind::Kind;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
@@ -21,55 +22,55 @@ impl UnusableVariable<'_> {
             VariableFault::Place(obstacle) => {
                 help = match obstacle.is_closed() {
                     true => obstacle.help(false),
-                    false => format!("set {name} to a directory that is there"),
+                    false => format!("set {name} to a directory that exists"),
                 };
-                format!("and {obstacle}")
+                format!("but {obstacle}")
             }
             VariableFault::Library(obstacle, is_beside) => {
                 help = obstacle.help(*is_beside);
-                format!("and {obstacle}")
+                format!("but {obstacle}")
             }
             VariableFault::UnprintablePath(part) => {
                 help = format!(
-                    "make a link to that directory under a plain name, and set {name} to the link"
+                    "create a link with a plain name to that directory, and set {name} to the link"
                 );
-                format!("{part}, which cargo cannot be told")
+                format!("{part}, which build scripts cannot pass to cargo")
             }
             VariableFault::ForeignToolkit(targets) => {
                 let targets = targets.join(" and ");
                 help = format!("set {name} to a CUDA toolkit for {cpu}");
-                format!("a CUDA toolkit for {targets} alone, and this build is for {cpu}")
+                format!("a CUDA toolkit for {targets} only, but the build target is {cpu}")
             }
             VariableFault::Nvcc(_, Some(host_compiler)) => {
                 help = (*host_compiler).to_string();
                 "which cannot start its host compiler".into()
             }
-            VariableFault::Nvcc(..) => "which does not answer as nvcc does".into(),
-            VariableFault::NotOnPath(_) => "which is in no directory of PATH".into(),
-            VariableFault::NoProgram => "which is no program".into(),
+            VariableFault::Nvcc(..) => "which does not behave like nvcc".into(),
+            VariableFault::NotOnPath(_) => "which is not on PATH".into(),
+            VariableFault::NoProgram => "which is not a program".into(),
             VariableFault::Nonexistent => "which does not exist".into(),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
                 help = unpack(archive, path, &name);
                 match *archive == path {
-                    true => "an archive that nobody unpacked".into(),
-                    false => "which holds an archive that nobody unpacked".into(),
+                    true => "an archive that has not been extracted".into(),
+                    false => "which contains an archive that has not been extracted".into(),
                 }
             }
             VariableFault::NotInstalled { toolkit, cudnn } => match (toolkit, cudnn) {
-                (true, true) => "which holds neither a CUDA toolkit nor a cuDNN".into(),
-                (true, _) => "which holds no CUDA toolkit".into(),
-                _ => "which holds no cuDNN".into(),
+                (true, true) => "which contains neither a CUDA toolkit nor cuDNN".into(),
+                (true, _) => "which does not contain a CUDA toolkit".into(),
+                _ => "which does not contain cuDNN".into(),
             },
             VariableFault::NoLibrary => {
                 // The variable is already correct if it names headers.
                 if self.variable.names() == Some(Names::CudnnHeaders) {
-                    help = "set CUDNN_LIB_DIR to the directory that holds libcudnn.so or libcudnn.so.9".into();
+                    help = "set CUDNN_LIB_DIR to the directory that contains libcudnn.so or libcudnn.so.9".into();
                 }
-                "which holds no cuDNN library".into()
+                "which does not contain a cuDNN library".into()
             }
         };
-        let headline = format!("`{name}` is set to `{value}`, {defect}");
+        let headline = format!("{name} is set to `{value}`, {defect}");
         let mut finding = Finding::error(FindingId::VariableUnusable, headline).help(help);
         match &self.fault {
             VariableFault::Nvcc(fault, _) => {
@@ -79,17 +80,15 @@ impl UnusableVariable<'_> {
                     finding = finding.with(label, value);
                 }
             }
-            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("looked at", dirs),
+            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", dirs),
             _ => {
                 let missed = self.missed.iter().map(|path| path.display());
-                finding = finding.with_lines("missed", missed);
+                finding = finding.with_lines("expected", missed);
             }
         }
         match self.fault {
             VariableFault::UnprintablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
-            _ => finding.help(format!(
-                "unset {name}, so that the usual places are searched"
-            )),
+            _ => finding.help(format!("unset {name} to search the default locations")),
         }
     }
 
@@ -105,23 +104,29 @@ impl UnusableVariable<'_> {
             _ => "libcudnn.so or libcudnn.so.9",
         };
         match (self.variable.names(), &self.nearby) {
-            (Some(Names::Nvcc), _) => format!("set {name} to the whole path of nvcc"),
+            (Some(Names::Nvcc), _) => format!("set {name} to the full path of nvcc"),
             (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
             (Some(Names::CudnnHeaders), Some(dir)) => {
-                format!("set {name} to `{}`, which holds cudnn.h", dir.display())
+                format!("set {name} to `{}`, which contains cudnn.h", dir.display())
             }
             (Some(Names::CudnnHeaders), None) => {
-                format!("set {name} to the directory that holds cudnn.h")
+                format!("set {name} to the directory that contains cudnn.h")
             }
             _ if self.variable == Variable::CudnnLibrary => {
                 format!("set {name} to the file {file}")
             }
             (Some(Names::CudnnLibrary), _) => {
-                format!("set {name} to the directory that holds {file}")
+                format!("set {name} to the directory that contains {file}")
             }
             (_, Some(dir)) => {
-                let product = self.kind.product();
-                format!("set {name} to `{}`, which holds a {product}", dir.display())
+                let product = match self.kind {
+                    Kind::Toolkit => "a CUDA toolkit",
+                    Kind::Cudnn => "cuDNN",
+                };
+                format!(
+                    "set {name} to `{}`, which contains {product}",
+                    dir.display()
+                )
             }
             (_, None) => set_directory(&name, self.kind, context),
         }
@@ -131,13 +136,18 @@ impl UnusableVariable<'_> {
 impl VariablesDisagree<'_> {
     pub fn finding(&self) -> Finding {
         let Self { first, other } = self;
-        let (taken, left, product) = (&first.via, &other.via, first.kind().product());
-        let headline =
-            format!("{taken} and {left} name different {product}s; that of {taken} is taken");
+        let (used, ignored) = (&first.via, &other.via);
+        let products = match first.kind() {
+            Kind::Toolkit => "CUDA toolkits",
+            Kind::Cudnn => "cuDNN installations",
+        };
+        let headline = format!("{used} and {ignored} point to different {products}; using {used}");
         Finding::warning(FindingId::VariablesDisagree, headline)
-            .with("taken", found_via(first))
-            .with("left out", found_via(other))
-            .help(format!("unset {left}, or let both name the same directory"))
+            .with("used", found_via(first))
+            .with("ignored", found_via(other))
+            .help(format!(
+                "unset {ignored}, or set both to the same directory"
+            ))
     }
 }
 
@@ -158,14 +168,16 @@ fn unpack(archive: &Path, value: &Path, name: &str) -> String {
         Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),
         Some((".zip", stem)) => (unzip, dir.join(stem)),
         Some((_, stem)) => (format!("tar -xf {archive_word} -C {into}"), dir.join(stem)),
-        None => return format!("install it, `sudo apt install {archive_word}`, and unset {name}"),
+        None => {
+            return format!("install it with `sudo apt install {archive_word}`, and unset {name}");
+        }
     };
     match value == archive || inside.ends_with("nvidia/cudnn") {
         true => format!(
-            "unpack it, `{command}`, and set {name} to `{}`",
+            "extract it with `{command}`, and set {name} to `{}`",
             inside.display()
         ),
-        false => format!("unpack it: `{command}`"),
+        false => format!("extract it: `{command}`"),
     }
 }
 
@@ -178,17 +190,17 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
         _ => &[':', ';'],
     };
     Some(if value.starts_with('~') {
-        format!("write the path in {name} out: only a shell puts your home in place of `~`")
+        format!("write out the path in {name}: only a shell replaces `~` with your home directory")
     } else if value.contains('$') {
-        format!("write the path in {name} out: only a shell puts a variable's value in its place")
+        format!("write out the path in {name}: only a shell expands variables")
     } else if quoted('"') || quoted('\'') {
-        format!("set {name} without the quotation marks, which are part of its value")
+        format!("remove the quotation marks from {name}: they are part of its value")
     } else if value.trim() != value {
-        format!("take the blanks around the path out of {name}")
+        format!("remove the white space around the path in {name}")
     } else if os != Os::Windows && is_windows(value) {
-        format!("set {name} to a directory of this system: that is one of Windows")
+        format!("set {name} to a directory of this system: this is a Windows path")
     } else if value.contains(list) {
-        format!("set {name} to one directory: it is no list")
+        format!("set {name} to a single directory: it is not a list")
     } else {
         return None;
     })
@@ -207,9 +219,9 @@ mod tests {
     /// `set`.
     #[test]
     fn what_is_wrong_with_a_path_that_is_not_there() {
-        let unquoted = "set CUDA_HOME without the quotation marks, which are part of its value";
-        let one = "set CUDA_HOME to one directory: it is no list";
-        let own = "set CUDA_HOME to a directory of this system: that is one of Windows";
+        let unquoted = "remove the quotation marks from CUDA_HOME: they are part of its value";
+        let one = "set CUDA_HOME to a single directory: it is not a list";
+        let own = "set CUDA_HOME to a directory of this system: this is a Windows path";
         for (value, on_linux, on_windows) in [
             ("\"/cuda\"", Some(unquoted), Some(unquoted)),
             ("'/cuda'", Some(unquoted), Some(unquoted)),
@@ -227,10 +239,16 @@ mod tests {
             assert_eq!(help(Os::Windows).as_deref(), on_windows, "{value}");
         }
         for (value, begins) in [
-            (" /cuda", "take the blanks around the path out of CUDA_HOME"),
-            ("/cuda ", "take the blanks around the path out of CUDA_HOME"),
-            ("~/cuda", "write the path in CUDA_HOME out: "),
-            ("${HOME}/cuda", "write the path in CUDA_HOME out: "),
+            (
+                " /cuda",
+                "remove the white space around the path in CUDA_HOME",
+            ),
+            (
+                "/cuda ",
+                "remove the white space around the path in CUDA_HOME",
+            ),
+            ("~/cuda", "write out the path in CUDA_HOME: "),
+            ("${HOME}/cuda", "write out the path in CUDA_HOME: "),
         ] {
             let help = misspelt(value, "CUDA_HOME", Os::Linux).unwrap();
             assert!(help.starts_with(begins), "{value}: {help}");

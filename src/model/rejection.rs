@@ -58,26 +58,28 @@ impl fmt::Display for Rejection {
         match self {
             Self::OutrankedBy(via) => write!(f, "outranked by {via}"),
             Self::OutrankedByOther(root) => write!(f, "outranked by `{}`", root.display()),
-            Self::SameAs(via) => write!(f, "the same as the one found via {via}"),
-            Self::AnotherPlaceRequested => f.write_str("another place was asked for"),
-            Self::NothingCompatible => f.write_str("nothing fits it"),
-            Self::TooOld(requirement) => write!(f, "older than `{requirement}` asks for"),
-            Self::TooNew(requirement) => write!(f, "newer than `{requirement}` allows"),
+            Self::SameAs(via) => write!(f, "the same as the one found through {via}"),
+            Self::AnotherPlaceRequested => f.write_str("another location was requested"),
+            Self::NothingCompatible => f.write_str("nothing is compatible with it"),
+            Self::TooOld(requirement) => write!(f, "too old for `{requirement}`"),
+            Self::TooNew(requirement) => write!(f, "too new for `{requirement}`"),
             Self::BuiltForCuda(major) => write!(f, "built for CUDA {major}"),
-            Self::CudnnBuiltForCuda(major) => write!(f, "the cuDNN was built for CUDA {major}"),
-            Self::OtherCpu(cpu) => write!(f, "it is for {cpu}"),
-            Self::UnprintablePath(what) => write!(f, "cargo cannot be told {what}"),
-            Self::RuntimeOnly => f.write_str("it has libraries alone: enough to run, not to build"),
-            Self::Missing(parts) => write!(f, "it has no {}", parts.join(" and no ")),
-            Self::MissingRequired(names) => write!(f, "it has no {}", names.join(" and no ")),
-            Self::NoImportLibrary => f.write_str("it has no import library"),
-            Self::NoLibrary => f.write_str("there is no library beside the headers"),
+            Self::CudnnBuiltForCuda(major) => write!(f, "cuDNN was built for CUDA {major}"),
+            Self::OtherCpu(cpu) => write!(f, "built for {cpu}"),
+            Self::UnprintablePath(what) => write!(f, "{what} cannot be passed to cargo"),
+            Self::RuntimeOnly => {
+                f.write_str("it only contains libraries: enough to run, but not to build")
+            }
+            Self::Missing(parts) => write!(f, "it does not contain {}", parts.join(" or ")),
+            Self::MissingRequired(names) => write!(f, "it does not contain {}", names.join(" or ")),
+            Self::NoImportLibrary => f.write_str("its import library is missing"),
+            Self::NoLibrary => f.write_str("it contains headers but no library"),
             Self::Obstructed(obstacle) => obstacle.fmt(f),
             Self::Damaged(file, defect) => write!(f, "`{file}` {defect}"),
             Self::HeaderSkew(header, library) => {
-                write!(f, "its headers are {header}, its library is {library}")
+                write!(f, "its headers are {header}, but its library is {library}")
             }
-            Self::MixedParts => f.write_str("its parts are of different releases"),
+            Self::MixedParts => f.write_str("its sub-libraries have different versions"),
             Self::JitOnly => f.write_str("it can only compile graphs at run time"),
             Self::BundledWith(package) => write!(
                 f,
@@ -85,11 +87,11 @@ impl fmt::Display for Rejection {
             ),
             Self::OnLibraryPath => write!(
                 f,
-                "{} leads there, which does not count in a build",
+                "only {} points to it, which a build does not search",
                 FoundVia::LibraryPath
             ),
-            Self::Emptied => f.write_str("pip has a record of it, and its files are not there"),
-            Self::Gone => f.write_str("that directory is not there"),
+            Self::Emptied => f.write_str("pip has a record of it, but its files do not exist"),
+            Self::Gone => f.write_str("this directory does not exist"),
         }
     }
 }

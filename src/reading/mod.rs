@@ -238,7 +238,7 @@ impl<'a> Reader<'a> {
         ) = met
         {
             let command = package_owner::reinstall_toolkit(top);
-            let help = command.map(|command| format!("install its wheels again: `{command}`"));
+            let help = command.map(|command| format!("reinstall its wheels: `{command}`"));
             self.leave_out(Kind::Toolkit, Unreadable::Dangling(met), help);
         }
     }

@@ -94,7 +94,7 @@ impl Step {
 
     pub fn description(&self) -> String {
         match &self.place {
-            Place::Nvcc(files) => format!("{} of PATH", directories(files.len())),
+            Place::Nvcc(files) => format!("{} on PATH", directories(files.len())),
             Place::PkgConfig(dirs) => {
                 let files = match self.kind {
                     Kind::Toolkit => "cudart-*.pc or cuda-*.pc",

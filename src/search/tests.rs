@@ -46,7 +46,7 @@ fn a_bare_machine() {
             "x86_64-unknown-linux-gnu",
             Some("/image")
         ),
-        "Toolkit nvcc on PATH: 1 directory of PATH\n\
+        "Toolkit nvcc on PATH: 1 directory on PATH\n\
          Toolkit NVIDIA's usual directory: /image/usr/local/cuda\n\
          Cudnn NVIDIA's usual directory: /image/usr/local/cuda\n\
          Toolkit NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
@@ -146,7 +146,7 @@ fn build_script_then_requests_then_context() {
         text,
         "Toolkit! CUDA_ROOT in build.rs: /script\n\
          Toolkit! CUDA_PATH: /cuda\n\
-         Toolkit! NVCC: 1 directory of PATH\n\
+         Toolkit! NVCC: 1 directory on PATH\n\
          Cudnn! CUDNN_PATH: /dnn\n\
          Cudnn! CUDNN_INCLUDE_DIR and CUDNN_LIB_DIR: /i\n\
          Toolkit! CUDNN_GUARD_HOME: /guard/nvidia/cu*\n\
@@ -398,7 +398,7 @@ fn the_paths_of_the_c_compiler_are_places() {
             "PATH",
             "/usr/bin:/opt/venv/bin:/opt/venv/bin:/sbin:/opt/tools"
         )]),
-        "Toolkit nvcc on PATH: 5 directories of PATH\n\
+        "Toolkit nvcc on PATH: 5 directories on PATH\n\
          Cudnn environment on PATH: /opt/venv\n\
          Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia/cu*\n\
          Toolkit environment on PATH: /opt/venv/lib/python*/site-packages/nvidia\n\

@@ -33,7 +33,7 @@ impl Toolchain {
 fn describe_toolkit(toolkit: &Toolkit) -> String {
     let version = toolkit
         .version
-        .map_or_else(|| "of unknown release".into(), Version::short);
+        .map_or_else(|| "of unknown version".into(), Version::short);
     let nvcc = toolkit
         .nvcc
         .as_ref()
@@ -48,7 +48,7 @@ fn describe_toolkit(toolkit: &Toolkit) -> String {
 
 fn describe_cudnn(cudnn: &Cudnn) -> String {
     let version = cudnn.version().map_or_else(
-        || "of unknown release".into(),
+        || "of unknown version".into(),
         |version| version.to_string(),
     );
     let suffix = cudnn
@@ -56,7 +56,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         .map_or_else(String::new, |major| format!(" for CUDA {major}"));
     let link = match &cudnn.link_name {
         Some(LinkName::Short(name)) => name.clone(),
-        Some(LinkName::Verbatim(name)) => format!("{name}, by its whole name"),
+        Some(LinkName::Verbatim(name)) => format!("{name}, by its full name"),
         None => "nothing".into(),
     };
     let header = cudnn
@@ -72,9 +72,9 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
             .version
             .map_or_else(|| "unknown".into(), |version| version.to_string());
         let source = part.told_by.map(VersionSource::in_full);
-        let source = source.map_or_else(String::new, |source| format!(" by {source}"));
+        let source = source.map_or_else(String::new, |source| format!(" from {source}"));
         out.push_str(&format!(
-            "\n    part     {} {version}{source} {}",
+            "\n    sub-lib  {} {version}{source} {}",
             part.name,
             part.path.display()
         ));

@@ -185,8 +185,8 @@ mod tests {
         assert_eq!(
             made.text(unmet_dependency(&blas, &[], &[])),
             "`libcublas.so.12` of CUDA 12.9 needs `libcublasLt.so.12`, which is not in `$D`  [partial-toolkit]\n  \
-             = help: install `libcublas.so.12` and `libcublasLt` of one release in `$D`\n  \
-             = help: set CUDA_HOME to a toolkit that is whole\n  \
+             = help: install `libcublas.so.12` and `libcublasLt` of the same CUDA version in `$D`\n  \
+             = help: set CUDA_HOME to a complete toolkit\n  \
              library     $D/libcublas.so.12\n  \
              also found  $D/libcublasLt.so.11"
         );
@@ -211,12 +211,12 @@ mod tests {
         made.library("libcublasLt.so.11", LT, &[]);
         assert_eq!(
             made.text(unmet_dependency(&blas, &[], &[])),
-            "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which the `libcublasLt.so.11` beside it \
-             does not have: they are of different releases  [partial-toolkit]\n  \
-             = help: install `libcublas.so.11` and `libcublasLt` of one release in `$D`\n  \
-             = help: set CUDA_HOME to a toolkit that is whole\n  \
+            "`libcublas.so.11` of CUDA 12.9 calls `cublasLtGetStatusString`, which `libcublasLt.so.11` beside it \
+             does not contain: their versions differ  [partial-toolkit]\n  \
+             = help: install `libcublas.so.11` and `libcublasLt` of the same CUDA version in `$D`\n  \
+             = help: set CUDA_HOME to a complete toolkit\n  \
              library     $D/libcublas.so.11\n  \
-             needs       $D/libcublasLt.so.11"
+             dependency  $D/libcublasLt.so.11"
         );
     }
 
@@ -249,8 +249,8 @@ mod tests {
         };
         assert_eq!(
             text(&[&old]),
-            "LD_LIBRARY_PATH selects CUDA libraries of two releases: `libcublas.so.12` calls `cublasLtGetStatusString`, \
-             which `libcublasLt.so.12` does not have  [cuda-libraries-mixed]\n  \
+            "LD_LIBRARY_PATH mixes CUDA libraries of two versions: `libcublas.so.12` calls `cublasLtGetStatusString`, \
+             which `libcublasLt.so.12` does not contain  [cuda-libraries-mixed]\n  \
              = help: remove `$D/old` from LD_LIBRARY_PATH where the program runs\n  \
              caller      $D/lib/libcublas.so.12\n  \
              library     $D/old/libcublasLt.so.12"

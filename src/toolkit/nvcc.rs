@@ -131,8 +131,8 @@ mod tests {
                 .unwrap_err()
                 .finding()
                 .to_string(),
-            "`/bin/echo` does not tell which GPUs it knows  [nvcc-failed]\n  \
-             = help: run the command by hand: an nvcc that works answers it\n  \
+            "`/bin/echo` does not report the GPUs that it supports  [nvcc-failed]\n  \
+             = help: run the command by hand to see why this nvcc does not work\n  \
              command     /bin/echo --list-gpu-code\n  \
              nvcc says   --list-gpu-code"
         );

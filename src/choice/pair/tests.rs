@@ -100,7 +100,7 @@ fn the_first_compatible_pair() {
         [
             "a: chosen",
             "b: built for CUDA 12",
-            "c: the cuDNN was built for CUDA 13",
+            "c: cuDNN was built for CUDA 13",
             "d: chosen"
         ]
     );
@@ -112,11 +112,7 @@ fn the_first_compatible_pair() {
     ];
     assert_eq!(
         verdicts(&mut all, None),
-        [
-            "b: chosen",
-            "a: the cuDNN was built for CUDA 12",
-            "c: chosen"
-        ]
+        ["b: chosen", "a: cuDNN was built for CUDA 12", "c: chosen"]
     );
     // It also does so if an earlier toolkit is compatible with another cuDNN.
     let mut all = [
@@ -129,7 +125,7 @@ fn the_first_compatible_pair() {
         verdicts(&mut all, None),
         [
             "a: chosen",
-            "b: the cuDNN was built for CUDA 13",
+            "b: cuDNN was built for CUDA 13",
             "c: built for CUDA 12",
             "d: chosen"
         ]
@@ -145,11 +141,7 @@ fn versions_are_compared_as_numbers() {
     ];
     assert_eq!(
         verdicts(&mut all, Some(">=9.10")),
-        [
-            "a: older than `>=9.10` asks for",
-            "b: chosen",
-            "c: outranked by b"
-        ]
+        ["a: too old for `>=9.10`", "b: chosen", "c: outranked by b"]
     );
 }
 
@@ -163,7 +155,7 @@ fn a_requested_candidate_is_never_replaced() {
     assert_eq!(
         verdicts(&mut all, Some(">=9.1")),
         [
-            "CUDNN_PATH: older than `>=9.1` asks for",
+            "CUDNN_PATH: too old for `>=9.1`",
             "b: outranked by CUDNN_PATH"
         ]
     );
@@ -180,11 +172,11 @@ fn a_requested_place_must_be_usable_before_its_version_counts() {
     let [unrequested, _] = &verdicts(&mut all.clone(), Some(">=9.1"))[..] else {
         panic!("two candidates");
     };
-    assert_eq!(unrequested, "a: older than `>=9.1` asks for");
+    assert_eq!(unrequested, "a: too old for `>=9.1`");
     all[0].request = Some(Variable::CudnnPath);
     assert_eq!(
         verdicts(&mut all, Some(">=9.1")),
-        ["a: it is for aarch64", "b: outranked by a"]
+        ["a: built for aarch64", "b: outranked by a"]
     );
 }
 
@@ -200,7 +192,7 @@ fn no_pair_is_compatible() {
     let mut all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];
     assert_eq!(
         verdicts(&mut all, None),
-        ["a: the cuDNN was built for CUDA 12", "b: chosen"]
+        ["a: cuDNN was built for CUDA 12", "b: chosen"]
     );
 }
 
@@ -213,7 +205,11 @@ fn a_toolkit_without_compiler_does_not_hide_a_complete_one() {
     ];
     assert_eq!(
         verdicts(&mut all, None),
-        ["a: it has no nvcc", "b: outranked by c", "c: chosen"]
+        [
+            "a: it does not contain nvcc",
+            "b: outranked by c",
+            "c: chosen"
+        ]
     );
     let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
     assert_eq!(verdicts(&mut all, None), ["a: chosen", "b: outranked by a"]);
@@ -240,7 +236,7 @@ fn a_complete_pair_comes_before_an_earlier_toolkit_without_headers() {
     assert_eq!(
         verdicts(&mut all, None),
         [
-            "a: the cuDNN was built for CUDA 12",
+            "a: cuDNN was built for CUDA 12",
             "b: built for CUDA 13",
             "c: chosen",
             "d: chosen"
@@ -265,8 +261,8 @@ fn only_headers_are_not_linked_and_only_libraries_come_last() {
     assert_eq!(
         verdicts(&mut all, None),
         [
-            "a: there is no library beside the headers",
-            "b: it has no headers",
+            "a: it contains headers but no library",
+            "b: it does not contain headers",
             "c: chosen"
         ]
     );
@@ -298,9 +294,9 @@ fn incomplete_candidates_come_last_and_a_runtime_is_not_a_toolkit() {
     assert_eq!(
         verdicts(&mut all, None),
         [
-            "a: it has libraries alone: enough to run, not to build",
-            "b: it has no headers",
-            "c: it has no libraries",
+            "a: it only contains libraries: enough to run, but not to build",
+            "b: it does not contain headers",
+            "c: it does not contain libraries",
             "d: chosen"
         ]
     );

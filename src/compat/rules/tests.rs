@@ -214,7 +214,7 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
             "warning: the NVIDIA driver supports PTX up to CUDA 12.4, but the toolkit writes PTX of CUDA 12.5  \
           [ptx-newer-than-driver]\n  \
           = help: update the NVIDIA driver, or build with a CUDA toolkit up to 12.4\n  \
-          taken by    driver 555.42.02 and later ones"
+          required    driver 555.42.02 or later"
         ]
     );
     // If there is machine code for the GPU, it is only a note.

@@ -80,7 +80,7 @@ fn the_patch_level_of_the_headers_is_a_warning() {
     assert_eq!(summaries(&one), ["error header-library-skew"]);
     assert_eq!(
         doubtful(&one).unwrap().to_string(),
-        "its headers are 9.15.0, its library is 9.14.0"
+        "its headers are 9.15.0, but its library is 9.14.0"
     );
     // A library of unknown version has no finding.
     one.library_version = None;
@@ -124,7 +124,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
         "{skew}"
     );
     assert!(
-        skew.contains("9.14.0 in libcudnn.so.9, by its build-id"),
+        skew.contains("9.14.0 in libcudnn.so.9, from its build-id"),
         "{skew}"
     );
     // Headers of the sub-library's version, and a main library whose version is only in its file name.
@@ -167,10 +167,10 @@ fn undefined_functions_are_named() {
     ];
     assert_eq!(
         findings(&one, &[])[0].to_string(),
-        "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs what `libcudnn_graph.so.9` beside it does not have: they are of different releases  [parts-mixed]\n  \
-         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and reinstall cuDNN\n  \
-         lacking     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more of libcudnn_graph.so.9\n              \
-         libcudnn_cnn.so.9 needs c of libcudnn_graph.so.9"
+        "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs symbols that `libcudnn_graph.so.9` beside it does not contain: their versions differ  [parts-mixed]\n  \
+         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole\n  \
+         missing     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more from libcudnn_graph.so.9\n              \
+         libcudnn_cnn.so.9 needs c from libcudnn_graph.so.9"
     );
 }
 
@@ -189,7 +189,7 @@ fn undefined_functions_of_a_leftover_do_not_count() {
             symbols: vec!["a".into()],
         }];
         let findings = findings(&one, &[]);
-        let mixed = |finding: &&Finding| finding.summary.contains("needs what");
+        let mixed = |finding: &&Finding| finding.summary.contains("needs symbols that");
         findings.iter().filter(mixed).count()
     };
     assert_eq!(with_leftover((9, 10, 2)), 0);
@@ -206,9 +206,9 @@ fn a_library_that_cannot_be_opened_is_unusable() {
     let fault = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
     assert_eq!(
         fault.finding().to_string(),
-        "`/opt/dnn/lib/libcudnn.so.9` is truncated: its size is 64 bytes, but its segments extend to byte 4096  [library-damaged]\n  \
-         = help: reinstall that cuDNN in `/opt/dnn/lib`, and check that the disk is not full\n  \
-         = help: set CUDNN_PATH to a directory with a whole cuDNN\n  \
+        "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
+         = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
+         = help: set CUDNN_PATH to a directory that contains a complete cuDNN\n  \
          found via   CUDNN_PATH: /opt/dnn"
     );
 }
@@ -224,9 +224,9 @@ fn a_compiler_of_another_version_is_reported_with_all_others() {
     };
     assert_eq!(
         fault.finding().to_string(),
-        "nvcc is of CUDA 10.1, and the headers that it would read are of 12.5  [nvcc-header-skew]\n  \
-         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h are of one release\n  \
-         = help: install nvcc 12.5 there, or the headers of 10.1\n  \
+        "nvcc 10.1 would compile with the headers of CUDA 12.5  [nvcc-header-skew]\n  \
+         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version\n  \
+         = help: install nvcc 12.5 or the headers of CUDA 10.1 in this toolkit\n  \
          nvcc        /usr/bin/nvcc\n  \
          header      /usr/local/cuda/include/cuda.h\n  \
          also found  /usr/local/cuda/bin/nvcc"
@@ -296,7 +296,7 @@ fn packages_of_two_versions_are_brought_to_one() {
                 (9, 14),
                 (9, 10),
             ),
-            "remove the one that is out of date"
+            "remove the outdated headers or library"
         );
     }
 }

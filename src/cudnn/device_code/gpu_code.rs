@@ -26,7 +26,7 @@ fn is_covered(target: Target, by: &[Target]) -> bool {
     by.iter().any(covers)
 }
 
-/// Formats targets for messages: `8.0 9.0a, PTX 12.0, read off its parts`.
+/// Formats targets for messages: `8.0 9.0a, PTX 12.0, read from its sub-libraries`.
 pub fn describe(targets: &[Target]) -> String {
     let (ptx, machine) = by_code(targets, |target| {
         let letter = match target.suffix {
@@ -39,7 +39,7 @@ pub fn describe(targets: &[Target]) -> String {
     let ptx = ptx.into_iter().map(|one| format!("PTX {one}"));
     let machine = (!machine.is_empty()).then(|| machine.join(" "));
     let pieces: Vec<String> = machine.into_iter().chain(ptx).collect();
-    format!("{}, read off its parts", pieces.join(", "))
+    format!("{}, read from its sub-libraries", pieces.join(", "))
 }
 
 fn by_code(targets: &[Target], text: impl Fn(&Target) -> String) -> (Vec<String>, Vec<String>) {
@@ -103,8 +103,8 @@ pub mod tests {
         let text = |words: &str| describe(&Target::parse_all(words));
         assert_eq!(
             text("sm_75 sm_90a sm_100f compute_90 compute_120f"),
-            "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read off its parts"
+            "7.5 9.0a 10.0f, PTX 9.0, PTX 12.0f, read from its sub-libraries"
         );
-        assert_eq!(text("compute_90"), "PTX 9.0, read off its parts");
+        assert_eq!(text("compute_90"), "PTX 9.0, read from its sub-libraries");
     }
 }

@@ -86,9 +86,9 @@ fn debians_cuda_with_a_newer_gcc() {
     let error = error.to_string();
     let header = include.join("crt/host_config.h");
     for expected in [
-        " is newer than CUDA 11.8 accepts, which is gcc 11 or older  [host-compiler-unsupported]\n",
-        "  named by    nobody: the first that nvcc finds on PATH\n",
-        &format!("  limit in    {}\n", header.display()),
+        " is newer than CUDA 11.8 supports (gcc 11 or older)  [host-compiler-unsupported]\n",
+        "  set by      default: the first that nvcc finds on PATH\n",
+        &format!("  limits      {}\n", header.display()),
     ] {
         assert!(error.contains(expected), "{error}");
     }

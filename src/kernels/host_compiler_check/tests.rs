@@ -68,12 +68,12 @@ fn a_gcc_that_is_too_new_is_reported_before_nvcc_fails() {
     let (result, _) = package.compile_with(&toolchain(&package, &[]));
     assert_eq!(
         result.unwrap_err(),
-        "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+        "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 supports (gcc 14 or older)  [host-compiler-unsupported]\n  \
          = help: install `g++-14` (Debian, Ubuntu), `gcc14` (Arch) or `gcc14-c++` (Fedora, openSUSE), and set NVCC_CCBIN to its path\n  \
-         = help: install CUDA 13.0, the first toolkit that accepts this compiler\n  \
-         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
-         named by    nobody: the first that nvcc finds on PATH\n  \
-         limit in    ./cuda/include/crt/host_config.h\n  \
+         = help: upgrade to CUDA 13.0 or later, which supports this compiler\n  \
+         = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway\n  \
+         set by      default: the first that nvcc finds on PATH\n  \
+         limits      ./cuda/include/crt/host_config.h\n  \
          see         cudnn-guard explain host-compiler-unsupported"
     );
     assert_eq!(package.calls(), [""; 0]);
@@ -98,10 +98,10 @@ fn a_supported_gcc_replaces_the_default_one() {
     assert_eq!(
         warned(&lines),
         [
-            "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, so `./path/g++-13` compiles the kernels  [host-compiler-unsupported]",
-            "  = help: set NVCC_CCBIN=./path/g++-13 to make that your own choice",
-            "  named by    nobody: the first that nvcc finds on PATH",
-            "  limit in    ./cuda/include/crt/host_config.h",
+            "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 supports, so `./path/g++-13` compiles the kernels  [host-compiler-unsupported]",
+            "  = help: set NVCC_CCBIN=./path/g++-13 to choose that compiler explicitly",
+            "  set by      default: the first that nvcc finds on PATH",
+            "  limits      ./cuda/include/crt/host_config.h",
             "  also found  13.2.0 in ./path/g++-13",
             "              9.4.0 in ./path/g++-9",
         ]
@@ -137,10 +137,10 @@ fn nvcc_is_never_its_own_host_compiler() {
             assert_eq!(
                 package.compile_with(&own).0.unwrap_err(),
                 format!(
-                    "{variable} names `{}` as nvcc's host compiler, and that is nvcc again, which would start itself without end  \
+                    "{variable} sets nvcc's host compiler to `{}`, which is nvcc itself and would start itself endlessly  \
                      [config-invalid]\n  \
-                     = help: set {variable} to a C++ compiler, `g++` for example, or unset it\n  \
-                     it says     Cuda compilation tools, release 13.0, V13.0.0\n  \
+                     = help: set {variable} to a C++ compiler, such as `g++`, or unset it\n  \
+                     output      Cuda compilation tools, release 13.0, V13.0.0\n  \
                      see         cudnn-guard explain config-invalid",
                     package.shown(name)
                 )
@@ -158,12 +158,14 @@ fn nvcc_is_never_its_own_host_compiler() {
                 .unwrap_err()
                 .to_string();
             assert!(
-                error.contains("an argument of nvcc, `-ccbin`, names `"),
+                error.contains("the nvcc argument `-ccbin` sets nvcc's host compiler to `"),
                 "{error}"
             );
-            assert!(error.contains(
-                "= help: name a C++ compiler there, `g++` for example, or leave it out\n"
-            ));
+            assert!(
+                error.contains(
+                    "= help: set `-ccbin` to a C++ compiler, such as `g++`, or remove it\n"
+                )
+            );
         }
     }
     // Kokkos sets CXX this way for its own use.
@@ -189,12 +191,12 @@ fn an_explicitly_named_compiler_is_kept() {
         assert_eq!(
             error,
             format!(
-                "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]\n  \
+                "gcc 15.1.0 at `./other/g++` is newer than CUDA 12.9 supports (gcc 14 or older)  [host-compiler-unsupported]\n  \
                  = help: set NVCC_CCBIN=./path/g++-13\n  \
-                 = help: install CUDA 13.0, the first toolkit that accepts this compiler\n  \
-                 = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it all the same\n  \
-                 named by    {name}=./other/g++\n  \
-                 limit in    ./cuda/include/crt/host_config.h\n  \
+                 = help: upgrade to CUDA 13.0 or later, which supports this compiler\n  \
+                 = help: set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway\n  \
+                 set by      {name}=./other/g++\n  \
+                 limits      ./cuda/include/crt/host_config.h\n  \
                  also found  13.2.0 in ./path/g++-13\n  \
                  see         cudnn-guard explain host-compiler-unsupported"
             )
@@ -209,8 +211,8 @@ fn an_explicitly_named_compiler_is_kept() {
     let error = kernels.library("k", &mut Vec::new()).unwrap_err();
     let error = package.shown(&error.to_string());
     assert!(
-        error.contains("  named by    an argument of nvcc, `-ccbin`\n")
-            && error.contains("  = help: name it instead: `-ccbin=./path/g++-13`\n"),
+        error.contains("  set by      the nvcc argument `-ccbin`\n")
+            && error.contains("  = help: pass `-ccbin=./path/g++-13` instead\n"),
         "{error}"
     );
     assert_eq!(package.calls(), [""; 0]);
@@ -223,7 +225,7 @@ fn an_allowed_compiler_is_shown_and_nvcc_accepts_it() {
     let allow = ("CUDNN_GUARD_ALLOW", "host-compiler-unsupported");
     let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));
     result.unwrap();
-    let headline = "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 accepts, which is gcc 14 or older  [host-compiler-unsupported]";
+    let headline = "gcc 15.1.0 at `./cuda/bin/gcc` is newer than CUDA 12.9 supports (gcc 14 or older)  [host-compiler-unsupported]";
     assert_eq!(warned(&lines)[0], headline);
     let calls = package.calls();
     assert!(
@@ -292,7 +294,7 @@ fn without_a_header_the_toolkits_version_decides() {
     let mut own = toolchain(&package, &[]);
     let error = package.compile_with(&own).0.unwrap_err();
     assert!(
-        error.contains("\n  limit in    NVIDIA's own header of CUDA 12.9\n"),
+        error.contains("\n  limits      NVIDIA's header of CUDA 12.9\n"),
         "{error}"
     );
     set_cuda_version(&mut own, 99, 0);
@@ -310,10 +312,10 @@ fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
     assert_eq!(
         warned(&lines),
         [
-            "gcc 11.4.0 at `./cuda/bin/gcc` brings a C++ library that CUDA 11.5 cannot compile wholly  [host-compiler-unsupported]",
+            "gcc 11.4.0 at `./cuda/bin/gcc` uses a C++ library that CUDA 11.5 cannot fully compile  [host-compiler-unsupported]",
             "  = help: install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10",
-            "  = help: take CUDA 11.6 or newer",
-            "  seen as     std_function.h:435:145: error: parameter packs not expanded with '...'",
+            "  = help: use CUDA 11.6 or later",
+            "  symptom     std_function.h:435:145: error: parameter packs not expanded with '...'",
         ]
     );
     package.write("src/a.cu", "other\n");
@@ -330,10 +332,10 @@ fn an_incompatible_glibc_is_reported_before_nvcc_fails() {
     package.write(header, &format!("{declared};\n"));
     let compile = || package.compile_with(&toolchain(&package, &[]));
     let error = compile().0.unwrap_err();
-    let expected = "the headers of glibc 2.41 and of CUDA 12.9 contradict each other, so that no kernel compiles  [host-headers-incompatible]\n  \
-                = help: install CUDA 13.0 or newer, whose headers fit this glibc\n";
+    let expected = "the headers of glibc 2.41 and CUDA 12.9 contradict each other, so no kernel compiles  [host-headers-incompatible]\n  \
+                = help: upgrade to CUDA 13.0 or later, whose headers are compatible with this glibc\n";
     assert!(error.starts_with(expected), "{error}");
-    let place = "\n  in CUDA     `cospi` without `noexcept`: ./cuda/include/crt/math_functions.h\n";
+    let place = "\n  CUDA        `cospi` without `noexcept`: ./cuda/include/crt/math_functions.h\n";
     assert!(error.contains(place), "{error}");
     let allow = ("CUDNN_GUARD_ALLOW", "host-headers-incompatible");
     let (result, lines) = package.compile_with(&toolchain(&package, &[allow]));

@@ -279,7 +279,7 @@ mod tests {
         let env = [("NVCC_CCBIN", "/usr/bin/g++-99")];
         assert_eq!(
             with_env(output, &env, &[]).unwrap(),
-            "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/usr/bin/g++-99`"
+            "set NVCC_CCBIN to an existing compiler, or unset it: there is no compiler `/usr/bin/g++-99`"
         );
         let env = [("NVCC_PREPEND_FLAGS", "-ccbin /usr/bin/g++-99")];
         assert!(

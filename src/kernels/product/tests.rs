@@ -174,14 +174,14 @@ fn an_output_never_overwrites_another_of_the_same_build() {
     one("src/a.cu").fatbin().unwrap();
     assert_eq!(
         message(ptx(one("src/a.cu").define("HALF", None))),
-        "build.rs makes `a.ptx` of `./src/a.cu` twice, and not in the same way  [config-invalid]\n  \
-         = help: make a second file under another name, which defines the macros and includes this one\n  \
+        "build.rs builds `a.ptx` from `./src/a.cu` twice with different options  [config-invalid]\n  \
+         = help: create a second source file with another name that defines the macros and includes this file\n  \
          see         cudnn-guard explain config-invalid"
     );
     assert_eq!(
         message(ptx(one("src/x/a.cu"))),
-        "build.rs makes `a.ptx` of `./src/a.cu`, and then again of `./src/x/a.cu`  [config-invalid]\n  \
-         = help: name both files in one call, which keeps equal names apart\n  \
+        "build.rs builds `a.ptx` from `./src/a.cu` and again from `./src/x/a.cu`  [config-invalid]\n  \
+         = help: pass both files in one call, which keeps files with the same name apart\n  \
          see         cudnn-guard explain config-invalid"
     );
     let library = |path, name| one(path).library(name, &mut Vec::new());
@@ -190,8 +190,8 @@ fn an_output_never_overwrites_another_of_the_same_build() {
     library("src/a.cu", "one").unwrap();
     assert_eq!(
         message(library("src/x/a.cu", "one")),
-        "build.rs makes the library `one` twice, and not in the same way  [config-invalid]\n  \
-         = help: name all its files in one call, or give the second library another name\n  \
+        "build.rs builds the library `one` twice with different contents  [config-invalid]\n  \
+         = help: pass all its files in one call, or give the second library another name\n  \
          see         cudnn-guard explain config-invalid"
     );
 }
@@ -266,8 +266,8 @@ fn an_invalid_module_is_rejected() {
     assert_eq!(
         message(other().module("ptx").ptx()),
         format!(
-            "build.rs makes the module `ptx` twice, and not in the same way  [config-invalid]\n  \
-             = help: name all its files in one call, or give the second module another name\n  {see}"
+            "build.rs builds the module `ptx` twice with different contents  [config-invalid]\n  \
+             = help: pass all its files in one call, or give the second module another name\n  {see}"
         )
     );
     for (kernels, method) in [

@@ -78,20 +78,23 @@ fn false_findings_are_detected() {
     let world = World::read(&scratch, String::new(), Vec::new());
     for (text, expected) in [
         (
-            "cuDNN 9.14.0 in `LIB` lacks libcudnn_ops.so.9, which a convolution needs",
+            "cuDNN 9.14.0 in `LIB` is missing `libcudnn_ops.so.9`, which convolutions need",
             "",
         ),
         (
-            "cuDNN 9.15.0 in `LIB` lacks 6 parts",
+            "cuDNN 9.15.0 in `LIB` is missing 6 sub-libraries",
             "9.15.0 is not of LIB",
         ),
-        ("cuDNN 9.15.0 lacks 6 parts", "9.15.0 is said nowhere"),
         (
-            "cuDNN 9.14.0 in `LIB` lacks libcudnn.so.9, which a convolution needs",
+            "cuDNN 9.15.0 is missing 6 sub-libraries",
+            "9.15.0 is said nowhere",
+        ),
+        (
+            "cuDNN 9.14.0 in `LIB` is missing `libcudnn.so.9`, which convolutions need",
             "not lacking in LIB",
         ),
         (
-            "cuDNN 9.14.0 in `LIB` lacks 2 parts\n  lacking     libcudnn.so.9",
+            "cuDNN 9.14.0 in `LIB` is missing 2 sub-libraries\n  missing     libcudnn.so.9",
             "not lacking in LIB",
         ),
         ("cuDNN 9.14.0 at `LIB/cudnn`", "LIB/cudnn is not there"),
@@ -99,13 +102,13 @@ fn false_findings_are_detected() {
             "x\n  found via   CUDNN_PATH: LIB/cudnn.h",
             "LIB/cudnn.h is not there",
         ),
-        ("x\n  looked at   LIB/cudnn.h\n              LIB/*.h", ""),
+        ("x\n  searched    LIB/cudnn.h\n              LIB/*.h", ""),
         (
-            "x\n  missed      LIB/cudnn.h\n              LIB/lib*.so",
+            "x\n  expected    LIB/cudnn.h\n              LIB/lib*.so",
             "",
         ),
         (
-            "x\n  missed      LIB/cudnn.h\n              LIB/lib*.so.9",
+            "x\n  expected    LIB/cudnn.h\n              LIB/lib*.so.9",
             "not missed",
         ),
         ("`LIB/cudnn.h`, which is not there", ""),

@@ -83,12 +83,12 @@ fn headers_of_another_version_are_detected() {
     let dir = mixed("header", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
         messages_about(&dir),
-        "error: the headers are those of cuDNN 9.14.0, and the library to link is 9.10.2  [header-library-skew]\n  \
-         = help: install one release of cuDNN in `$T`, headers and libraries\n  \
-         = help: set CUDNN_PATH to a directory that holds both, of one release\n  \
+        "error: cuDNN headers and library have different versions: 9.14.0 and 9.10.2  [header-library-skew]\n  \
+         = help: install headers and libraries of the same cuDNN version in `$T`\n  \
+         = help: set CUDNN_PATH to a directory that contains headers and libraries of the same version\n  \
          header      $T/include/cudnn_version.h\n  \
          library     $T/lib/libcudnn.so.9\n              \
-         9.10.2 in libcudnn_graph.so.9, by its cudnn_graph_version\n\
+         9.10.2 in libcudnn_graph.so.9, from its symbol cudnn_graph_version\n\
          note: cuDNN 9.10.2 is known to compute wrong numbers in three-dimensional bf16 convolutions  [known-bad-release]\n  \
          = help: upgrade to cuDNN 9.15.0 or later\n"
     );
@@ -109,7 +109,7 @@ fn a_truncated_or_missing_sub_library_is_named() {
         "{messages}"
     );
     assert!(
-        messages.contains("warning: cuDNN 9.14.0 in `$T/lib` lacks libcudnn_heuristic.so.9, which a convolution needs  ["),
+        messages.contains("warning: cuDNN 9.14.0 in `$T/lib` is missing `libcudnn_heuristic.so.9`, which convolutions need  ["),
         "{messages}"
     );
 }

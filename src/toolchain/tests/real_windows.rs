@@ -178,8 +178,8 @@ fn a_truncated_or_missing_dll_is_named() {
         .messages();
     assert_eq!(
         messages,
-        "warning: cuDNN 9.28.0 in `$T/bin` lacks cudnn_heuristic64_9.dll, which a convolution needs  [parts-missing]\n  \
-         = help: copy every `cudnn*.dll` file of that release to `$T/bin`, since `cudnn64_9.dll` opens the others\n"
+        "warning: cuDNN 9.28.0 in `$T/bin` is missing `cudnn_heuristic64_9.dll`, which convolutions need  [parts-missing]\n  \
+         = help: copy all `cudnn*.dll` files of that version to `$T/bin`, since `cudnn64_9.dll` loads the others\n"
     );
     let messages = Mixed::new("needed", EIGHT)
         .without("cudnn_ops_train64_8.dll")

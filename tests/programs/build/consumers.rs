@@ -305,8 +305,8 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
     run(&mut cargo(&dir, &["run"]))
         .exits_with(0)
         .says(
-            "warning: optional@0.1.0: built without CUDA: no cuDNN was found; nothing of it is linked, no kernel is \
-             compiled, and the guard says so  [built-without-cuda]\n",
+            "warning: optional@0.1.0: built without CUDA: no cuDNN was found; CUDA is not linked, no kernel is \
+             compiled, and the guard reports this  [built-without-cuda]\n",
         )
         .says("on the CPU: unknown")
         .says("[built-without-cuda]");

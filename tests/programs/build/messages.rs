@@ -320,10 +320,10 @@ fn a_warning_is_shown_and_the_build_goes_on() {
         .collect();
     assert_eq!(
         warnings.join("\n"),
-        "CUDNN_PATH and CUDNN_HOME name different cuDNNs; that of CUDNN_PATH is taken  [variables-disagree]\n  \
-         = help: unset CUDNN_HOME, or let both name the same directory\n  \
-         taken       CUDNN_PATH: $T/one/include/cudnn_version.h\n  \
-         left out    CUDNN_HOME: $T/other/include/cudnn_version.h"
+        "CUDNN_PATH and CUDNN_HOME point to different cuDNN installations; using CUDNN_PATH  [variables-disagree]\n  \
+         = help: unset CUDNN_HOME, or set both to the same directory\n  \
+         used        CUDNN_PATH: $T/one/include/cudnn_version.h\n  \
+         ignored     CUDNN_HOME: $T/other/include/cudnn_version.h"
     );
 }
 

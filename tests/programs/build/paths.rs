@@ -102,20 +102,20 @@ fn what_cargo_cannot_be_told_is_refused() {
         let place = test.join(name);
         working(&place);
         let line = format!(
-            "`CUDNN_PATH` is set to `{}/{shown}`, {what}, which cargo cannot be told  [variable-unusable]",
+            "CUDNN_PATH is set to `{}/{shown}`, {what}, which build scripts cannot pass to cargo  [variable-unusable]",
             test.display()
         );
         run(&mut build(&dir, &place))
             .exits_with(101)
             .says(&line)
-            .says("= help: make a link to that directory under a plain name");
+            .says("= help: create a link with a plain name to that directory");
     }
     let bytes = <std::ffi::OsStr as std::os::unix::ffi::OsStrExt>::from_bytes(b"a\xff");
     let place = test.join(bytes);
     working(&place);
     run(&mut build(&dir, &place))
         .exits_with(101)
-        .says("a path that is not UTF-8, which cargo cannot be told");
+        .says("a path that is not UTF-8, which build scripts cannot pass to cargo");
 }
 
 /// What the loader would read differently does not become an rpath.
@@ -130,7 +130,7 @@ fn what_an_rpath_cannot_hold_is_said() {
         let place = test.join(name);
         working(&place);
         run(&mut build(&dir, &place)).exits_with(0).says(&format!(
-            "`{}/lib` is not written into the program: {why}",
+            "`{}/lib` cannot be used as an rpath: {why}",
             place.display()
         ));
         let text = fs::read(built("unheld")).unwrap();

@@ -81,7 +81,8 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
         assert!(written.expect("sh runs").success());
     }
     let ccbin = ("NVCC_CCBIN", "/opt/none/g++");
-    let help = "set NVCC_CCBIN to a compiler that is there, or unset it: it names `/opt/none/g++`";
+    let help =
+        "set NVCC_CCBIN to an existing compiler, or unset it: there is no compiler `/opt/none/g++`";
     let shown = doctor(&[home, ccbin], &[]);
     assert!(
         shown.contains("\n  – host code none that nvcc can start\n"),

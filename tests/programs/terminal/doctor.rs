@@ -263,7 +263,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_serves() {
     }
     let shown = sound_doctor(&root, &[]);
     assert!(
-        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read off its parts\n"),
+        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read from its sub-libraries\n"),
         "{shown}"
     );
     assert!(
@@ -518,17 +518,18 @@ fn what_this_user_may_not_read_is_not_missing() {
     assert!(
         plain(&unread).contains(
             "at `$ROOT/usr/local/cuda` cannot be read: permission denied [cudnn-headers-missing] \
-             = help: let everybody read them: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
-             = help: set CUDNN_INCLUDE_DIR to a directory that holds cudnn.h and may be read \
+             = help: make them readable: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
+             = help: set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h \
              found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
         ),
         "{unread}"
     );
     assert!(
         plain(&private).contains(
-            "`CUDNN_PATH` is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: no permission to enter `$ROOT/private` [variable-unusable] \
-             = help: make that directory accessible: `sudo chmod a+x $ROOT/private` \
-             = help: unset CUDNN_PATH, so that the usual places are searched"
+            "CUDNN_PATH is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
+             not enter `$ROOT/private` [variable-unusable] \
+             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+             = help: unset CUDNN_PATH to search the default locations"
         ),
         "{private}"
     );

@@ -125,13 +125,13 @@ fn a_package_that_leads_nowhere_or_is_refused_is_named() {
         let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
         let file = |name: &str| dir.join(name).display().to_string();
         let leads = format!(
-            "pkg-config ({}) leads to `{}`, which is not there",
+            "pkg-config ({}) points to `{}`, which does not exist",
             file(&format!("{name}.pc")),
             gone.display()
         );
         assert!(said.contains(&leads), "{said}");
         let refused = format!(
-            "`{}`, which pkg-config refuses: Package",
+            "`{}`, which pkg-config rejects: Package",
             file(&format!("{other}.pc"))
         );
         assert!(said.contains(&refused), "{said}");
@@ -151,7 +151,7 @@ fn where_pkg_config_is_not_installed_its_files_are_left_out() {
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for name in ["cudart-99.10.pc", "cudnn.pc"] {
         let left_out = format!(
-            "`{}`: pkg-config, which reads it, is not installed",
+            "`{}`: it cannot be read because pkg-config is not installed",
             dir.join(name).display()
         );
         assert!(said.contains(&left_out), "{said}");
@@ -171,7 +171,7 @@ fn an_answer_that_is_none_does_not_end_the_search() {
     let said = text(&doctor(&FAR, &env));
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     let told = format!(
-        "`{}`: what pkg-config says of it cannot be read",
+        "`{}`: the output of pkg-config for it cannot be parsed",
         dir.join("cudnn.pc").display()
     );
     assert!(said.contains(&told), "{said}");

@@ -117,7 +117,7 @@ fn the_doctor_sees_what_is_installed_on_windows() {
         .exits_with(1)
         .says("[variable-unusable]")
         .says_in_words(
-            "= help: set CUDA_PATH without the quotation marks, which are part of its value",
+            "= help: remove the quotation marks from CUDA_PATH: they are part of its value",
         );
     // Windows takes any spelling of names, both of files and of variables.
     doctor(windows, &[("cudnn_Path", r"c:\tools\CUDNN")])
@@ -164,7 +164,7 @@ fn nvcc_is_given_the_visual_studio_that_is_installed() {
     fs::rename(&vswhere, vswhere.with_extension("away")).unwrap();
     let ran = doctor(windows, &[]);
     fs::rename(vswhere.with_extension("away"), &vswhere).unwrap();
-    let help = "install Visual Studio's C++ tools, without which nvcc on Windows compiles nothing: `winget ";
+    let help = "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget ";
     ran.exits_with(0)
         .says_in_words("cannot start its host compiler [host-compiler-unsupported]")
         .says_in_words(&format!("= help: {help}"));

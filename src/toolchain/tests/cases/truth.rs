@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 const NOT_SAID: [&str; 4] = ["searched", "looked at", "looked in", "command"];
 
 /// Evidence that lists absent paths, each a complete line, or names that are absent from the directory in the headline.
-const MISSED: &str = "missed";
-const LACKING: &str = "lacking";
+const MISSED: [&str; 2] = ["expected", "missed"];
+const LACKING: &str = "missing";
 
 /// Phrases after a path that is absent.
 const ABSENT: [&str; 8] = [
@@ -86,7 +86,7 @@ impl<'a> World<'a> {
     pub fn falsehoods(&self, text: &str) -> Vec<String> {
         let (mut wrong, mut headline) = (Vec::new(), None);
         for line in lines(text) {
-            if line.label == MISSED {
+            if MISSED.contains(&line.label) {
                 if self.exists(line.text, false) {
                     wrong.push(format!("not missed: {}", line.text));
                 }
@@ -100,8 +100,8 @@ impl<'a> World<'a> {
             let (paths, rest) = self.paths(&line, &mut wrong);
             self.releases(&line, &rest, &paths, &mut wrong);
             let dir = headline.get_or_insert_with(|| paths.first().cloned().unwrap_or_default());
-            let one = line.text.split_once(" lacks ").map(|(_, rest)| rest);
-            let one = one.and_then(|rest| Some(rest.split_once(", which")?.0));
+            let one = line.text.split_once(" is missing `").map(|(_, rest)| rest);
+            let one = one.and_then(|rest| Some(rest.split_once('`')?.0));
             let all = (line.label == LACKING).then_some(line.text);
             let is_name = |name: &&str| !name.contains(' ');
             let lacking = one.or(all).filter(is_name);
@@ -156,7 +156,7 @@ impl<'a> World<'a> {
         let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
         let is_new = before.ends_with(" into `") || before.contains("`ln -s ");
         (is_new && self.exists(parent, false))
-            || (before.contains("unpack it, ") && self.exists(&format!("{path}.*"), false))
+            || (before.contains("extract it with ") && self.exists(&format!("{path}.*"), false))
     }
 
     fn releases(&self, line: &Line, rest: &str, paths: &[String], wrong: &mut Vec<String>) {
@@ -167,7 +167,7 @@ impl<'a> World<'a> {
         };
         for (start, number) in numbers(rest) {
             let (before, behind) = (&rest[..start], &rest[start + number.len()..]);
-            let beside = ["  ", " at `", " in `", " in "]
+            let beside = ["  ", " at `", " in `", " in ", " from `", " toolkit at `"]
                 .iter()
                 .find_map(|word| behind.strip_prefix(word)?.strip_prefix('\u{1}'));
             let beside = beside.and_then(|rest| {

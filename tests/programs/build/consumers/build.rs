@@ -39,9 +39,9 @@ fn cargo_shows_the_text_and_nothing_around_it() {
     assert_eq!(
         said.text(),
         format!(
-            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is older than the 9.1 this crate asks for  [cudnn-requirement-unmet]\n\
-             error: unmet@0.1.0:   = help: set CUDNN_PATH to a directory with a cuDNN that meets `>=9.1`\n\
-             error: unmet@0.1.0:   = help: lower `.cudnn(\">=9.1\")` in build.rs\n\
+            "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is too old: this crate requires `>=9.1`  [cudnn-requirement-unmet]\n\
+             error: unmet@0.1.0:   = help: set CUDNN_PATH to the directory of a cuDNN that satisfies `>=9.1`\n\
+             error: unmet@0.1.0:   = help: relax `.cudnn(\">=9.1\")` in build.rs\n\
              error: unmet@0.1.0:   found via   CUDNN_PATH: {at}/include/cudnn_version.h\n\
              error: unmet@0.1.0:   see         cudnn-guard explain cudnn-requirement-unmet\n\
              error: build script logged errors\n"
@@ -175,7 +175,7 @@ fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
     let dir = project("needs-unknown", &unknown, GUARDED);
     on(&mut cargo(&dir, &["build"]), &bad)
         .exits_with(101)
-        .says("`.needs(..)` names `convolution`, which is neither a part of cuDNN nor an operation  [config-invalid]");
+        .says("`.needs(..)` contains `convolution`, which is neither a sub-library of cuDNN nor an operation  [config-invalid]");
 }
 
 /// Crates of the oldest edition, which forbid unsafe code; and two crates with a guard each have one runtime.

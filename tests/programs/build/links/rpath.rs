@@ -86,12 +86,12 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
     kernels("");
     app("");
     let warning = format!(
-        "warning: rpath-kernels@0.1.0: programs above the library `rpath-kernels` do not get its rpath to `{}`: cargo \
-         passes on what is linked, and no arguments of the linker  [library-not-found]\n\
-         warning: rpath-kernels@0.1.0:   = help: write `links = \"rpath-kernels\"` under [package] in its Cargo.toml, \
-         and `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in the build.rs of each program\n\
-         warning: rpath-kernels@0.1.0:   = help: call `.rpath(false)` in its build.rs, where LD_LIBRARY_PATH or \
-         ld.so.conf names that directory\n",
+        "warning: rpath-kernels@0.1.0: programs that depend on `rpath-kernels` do not get its rpath to `{}`: cargo \
+         passes on libraries, but no linker arguments  [library-not-found]\n\
+         warning: rpath-kernels@0.1.0:   = help: add `links = \"rpath-kernels\"` to [package] in its Cargo.toml, \
+         and add `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` to the build.rs of each program\n\
+         warning: rpath-kernels@0.1.0:   = help: call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or \
+         ld.so.conf contains that directory\n",
         installed.join("lib").display()
     );
     build(&dir, &installed).exits_with(0).says(&warning);
@@ -101,12 +101,12 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
     // As a `-sys` crate has it, and no program asks.
     kernels("links = \"rpath-kernels\"\n");
     let warning = format!(
-        "warning: rpath-kernels@0.1.0: programs above `rpath-kernels` do not find what lies in `{}` unless their \
-         build.rs asks for its rpath  [library-not-found]\n\
-         warning: rpath-kernels@0.1.0:   = help: write `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` in \
+        "warning: rpath-kernels@0.1.0: programs that depend on `rpath-kernels` cannot find the libraries in `{}` \
+         unless their build.rs adds the rpath  [library-not-found]\n\
+         warning: rpath-kernels@0.1.0:   = help: add `cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link()` to \
          the build.rs of each program\n\
-         warning: rpath-kernels@0.1.0:   = help: call `.allow(\"library-not-found\")` in this build.rs, where \
-         programs elsewhere do so\n",
+         warning: rpath-kernels@0.1.0:   = help: call `.allow(\"library-not-found\")` in this build.rs if \
+         programs outside this workspace do so\n",
         installed.join("lib").display()
     );
     build(&dir, &installed).exits_with(0).says(&warning);

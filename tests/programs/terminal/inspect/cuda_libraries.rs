@@ -89,8 +89,8 @@ fn an_older_nvjitlink_in_ld_library_path() {
     let old = "opt/cuda-12.1/lib64";
     assert_eq!(
         said(&image, &[old]),
-        "  – `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not have __nvJitLinkComplete_12_4, which \
-         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/libcusparse.so.12` calls: the two are of different CUDA releases  \
+        "  – `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not contain __nvJitLinkComplete_12_4, which \
+         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/libcusparse.so.12` calls: their CUDA versions differ  \
          [cuda-libraries-mixed]\n      \
          = help: remove `/opt/cuda-12.1/lib64` from LD_LIBRARY_PATH\n      \
          = help: put `/venv/lib/python3.12/site-packages/nvidia/nvjitlink/lib` first in LD_LIBRARY_PATH\n      \
@@ -222,7 +222,7 @@ fn an_older_cublaslt_and_an_older_cublas() {
     let text = said(&image, &["opt/old"]);
     assert!(
         text.contains(
-            "`/opt/old/libcublasLt.so.12` does not have cublasLtSetEnvironmentMode, which `/venv/"
+            "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/"
         ),
         "{text}"
     );
@@ -364,9 +364,9 @@ fn the_builtins_of_another_release() {
     builtins(&image, dir, "12.9");
     assert_eq!(
         said(&image, &[]),
-        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader does not find: \
-         libnvrtc-builtins.so.12.9 beside it is of another CUDA release  [cuda-libraries-mixed]\n      \
-         = help: install libnvrtc of CUDA 12.4 with its builtins\n      \
+        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
+         libnvrtc-builtins.so.12.9 beside it is from another CUDA version  [cuda-libraries-mixed]\n      \
+         = help: install libnvrtc of CUDA 12.4 with its builtins library\n      \
          looked at   the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \
          /etc/ld.so.cache\n      \
          result      NVRTC cannot open libnvrtc-builtins.so.12.4 when it compiles\n"
@@ -383,7 +383,7 @@ fn builtins_that_only_the_program_would_find() {
     builtins(&image, "opt/cuda/lib64", "13.9");
     image
         .flat(&[])
-        .says("opens libnvrtc-builtins.so.13.10, which the loader does not find [library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH looked at");
+        .says("opens libnvrtc-builtins.so.13.10, which the loader cannot find [library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
     let rpath = "-Wl,--disable-new-dtags,-rpath,/opt/cuda/lib64";
     let image = nvrtc("builtins-rpath", "13.10", NO_RUNPATH, rpath);
@@ -404,7 +404,7 @@ fn a_link_to_nvrtc() {
     .unwrap();
     image
         .flat(&[])
-        .says("[library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH looked at");
+        .says("[library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
 }
 

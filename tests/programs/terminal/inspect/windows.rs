@@ -195,10 +195,9 @@ fn what_the_parts_import_may_lie_on_path() {
     let image = Image::new("windows-parts");
     beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &[]);
     cudnn(&image, "app", "9.14.0");
-    image
-        .flat(&[])
-        .exits_with(0)
-        .says("needs `cublasLt64_13.dll`, but Windows cannot find it [cudnn-not-loadable]");
+    image.flat(&[]).exits_with(0).says(
+        "needs `cublasLt64_13.dll`, which is not on Windows' search path [cudnn-not-loadable]",
+    );
     fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
     let json = image.json();
     assert_eq!(json["verdict"], "unknown", "{json}");
