@@ -161,7 +161,7 @@ impl DamagedFile<'_> {
         match (self.defect, &self.reinstall) {
             (Defect::Cpu(_), _) => {
                 let dir = self.path.parent().unwrap_or(self.path).display();
-                format!("install the cuDNN for the target's CPU in `{dir}`")
+                format!("install cuDNN for the target's CPU in `{dir}`")
             }
             (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command))
                 if !self.defect.is_lfs_pointer() =>
@@ -239,7 +239,9 @@ impl SubLibraryFault<'_> {
                 let folders = cudnn.files.directories.iter();
                 Finding::warning(FindingId::PartsMixed, headline)
                     .with_lines("locations", folders.map(|dir| dir.display()))
-                    .help("make all of its links point to the directory of a single cuDNN")
+                    .help(format!(
+                        "make all links in `{dir}` point to the directory of a single cuDNN"
+                    ))
             }
             Self::Unresolved(first) => {
                 let headline = format!(

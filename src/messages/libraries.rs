@@ -164,11 +164,11 @@ impl DllFault<'_> {
                     || "the CUDA version that".into(),
                     |major| format!("CUDA {major}, which"),
                 );
+                let dll = needs.first().map_or("", |first| &first.dll);
                 needed(FindingId::CudnnNotLoadable, needs, searched)
-                    .help("add the directory that contains it to PATH where the program runs")
-                    .help(format!(
-                        "install {toolkit} this cuDNN was built for, or copy all DLLs from that directory to the program's directory"
-                    ))
+                    .help(format!("add the directory that contains `{dll}` to PATH where the program runs"))
+                    .help(format!("install {toolkit} this cuDNN was built for"))
+                    .help(format!("copy all DLLs from the directory that contains `{dll}` to the program's directory"))
             }
         }
     }

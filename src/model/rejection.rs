@@ -87,7 +87,7 @@ impl fmt::Display for Rejection {
             ),
             Self::OnLibraryPath => write!(
                 f,
-                "only {} points to it, which a build does not search",
+                "found only in {}, which a build does not search",
                 FoundVia::LibraryPath
             ),
             Self::Emptied => f.write_str("pip has a record of it, but its files do not exist"),

@@ -106,7 +106,7 @@ impl Places<'_> {
     }
 
     fn usual_directories(&self) -> Vec<Step> {
-        let usual = FoundVia::Directory("NVIDIA's usual directory");
+        let usual = FoundVia::Directory("NVIDIA's default directory");
         let local = self.below_root(Path::new("/usr/local"));
         [
             self.both(&usual, true, &local, "cuda"),

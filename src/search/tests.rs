@@ -47,8 +47,8 @@ fn a_bare_machine() {
             Some("/image")
         ),
         "Toolkit nvcc on PATH: 1 directory on PATH\n\
-         Toolkit NVIDIA's usual directory: /image/usr/local/cuda\n\
-         Cudnn NVIDIA's usual directory: /image/usr/local/cuda\n\
+         Toolkit NVIDIA's default directory: /image/usr/local/cuda\n\
+         Cudnn NVIDIA's default directory: /image/usr/local/cuda\n\
          Toolkit NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
          Cudnn NVIDIA's versioned directories: /image/usr/local/cuda-*\n\
          Toolkit system directories: /image/usr\n\
@@ -185,7 +185,7 @@ fn less_specific_variables_come_after_the_usual_places() {
     };
     let order = [
         "Cudnn loaded module (EBROOTCUDNN): /modules/cuDNN",
-        "Toolkit NVIDIA's usual directory: /usr/local/cuda",
+        "Toolkit NVIDIA's default directory: /usr/local/cuda",
         "Toolkit system directories: /usr",
         "Toolkit NVHPC_CUDA_HOME: /hpc/cuda",
         "Toolkit NVHPC_ROOT: /hpc/24.7/cuda/*",
@@ -322,8 +322,8 @@ fn windows_with_a_root_and_with_its_own_variables() {
              Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
              Cudnn NVIDIA's cuDNN installer: {base}/NVIDIA/CUDNN/v*\n\
              Cudnn NVIDIA's versioned directories: {base}/NVIDIA GPU Computing Toolkit/cudnn*\n\
-             Toolkit an old usual directory: {drive}/CUDA\n\
-             Cudnn an old usual directory: {drive}/CUDA"
+             Toolkit an old default directory: {drive}/CUDA\n\
+             Cudnn an old default directory: {drive}/CUDA"
         )
     };
     let variables = [

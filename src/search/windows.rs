@@ -39,7 +39,7 @@ impl Places<'_> {
             steps.push(context_step(&VERSIONED, true, Kind::Cudnn, old));
         }
         if let Some(dir) = self.drive() {
-            let via = FoundVia::Directory("an old usual directory");
+            let via = FoundVia::Directory("an old default directory");
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
         steps

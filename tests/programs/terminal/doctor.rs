@@ -520,7 +520,7 @@ fn what_this_user_may_not_read_is_not_missing() {
             "at `$ROOT/usr/local/cuda` cannot be read: permission denied [cudnn-headers-missing] \
              = help: make them readable: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
              = help: set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h \
-             found via NVIDIA's usual directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
+             found via NVIDIA's default directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
         ),
         "{unread}"
     );

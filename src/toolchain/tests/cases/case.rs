@@ -19,7 +19,7 @@
 //!     #define CUDA_VERSION 12080
 //!
 //! [expected]
-//! + NVIDIA's usual directory: CUDA 12.8 at $ROOT/usr/local/cuda
+//! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
 //! The first line is the title. An optional second line lists the failures in `fixtures/catalogue.txt` that the case
