@@ -93,7 +93,7 @@ mod tests {
             "the NVIDIA driver supports CUDA 12.7, but this image requires a driver that supports CUDA 12.8  [driver-too-old]\n  \
              = help: upgrade the NVIDIA driver on the host to 570.26 or later\n  \
              = help: use an image with CUDA 12.7 or older\n  \
-             = help: start the container with NVIDIA_DISABLE_REQUIRE=1, if the program holds machine code for its GPU\n  \
+             = help: start the container with NVIDIA_DISABLE_REQUIRE=1 if the program contains machine code for its GPU\n  \
              variable    NVIDIA_REQUIRE_CUDA=cuda>=12.8 brand=unknown,driver>=535,driver<536 brand=tesla,driver>=550,driver<551"
         );
         // A condition for one brand, and a driver of unknown version.

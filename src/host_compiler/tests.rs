@@ -159,8 +159,8 @@ fn a_clang_that_is_too_new() {
     assert!(
         text.starts_with(
             "clang 15.0.6 at `C:\\VC\\cl.exe` is newer than CUDA 11.8 supports (clang 14 or older)  [host"
-        ) && text.contains("= help: install `clang-14` or a g++ that CUDA 11.8 accepts, and set NVCC_CCBIN")
-            && text.contains("= help: install CUDA 12.1, the first"),
+        ) && text.contains("= help: install `clang-14` or a g++ that CUDA 11.8 supports, and set NVCC_CCBIN")
+            && text.contains("= help: upgrade to CUDA 12.1 or later"),
         "{text}"
     );
     let fits = HostCompiler {

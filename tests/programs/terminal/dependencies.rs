@@ -98,7 +98,7 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
             "NVCC",
             &*wrapper,
             &*format!(
-                "`NVCC` is set to `{wrapper}`, which cannot start its host compiler  [variable-unusable]"
+                "NVCC is set to `{wrapper}`, which cannot start its host compiler  [variable-unusable]"
             ),
         ),
         (

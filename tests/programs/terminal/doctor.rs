@@ -526,7 +526,7 @@ fn what_this_user_may_not_read_is_not_missing() {
     );
     assert!(
         plain(&private).contains(
-            "CUDNN_PATH is set to `$ROOT/private/cudnn`, and `$ROOT/private/cudnn` cannot be reached: this user may \
+            "CUDNN_PATH is set to `$ROOT/private/cudnn`, but `$ROOT/private/cudnn` cannot be reached: this user may \
              not enter `$ROOT/private` [variable-unusable] \
              = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
              = help: unset CUDNN_PATH to search the default locations"
