@@ -36,7 +36,7 @@ impl ConfigFault<'_> {
 fn no_root(path: &Path, what: &str) -> Finding {
     let headline = format!("the root `{}` {what}", path.display());
     Finding::error(FindingId::ConfigInvalid, headline)
-        .help("specify the directory that contains usr/ of the system to examine")
+        .help("specify a root that contains the usr/ directory of the system to examine")
 }
 
 impl Finding {

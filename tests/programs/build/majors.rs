@@ -60,5 +60,5 @@ fn a_new_major_is_one_row() {
         .says("is missing `libcudnn_ops.so.10`, which convolutions need  [parts-missing]");
     run(&mut check(&asks, ask, &there[..1]))
         .exits_with(101)
-        .says("the directory that holds include/cudnn.h and lib/libcudnn.so.10");
+        .says("the directory that contains include/cudnn.h and lib/libcudnn.so.10");
 }

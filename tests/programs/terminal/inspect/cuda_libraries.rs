@@ -134,7 +134,7 @@ fn an_older_nvjitlink_in_the_rpath_of_the_program() {
     );
     image.program(&[], &[&nvjitlink, &sparse, &rpath]);
     let said = said(&image, &[&wheel("nvjitlink")]);
-    let help = "= help: install a libnvJitLink.so.12 of CUDA 12.4 or later in `/opt/old`\n";
+    let help = "= help: install a libnvJitLink.so.12 from CUDA 12.4 or later in `/opt/old`\n";
     assert!(said.contains(help), "{said}");
     assert!(!said.contains("first in LD_LIBRARY_PATH"), "{said}");
 }
@@ -151,7 +151,8 @@ fn an_older_wheel_of_nvjitlink() {
     };
     assert_eq!(
         help(&image),
-        "install a libnvJitLink.so.12 of CUDA 12.9 or later in `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or add its directory to LD_LIBRARY_PATH"
+        "install a libnvJitLink.so.12 from CUDA 12.9 or later in \
+         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or put its directory into LD_LIBRARY_PATH"
     );
     record(&image, "nvidia_nvjitlink_cu12-12.4.127", library);
     assert_eq!(
@@ -176,7 +177,7 @@ fn a_release_of_the_future() {
     let image = cusparse("future", (15, 12), (15, 11), &[]);
     let said = said(&image, &[]);
     assert!(
-        said.contains("a libnvJitLink.so.15 of CUDA 15.12 or later"),
+        said.contains("a libnvJitLink.so.15 from CUDA 15.12 or later"),
         "{said}"
     );
     nvjitlink(&image, &wheel("nvjitlink"), (15, 13));
@@ -243,7 +244,7 @@ fn an_older_cublaslt_and_an_older_cublas() {
     );
     let text = said(&image, &[]);
     let help =
-        "= help: install a libcublas.so.12 of the CUDA release of libcusolver.so.11 in `/venv/";
+        "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/";
     assert!(text.contains(help), "{text}");
     record(
         &image,
@@ -367,9 +368,9 @@ fn the_builtins_of_another_release() {
         "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
          libnvrtc-builtins.so.12.9 beside it is from another CUDA version  [cuda-libraries-mixed]\n      \
          = help: install libnvrtc of CUDA 12.4 with its builtins library\n      \
-         looked at   the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \
+         searched    the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \
          /etc/ld.so.cache\n      \
-         result      NVRTC cannot open libnvrtc-builtins.so.12.4 when it compiles\n"
+         result      NVRTC fails to open libnvrtc-builtins.so.12.4 when it compiles code\n"
     );
     builtins(&image, dir, "12.4");
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
