@@ -196,7 +196,7 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
     } else if quoted('"') || quoted('\'') {
         format!("remove the quotation marks from {name}: they are part of its value")
     } else if value.trim() != value {
-        format!("remove the white space around the path in {name}")
+        format!("remove the whitespace around the path in {name}")
     } else if os != Os::Windows && is_windows(value) {
         format!("set {name} to a directory of this system: this is a Windows path")
     } else if value.contains(list) {
@@ -241,11 +241,11 @@ mod tests {
         for (value, begins) in [
             (
                 " /cuda",
-                "remove the white space around the path in CUDA_HOME",
+                "remove the whitespace around the path in CUDA_HOME",
             ),
             (
                 "/cuda ",
-                "remove the white space around the path in CUDA_HOME",
+                "remove the whitespace around the path in CUDA_HOME",
             ),
             ("~/cuda", "write out the path in CUDA_HOME: "),
             ("${HOME}/cuda", "write out the path in CUDA_HOME: "),

@@ -24,9 +24,13 @@ const ABSENT: [&str; 8] = [
     ", where nothing is",
 ];
 
+/// The phrase before the absent target of a link.
+const BROKEN_LINK: &str = "is a broken link to `";
+
 /// Phrases before a version that is from NVIDIA's documents, not from a file.
-const DOCUMENTED: [&str; 4] = [
+const DOCUMENTED: [&str; 5] = [
     "install cuDNN ",
+    "upgrade to cuDNN ",
     "up to cuDNN ",
     "with cuBLAS ",
     "is newer than ",
@@ -86,7 +90,8 @@ impl<'a> World<'a> {
     pub fn falsehoods(&self, text: &str) -> Vec<String> {
         let (mut wrong, mut headline) = (Vec::new(), None);
         for line in lines(text) {
-            if MISSED.contains(&line.label) {
+            let is_missing_path = line.label == LACKING && line.text.starts_with('/');
+            if MISSED.contains(&line.label) || is_missing_path {
                 if self.exists(line.text, false) {
                     wrong.push(format!("not missed: {}", line.text));
                 }
@@ -133,8 +138,9 @@ impl<'a> World<'a> {
             let end = *found.unwrap_or(&ends[0]);
             let path = &behind[..end];
             let after = behind[end..].trim_start_matches(['`', '"']);
-            let is_absent = ABSENT.iter().any(|words| after.starts_with(words));
-            // A path within a quoted value, or with a leading blank, need not exist.
+            let is_absent = before.ends_with(BROKEN_LINK)
+                || ABSENT.iter().any(|words| after.starts_with(words));
+            // A path in a value with quotation marks or a leading blank is not expected to exist.
             let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
             if is_absent && !is_value && self.exists(path, false) {
                 wrong.push(format!("{path} is there: {}", line.text));
