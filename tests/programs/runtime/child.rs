@@ -1,4 +1,4 @@
-//! The child that tries cuDNN, and what is done where there is none, in whole programs on the simulator.
+//! The child process that tests cuDNN, and the fallbacks without one, in complete programs on the simulator.
 
 pub mod gpus;
 pub mod in_use;
@@ -21,7 +21,7 @@ fn json(line: &str) -> serde_json::Value {
     serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
 }
 
-/// The verdict and the ids.
+/// Returns the verdict and the ids of the findings.
 fn told(line: &str) -> String {
     let json = json(line);
     let findings = json["findings"].as_array().unwrap();
@@ -32,7 +32,7 @@ fn told(line: &str) -> String {
     format!("{} {}", json["verdict"].as_str().unwrap(), ids.join(" "))
 }
 
-/// What the driver was asked, and by whom.
+/// Returns the parent's process id, the calls that reached the driver with their callers, and the program's output.
 fn calls(name: &str, acts: &[&str]) -> (u32, Vec<String>, String) {
     let log = fresh(name).join("calls");
     let mut program = sound(acts);
@@ -61,7 +61,7 @@ fn a_program_that_has_not_started_cuda_does_not_start_it() {
 }
 
 #[test]
-fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
+fn a_program_that_has_started_cuda_keeps_its_state() {
     let acts = ["start-cuda", "context", "check", "context"];
     let (parent, calls, said) = calls("child-here", &acts);
     let lines: Vec<&str> = said.lines().collect();
@@ -76,12 +76,12 @@ fn in_a_program_that_has_started_cuda_all_is_as_it_was() {
     };
     let taken = by_parent("cuDevicePrimaryCtxRetain");
     assert!(taken >= 2, "{calls:?}");
-    // The program's own stays.
+    // The program's own reference stays.
     assert_eq!(by_parent("cuDevicePrimaryCtxRelease_v2"), taken - 1);
 }
 
 #[test]
-fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
+fn startup_does_not_call_cudnn_once_cuda_is_started() {
     for fault in ["abort:cudnnGetVersion", "abort:cudnnCreate"] {
         let ran = do_all(
             &["start-cuda", "startup", "went-on"],
@@ -97,7 +97,7 @@ fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
              reason      CUDA is already in use in this process, and a child created by `fork` cannot use it\n"
         );
     }
-    // What the files say is judged all the same.
+    // The files are still checked.
     let older = installed((9, 10, 2)).join("lib64");
     let mixed = crate::support::circumstances::copy("mixed", &installed((9, 14, 0)).join("lib64"));
     fs::copy(
@@ -113,7 +113,7 @@ fn where_cuda_is_started_startup_stops_before_it_calls_cudnn() {
 }
 
 #[test]
-fn without_a_child_check_goes_on_and_says_so() {
+fn without_a_child_check_tests_in_process_and_reports_it() {
     let ran = do_all(&["no-child", "check"], &[]).exits_with(0);
     assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
     ran.says("fork: Resource temporarily unavailable");
@@ -123,9 +123,9 @@ fn without_a_child_check_goes_on_and_says_so() {
     assert!(told.ends_with(" child-not-started"), "{told}");
 }
 
-/// The time in which a child has to say a word begins when it is there.
+/// The deadline for a child's first answer begins when the child exists, so a slow fork does not use it up.
 #[test]
-fn a_program_that_takes_long_to_be_doubled_has_no_more_children_for_it() {
+fn a_slow_fork_does_not_cause_more_children() {
     let folder = fresh("child-slow-fork");
     let (slow, log) = (folder.join("slow.so"), folder.join("forks"));
     let code = r#"
@@ -146,14 +146,14 @@ fn a_program_that_takes_long_to_be_doubled_has_no_more_children_for_it() {
     program.env("LD_PRELOAD", &slow).env("ODD_FORKS", &log);
     let ran = crate::support::run(&mut program).exits_with(0);
     assert_eq!(ran.text(), "went on\n");
-    // On a busy machine the first ones may be too slow all the same.
+    // On a busy machine the first children may still be too slow.
     let forks = fs::read(log).unwrap().len();
     assert!((1..=3).contains(&forks), "{forks}");
 }
 
-/// What is in use needs its files no more.
+/// A loaded cuDNN no longer needs its files.
 #[test]
-fn a_cudnn_whose_files_are_deleted_stays_one_cudnn() {
+fn a_cudnn_whose_files_are_deleted_is_not_a_duplicate() {
     let own = crate::support::circumstances::copy("deleted", &installed((9, 14, 0)).join("lib64"));
     let driver = installed((9, 14, 0)).join("driver");
     let acts = ["startup", "delete-cudnn", "check", "version"];
@@ -167,7 +167,7 @@ fn a_cudnn_whose_files_are_deleted_stays_one_cudnn() {
 }
 
 #[test]
-fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
+fn children_of_the_program_that_keep_the_pipes_open_do_not_block_checks() {
     let began = Instant::now();
     let ran = do_all(&["forks-that-stay", "four-checks", "check"], &[]).exits_with(0);
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
@@ -179,7 +179,7 @@ fn children_of_the_program_that_hold_the_pipes_keep_nobody_waiting() {
     );
 }
 
-/// The children of a process, once it has one.
+/// Waits until a process has a child and returns the child's id.
 fn child_of(parent: &Child) -> u32 {
     let list = PathBuf::from(format!("/proc/{0}/task/{0}/children", parent.id()));
     let until = Instant::now() + Duration::from_secs(20);
@@ -193,7 +193,7 @@ fn child_of(parent: &Child) -> u32 {
     panic!("no child of {}", parent.id());
 }
 
-/// A program whose child hangs in a call of cuDNN's.
+/// Starts a program whose child hangs in a cuDNN call.
 fn hanging(name: &str, deadline: &str) -> (Child, u32) {
     let log = scratch(name).join("stderr");
     let mut program = sound(&["startup", "went-on"]);
@@ -204,7 +204,7 @@ fn hanging(name: &str, deadline: &str) -> (Child, u32) {
         .stderr(fs::File::create(log).unwrap());
     let parent = program.spawn().unwrap();
     let child = child_of(&parent);
-    // It forks, then opens libraries: let it come to the call.
+    // The child forks, then opens libraries: give it time to reach the call.
     std::thread::sleep(Duration::from_millis(400));
     (parent, child)
 }
@@ -226,7 +226,7 @@ fn said(name: &str) -> String {
 }
 
 #[test]
-fn a_child_that_somebody_kills_or_stops_proves_nothing() {
+fn a_killed_or_stopped_child_proves_nothing() {
     let (mut parent, child) = hanging("child-killed", "20");
     signal("KILL", child);
     assert!(parent.wait().unwrap().success());
@@ -246,18 +246,18 @@ fn a_child_that_somebody_kills_or_stops_proves_nothing() {
     assert!(!is_there(child));
 }
 
-/// A process holds the GPU until it is gone, which may be long after it has told all.
+/// A process keeps the GPU until it has exited, which may be long after it has sent its last answer.
 #[test]
-fn the_child_is_gone_when_the_program_goes_on() {
+fn the_child_has_exited_before_the_program_continues() {
     let gone = fresh("child-lingers").join("gone");
     let variables = [
         ("SIM_FAULT", "linger:cudnnDestroy"),
         ("SIM_LINGERED", gone.to_str().unwrap()),
     ];
-    // Nobody is left behind: the child dies with the program.
+    // No child is left behind: it dies with the program.
     do_all(&["startup", "went-on"], &variables).exits_with(0);
     assert!(gone.is_file());
-    // As long as it may take, and no longer.
+    // The guard waits until the deadline, and no longer.
     fs::remove_file(&gone).unwrap();
     let short = [variables[0], variables[1], ("CUDNN_GUARD_DEADLINE", "0.9")];
     do_all(&["startup", "went-on"], &short).exits_with(0);
@@ -277,12 +277,13 @@ fn a_child_dies_with_its_parent() {
     }
 }
 
-/// Starts the program as root's, setuid, by another user, with this argument and these variables.
+/// Runs the program, owned by root and setuid, as another user with this argument and these variables.
 fn started_by_another_user(argument: &str, variables: &[(&str, &str)]) -> Ran {
-    // Where another user may read.
+    // The copy is in a directory that other users can read.
     let name = format!("cudnn-guard-setuid-{}-{argument}", std::process::id());
     let own = std::env::temp_dir().join(name);
-    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    // A separate process writes the copy: a file that this process has open for writing would also be open in a child
+    // that another test forks at that moment.
     let mut copy = Command::new("install");
     crate::support::run(
         copy.args(["-m", "4755"])
@@ -296,10 +297,10 @@ fn started_by_another_user(argument: &str, variables: &[(&str, &str)]) -> Ran {
     ran
 }
 
-/// Nobody writes a file as root, nor switches the guard off, by starting root's program.
+/// Nobody can write a file as root, or switch the guard off, by starting a setuid program of root.
 #[test]
 #[ignore = "needs root: starts a setuid program as another user"]
-fn a_setuid_program_follows_no_variable() {
+fn a_setuid_program_ignores_the_variables() {
     let own = fresh("setuid-report").join("report.json");
     fs::write(&own, "what root keeps here").unwrap();
     let variables = [
@@ -317,10 +318,10 @@ fn a_setuid_program_follows_no_variable() {
     assert_eq!(fs::read_to_string(own).unwrap(), "what root keeps here");
 }
 
-/// The loader passes over LD_LIBRARY_PATH there, and so does whatever the guard says.
+/// The loader ignores LD_LIBRARY_PATH in a setuid program, so no help recommends it.
 #[test]
 #[ignore = "needs root: starts a setuid program as another user"]
-fn a_setuid_program_is_not_sent_to_ld_library_path() {
+fn a_setuid_program_is_not_advised_to_set_ld_library_path() {
     let path = ("LD_LIBRARY_PATH", "/lib:/lib64:/usr/lib:/usr/lib64");
     let ran = started_by_another_user("check", &[path]).exits_with(0);
     let json = json(&ran.stdout);
@@ -340,7 +341,7 @@ fn a_setuid_program_is_not_sent_to_ld_library_path() {
 
 #[test]
 #[ignore = "needs the right to mount"]
-fn a_cudnn_where_nothing_can_be_run_is_told_so() {
+fn a_cudnn_on_a_noexec_file_system_is_reported() {
     let (tree, mounted) = (installed((9, 14, 0)), fresh("child-noexec"));
     let script =
         "mount -t tmpfs -o noexec none \"$1\" && cp -a \"$2\"/. \"$1\" && shift 2 && exec \"$@\"";

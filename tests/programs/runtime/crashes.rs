@@ -1,5 +1,5 @@
-//! Crashes and hangs of cuDNN, in whole programs on the simulator: in each operation, format and interface the report
-//! says by what, and what was being tried.
+//! Crashes and hangs of cuDNN, in complete programs on the simulator. For each operation, format and API, the report
+//! names the signal and the operation that was being tested.
 
 pub mod planted;
 
@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
 
-/// All of them.
+/// Checks the reports of all planted faults.
 fn all_must_be_told(planted: Vec<Planted>) {
-    // Made once, before several ask for them.
+    // Both are built once, before several threads need them.
     installed((9, 14, 0));
     circumstances();
     let system = System {
@@ -26,30 +26,30 @@ fn all_must_be_told(planted: Vec<Planted>) {
 }
 
 #[test]
-fn a_crash_or_a_hang_says_what_was_tried() {
+fn a_crash_or_hang_report_names_the_operation() {
     all_must_be_told(planted::legacy());
 }
 
 #[test]
 #[ignore = "48 programs: seven seconds of a core"]
-fn a_crash_or_a_hang_in_the_graph_says_what_was_tried() {
+fn a_crash_or_hang_report_names_the_graph_operation() {
     all_must_be_told(planted::graph());
 }
 
-/// What comes before an algorithm is chosen is not laid at the door of the convolution before it.
+/// A crash before an algorithm is chosen is not attributed to the previous convolution.
 #[test]
-fn a_crash_on_the_way_to_a_convolution_says_to_which() {
+fn a_crash_before_a_convolution_names_that_convolution() {
     all_must_be_told(planted::on_the_way());
 }
 
-/// SUB-11: engines of another release, on a machine without a GPU: no version check of cuDNN covers them, and no
-/// convolution can be tried.
+/// SUB-11: engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and
+/// no convolution can be run.
 #[test]
-fn engines_that_do_not_fit_are_told_without_a_gpu() {
+fn incompatible_engines_are_reported_without_a_gpu() {
     let none = ("SIM_DEVICES", "0");
     for (status, verdict, id) in [
         ("1002", "fail", "parts-mixed"),
-        // A machine without the driver's library answers that too.
+        // A machine without the driver library returns this status too.
         ("1008", "unknown", "no-gpu"),
     ] {
         let fault = format!("status:cudnnBackendFinalize:{status}");
@@ -69,8 +69,8 @@ fn engines_that_do_not_fit_are_told_without_a_gpu() {
 
 const AGAIN: &str = "restart the program; if the failure comes and goes, check `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`";
 
-/// What is told of a program whose first child meets the one fault, and whose second one the other: the verdict, and
-/// the first finding.
+/// Runs a program whose first child meets the fault `first` and whose second child meets `then`. Returns the verdict
+/// and the first finding.
 fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
     let once = fresh(name).join("once");
     let ran = do_all(
@@ -88,7 +88,7 @@ fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
 }
 
 #[test]
-fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
+fn a_fault_that_occurs_once_stops_nothing_and_both_outcomes_are_reported() {
     let (abort, refuse) = (
         "abort:cudnnConvolutionForward",
         "status:cudnnConvolutionForward:4000",
@@ -111,8 +111,8 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
     );
     let told = |name, first, then| {
         let (verdict, finding) = twice(name, first, then);
-        let second = &finding["evidence"]["retry"];
-        // What stops nothing sends nobody to install anything.
+        let second = &finding["evidence"]["second try"];
+        // A fault that stops nothing must not recommend an installation.
         let is_installed = verdict == "fail";
         assert_eq!(
             finding["help"] == json!([AGAIN]),
@@ -136,7 +136,7 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
     );
     let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 returned";
     assert!(told("once-other", abort, refuse).starts_with(other));
-    // The same id, though by another signal or in another call.
+    // The ids are equal, although the signal or the call differs.
     let segv = "segv:cudnnConvolutionForward";
     assert_eq!(told("twice-ended", abort, segv), "fail cudnn-aborted: ");
     assert_eq!(
@@ -146,7 +146,7 @@ fn what_happens_once_stops_nothing_and_both_outcomes_are_told() {
 }
 
 #[test]
-fn startup_goes_on_after_what_happened_once() {
+fn startup_continues_after_a_fault_that_occurs_once() {
     let once = fresh("once-startup").join("once");
     let variables = [
         ("SIM_ONCE", once.to_str().unwrap()),
@@ -162,13 +162,13 @@ fn startup_goes_on_after_what_happened_once() {
         "{}",
         ran.stderr
     );
-    // Twice it stops the program.
+    // A fault that occurs twice stops the program.
     do_all(&["startup"], &variables[1..]).exits_with(78);
 }
 
-/// What is there before cuDNN is asked for anything is the driver's, or a tool's that sits in it.
+/// A crash before the first cuDNN call comes from the driver, or from a tool inside it.
 #[test]
-fn a_crash_while_the_context_is_made_is_not_cudnns() {
+fn a_crash_while_the_context_is_created_is_not_attributed_to_cudnn() {
     let tool = ("CUDA_INJECTION64_PATH", "/opt/tools/libprofiler.so");
     for (call, summary) in [
         (
@@ -203,7 +203,7 @@ fn a_crash_while_the_context_is_made_is_not_cudnns() {
                 finding["help"][0].as_str().unwrap().starts_with(first),
                 "{finding}"
             );
-            // Nor is what cuDNN would open later to blame.
+            // The libraries that cuDNN would open later are not blamed either.
             assert_eq!(
                 json["findings"].as_array().unwrap().len(),
                 1,
@@ -216,7 +216,7 @@ fn a_crash_while_the_context_is_made_is_not_cudnns() {
     }
 }
 
-/// A profiler, a sanitizer or a library that divides a GPU sits between cuDNN and the driver, and may crash there.
+/// A profiler, a sanitizer or a library that partitions a GPU sits between cuDNN and the driver, and may crash there.
 #[test]
 fn a_crash_under_a_tool_is_unknown() {
     let abort = ("SIM_FAULT", "abort:cudnnConvolutionForward");
@@ -249,7 +249,7 @@ fn a_crash_under_a_tool_is_unknown() {
     );
     assert!(ran.stderr.contains(&words), "{}", ran.stderr);
 
-    // An allocator is none.
+    // An allocator is not such a tool.
     let allocator = folder.join("liballoc.so");
     library("void *allocate(void) { return 0; }", &allocator);
     let (name, file) = preload(&allocator);
@@ -261,7 +261,7 @@ fn a_crash_under_a_tool_is_unknown() {
 fn a_crash_under_a_tracer_is_unknown() {
     let folder = fresh("crashes-tracer");
     let (tracer, source) = (folder.join("tracer"), folder.join("tracer.c"));
-    // It traces the program alone, and not the child that the guard makes.
+    // The tracer follows only the program, not the child that the guard creates.
     let code = r#"
         #include <sys/ptrace.h>
         #include <sys/wait.h>

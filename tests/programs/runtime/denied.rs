@@ -1,5 +1,5 @@
-//! A sound set-up where the system refuses a call, as the filters of containers do and those that a program sets for
-//! itself: nothing is wrong with cuDNN then, and no program ends or hangs over it.
+//! A working setup in which the system refuses a system call, as the filters of containers and of sandboxed programs
+//! do. cuDNN is not at fault, and no program exits or hangs because of it.
 
 use crate::support::circumstances::{circumstances, command, do_all, installed};
 use crate::support::{Ran, fresh};
@@ -14,13 +14,13 @@ use std::time::{Duration, Instant};
 
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;
-/// Less than the deadline: nothing waits for that.
+/// Less than the deadline, since no run may wait until the deadline.
 const MOST: Duration = Duration::from_secs(15);
 
-/// The ids that are told in all runs without a call.
+/// The ids that are reported in all runs without a call.
 enum Told {
     Exactly(&'static [&'static str]),
-    /// What is told depends on which thread is the first.
+    /// The ids depend on which thread comes first.
     AtMost(&'static [&'static str]),
 }
 use Told::{AtMost, Exactly};
@@ -30,11 +30,11 @@ const NO_CHILD: Told = Exactly(&["child-not-started"]);
 const UNREAD: Told = Exactly(&["io-error", "unknown-newer-version"]);
 const NOT_OPENED: Told = Exactly(&["cudnn-not-loadable", "driver-missing"]);
 
-/// Calls as the kernel for x86_64 numbers them. Those that stand together are refused together: they are not made here,
-/// but may be with another C library.
+/// System calls by their x86_64 numbers. The calls of a group are refused together: nothing makes them here, but
+/// another C library might.
 ///
-/// Not here are `brk` (glibc takes the error for an address, and `malloc` writes there), `close` (Rust's `read_dir`
-/// panics over it), `exit` and `exit_group`.
+/// Left out are `brk` (glibc uses the error as an address, and `malloc` writes there), `close` (Rust's `read_dir`
+/// panics on the error), `exit` and `exit_group`.
 const CALLS: &[(&str, &[u32], Told)] = &[
     (
         "read",
@@ -117,7 +117,8 @@ const CALLS: &[(&str, &[u32], Told)] = &[
     ),
 ];
 
-/// Without these the loader, or Rust's std, starts no program: they are refused once it runs.
+/// Without these calls the loader or Rust's standard library cannot start a program, so they are refused only once it
+/// runs.
 const STARTING: &[&str] = &[
     "read",
     "poll",
@@ -131,16 +132,16 @@ const STARTING: &[&str] = &[
     "newfstatat",
 ];
 
-/// What is done, the first two without the call from the start.
+/// The acts of the programs. The first two run without the call from the start.
 const ACTS: &[&[&str]] = &[
     &["refuse", "exec", "startup", "check"],
     &["refuse", "exec", "version", "check"],
-    // When cuDNN is open already, and Rust's std has seen which calls there are.
+    // Here cuDNN is already open, and Rust's standard library has detected which calls are available.
     &["startup", "refuse", "check", "version"],
 ];
 
 #[test]
-fn no_call_that_is_refused_makes_a_sound_cudnn_fail() {
+fn a_refused_system_call_does_not_make_a_working_cudnn_fail() {
     let reports = fresh("denied");
     let mut rows = Vec::new();
     for number in 0..CALLS.len() {
@@ -181,7 +182,7 @@ fn no_call_that_is_refused_makes_a_sound_cudnn_fail() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// The ids that are told without these calls; the error is what is not sound.
+/// Returns the ids that are reported without these calls, or an error that describes what is wrong.
 fn row(
     call: &(&str, &[u32], Told),
     errno: u32,
@@ -194,7 +195,7 @@ fn row(
         acts.retain(|act| *act != "exec");
     }
     if *name == "write" {
-        // The program itself ends over it where it prints.
+        // The program itself fails when it prints.
         acts.retain(|act| !["check", "version"].contains(act));
     } else {
         acts.push("went-on");
@@ -246,7 +247,7 @@ fn row(
     }
 }
 
-/// The program with these acts, to its end, or to that of its time.
+/// Runs the program with these acts until it exits or its time is over.
 fn ends(acts: &[&str], variables: &[(&str, String)]) -> (Ran, Duration) {
     let tree = installed((9, 14, 0));
     let mut program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
@@ -257,7 +258,7 @@ fn ends(acts: &[&str], variables: &[(&str, String)]) -> (Ran, Duration) {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // What it prints has room in the pipes.
+    // The output fits into the pipes.
     while child.try_wait().unwrap().is_none() && began.elapsed() < MOST {
         thread::sleep(Duration::from_millis(2));
     }
@@ -273,7 +274,7 @@ fn ends(acts: &[&str], variables: &[(&str, String)]) -> (Ran, Duration) {
     (ran, took)
 }
 
-/// The verdict and the first id of a line.
+/// Returns the verdict and the first id of a report.
 fn verdict(line: &str) -> String {
     let json: serde_json::Value =
         serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
@@ -281,10 +282,10 @@ fn verdict(line: &str) -> String {
     format!("{} {id}", json["verdict"].as_str().unwrap())
 }
 
-/// `clock_nanosleep`, without which Rust's own pauses panic: the guard makes some where another thread is within it, and
-/// where no child can be made.
+/// `clock_nanosleep`: Rust's own sleep panics without it. The guard sleeps while another thread is inside the guard,
+/// and when no child can be created.
 #[test]
-fn a_pause_that_is_refused_ends_no_program() {
+fn a_refused_sleep_does_not_stop_a_program() {
     for (refused, act, told) in [
         ("230 1", "four-checks", "pass "),
         ("56,230 38", "check", "pass child-not-started"),
@@ -298,9 +299,9 @@ fn a_pause_that_is_refused_ends_no_program() {
     }
 }
 
-/// `wait4`: that the system does not tell whether a child has ended does not mean that it has.
+/// `wait4`: if the system does not report whether a child has exited, the child may still be running.
 #[test]
-fn a_child_that_nobody_may_wait_for_has_its_time() {
+fn a_child_whose_exit_cannot_be_queried_gets_its_full_time() {
     let variables = [
         ("ODD_REFUSE", "61 1"),
         ("SIM_FAULT", "hang:cudnnCreate"),

@@ -1,4 +1,4 @@
-//! The guard in its two forms, short and standing alone: the same verdicts, the same words, the same record.
+//! The short and the standalone form of the guard: same verdicts, same messages, same record.
 
 use crate::support::circumstances::installed;
 use crate::support::{both_forms, built, cargo, fresh, program, project, run};
@@ -14,10 +14,10 @@ fn main() {
 }
 "#;
 
-/// What a run comes to: code, the cause on standard error, and of each report what is the same each time.
+/// The result of a run: exit code, cause on standard error, and the parts of each report that do not vary between runs.
 type Said = (Option<i32>, String, Vec<Value>);
 
-/// Builds the program in both forms, with what `config` makes of a `Config`, on this installation.
+/// Builds the program in both forms against this installation. `config` is appended to `Config::new()`.
 fn build(name: &str, config: &str, installation: Option<&Path>) -> [PathBuf; 2] {
     let script = format!(
         "fn main() {{ cudnn_guard::build(|| {{\n    \
@@ -36,7 +36,7 @@ fn build(name: &str, config: &str, installation: Option<&Path>) -> [PathBuf; 2] 
     })
 }
 
-/// Both forms where the loader finds these folders: they say the same, which is given back.
+/// Runs both forms with these library directories, checks that their output is equal, and returns it.
 #[track_caller]
 fn same(programs: &[PathBuf; 2], folders: &[PathBuf], variables: &[(&str, &str)]) -> Said {
     let [short, alone] = programs.each_ref().map(|path| {
@@ -50,7 +50,7 @@ fn same(programs: &[PathBuf; 2], folders: &[PathBuf], variables: &[(&str, &str)]
             report
         });
         let stderr = ran.stderr.replace("-alone", "");
-        // How long a convolution took is another number each time.
+        // The time that a convolution takes varies.
         let lines = stderr.lines().filter(|line| !line.ends_with(" ms"));
         let stderr: String = lines.map(|line| format!("{line}\n")).collect();
         (ran.code, stderr, reports.collect())
@@ -135,7 +135,7 @@ fn a_program_that_is_built_without_cuda() {
     );
 }
 
-/// `inspect` reads the same of both.
+/// Checks that `inspect` reads the same record from both.
 #[track_caller]
 fn inspected(programs: &[PathBuf; 2]) {
     let [short, alone] = programs.each_ref().map(|path| {

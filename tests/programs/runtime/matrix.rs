@@ -1,9 +1,10 @@
-//! What programs were built with or ask for, as the tables of verdicts call it: every release, under every policy.
+//! The versions that programs were built with or require, as named in the tables of verdicts: every version, under
+//! every policy.
 
 use cudnn_guard::runtime::facts::built::{Built, Loader, Policy, Requirement};
 use cudnn_guard::runtime::facts::version::Version;
 
-/// A requirement as the build lowers it, to the first release and the first too late.
+/// A requirement as the build lowers it: the first allowed version and the first one that is too new.
 type Asked = (&'static str, [u32; 3], Option<[u32; 3]>);
 
 const ASKED: &[Asked] = &[
@@ -25,7 +26,7 @@ fn release(text: &str) -> Version {
     version(numbers.try_into().unwrap())
 }
 
-/// `what` is a release, or a requirement under the policy of that name.
+/// Builds the record for `what`: a version, or a requirement under the policy of that name.
 pub fn built(policy: &str, what: &str, loader: Loader) -> Built {
     let asked = ASKED.iter().find(|row| row.0 == what);
     assert_eq!(asked.is_some(), policy == "requirement", "{what}");
@@ -48,9 +49,9 @@ pub fn built(policy: &str, what: &str, loader: Loader) -> Built {
     }
 }
 
-/// The verdict that a cell stands for, with the ids of what is found: `=` passes, `x` is refused, and `?` is a major
-/// that a program does not even open, so that nothing is known. What a linked one did not ask for is in its process all
-/// the same.
+/// Returns the verdict of a table cell with the ids of its findings: `=` passes, `x` is refused, and `?` is a major
+/// version that a program does not even open, so the verdict is unknown. A linked program has such a version in its
+/// process anyway.
 pub fn verdict(cell: &str, linked: bool) -> &'static str {
     match cell {
         "=" => "pass",

@@ -1,18 +1,18 @@
-//! The guard under valgrind's memcheck, with the child in which it calls cuDNN: `.ci/valgrind` runs this.
+//! The guard under valgrind's memcheck, including the child in which it calls cuDNN. `.ci/valgrind` runs this test.
 
 use crate::support::simulator;
 use crate::support::{built, cargo, consumers, fresh, program, repository, run};
 
 #[test]
 #[ignore = "needs valgrind: .ci/valgrind"]
-fn no_error_and_no_leak_in_the_guard_or_its_child() {
+fn the_guard_and_its_child_have_no_memory_errors_or_leaks() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let sound = fresh("memcheck-9.28");
     simulator::build("cc", (9, 28, 0), &sound).unwrap();
     let logs = fresh("memcheck-logs");
     let libraries = [sound.join("lib64"), sound.join("driver")];
     let suppressions = repository().join(".ci/valgrind.supp");
-    // `startup()` and then `check()`: a process and two children, and those that were too slow to their first word.
+    // `startup()` and then `check()`: one process and two children, plus children whose first answer came too late.
     run(program("valgrind")
         .args([
             "--quiet",

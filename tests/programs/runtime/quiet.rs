@@ -1,4 +1,4 @@
-//! Set-ups that are sound, or of which nothing is known: none of them ends a program.
+//! Setups that work, or whose state is unknown: no program exits because of them.
 
 pub mod setup;
 
@@ -8,19 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// What a program says of a set-up.
+/// The expected output for a setup.
 enum Said {
-    /// It passes.
+    /// The check passes.
     Nothing,
     /// At most four lines, the first with this id.
     Unknown(&'static str),
 }
 use Said::{Nothing, Unknown};
 
-/// The rows write to the same folders.
+/// The rows write to the same directories.
 static ROWS: Mutex<()> = Mutex::new(());
 
-/// A row for each set-up: what it is, what is said, the program in it.
+/// Returns a row for each setup: its description, the expected output, and the program.
 fn rows() -> Vec<(&'static str, Said, Command)> {
     let other = |release| installed(release).join("lib64");
     vec![
@@ -268,17 +268,17 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
 }
 
 #[test]
-fn no_set_up_that_is_sound_or_unknown_ends_a_program() {
+fn a_working_or_unknown_setup_does_not_stop_a_program() {
     let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = rows();
     assert!(rows.len() >= 25);
     all_go_on(rows);
 }
 
-/// `CUDNN_GUARD_REQUIRE_GPU=1` asks for a GPU, a driver that answers and a cuDNN. Whatever else is unknown stays unknown,
-/// so that a container that is restarted over it does not crash again and again; `strict` ends the program then.
+/// `CUDNN_GUARD_REQUIRE_GPU=1` requires a GPU, a driver that answers and cuDNN. Everything else that is unknown stays
+/// unknown, so that a container that is restarted does not crash again and again. `strict` stops the program even then.
 #[test]
-fn a_required_gpu_ends_a_program_only_if_it_is_missing() {
+fn a_required_gpu_stops_a_program_only_if_it_is_missing() {
     let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let absent = [
         "cudnn-not-loadable",
@@ -302,10 +302,10 @@ fn a_required_gpu_ends_a_program_only_if_it_is_missing() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Below PRoot files have other names than the kernel knows, and `statx` finds none of them.
+/// Under PRoot, files have other names than in the kernel, and `statx` finds none of them.
 #[test]
 #[ignore = "needs PRoot"]
-fn no_set_up_below_proot_ends_a_program() {
+fn a_setup_under_proot_does_not_stop_a_program() {
     all_go_on(vec![
         ("cuDNN by another name", Nothing, below_proot("")),
         ("and no /proc", Nothing, below_proot("-b /var/empty:/proc")),
@@ -317,10 +317,10 @@ fn no_set_up_below_proot_ends_a_program() {
     ]);
 }
 
-/// Below fakechroot the loader has other names of files than the process.
+/// Under fakechroot, the loader uses other file names than the process.
 #[test]
 #[ignore = "needs fakechroot"]
-fn no_set_up_below_fakechroot_ends_a_program() {
+fn a_setup_under_fakechroot_does_not_stop_a_program() {
     let (folder, driver) = ("/mnt/cudnn/lib64", "/mnt/cudnn/driver");
     all_go_on(vec![
         (

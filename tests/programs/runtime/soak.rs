@@ -1,4 +1,4 @@
-//! What the guard leaves behind in a program that goes on, and on its machine: nothing. `.ci/soak` runs this.
+//! What the guard leaves behind in a long-running program and on its machine: nothing. `.ci/soak` runs these tests.
 
 use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed};
@@ -6,11 +6,12 @@ use crate::support::{Ran, run, scratch};
 use std::process::Command;
 use std::time::Instant;
 
-/// Resident kB by which 10,000 checks may let a process grow. Measured were 28, all before the thousandth; on two processors
-/// the kernel's own count may be out by as much as this.
+/// The largest growth in resident kB over 10,000 checks. The measured growth was 28, all of it within the first
+/// thousand. With two CPUs, the kernel's own count may be off by this much.
 const MOST_GROWTH: u64 = 256;
 
-/// Says last which processes there are beside the shell, and what lies in the folders for what is written for a time.
+/// Prints the other processes besides the shell, and the contents of the temporary directories, after the program has
+/// run.
 const ALONE: &str = r#"
 mount -t tmpfs none /tmp && mount -t tmpfs none /dev/shm || exit 125
 times=$1; shift
@@ -19,11 +20,11 @@ echo left: /proc/[0-9]* /tmp/* /tmp/.[!.]* /dev/shm/* /dev/shm/.[!.]*
 "#;
 const NOTHING_LEFT: &str = "left: /proc/1 /tmp/* /tmp/.[!.]* /dev/shm/* /dev/shm/.[!.]*";
 
-/// Runs the program on the simulator so many times, where no other process is and no other writes.
+/// Runs the program on the simulator `times` times, isolated from other processes and writers.
 fn alone(times: u32, acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let tree = installed((9, 14, 0));
     let program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
-    // The clone may be in /tmp, over which is mounted.
+    // The checkout may be in /tmp, which is mounted over.
     let copy = scratch("soak").join("program");
     run(Command::new("cp").arg(program.get_program()).arg(&copy)).exits_with(0);
     let mut shell = Command::new("unshare");
@@ -42,7 +43,7 @@ fn how_many(variable: &str) -> u32 {
 
 #[test]
 #[ignore = "needs the right to mount, and minutes: .ci/soak"]
-fn a_program_that_checks_again_and_again_stays_as_it_is() {
+fn a_program_that_checks_repeatedly_does_not_grow() {
     let checks = how_many("SOAK_CHECKS");
     let began = Instant::now();
     let ran = alone(1, &["soak"], &[("ODD_CHECKS", &checks.to_string())]);
@@ -61,7 +62,7 @@ fn a_program_that_checks_again_and_again_stays_as_it_is() {
         }
     }
     took("check()", checks, began);
-    // The first hundred warm it up.
+    // The first hundred checks are the warm-up.
     for row in &rows {
         assert_eq!(row[0], row[1], "not all pass");
         assert_eq!(row[3..], rows[0][3..], "files, threads, children");
@@ -81,7 +82,7 @@ fn programs_that_start_leave_nothing_behind() {
     let startups = how_many("SOAK_STARTUPS");
     let began = Instant::now();
     let ran = alone(startups, &["startup", "went-on"], &[]);
-    // One that does not pass says so.
+    // A program that does not pass prints why.
     assert_eq!(ran.stderr, "");
     let lines: Vec<&str> = ran.stdout.lines().collect();
     let (left, went_on) = lines.split_last().unwrap();

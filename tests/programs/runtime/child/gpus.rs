@@ -1,11 +1,11 @@
-//! Which GPUs are tried, and what the operator chose.
+//! Which GPUs are tested, and how the operator selects them.
 
 use super::{json, told};
 use crate::support::circumstances::do_all;
 use crate::support::fresh;
 use std::fs;
 
-/// The variables of launchers, from the inner one to the outer one.
+/// The rank variables of launchers, from the innermost to the outermost.
 const RANKS: [&str; 7] = [
     "LOCAL_RANK",
     "OMPI_COMM_WORLD_LOCAL_RANK",
@@ -16,7 +16,7 @@ const RANKS: [&str; 7] = [
     "SLURM_LOCALID",
 ];
 
-/// The verdict, the ids, and the GPUs that were tried.
+/// Returns the verdict, the ids of the findings and the names of the tested GPUs.
 fn tried(variables: &[(&str, &str)]) -> String {
     let ran = do_all(&["check"], variables).exits_with(0);
     let json = json(&ran.stdout);
@@ -29,7 +29,7 @@ fn tried(variables: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn the_gpus_that_are_asked_for_are_tried() {
+fn the_requested_gpus_are_tested() {
     let four = ("SIM_DEVICES", "4");
     let tried = |devices| tried(&[four, ("CUDNN_GUARD_DEVICES", devices)]);
     assert_eq!(tried(""), "pass : Simulated GPU");
@@ -45,7 +45,7 @@ fn the_gpus_that_are_asked_for_are_tried() {
 }
 
 #[test]
-fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
+fn gpus_shared_through_mps_are_tested_only_on_request() {
     let pipes = fresh("child-mps");
     fs::write(pipes.join("control"), "").unwrap();
     let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
@@ -55,7 +55,7 @@ fn where_gpus_are_shared_through_mps_cudnn_is_tried_only_when_asked() {
     assert_eq!(told(&ran.stdout), "pass ");
 }
 
-/// In a container that starts again whenever it ends, what passes by must not end the program. Faults do.
+/// Temporary conditions must not stop a program in a container that is restarted whenever it exits. Faults do.
 #[test]
 fn a_required_gpu_may_be_shared_or_fail_once() {
     let pipes = fresh("child-mps-required");
@@ -77,11 +77,11 @@ fn a_required_gpu_may_be_shared_or_fail_once() {
     started(&[abort], "1").exits_with(78);
 }
 
-/// A service that was killed leaves its socket, and nobody shares the GPU any more.
+/// A killed service leaves its socket behind, but the GPU is no longer shared.
 #[test]
-fn a_multi_process_service_that_is_gone_hinders_nobody() {
+fn a_dead_multi_process_service_does_not_prevent_the_test() {
     use std::os::unix::net::UnixListener;
-    // A socket's path is short.
+    // The path of a socket must be short.
     let pipes = std::env::temp_dir().join(format!("guard-mps-{}", std::process::id()));
     fs::create_dir_all(&pipes).unwrap();
     let mps = [("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap())];
@@ -92,9 +92,9 @@ fn a_multi_process_service_that_is_gone_hinders_nobody() {
     fs::remove_dir_all(&pipes).unwrap();
 }
 
-/// Nobody takes what waits in its queue: a service that was stopped. To connect as a client does would wait for ever.
+/// A stopped service does not accept connections. A client that connected to it would wait forever.
 #[test]
-fn a_multi_process_service_that_is_stopped_holds_nobody_up() {
+fn a_stopped_multi_process_service_does_not_block_the_program() {
     use std::os::fd::AsRawFd;
     use std::os::unix::net::{UnixListener, UnixStream};
     unsafe extern "C" {
@@ -104,10 +104,10 @@ fn a_multi_process_service_that_is_stopped_holds_nobody_up() {
     fs::create_dir_all(&pipes).unwrap();
     let control = pipes.join("control");
     let stopped = UnixListener::bind(&control).unwrap();
-    // SAFETY: the socket is open, and only its queue gets shorter.
+    // SAFETY: the socket is open, and the call only shortens its queue.
     assert_eq!(unsafe { listen(stopped.as_raw_fd(), 0) }, 0);
     let waiting = UnixStream::connect(&control).unwrap();
-    // What is held up goes on then, and does not see the service.
+    // Dropping the socket releases a blocked guard, which then does not see the service.
     let ends = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_secs(10));
         drop(stopped);
@@ -121,10 +121,10 @@ fn a_multi_process_service_that_is_stopped_holds_nobody_up() {
     fs::remove_dir_all(&pipes).unwrap();
 }
 
-/// In exclusive mode the guard itself could keep the program, or another one, from the GPU.
+/// In exclusive mode, the guard itself could keep the program or another process from using the GPU.
 #[test]
-fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
-    // Nobody may make a context: it does not come to that.
+fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
+    // Creating a context would fail, but the guard does not try.
     let retain = ("SIM_FAULT", "status:cuDevicePrimaryCtxRetain:46");
     for (mode, name) in [("1", "EXCLUSIVE"), ("3", "EXCLUSIVE_PROCESS")] {
         let mode = ("SIM_MODE", mode);
@@ -142,15 +142,15 @@ fn a_gpu_in_exclusive_mode_is_tried_only_when_asked() {
         assert_eq!(tried(&[mode, asked]), "pass : Simulated GPU");
     }
     let ran = do_all(&["startup"], &[("SIM_MODE", "2"), retain]).exits_with(0);
-    ran.says("no process can use it, so it was not tested  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
-    // One that says nothing of it is tried.
+    ran.says("no process may use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
+    // A GPU that does not report its compute mode is tested.
     let silent = ("SIM_FAULT", "status:cuDeviceGetAttribute(20):1");
     assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");
 }
 
-/// An old card beside a new one, and nobody said which: the program may take either.
+/// With an old and a new GPU and no selection, the program may use either.
 #[test]
-fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
+fn without_a_selection_the_first_supported_gpu_is_tested() {
     let two = ("SIM_DEVICES", "2");
     let order = |variables: &[(&str, &str)]| {
         let ran = do_all(&["check"], variables).exits_with(0);
@@ -179,7 +179,7 @@ fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
         tried(&[two, other]),
         "pass arch-dropped-by-cudnn: Simulated GPU"
     );
-    // Where none is served, or this one is asked for, it stops the program if it does not compute.
+    // If no GPU is supported, or this GPU is requested, a wrong result stops the program.
     let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:4000");
     let old = ("SIM_CAPABILITY", "6.1");
     let asked = ("CUDNN_GUARD_DEVICES", "0");
@@ -193,9 +193,9 @@ fn the_first_gpu_that_is_served_is_tried_where_nobody_chose() {
     }
 }
 
-/// What this cuDNN does not offer on a GPU that came after the tables may be offered by none.
+/// If the GPU is newer than the tables, no cuDNN may support this operation on it.
 #[test]
-fn what_is_not_supported_on_a_gpu_that_nobody_knew_is_unknown() {
+fn not_supported_on_an_unknown_gpu_is_unknown() {
     let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
     let no_engine = ("SIM_PLANS", "38=3000 1=3000 0=3000");
     let new = tried(&[refused, no_engine, ("SIM_CAPABILITY", "13.0")]);
@@ -207,9 +207,9 @@ fn what_is_not_supported_on_a_gpu_that_nobody_knew_is_unknown() {
     assert_eq!(by_graph, "unknown convolution-failed: Simulated GPU");
 }
 
-/// What the legacy API declines is no fault of a cuDNN whose graph API computes in the same format.
+/// The legacy API may decline an operation if the graph API of the same cuDNN computes it in the same format.
 #[test]
-fn what_only_the_legacy_api_declines_is_unknown() {
+fn an_operation_that_only_the_legacy_api_declines_is_unknown() {
     for status in 3000..=3014 {
         let fault = format!("status:cudnnConvolutionForward:{status}");
         let fault = ("SIM_FAULT", &fault[..]);
@@ -231,7 +231,7 @@ fn what_only_the_legacy_api_declines_is_unknown() {
         let required = ("CUDNN_GUARD_REQUIRE_GPU", "1");
         do_all(&["startup"], &[fault, required]).exits_with(0);
     }
-    // Where the graph API declines too, or only computes in another format, it is one.
+    // It is a fault if the graph API declines too, or only computes in another format.
     let fault = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
     for plans in ["38=3000 1=3000 0=3000", "1=3000 0=3000"] {
         let told = tried(&[fault, ("SIM_PLANS", plans)]);
@@ -239,9 +239,9 @@ fn what_only_the_legacy_api_declines_is_unknown() {
     }
 }
 
-/// Processes that are started together do not all come to the first GPU.
+/// Processes that are started together do not all use the first GPU.
 #[test]
-fn each_rank_tries_its_own_gpu() {
+fn each_rank_tests_its_own_gpu() {
     let four = ("SIM_DEVICES", "4");
     let bound = ("CUDA_VISIBLE_DEVICES", "0");
     for variable in RANKS {
@@ -249,7 +249,7 @@ fn each_rank_tries_its_own_gpu() {
             tried(&[four, (variable, "2")]),
             "pass : Simulated GPU, GPU 2"
         );
-        // The launcher gave this process a GPU of its own.
+        // The launcher assigned a GPU to this process.
         assert_eq!(tried(&[bound, (variable, "3")]), "pass : Simulated GPU");
         let asked = ("CUDNN_GUARD_DEVICES", "1");
         assert_eq!(
@@ -260,9 +260,9 @@ fn each_rank_tries_its_own_gpu() {
     }
 }
 
-/// A launcher starts another one: `srun --ntasks-per-node=1 torchrun`.
+/// A launcher can start another launcher: `srun --ntasks-per-node=1 torchrun`.
 #[test]
-fn the_inner_launcher_gives_the_rank() {
+fn the_inner_launcher_determines_the_rank() {
     let four = ("SIM_DEVICES", "4");
     for pair in RANKS.windows(2) {
         let (inner, outer) = ((pair[0], "2"), (pair[1], "0"));
@@ -270,9 +270,9 @@ fn the_inner_launcher_gives_the_rank() {
     }
 }
 
-/// 64 processes on 4 GPUs: four of them convolve.
+/// Of 64 processes on 4 GPUs, four run convolutions.
 #[test]
-fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first() {
+fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first_rank() {
     let four = ("SIM_DEVICES", "4");
     assert_eq!(tried(&[four, ("LOCAL_RANK", "5")]), "unknown device-busy: ");
     assert_eq!(tried(&[("LOCAL_RANK", "3")]), "unknown device-busy: ");
@@ -288,15 +288,15 @@ fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first() {
         tried(&[four, ("LOCAL_RANK", "5"), ("CUDNN_GUARD_DEVICES", "1")]),
         "pass : Simulated GPU, GPU 1"
     );
-    // The files and the driver are checked all the same.
+    // The files and the driver are still checked.
     let old = ("SIM_CUDA", "11080");
     let told = tried(&[four, ("LOCAL_RANK", "5"), old]);
     assert!(told.starts_with("fail driver-too-old "), "{told}");
 }
 
-/// Who starts the program may have TF32 everywhere: it is told, and nothing is unknown for it.
+/// Operators can enable TF32 everywhere: the report notes it, but the verdict does not become unknown.
 #[test]
-fn tf32_by_the_operators_choice_passes_with_a_note() {
+fn tf32_enabled_by_the_operator_passes_with_a_note() {
     let rounds = ("SIM_TF32", "always");
     assert!(tried(&[rounds]).starts_with("unknown convolution-wrong: "));
     let chosen = ("NVIDIA_TF32_OVERRIDE", "1");
@@ -308,7 +308,7 @@ fn tf32_by_the_operators_choice_passes_with_a_note() {
     assert_eq!(ran.text(), "");
 }
 
-/// Where many processes start CUDA at once they take turns in the driver, and the last one waits.
+/// Processes that start CUDA at the same time take turns in the driver, and the last one waits.
 #[test]
 fn a_deadline_met_while_the_driver_starts_names_contention() {
     let deadline = ("CUDNN_GUARD_DEADLINE", "1");
@@ -334,7 +334,7 @@ fn a_deadline_met_while_the_driver_starts_names_contention() {
     }
 }
 
-/// The driver compiles all of cuDNN for a GPU that came later, which takes minutes once.
+/// The driver compiles all of cuDNN for a newer GPU, which takes minutes the first time.
 #[test]
 fn a_deadline_met_while_ptx_is_compiled_says_so() {
     let set = [

@@ -1,4 +1,4 @@
-//! GPUs that the driver shuts down between two processes, and GPUs in confidential computing.
+//! GPUs that the driver shuts down between two processes, and GPUs in confidential computing mode.
 
 use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed, library};
@@ -8,7 +8,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// An NVML that answers this of persistence mode and of confidential computing, and the driver beside it.
+/// Compiles an NVML that returns these values for persistence mode and confidential computing, and the driver next to
+/// it.
 fn nvml(name: &str, persistence: u32, confidential: u32) -> Vec<PathBuf> {
     let tree = installed((9, 14, 0));
     let folder = fresh(&format!("nvml-{name}"));
@@ -23,7 +24,7 @@ fn nvml(name: &str, persistence: u32, confidential: u32) -> Vec<PathBuf> {
     vec![folder, tree.join("lib64"), tree.join("driver")]
 }
 
-/// The processes with this variable.
+/// Returns the processes that have this environment variable.
 fn with_variable(variable: &str) -> Vec<u32> {
     let mut found = Vec::new();
     for process in std::fs::read_dir("/proc").unwrap().flatten() {
@@ -42,9 +43,10 @@ fn with_variable(variable: &str) -> Vec<u32> {
     found
 }
 
-/// Between the child and the program the driver would shut the GPU down, and start it again: seconds each time.
+/// Without persistence mode, the driver would shut the GPU down after the child exits and start it again for the
+/// program, which takes seconds each time.
 #[test]
-fn without_persistence_mode_the_gpu_stays_open_until_the_program_has_it() {
+fn without_persistence_mode_the_gpu_stays_open_until_the_program_uses_it() {
     for (name, persistence, stays) in [("off", 0, 1), ("on", 1, 0)] {
         let marker = format!("{name}-{}", std::process::id());
         let mut program = command(&["startup", "went-on", "stay"], &nvml(name, persistence, 0));
@@ -58,7 +60,7 @@ fn without_persistence_mode_the_gpu_stays_open_until_the_program_has_it() {
         let mut others = marked();
         others.retain(|process| *process != program.id());
         assert_eq!(others.len(), stays, "{name}");
-        // It holds nothing else of the program's: whoever reads what that prints would wait for it.
+        // The helper process does not keep the program's output open: a reader of that output would wait for it.
         for other in &others {
             let is_open = || {
                 std::fs::read_dir(format!("/proc/{other}/fd"))
@@ -80,7 +82,7 @@ fn without_persistence_mode_the_gpu_stays_open_until_the_program_has_it() {
     }
 }
 
-/// Starts a program with this variable, and returns once it has been checked.
+/// Starts a program with this variable, and returns after the program was checked.
 fn checked(program: &mut Command, marker: &str) -> Child {
     program.env("NVML_TEST", marker).stdout(Stdio::piped());
     let mut started = program.spawn().unwrap();
@@ -91,16 +93,16 @@ fn checked(program: &mut Command, marker: &str) -> Child {
     started
 }
 
-/// Returns how many processes beside the program have its variable.
+/// Returns how many other processes have the program's variable.
 fn others(program: &Child, marker: &str) -> usize {
     let marked = with_variable(&format!("NVML_TEST={marker}"));
     marked.iter().filter(|one| **one != program.id()).count()
 }
 
-/// Once the program has opened the GPU, nobody else keeps it open.
+/// Once the program has opened the GPU, no other process keeps it open.
 #[test]
 #[ignore = "needs the right to mount"]
-fn the_gpu_is_let_go_once_the_program_has_it() {
+fn the_gpu_is_released_once_the_program_uses_it() {
     let script = "mount -t tmpfs none /dev && : >/dev/null && : >/dev/nvidia0 && : >/dev/nvidiactl && \
                   exec \"$@\" 9<\"/dev/$OPENED\"";
     for (opened, stay) in [("nvidia0", 0), ("nvidiactl", 1)] {
@@ -124,7 +126,7 @@ fn the_gpu_is_let_go_once_the_program_has_it() {
 /// A program may never open the GPU, and may have blocked all signals.
 #[test]
 #[ignore = "takes half a minute"]
-fn the_gpu_is_let_go_after_half_a_minute() {
+fn the_gpu_is_released_after_half_a_minute() {
     let marker = format!("long-{}", std::process::id());
     let mut acts = vec!["block-signals", "startup", "went-on"];
     acts.extend(["stay"; 18]);
@@ -137,9 +139,9 @@ fn the_gpu_is_let_go_after_half_a_minute() {
     program.wait().unwrap();
 }
 
-/// Once the program has opened the GPU, nobody else needs to.
+/// Once the program has opened a GPU device, no other process has to keep it open.
 #[test]
-fn a_device_of_the_driver_is_told_from_others() {
+fn gpu_devices_are_distinguished_from_other_files() {
     let is_gpu = |path: &str| cudnn_guard::runtime::child::stay::is_gpu(path.as_ref());
     for path in ["/dev/nvidia0", "/dev/nvidia15"] {
         assert!(is_gpu(path), "{path}");
@@ -149,9 +151,9 @@ fn a_device_of_the_driver_is_told_from_others() {
     }
 }
 
-/// A GPU in confidential computing may not start again, so that nobody tries it unasked.
+/// A GPU in confidential computing mode may not start again, so it is not tested by default.
 #[test]
-fn in_confidential_computing_nothing_is_tried_unasked() {
+fn in_confidential_computing_nothing_is_tested_by_default() {
     let calls = fresh("nvml-calls").join("calls");
     let tried = |variables: &[(&str, &str)]| {
         let mut program = command(&["startup", "went-on"], &nvml("confidential", 1, 1));

@@ -1,4 +1,4 @@
-//! Threads of the program that ask at once, or are busy while the guard works.
+//! Program threads that call the guard at the same time, or are busy while it works.
 
 use super::{calls, sound, told};
 use crate::support::circumstances::{do_all, library, turns};
@@ -7,11 +7,11 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 #[test]
-fn several_threads_ask_at_once() {
+fn several_threads_check_at_once() {
     let ran = do_all(&["four-checks"], &[]).exits_with(0);
     let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
     assert_eq!(verdicts, ["pass "; 4]);
-    // A child that hangs keeps nobody else waiting for longer than its own time.
+    // A hanging child delays other threads for no longer than its own deadline.
     let hang = [
         ("SIM_FAULT", "hang:cudnnCreate"),
         ("CUDNN_GUARD_DEADLINE", "1"),
@@ -23,9 +23,9 @@ fn several_threads_ask_at_once() {
     assert!(began.elapsed() < Duration::from_secs(20));
 }
 
-/// glibc gives a thread as little; before the guard has a stack of its own, it takes next to nothing of it.
+/// glibc allows a stack this small. Before the guard switches to its own stack, it uses almost nothing of the thread's.
 #[test]
-fn a_thread_with_the_least_stack_gets_an_answer() {
+fn a_thread_with_the_smallest_stack_gets_an_answer() {
     let acts = [
         "least-stack",
         "check",
@@ -41,9 +41,9 @@ fn a_thread_with_the_least_stack_gets_an_answer() {
     assert_eq!(lines[3], "went on");
 }
 
-/// None is doubled while another one is within the loader, so that fifty need hardly more than fifty children.
+/// No thread forks while another one is in the loader, so fifty checks need hardly more than fifty children.
 #[test]
-fn fifty_threads_that_ask_at_once_take_turns() {
+fn fifty_threads_that_check_at_once_take_turns() {
     sound(&[]);
     let began = Instant::now();
     let (_, calls, said) = calls("child-fifty", &["fifty-checks"]);
@@ -52,7 +52,7 @@ fn fifty_threads_that_ask_at_once_take_turns() {
     let turns = turns(&calls);
     let children: HashSet<u32> = turns.iter().copied().collect();
     assert_eq!(turns.len(), children.len(), "{turns:?}");
-    // On a busy machine one may be too slow, and another is made.
+    // On a busy machine a child may be too slow and is replaced.
     assert!((50..60).contains(&children.len()), "{}", children.len());
     assert!(
         began.elapsed() < Duration::from_secs(30),
@@ -61,9 +61,9 @@ fn fifty_threads_that_ask_at_once_take_turns() {
     );
 }
 
-/// Another thread may hold a lock when the child is made, and in the child nobody gives it back.
+/// Another thread may hold a lock during the fork, and in the child that lock is never released.
 #[test]
-fn locks_of_other_threads_keep_nobody_waiting() {
+fn locks_of_other_threads_do_not_block_checks() {
     let opened = scratch("child-locks").join("libopened.so");
     let code = "#include <unistd.h>
         int one; int *all[2000] = {[0 ... 1999] = &one};
@@ -74,7 +74,7 @@ fn locks_of_other_threads_keep_nobody_waiting() {
         let began = Instant::now();
         let ran = do_all(&[act, "forty-checks"], &[opened]).exits_with(0);
         let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
-        // A machine that is busy with other things may not run a child in time now and then.
+        // A busy machine may occasionally not run a child in time.
         let passed = verdicts
             .iter()
             .filter(|verdict| *verdict == "pass ")
@@ -84,7 +84,7 @@ fn locks_of_other_threads_keep_nobody_waiting() {
             .filter(|verdict| *verdict == "unknown child-not-started");
         assert_eq!(passed + late.count(), 40, "{act}: {verdicts:?}");
         assert!(passed >= 36, "{act}: {verdicts:?}");
-        // Less than the time of one child.
+        // Less than the deadline of one child.
         assert!(
             began.elapsed() < Duration::from_secs(55),
             "{act}: {:?}",

@@ -1,22 +1,23 @@
-//! The table of crashes and hangs, for Linux and for Windows: in each operation, format and interface.
+//! The table of crashes and hangs for Linux and Windows: each operation, format and API.
 
 use crate::support::Ran;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// A run of the guarded program with these variables.
+/// Runs the guarded program with these variables.
 type Run<'a> = &'a (dyn Fn(&[(&str, &str)]) -> Ran + Sync);
 
-/// How a system tells of them, and how everything is tried there.
+/// How crashes look on a system, and how the thorough check is run there.
 pub struct System<'a> {
     pub thorough: Run<'a>,
     pub abort: &'static str,
     pub segv: &'static str,
-    /// The deadlines that a hang gets, one after the other: a busy machine needs longer to come to it.
+    /// The deadlines for a hang, in order: a busy machine takes longer to reach the call.
     pub patience: &'static [u32],
 }
 
-/// Its name in SIM_ONLY, in a sentence, the function behind it, and by which algorithm it is tried.
+/// The name in SIM_ONLY, the name in a sentence, the function that implements the operation, and the algorithm under
+/// test.
 type Operation = (&'static str, &'static str, &'static str, &'static str);
 
 const LEGACY: [Operation; 4] = [
@@ -47,7 +48,7 @@ const LEGACY: [Operation; 4] = [
 ];
 const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 
-/// A fault in one convolution, and what the guard is doing then.
+/// A fault in one convolution, and the description of that step in the report.
 pub struct Planted {
     fault: String,
     only: String,
@@ -70,19 +71,19 @@ impl Planted {
             ("SIM_ONLY", &self.only),
             ("CUDNN_GUARD_DEADLINE", &seconds),
         ];
-        // Nothing but the graph is tried then: the rest has its own test, and takes longer.
+        // The legacy API is skipped here: its tests are separate, and take longer.
         if self.only.starts_with("graph ") {
             variables.push(("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY"));
         }
-        // Wine refuses to start a process now and then, where several start at once.
+        // Wine occasionally refuses to start a process when several start at once.
         let refused = "Internal error. (os error 1359)";
         let mut runs = (0..3).map(|_| (system.thorough)(&variables).exits_with(0));
         let ran = runs.find(|ran| !ran.stdout.contains(refused));
-        let ran = ran.expect("a process that starts");
+        let ran = ran.expect("Wine refused to start the process three times");
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
     }
 
-    /// The verdict, and the finding that it rests on, whole. `None` where it is late before it has come to the fault.
+    /// Returns the verdict and the complete finding behind it, or `None` if the deadline passed before the fault.
     fn told(&self, system: &System<'_>, seconds: u32) -> Option<(String, Value)> {
         let json = self.tried(system, seconds);
         let mut findings = json["findings"].as_array().unwrap().clone();
@@ -131,7 +132,7 @@ impl Planted {
                 }),
             ),
         };
-        // A crash does not wait; a hang waits as long as it is given.
+        // A crash is reported at once; a hang takes as long as its deadline.
         let patience = if how == "hang" {
             system.patience
         } else {
@@ -146,7 +147,7 @@ impl Planted {
     }
 }
 
-/// All of them, a few at a time: they mostly wait.
+/// Checks all reports, a few at a time, since the programs mostly wait.
 pub fn all_must_be_told(planted: Vec<Planted>, system: &System<'_>) {
     let rest = Mutex::new(planted);
     let next = || rest.lock().unwrap().pop();
@@ -162,7 +163,7 @@ pub fn all_must_be_told(planted: Vec<Planted>, system: &System<'_>) {
     assert!(next().is_none());
 }
 
-/// In what every cuDNN has.
+/// Returns the faults in the legacy API, which every cuDNN has.
 pub fn legacy() -> Vec<Planted> {
     let mut planted = Vec::new();
     for (name, words, call, algorithm) in LEGACY {
@@ -178,7 +179,7 @@ pub fn legacy() -> Vec<Planted> {
     planted
 }
 
-/// In what the graph executes, and in what it makes ready.
+/// Returns the faults in executing and preparing graphs.
 pub fn graph() -> Vec<Planted> {
     let mut planted = Vec::new();
     let (execute, plan) = (
@@ -187,7 +188,7 @@ pub fn graph() -> Vec<Planted> {
     );
     for (name, words, _, _) in &LEGACY[..3] {
         for data_type in TYPES {
-            // Whoever asks for strict single precision gets the engine that does not round.
+            // Strict single precision selects the engine that does not round.
             let engine = if data_type == "f32" { 1 } else { 38 };
             let only = format!("graph {name} {data_type} NHWC");
             let what = format!("the {words} in {data_type} through the graph API");
@@ -203,7 +204,7 @@ pub fn graph() -> Vec<Planted> {
     planted
 }
 
-/// In what comes before an algorithm is chosen.
+/// Returns the faults before an algorithm is chosen.
 pub fn on_the_way() -> Vec<Planted> {
     let (f32, f16) = ("(NCHW)", "f16 through the graph API (NHWC)");
     vec![

@@ -1,4 +1,4 @@
-//! The set-ups, each made as the program needs it.
+//! The setups, each created as the program needs it.
 
 use crate::support::circumstances::{circumstances, command, copy, installed, library};
 use crate::support::{fresh, program, simulated};
@@ -19,12 +19,12 @@ pub fn driver() -> PathBuf {
     installed(RELEASE).join("driver")
 }
 
-/// The program on a sound machine, made odd by this act.
+/// The program on a working machine, modified by this act.
 pub fn odd(act: &str) -> Command {
     command(&[act, "startup", "went-on"], &[lib64(), driver()])
 }
 
-/// The program on a machine with these folders in its library path.
+/// The program on a machine with these directories in its library path.
 pub fn with(folders: &[PathBuf]) -> Command {
     command(&["startup", "went-on"], folders)
 }
@@ -43,7 +43,7 @@ pub fn fault(words: &str) -> Command {
     set("SIM_FAULT", words)
 }
 
-/// Through a shell, which does something first.
+/// The program started by a shell that first runs `script`.
 pub fn shell(script: &str, command: &Command) -> Command {
     let mut shell = Command::new("/bin/sh");
     shell.args(["-c", script, "sh"]).arg(command.get_program());
@@ -56,7 +56,7 @@ pub fn shell(script: &str, command: &Command) -> Command {
     shell
 }
 
-/// The program where PRoot shows cuDNN and the driver in `/mnt/cudnn`, and with these arguments of PRoot's.
+/// The program under PRoot, which maps cuDNN and the driver to `/mnt/cudnn`, with these additional PRoot arguments.
 pub fn below_proot(arguments: &str) -> Command {
     let shown = with(&["/mnt/cudnn/lib64", "/mnt/cudnn/driver"].map(PathBuf::from));
     let script =
@@ -66,8 +66,8 @@ pub fn below_proot(arguments: &str) -> Command {
     command
 }
 
-/// The program in a folder that fakechroot makes its root, with cuDNN and the driver in `/mnt/cudnn` of it, this library
-/// path, and these directories in its `/etc/ld.so.conf`.
+/// The program in a directory that fakechroot makes its root. It contains cuDNN and the driver in `/mnt/cudnn`, and
+/// uses this library path and these directories in its `/etc/ld.so.conf`.
 pub fn below_fakechroot(name: &str, library_path: &[&str], configured: &[&str]) -> Command {
     let root = fresh(&format!("quiet-root-{name}"));
     let at = |path: &str| root.join(path);
@@ -75,7 +75,7 @@ pub fn below_fakechroot(name: &str, library_path: &[&str], configured: &[&str]) 
     fs::create_dir(at("mnt/farm")).unwrap();
     for file in fs::read_dir(at("mnt/cudnn/lib64")).unwrap() {
         let file = file.unwrap().path();
-        // As `ln -s` makes them there.
+        // As `ln -s` creates them inside.
         symlink(&file, at("mnt/farm").join(file.file_name().unwrap())).unwrap();
     }
     fs::create_dir(at("etc")).unwrap();
@@ -98,7 +98,7 @@ pub fn farm() -> PathBuf {
     farm
 }
 
-/// As an unpacked archive has it: full names, and links to them.
+/// Full file names and links to them, as in an extracted archive.
 pub fn full_names() -> PathBuf {
     let folder = copy("full-names", &lib64());
     for file in fs::read_dir(&folder).unwrap() {
@@ -132,7 +132,7 @@ pub fn in_folder(name: &[u8]) -> Command {
     with(&[folder, driver()])
 }
 
-/// A library that hides everything below this folder.
+/// A preloaded library that hides everything below this directory.
 pub fn hidden(folder: &str) -> Command {
     let preload = fresh("quiet-hidden").join("hide.so");
     let code = format!(
@@ -232,7 +232,7 @@ pub fn stub() -> PathBuf {
     folder
 }
 
-/// The program has a cuDNN open, then something becomes of its files, and the program asks once more.
+/// The program opens cuDNN, then changes its files as `act` says, and checks again.
 pub fn open_when(act: &str) -> Command {
     let own = copy(&format!("open-{act}"), &lib64());
     let _ = fs::remove_dir_all(own.with_extension("old"));
@@ -246,7 +246,7 @@ pub fn open_when(act: &str) -> Command {
     command
 }
 
-/// The parts are in the process by their own names, and their files have others.
+/// The sub-libraries are loaded under their own names, but their files have others.
 pub fn parts_of_other_names() -> Command {
     let folder = copy("other-names", &lib64());
     let mut preload = Vec::new();
@@ -268,7 +268,7 @@ pub fn parts_of_other_names() -> Command {
     command
 }
 
-/// A release that nobody knew, made of fewer parts than the last that was known.
+/// A version that is newer than the tables, with fewer sub-libraries than the last known version.
 pub fn of_other_parts() -> PathBuf {
     let folder = copy("other-parts", &installed((9, 99, 0)).join("lib64"));
     fs::remove_file(folder.join("libcudnn_engines_tensor_ir.so.9")).unwrap();
@@ -291,7 +291,7 @@ pub fn images() -> Vec<PathBuf> {
     folders
 }
 
-/// A file that is there by itself and cannot be replaced, as one that is mounted.
+/// The program, which writes its report to this file.
 pub fn report_into(path: &Path) -> Command {
     set("CUDNN_GUARD_REPORT", path.to_str().unwrap())
 }
