@@ -1,4 +1,4 @@
-//! The runtime guard, as it stands in a program, on Linux with glibc.
+//! The runtime guard in a program, on Linux with glibc.
 
 pub mod child;
 pub mod convolution;

@@ -1,11 +1,11 @@
-//! What becomes of the child that tries cuDNN, in whole runs.
+//! Outcomes of the child process that tests cuDNN, in complete runs.
 
 use super::program::{command, run};
 use super::tree::{GPU, compile, sound};
 use std::process::Stdio;
 
 #[test]
-fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
+fn without_a_child_startup_calls_nothing_and_check_reports_it() {
     let cudnn = sound();
     let few = ("TEST_FILES", "6");
     run(
@@ -32,7 +32,7 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
             "help": ["raise the limit on open files: `ulimit -n 4096`"],
         })
     );
-    // What hangs here cannot be ended, and is left behind.
+    // A thread that hangs cannot be stopped, so it is left behind.
     let slow = [
         GPU,
         few,
@@ -47,9 +47,9 @@ fn where_no_child_can_be_made_startup_calls_nothing_and_check_says_so() {
     );
 }
 
-/// As a server has it whose clients left it no file to open: then nothing is known, whether its cuDNN is in it or not.
+/// For example a server whose clients use up its open files: then the state is unknown, whether or not cuDNN is loaded.
 #[test]
-fn a_process_that_may_open_no_more_files_has_no_broken_cudnn() {
+fn a_process_without_free_file_descriptors_does_not_report_a_broken_cudnn() {
     let cudnn = sound();
     let loaded = cudnn.file("libcudnn.so.9").display().to_string();
     for task in ["check", "version"] {
@@ -78,7 +78,7 @@ fn a_process_that_may_open_no_more_files_has_no_broken_cudnn() {
 }
 
 #[test]
-fn what_dies_in_the_child_does_not_take_the_program_along() {
+fn a_crash_in_the_child_does_not_stop_the_program() {
     let cudnn = sound();
     let abort = ("TEST_CONVOLUTION", "abort");
     let text = "\
@@ -89,7 +89,7 @@ cuDNN crashed the test process (SIGABRT) while running the convolution  [cudnn-a
     run("startup", &cudnn.0, &[GPU, abort])
         .must_end_with(78)
         .must_begin(text);
-    // With SIGCHLD ignored nobody can ask how the child ended.
+    // With SIGCHLD ignored, the exit status of the child cannot be queried.
     run(
         "startup",
         &cudnn.0,
@@ -100,9 +100,9 @@ cuDNN crashed the test process (SIGABRT) while running the convolution  [cudnn-a
     run("check", &cudnn.0, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
 }
 
-/// A limit on memory is no fault of cuDNN's. Without one, whatever asks for too much is to blame.
+/// With a memory limit, cuDNN is not at fault. Without a limit, the library that requests too much is.
 #[test]
-fn a_child_that_finds_no_memory_proves_nothing() {
+fn a_child_without_memory_proves_nothing() {
     let cudnn = sound();
     let cause = |convolution, limit: &[(&str, &str)]| {
         let variables = [&[GPU, ("TEST_CONVOLUTION", convolution)], limit].concat();
@@ -119,9 +119,9 @@ fn a_child_that_finds_no_memory_proves_nothing() {
     );
 }
 
-/// A library that finds no memory, or may start no thread, while it is opened says nothing of the cuDNN that it is.
+/// If opening a library fails for lack of memory or threads, that proves nothing about cuDNN.
 #[test]
-fn a_library_that_is_opened_without_memory_or_threads_proves_nothing() {
+fn a_library_opened_without_memory_or_threads_proves_nothing() {
     let cudnn = sound();
     let opened = |words: &str| {
         let code = format!(
@@ -160,7 +160,7 @@ fn a_library_that_is_opened_without_memory_or_threads_proves_nothing() {
 }
 
 #[test]
-fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
+fn a_cudnn_that_crashes_in_its_version_query_is_reported() {
     let cudnn = sound();
     compile(
         "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }",
@@ -170,12 +170,12 @@ fn a_cudnn_that_dies_when_asked_for_its_release_is_told_of() {
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(
         "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion  [cudnn-aborted]\n",
     );
-    // Nothing of cuDNN's is called for its release alone.
+    // The file's version is read without calling cuDNN.
     run("version", &cudnn.0, &[]).must_be("pass", &[]);
 }
 
 #[test]
-fn a_child_that_hangs_is_left_behind() {
+fn a_hanging_child_is_left_behind() {
     let cudnn = sound();
     let began = std::time::Instant::now();
     run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")])
@@ -188,7 +188,7 @@ fn a_child_that_hangs_is_left_behind() {
 }
 
 #[test]
-fn a_child_that_says_nothing_proves_nothing() {
+fn a_child_without_an_answer_proves_nothing() {
     let cudnn = sound();
     run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "leave")])
         .must_be("unknown", &["child-not-started"]);
@@ -196,7 +196,7 @@ fn a_child_that_says_nothing_proves_nothing() {
 }
 
 #[test]
-fn closed_streams_are_no_hindrance() {
+fn closed_standard_streams_do_no_harm() {
     let cudnn = sound();
     let mut command = command("check", &cudnn.0);
     let shell = format!(
@@ -229,10 +229,10 @@ fn closed_streams_are_no_hindrance() {
     assert_eq!(json["verdict"], "pass");
 }
 
-/// A fork would take the pages from the device that writes into them.
+/// A fork would take the pages away from the device that writes into them.
 #[test]
 #[ignore = "needs the right to mount"]
-fn a_process_with_memory_that_is_registered_with_an_rdma_device_is_not_forked() {
+fn a_process_with_memory_registered_with_an_rdma_device_is_not_forked() {
     let cudnn = sound();
     let library = cudnn.file("libibverbs.so.1");
     let script = "mount -t tmpfs none /dev && mkdir /dev/infiniband && : >/dev/null && \
@@ -268,12 +268,12 @@ cudnn-guard: unknown: cannot create a child process to test cuDNN safely  [child
     };
     let said = with_status(0);
     assert!(said.starts_with(refused), "{said}");
-    // libibverbs may be there without being used.
+    // libibverbs may be loaded without being used.
     assert_eq!(started("../null", &[]), "");
     for allowed in [1, 2] {
         assert_eq!(with_status(allowed), "");
     }
-    // An old one does not tell.
+    // An old libibverbs does not report its fork status.
     compile("int ibv_fork_init(void) { return 0; }", &library, &[]);
     let said = started(device, &[]);
     assert!(said.starts_with(refused), "{said}");

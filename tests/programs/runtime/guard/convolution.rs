@@ -1,4 +1,4 @@
-//! The convolution's place in the guard, held by one whose outcome the test says in the environment.
+//! A fake of the guard's convolution. The test sets its outcome in the environment.
 
 #![allow(
     clippy::disallowed_macros,
@@ -89,7 +89,7 @@ pub fn run(
             std::process::abort()
         }
         "want-memory" => {
-            // As Rust's allocator says it.
+            // As Rust's allocator reports it.
             let bytes = std::alloc::Layout::array::<u8>(1 << 30).unwrap();
             std::alloc::handle_alloc_error(bytes)
         }
@@ -108,7 +108,7 @@ pub fn run(
             ["opens", library] => {
                 Library::open(library).unwrap();
             }
-            // The file stays the same one: what it holds is another's.
+            // The file remains the same, but its contents come from another file.
             ["overwrites", file, with] => {
                 std::fs::copy(with, file).unwrap();
             }

@@ -1,11 +1,11 @@
-//! More than one cuDNN within reach, in whole runs.
+//! More than one reachable cuDNN, in complete runs.
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
 
 /// LOD-11
 #[test]
-fn the_one_in_the_process_is_judged() {
+fn the_cudnn_in_the_process_is_checked() {
     let old = Folder::new().with_cudnn("9.10.2");
     let new = sound();
     let open = old.file("libcudnn.so.9");
@@ -18,7 +18,7 @@ fn the_one_in_the_process_is_judged() {
     let via = "something in this process that opened it by its path";
     assert_eq!(ran.json["loaded"]["found_via"], via);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
-    // Eight and nine side by side are sound.
+    // cuDNN 8 and 9 may be loaded side by side.
     let eight = Folder::new().with_cudnn("8.9.7");
     let open = eight.file("libcudnn.so.8");
     run(
@@ -47,9 +47,9 @@ fn a_second_copy_is_a_warning() {
     );
 }
 
-/// A part that cuDNN has taken from elsewhere counts, whatever the numbers were.
+/// A sub-library loaded from another directory counts, even if the convolution computed correct numbers.
 #[test]
-fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
+fn a_sub_library_of_another_version_loaded_from_elsewhere_fails() {
     let cudnn = sound();
     let opens = |folder: &Folder| {
         let part = folder.file("libcudnn_cnn.so.9");
@@ -59,7 +59,7 @@ fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
             part,
         )
     };
-    // Its release stands in its name, as in NVIDIA's archives.
+    // The version is part of the file name, as in NVIDIA's archives.
     let old = Folder::new().with_cudnn("9.10.2");
     let part = old.file("libcudnn_cnn.so.9");
     let release = old.file("libcudnn_cnn.so.9.10.2");
@@ -69,7 +69,7 @@ fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
     ran.must_be("fail", &["parts-mixed"]);
     let also = &ran.json["findings"][0]["evidence"]["also"];
     assert_eq!(also, part.to_str().unwrap());
-    // One of the same release does no harm.
+    // A sub-library of the same version does no harm.
     let same = sound().without("libcudnn.so.9");
     let (ran, part) = opens(&same);
     ran.must_be("pass", &["duplicate-cudnn"]);
@@ -77,9 +77,9 @@ fn a_part_of_another_release_that_was_mapped_from_elsewhere_fails() {
     assert_eq!(also, part.to_str().unwrap());
 }
 
-/// Between the child, which tried them, and the program, which is to use them.
+/// The files change after the child has tested them and before the program uses them.
 #[test]
-fn a_part_that_is_overwritten_while_it_is_checked_fails() {
+fn a_sub_library_overwritten_during_the_check_fails() {
     let new = Folder::new().with_cudnn("9.14.1");
     for (with, verdict, ids) in [
         (&new, "fail", &["parts-mixed"][..]),
@@ -101,8 +101,8 @@ fn a_part_that_is_overwritten_while_it_is_checked_fails() {
 
 /// LOD-13
 #[test]
-fn pinning_keeps_the_library_path_from_swapping_parts() {
-    // The first library has a RUNPATH, over which LD_LIBRARY_PATH wins for everything it opens.
+fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
+    // `libcudnn.so.9` has a RUNPATH, and LD_LIBRARY_PATH takes precedence over it for everything that it opens.
     let own = sound();
     let open = own.file("libcudnn.so.9");
     let foreign = Folder::new().with_cudnn("9.10.2");
@@ -124,7 +124,7 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
         ran.json["loaded"]["parts"][0]["path"],
         own.file("libcudnn_graph.so.9").to_str().unwrap()
     );
-    // Where nothing is pinned, those are judged that would be loaded.
+    // If nothing is pinned, the files that would be loaded are checked.
     let ran = run("version", &foreign.0, &[GPU, open]);
     ran.must_be("fail", &["parts-mixed"]);
     let told = ran.json["findings"][0]["evidence"]["parts"]
@@ -139,8 +139,8 @@ fn pinning_keeps_the_library_path_from_swapping_parts() {
 
 /// VER-10
 #[test]
-fn a_part_that_slips_in_by_its_full_name_is_found() {
-    // The first library asks for full names first, which no pinned file answers to.
+fn a_sub_library_loaded_by_its_full_name_is_found() {
+    // `libcudnn.so.9` opens full names first, which match no pinned file.
     let cudnn = sound();
     let code = "void *dlopen(const char *, int);
         unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.14.0\", 1); return 91002; }";
@@ -166,9 +166,9 @@ cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from 
         ));
 }
 
-/// A file beside the main library that it opens by another name belongs to it, not to a second cuDNN.
+/// A file next to `libcudnn.so.9` that is opened under another name belongs to the same cuDNN, not to a second one.
 #[test]
-fn a_part_of_another_release_beside_the_first_library_fails() {
+fn a_sub_library_of_another_version_beside_the_main_library_fails() {
     let cudnn = sound();
     let code = "void *dlopen(const char *, int);
         unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.10.2\", 1); return 91400; }";

@@ -1,4 +1,4 @@
-//! Decisions between files of several releases, by literals.
+//! Decisions between files of several versions, with literal inputs.
 
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::facts::version_source::VersionSource;
@@ -9,7 +9,7 @@ use cudnn_guard::runtime::loader::search_path::LoadOrigin;
 use std::path::Path;
 
 #[test]
-fn the_sub_libraries_beside_the_main_library_tell_the_release() {
+fn the_sub_libraries_beside_the_main_library_determine_the_version() {
     let file = |name: &str, dir: &str, minor| {
         let path = Path::new(dir).join(format!("libcudnn_{name}.so.9"));
         let version = (Version::new(9, minor, 0), VersionSource::FileName);
@@ -17,7 +17,7 @@ fn the_sub_libraries_beside_the_main_library_tell_the_release() {
     };
     let main = SubLibraryFile::new("cudnn", "/own/libcudnn.so.9".into(), None, true);
     let parts = SubLibraries {
-        // cudnnGetVersion is in the first one.
+        // cudnnGetVersion is in the first sub-library.
         list: vec![file("graph", "/elsewhere", 10), file("cnn", "/own", 14)],
         main,
         ..SubLibraries::default()
@@ -25,9 +25,9 @@ fn the_sub_libraries_beside_the_main_library_tell_the_release() {
     assert_eq!(parts.release().unwrap().0, Version::new(9, 14, 0));
 }
 
-/// An entry of LD_LIBRARY_PATH behind that of the main library gives way to a whole cuDNN in its place.
+/// A later LD_LIBRARY_PATH entry can stay if a complete cuDNN replaces the main library's directory.
 #[test]
-fn a_directory_behind_that_of_the_main_library_does_not_stay_in_the_way() {
+fn a_directory_behind_that_of_the_main_library_can_stay() {
     let version = Some(Version::new(9, 10, 0));
     let foreign = |has_own, yields| Foreign {
         path: Path::new("/behind/libcudnn_ops.so.9"),

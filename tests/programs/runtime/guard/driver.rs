@@ -1,12 +1,13 @@
-//! The driver's place in the guard, held by one that answers what the test says in the environment.
+//! A fake of the guard's driver. The test sets its answers in the environment.
 
 use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
 use cudnn_guard::runtime::driver::query::{self, Device, Driver, DriverProblem};
 use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
 use cudnn_guard::runtime::facts::version::Version;
 
-/// `TEST_GPU` is a compute capability, or several with commas between them, `none` for a driver without devices, `real` for the one that the loader finds, or
-/// unset for no driver. `TEST_DRIVER` is its file, and `TEST_CUDA` what it serves.
+/// `TEST_GPU` is a compute capability or several separated by commas, `none` for a driver without devices, `real` for
+/// the driver that the loader finds, or unset for no driver. `TEST_DRIVER` is the file of the driver, and `TEST_CUDA`
+/// the CUDA version that it supports.
 pub fn ask() -> Result<Driver, DriverProblem> {
     let Ok(gpu) = std::env::var("TEST_GPU") else {
         return Err(DriverProblem::Missing(Box::new(MissingDriver {

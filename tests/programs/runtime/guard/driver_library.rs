@@ -1,4 +1,4 @@
-//! The file that the loader takes for the driver's, and the other one that it should have taken.
+//! The file that the loader uses as the driver, and the file that it should have used.
 
 use super::program::run;
 use super::tree::{Folder, compile, sound};
@@ -11,8 +11,8 @@ use cudnn_guard::runtime::loader::search_path::SearchPath;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// A driver that answers every call with this number, and says that it serves CUDA 13; in a file of this name, with the
-/// usual link to it.
+/// Compiles a driver with this file name and the usual link to it. Every call returns `answer`, and the driver reports
+/// support for CUDA 13.
 fn driver(file: &str, answer: u32) -> Folder {
     let folder = Folder::new();
     let code = format!(
@@ -27,7 +27,7 @@ fn driver(file: &str, answer: u32) -> Folder {
     folder
 }
 
-/// What is said of a driver that shows no GPU: whether this machine is a container decides it.
+/// Returns the expected message for a driver without GPUs, which depends on whether this machine is a container.
 fn without_gpu() -> String {
     let finding = GpuVisibility::detect().finding();
     format!(
@@ -36,7 +36,7 @@ fn without_gpu() -> String {
     )
 }
 
-/// What a program with a sound cuDNN says where these folders stand behind it in LD_LIBRARY_PATH.
+/// Checks the output of a program with a working cuDNN when these directories follow it in LD_LIBRARY_PATH.
 #[track_caller]
 fn says(drivers: &[&Folder], text: &str) {
     let cudnn = sound();
@@ -54,9 +54,9 @@ fn says(drivers: &[&Folder], text: &str) {
         .must_say(&format!("cudnn-guard: unknown: {text}"));
 }
 
-/// The loader says of it that there is no such file.
+/// For such a file the loader reports that it does not exist.
 #[test]
-fn a_library_for_another_processor() {
+fn a_driver_library_for_another_cpu() {
     let (byte, other, own) = if cfg!(target_arch = "x86_64") {
         (183, "aarch64", "x86_64")
     } else {
@@ -77,9 +77,9 @@ fn a_library_for_another_processor() {
     );
 }
 
-/// The loader passes over a 32-bit library, and says so where there is no other one.
+/// The loader skips a 32-bit library, and reports it if there is no other one.
 #[test]
-fn a_library_of_another_word_size() {
+fn a_driver_library_of_another_word_size() {
     let name = "libcuda.so.535.183.01";
     let narrow = driver(name, 0).with_byte(name, 4, 1);
     let (cudnn, path) = (sound(), narrow.text());
@@ -98,9 +98,9 @@ fn a_library_of_another_word_size() {
     assert!(!ran.stderr.contains("[driver-missing]"), "{}", ran.stderr);
 }
 
-/// As an image has it that was made from a container with a GPU.
+/// As in an image that was created from a container with a GPU.
 #[test]
-fn a_link_to_a_driver_that_is_not_there() {
+fn a_broken_link_to_a_driver() {
     let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
     let cudnn = sound();
     let way = format!("{}:{}", cudnn.text(), left.text());
@@ -116,9 +116,10 @@ fn a_link_to_a_driver_that_is_not_there() {
     ));
 }
 
-/// A full disk. To open it would end the child with SIGBUS; where the loader takes a whole one before it, nothing is wrong.
+/// For example after a full disk. Opening the file would kill the child with SIGBUS. If the loader finds a complete
+/// file first, nothing is wrong.
 #[test]
-fn a_driver_that_is_cut_short() {
+fn a_truncated_driver() {
     let name = "libcuda.so.535.183.01";
     let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
     let path = cut.text();
@@ -140,9 +141,9 @@ fn a_driver_that_is_cut_short() {
         .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
 }
 
-/// What is wanted of the driver by a part of cuDNN is no fault of that part.
+/// If a sub-library needs the driver, the sub-library is not at fault.
 #[test]
-fn an_empty_driver_is_no_fault_of_a_part_that_is_linked_to_it() {
+fn an_empty_driver_is_not_attributed_to_the_sub_library_linked_to_it() {
     let cudnn = sound();
     let real = driver("libcuda.so.535.183.01", 100);
     let name = "libcudnn_engines_runtime_compiled.so.9";
@@ -192,7 +193,7 @@ fn a_stub_and_the_driver_behind_it() {
 "
         ),
     );
-    // As the help has it.
+    // Follow the help.
     says(
         &[&real],
         &format!(
@@ -206,9 +207,9 @@ fn a_stub_and_the_driver_behind_it() {
     );
 }
 
-/// 803 where the library that stands first is not that of the kernel module.
+/// Error 803, because the first driver library does not match the kernel module.
 #[test]
-fn two_drivers_of_different_releases() {
+fn two_drivers_of_different_versions() {
     let real = driver("libcuda.so.580.65.06", 100);
     for (answer, words) in [
         (
@@ -235,7 +236,7 @@ fn two_drivers_of_different_releases() {
             ),
         );
     }
-    // The same driver twice is no other one.
+    // Two copies of the same driver are not a conflict.
     let first = driver("libcuda.so.580.65.06", 803);
     let path = first.text();
     says(
@@ -251,9 +252,9 @@ the driver's library and its kernel module have different versions: `cuInit` ret
     );
 }
 
-/// A cuda-compat package that is older than the kernel module of the host, in a container without the host's library.
+/// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.
 #[test]
-fn a_compat_directory_alone() {
+fn a_compat_directory_without_the_host_driver() {
     let cudnn = sound();
     let library = driver("libcuda.so.535.104.05", 803);
     let dirs = |name: &str| {
@@ -280,9 +281,9 @@ fn a_compat_directory_alone() {
     assert!(said.contains("\n  = help: reboot"), "{said}");
 }
 
-/// After a suspend, or in a container that was not given it: CUDA cannot start, and does not say why.
+/// After a suspend, or in a container without the device, CUDA cannot start and does not report why.
 #[test]
-fn a_machine_without_the_module_for_cuda_is_told_so() {
+fn a_missing_kernel_module_for_cuda_is_reported() {
     let machine = Folder::new();
     let dev = machine.file("dev");
     std::fs::create_dir_all(&dev).unwrap();
@@ -340,9 +341,9 @@ fn a_machine_without_the_module_for_cuda_is_told_so() {
     assert_eq!(told(999), anywhere);
 }
 
-/// cudarc opens `libcuda.so`, which no driver package but the toolkit's `stubs` may have.
+/// cudarc opens `libcuda.so`, which driver packages may not contain, while the toolkit's `stubs` directory does.
 #[test]
-fn a_stub_that_only_cudarc_gets() {
+fn a_stub_that_only_cudarc_loads() {
     let cudnn = sound();
     let (stub, real) = (
         driver("libcuda.so", 34).without("libcuda.so.1"),
@@ -375,11 +376,11 @@ driver, so it cannot use a GPU  [driver-stub]
         "; cuDNN 8, and cudarc before 0.13, also need a link: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
     );
     check(&[&real, &stub]).must_say(&found(&link));
-    // As the help has it.
+    // Follow the help.
     check(&[&real]).must_say("");
     symlink("libcuda.so.1", real.file("libcuda.so")).unwrap();
     check(&[&real]).must_say("");
-    // The driver's own name comes first.
+    // Here the driver's own name comes first.
     check(&[&real, &stub]).must_say("");
     check(&[&stub, &real]).must_say(&found(""));
     // A program that opens only libcuda.so.1.
@@ -394,14 +395,14 @@ driver, so it cannot use a GPU  [driver-stub]
 
 /// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.
 #[test]
-fn a_driver_that_only_its_path_leads_to() {
+fn a_driver_that_is_found_only_by_its_path() {
     let machine = Folder::new();
     let nothing = SearchPath::new(&[], None, None, None);
     if nothing.program_file("libcuda.so.1").is_some() {
-        // The loader's cache has the driver of this machine.
+        // The loader's cache contains the driver of this machine.
         return;
     }
-    // Without WSL's directory, no start of a program has to read the search path.
+    // Without WSL's directory, `startup` never has to read the search path.
     assert_eq!(unsearched(&machine.0, || unreachable!()), None);
     let wsl = machine.file("usr/lib/wsl/lib");
     std::fs::create_dir_all(&wsl).unwrap();
@@ -420,10 +421,10 @@ fn a_driver_that_only_its_path_leads_to() {
          = help: make the loader search it: `echo /usr/lib/wsl/lib | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`\n  \
          loader      libcuda.so.1: cannot open shared object file: No such file or directory"
     );
-    // The help, done.
+    // Follow the help.
     let searched = SearchPath::new(&[wsl], None, None, None);
     assert_eq!(unsearched(&machine.0, || searched.clone()), None);
-    // A driver elsewhere is found.
+    // A driver in another directory is found.
     let other = driver("libcuda.so.580.65.06", 0);
     let searched = SearchPath::new(std::slice::from_ref(&other.0), None, None, None);
     assert_eq!(unsearched(&machine.0, || searched.clone()), None);
@@ -431,7 +432,7 @@ fn a_driver_that_only_its_path_leads_to() {
 
 /// hyprstream/hyprstream#443: the loader of an AppImage does not search the directories of the system.
 #[test]
-fn a_driver_that_only_the_loader_of_the_system_searches() {
+fn a_driver_that_only_the_system_loader_finds() {
     let machine = Folder::new();
     let dir = machine.file("usr/lib64");
     std::fs::create_dir_all(&dir).unwrap();
@@ -467,7 +468,7 @@ fn a_driver_that_only_the_loader_of_the_system_searches() {
           -sf /usr/lib64/libcuda.so* /usr/lib64/libnvidia-* ~/.nvidia`"
         ]
     );
-    // The help, done.
+    // Follow the help.
     std::fs::write(dir.join("libnvidia-ptxjitcompiler.so.1"), "").unwrap();
     let command = finding.help[0].split('`').nth(1).unwrap();
     let command = command.replace("/usr/lib64", dir.to_str().unwrap());

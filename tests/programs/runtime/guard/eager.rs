@@ -1,9 +1,9 @@
-//! A cudarc that looks up more than the driver has, in this test program as it stands in a real one.
+//! A cudarc that looks up more functions than the driver has. This test program contains one, as a real program would.
 
 use super::program::run;
 use super::tree::{Folder, compile};
 
-// What such a cudarc leaves in a program, where the guard that is in it too looks for it.
+// The strings that such a cudarc leaves in a program, in which the guard searches for them.
 #[used]
 static PANIC: [u8; 26] = *b"Expected symbol in library";
 #[used]
@@ -11,7 +11,7 @@ static NAME: [u8; 15] = *b"\0cuLogsCurrent\0";
 
 /// LOD-24: `Expected symbol in library: DlSym { desc: "libcuda.so.1: undefined symbol: cuLogsCurrent" }`
 #[test]
-fn a_cudarc_that_panics_with_this_driver_is_told_before() {
+fn a_cudarc_that_will_panic_with_this_driver_is_reported() {
     let cudnn = Folder::new().with_cudnn("9.14.0");
     let machine = |name: &str, functions: &str| {
         let path = cudnn.file(name);
@@ -43,7 +43,8 @@ the cudarc in this program will panic when it first uses the driver: it looks up
 ",
             older.display()
         ));
-    // It is there; nobody knows; the program does not use cudarc; the driver is newer than any such cudarc.
+    // The function exists; the driver's functions are unknown; the program does not use cudarc; the driver is newer
+    // than any such cudarc.
     for (driver, cuda, loader) in [
         (&newer, "13000", "TEST_CUDARC"),
         (&silent, "13000", "TEST_CUDARC"),

@@ -1,4 +1,4 @@
-//! What is read off a library's file.
+//! Facts read from the file of a library.
 
 use super::tree::{Folder, compile};
 use cudnn_guard::runtime::binary::defect::Defect;
@@ -9,17 +9,17 @@ use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The linker's flag for a library that takes something from C's.
+/// The linker flag for a library that imports a function of the C library.
 const LIBC: &str = "-Wl,--no-as-needed,-lc";
 
-/// A library of this code, in a folder that goes when the test ends.
+/// Compiles this code to a library in a temporary directory.
 fn compiled(folder: &Folder, code: &str, flags: &[&str]) -> PathBuf {
     let file = folder.file("libcudnn_ops.so.9");
     compile(code, &file, flags);
     file
 }
 
-/// Asks everything that a file can be asked.
+/// Runs every query on a file.
 fn ask(path: &Path) {
     let elf = Elf::read(path).unwrap();
     let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
@@ -41,7 +41,7 @@ fn ask(path: &Path) {
 }
 
 #[test]
-fn a_release_is_read_off_the_file() {
+fn the_version_is_read_from_the_file() {
     for style in ["gnu", "sysv", "both"] {
         let folder = Folder::new();
         let file = folder.file("libcudnn_graph.so.9");
@@ -62,7 +62,7 @@ fn a_release_is_read_off_the_file() {
             "{style}"
         );
         assert_eq!(elf.version("cudnn_ops_infer_version"), None);
-        // A symbol that is no release.
+        // A symbol that is not a version.
         assert_eq!(elf.version("a"), None);
         assert_eq!(elf.soname().as_deref(), Some("libcudnn_graph.so.9"));
         assert_eq!(elf.rpath(), None);
@@ -70,7 +70,7 @@ fn a_release_is_read_off_the_file() {
 }
 
 #[test]
-fn an_imported_symbol_tells_nothing() {
+fn an_imported_version_symbol_is_ignored() {
     let folder = Folder::new();
     let file = folder.file("libcudnn_cnn.so.9");
     let code = "extern const unsigned char cudnn_ops_infer_version[4]; const void *p = cudnn_ops_infer_version;";
@@ -81,7 +81,7 @@ fn an_imported_symbol_tells_nothing() {
 }
 
 #[test]
-fn what_is_no_library_is_told_apart() {
+fn invalid_libraries_are_distinguished() {
     let folder = Folder::new();
     let fault = |bytes: &[u8]| {
         let file = folder.file("x.so");
@@ -110,7 +110,7 @@ fn what_is_no_library_is_told_apart() {
         fault(&whole[..80]),
         Defect::Truncated("segments", _, 80)
     ));
-    // Whatever stands in the tables, nothing panics and nothing is read for ever.
+    // Random bytes in the tables cause neither panics nor endless reads.
     let mut state = 7_u32;
     let mut written = std::fs::File::create(&file).unwrap();
     for _ in 0..3000 {
@@ -120,16 +120,16 @@ fn what_is_no_library_is_told_apart() {
             let at = (state >> 8) as usize % bytes.len().min(0x400);
             bytes[at] = state as u8;
         }
-        // Over what is there: some file systems put a file that was cut first on the disk at once.
+        // Overwrite in place: some file systems flush a truncated file to disk at once.
         written.rewind().unwrap();
         written.write_all(&bytes).unwrap();
         ask(&file);
     }
 }
 
-/// What stops a program says what is wrong with the file in these words.
+/// The message that names what is wrong with a file when a program is stopped.
 #[test]
-fn a_defect_says_what_it_is() {
+fn a_defect_describes_the_file() {
     let own = std::env::consts::ARCH;
     let foreign = |start: &[u8]| Defect::foreign("an ELF library", start).to_string();
     for (said, wanted) in [
@@ -169,7 +169,7 @@ fn a_defect_says_what_it_is() {
 }
 
 #[test]
-fn a_library_tells_its_release_and_its_cuda() {
+fn the_version_and_cuda_major_are_read() {
     let folder = Folder::new();
     let path = compiled(
         &folder,
@@ -195,7 +195,7 @@ fn a_library_tells_its_release_and_its_cuda() {
 }
 
 #[test]
-fn a_library_tells_what_it_takes_and_what_it_has() {
+fn imports_and_exports_are_read() {
     let folder = Folder::new();
     let code = "char *getenv(const char *); void elsewhere(void); __attribute__((weak)) void perhaps(void);\n\
          char *first(void) { if (perhaps) elsewhere(); return getenv(\"A\"); }\n";
@@ -220,22 +220,22 @@ fn a_library_tells_what_it_takes_and_what_it_has() {
         assert!(versions[0].starts_with("GLIBC_2."), "{versions:?}");
     }
     let path = compiled(&folder, code, &["-Wl,--hash-style=gnu", LIBC]);
-    // What has no version may be in any library.
+    // A symbol without a version may come from any library.
     let wants = Elf::read(&path).unwrap().named_imports();
     let getenv = ("libc.so.6".to_string(), b"getenv".to_vec());
     assert!(wants.contains(&getenv), "{wants:?}");
     assert!(!wants.iter().any(|(_, name)| name == b"elsewhere"));
     let mut whole = std::fs::read(&path).unwrap();
-    // The other byte order: no processor that CUDA has; what is read off it is nonsense and does no harm.
+    // The other byte order is used by no CPU that CUDA supports. The results are meaningless, but do no harm.
     whole[5] = 2;
     std::fs::write(&path, &whole).unwrap();
     let library = Elf::read(&path).unwrap();
     assert_eq!((library.cpu(), library.needed()), (None, Vec::new()));
 }
 
-/// What it has is in others, and does not lack in it.
+/// Its symbols are in the libraries that it links to, so they are not missing from it.
 #[test]
-fn a_library_that_only_leads_to_others_lacks_nothing() {
+fn a_library_that_only_links_to_others_is_missing_nothing() {
     let folder = Folder::new();
     for style in ["gnu", "sysv"] {
         let flags = [&format!("-Wl,--hash-style={style}"), "-nostdlib"];
@@ -248,9 +248,9 @@ fn a_library_that_only_leads_to_others_lacks_nothing() {
     }
 }
 
-/// A program that compares the address of a function has an entry for it in the table of what others may look up.
+/// A program that compares the address of a function has an entry for the function in its dynamic symbol table.
 #[test]
-fn what_a_program_imports_is_not_its_own() {
+fn an_import_of_a_program_is_not_an_export() {
     let folder = Folder::new();
     let library = compiled(&folder, "int elsewhere(void) { return 1; }", &[]);
     let (code, program) = (folder.file("main.c"), folder.file("program"));
@@ -268,7 +268,7 @@ fn what_a_program_imports_is_not_its_own() {
 }
 
 #[test]
-fn a_library_tells_its_versions_and_who_comes_first() {
+fn symbol_versions_and_their_precedence_are_read() {
     let folder = Folder::new();
     let map = folder.file("map");
     std::fs::write(&map, "ONE { global: *; };\nTWO { } ONE;\n").unwrap();
@@ -296,9 +296,9 @@ fn a_library_tells_its_versions_and_who_comes_first() {
     assert!(!shell.is_nodeflib());
 }
 
-/// Linkers differ in whether constants have a segment of their own.
+/// Linkers differ in whether constants have a separate segment.
 #[test]
-fn constants_are_found_wherever_they_are() {
+fn constants_are_found_in_any_segment() {
     let folder = Folder::new();
     let code = "const char *f(void) { return \"Expected symbol in library\"; }";
     for flag in ["-Wl,-z,separate-code", "-Wl,-z,noseparate-code"] {
@@ -311,10 +311,10 @@ fn constants_are_found_wherever_they_are() {
     }
 }
 
-/// A program for 32 bits may be inspected as well as any.
+/// 32-bit programs can be inspected too.
 #[test]
 #[cfg(target_arch = "x86_64")]
-fn a_library_of_32_bits_tells_the_same() {
+fn a_32_bit_library_reads_the_same() {
     let folder = Folder::new();
     let code = "void elsewhere(void); const unsigned char cudnn_ops_version[4] = {2, 14, 9, 0};\n\
         void first(void) { elsewhere(); }";
@@ -342,9 +342,9 @@ fn a_library_of_32_bits_tells_the_same() {
     }
 }
 
-/// Numbers in either byte order, and none beyond the end.
+/// Numbers in either byte order, and no reads beyond the end.
 #[test]
-fn a_table_is_read_in_its_own_byte_order() {
+fn a_table_is_read_in_its_byte_order() {
     let folder = Folder::new();
     let path = folder.file("order");
     let mut bytes = vec![0; 64 + 56];
@@ -365,7 +365,7 @@ fn a_table_is_read_in_its_own_byte_order() {
 }
 
 #[test]
-fn a_damaged_library_tells_nothing_and_harms_nobody() {
+fn a_damaged_library_yields_nothing_and_does_no_harm() {
     let folder = Folder::new();
     let path = compiled(
         &folder,

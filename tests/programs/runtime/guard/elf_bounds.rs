@@ -1,4 +1,4 @@
-//! Files that were made to take memory or time. None of them has more than about a megabyte.
+//! Files crafted to use up memory or time. None is much larger than a megabyte.
 
 use super::tree::Folder;
 use cudnn_guard::runtime::binary::elf::Elf;
@@ -11,20 +11,20 @@ use std::path::Path;
 
 const ROWS: u64 = 20_000;
 
-/// A library of 64 bits that is mapped as it lies in the file, with these tables.
+/// A 64-bit library with these tables, mapped at its file offsets.
 #[derive(Default)]
 struct Tables {
-    /// The name of each symbol, by its place among the strings, and whether it is defined.
+    /// The offset of each symbol's name in the string table, and whether the symbol is defined.
     names: Vec<(u32, bool)>,
     strings: Vec<u8>,
     gnu_hash: Vec<u32>,
     hash: Vec<u32>,
-    /// All symbols have this version.
+    /// The version of all symbols.
     version: u16,
     needed_versions: Vec<u8>,
     versions: Vec<u8>,
     needed: u64,
-    /// More segments than the two that it has in truth, and more sections than one.
+    /// Additional segments beyond the two real ones, and additional sections beyond the one real section.
     segments: u16,
     sections: u16,
 }
@@ -126,14 +126,14 @@ fn segment(kind: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
     segment
 }
 
-/// What this thread was on the processor for, in seconds: others may keep the machine busy.
+/// Returns the CPU time of this thread in seconds, which does not depend on the load of the machine.
 fn seconds() -> f64 {
     let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
     let spent: f64 = told.split(' ').next().unwrap().parse().unwrap();
     spent / 1e9
 }
 
-/// Asks all that goes through tables, and gives how many bytes of names came of it.
+/// Runs all queries that read tables, and returns the total length of the names that they returned.
 fn ask(path: &Path) -> usize {
     let names: Vec<Vec<u8>> = (0..2000)
         .map(|one| format!("cudnnFunction{one}").into_bytes())
@@ -165,12 +165,12 @@ fn ask(path: &Path) -> usize {
 }
 
 #[test]
-fn made_files_take_neither_memory_nor_time() {
+fn crafted_files_take_neither_memory_nor_time() {
     let folder = Folder::new();
     let path = folder.file("made");
     let imports = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, false)).collect() };
     let text = |length: usize| [&[0][..], &vec![b'a'; length], &[0]].concat();
-    // One library, of which one version is taken.
+    // One library, from which one version is required.
     let one_version = [1_u16, 1].map(u16::to_le_bytes).concat();
     let one_version = [
         one_version,
@@ -178,7 +178,7 @@ fn made_files_take_neither_memory_nor_time() {
         vec![0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0],
     ]
     .concat();
-    // A table of one bucket in which every symbol has every hash, and one that leads in a circle.
+    // A table with a single bucket in which every symbol has every hash, and a table with a loop.
     let any_hash =
         |hash: u32| [&[1, 1, 1, 0, 0, 0, 1][..], &vec![hash & !1; ROWS as usize]].concat();
     let hash = b"cudnnFunction7".iter().fold(5381_u32, |hash, byte| {
@@ -284,9 +284,9 @@ fn made_files_take_neither_memory_nor_time() {
     }
 }
 
-/// A small file could take up any room.
+/// Otherwise a small file could use any amount of memory.
 #[test]
-fn segments_that_lie_over_each_other_are_no_constants() {
+fn overlapping_segments_are_not_constants() {
     let folder = Folder::new();
     let path = folder.file("over");
     let constants = |count: u8| {
@@ -307,7 +307,7 @@ fn segments_that_lie_over_each_other_are_no_constants() {
     assert_eq!(constants(2), None);
 }
 
-/// A cache of the loader's whose entries all have this name and this file, which stand among these strings.
+/// Builds a loader cache in which all entries have this name and this file, both offsets into `strings`.
 fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
     let words =
         |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
@@ -323,7 +323,7 @@ fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
 }
 
 #[test]
-fn made_caches_and_records_take_neither_memory_nor_time() {
+fn crafted_caches_and_records_take_neither_memory_nor_time() {
     let a = |length: usize| vec![b'a'; length];
     let files = |bytes: &[u8]| -> usize {
         let files = ld_so_cache::parse(bytes, "libcudnn.so.9");

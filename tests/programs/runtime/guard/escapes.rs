@@ -1,14 +1,14 @@
-//! Names that a terminal would act on, in all that the guard writes.
+//! Names with terminal control characters, in everything that the guard writes.
 
 use super::program::command;
 use super::tree::{Folder, GPU};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An escape sequence, the end of a line, and all that turns the direction of text: Unicode's Bidi_Control.
+/// An escape sequence, a line break, and all characters that change the text direction: Unicode's Bidi_Control.
 const NAME: &str = "a\u{1b}[2J\nline\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
 
-/// What a run writes to stderr, as its text, its JSON and its termination message.
+/// Returns everything that a run writes: stderr, the JSON report and the termination message.
 fn written(task: &str, library_path: &str, variables: &[(&str, &str)]) -> String {
     let folder = Folder::new();
     let [text, json, log] = ["text", "json", "termination-log"].map(|name| folder.file(name));
@@ -26,7 +26,7 @@ fn written(task: &str, library_path: &str, variables: &[(&str, &str)]) -> String
 }
 
 #[test]
-fn names_that_a_terminal_would_act_on_are_shown_as_what_they_are() {
+fn names_with_control_characters_are_escaped() {
     let folder = Folder::new();
     let cudnn = |release: &str| {
         let into = folder.file(release).join(NAME);
@@ -47,7 +47,7 @@ fn names_that_a_terminal_would_act_on_are_shown_as_what_they_are() {
     let allowed = ("CUDNN_GUARD_ALLOW", "parts-missing");
     all.push(written("startup", &newer, &[GPU, allowed]));
 
-    // A part of such a name, and one from such a folder.
+    // A sub-library with such a name, and a sub-library from such a directory.
     let named = format!("libcudnn_{NAME}.so.9");
     fs::rename(file(&sound, part), file(&sound, &named)).unwrap();
     let other = folder.file("other").join(NAME);

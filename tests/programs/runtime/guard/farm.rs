@@ -1,4 +1,4 @@
-//! NVIDIA's own files, put together anew: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! NVIDIA's own files in new combinations. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 pub use super::program::must_be_true;
 use super::program::{Ran, run};
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// A machine with one GPU, of this compute capability.
 pub const GPU: (&str, &str) = ("TEST_GPU", "90");
 
-/// The folder of libraries of a set.
+/// Returns the library directory of a set.
 pub fn library(set: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
     PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
 }
 
-/// Links to the libraries of a set, in a folder of this test alone.
+/// Links to the libraries of a set, in a temporary directory.
 pub struct Farm(pub PathBuf);
 
 impl Farm {
@@ -50,7 +50,7 @@ impl Farm {
         self
     }
 
-    /// Only this file is left.
+    /// Keeps only this file.
     pub fn alone(self, file: &str) -> Self {
         for name in std::fs::read_dir(&self.0).unwrap() {
             let name = name.unwrap();
@@ -61,7 +61,7 @@ impl Farm {
         self
     }
 
-    /// Only these parts are left.
+    /// Keeps only these sub-libraries.
     pub fn only(self, parts: &[&str]) -> Self {
         for name in std::fs::read_dir(&self.0).unwrap() {
             let name = name.unwrap();
@@ -86,7 +86,7 @@ impl Farm {
         self.with(file, &library(set).join(file))
     }
 
-    /// A copy of the first bytes of a file.
+    /// Replaces a file by a copy of its first bytes.
     pub fn cut(self, file: &str, length: u64) -> Self {
         use std::io::Read;
         let whole = std::fs::File::open(self.0.join(file)).unwrap();
@@ -97,14 +97,14 @@ impl Farm {
         self
     }
 
-    /// Runs a program that was built with this release.
+    /// Runs a program that was built with this version.
     pub fn run(&self, task: &str, built: &str, variables: &[(&str, &str)]) -> Ran {
         let mut all = vec![("TEST_BUILT", built), GPU];
         all.extend(variables);
         run(task, &self.0, &all)
     }
 
-    /// What `startup` prints before the report, with this folder's name left out.
+    /// Returns what `startup` prints before the report, without the name of this directory.
     pub fn cause(&self, built: &str, variables: &[(&str, &str)]) -> String {
         let ran = self.run("startup", built, variables);
         ran.must_end_with(78);
@@ -118,7 +118,7 @@ impl Farm {
     }
 }
 
-/// A program with a RUNPATH to the cuDNN in this folder, to which it is linked. It lies in `dir`.
+/// Builds a program in `dir` that is linked to the cuDNN in `lib`, with a RUNPATH to it.
 pub fn linked_program(dir: &Path, lib: &Path) -> PathBuf {
     let (source, program) = (dir.join("app.c"), dir.join("app"));
     let code =

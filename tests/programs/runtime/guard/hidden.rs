@@ -1,4 +1,5 @@
-//! What parts open by name: named only where cuDNN failed, since it may do without.
+//! Libraries that sub-libraries open by name. A missing one is reported only if cuDNN failed, since it may work without
+//! it.
 
 use super::program::{Ran, run};
 use super::tree::{Folder, GPU, compile, sound};
@@ -11,7 +12,7 @@ fn with(cudnn: &Folder, name: &str) {
     compile("int here;", &cudnn.file(name), &[]);
 }
 
-/// The headlines of all but the first finding.
+/// Returns the headlines of all findings but the first.
 fn suspects(ran: &Ran) -> Vec<String> {
     let findings = ran.json["findings"].as_array().unwrap();
     let headlines = findings
@@ -21,9 +22,9 @@ fn suspects(ran: &Ran) -> Vec<String> {
     headlines.collect()
 }
 
-/// LOD-03, LOD-20, LOD-23: only the driver is here, or the libraries of another CUDA.
+/// LOD-03, LOD-20, LOD-23: only the driver is installed, or the libraries of another CUDA version.
 #[test]
-fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
+fn a_missing_library_that_a_sub_library_opens_is_named_when_cudnn_fails() {
     let cudnn = sound();
     let path = cudnn.text();
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
@@ -50,7 +51,7 @@ fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
         ran.json["findings"][2]["help"][0],
         "install libcublasLt.so.13, or add its directory to LD_LIBRARY_PATH"
     );
-    // Those of another CUDA do not serve.
+    // The libraries of another CUDA version do not help.
     with(&cudnn, "libcublasLt.so.12");
     run("check", &cudnn.0, &[GPU, REFUSED]).must_be("fail", &ids);
     // A crash is a failure too.
@@ -67,7 +68,7 @@ fn what_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
 
 /// LOD-21
 #[test]
-fn nvrtc_without_its_builtins_is_named() {
+fn nvrtc_without_its_builtins_is_reported() {
     let cudnn = sound();
     with(&cudnn, "libcublasLt.so.13");
     with(&cudnn, "libnvrtc.so.13");
@@ -83,7 +84,7 @@ fn nvrtc_without_its_builtins_is_named() {
 
 /// LOD-22
 #[test]
-fn cublas_and_a_cublaslt_from_elsewhere_are_named() {
+fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
     let cudnn = Folder::new().with_cudnn("8.9.7");
     let other = Folder::new();
     with(&cudnn, "libcublas.so.13");
@@ -115,9 +116,10 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_named() {
     );
 }
 
-/// LOD-30: since 9.22 a part opens libcudart, which cuDNN does not bring, and there may be that of another CUDA.
+/// LOD-30: since 9.22, a sub-library opens libcudart, which cuDNN does not include. The installed libcudart may belong
+/// to another CUDA version.
 #[test]
-fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
+fn a_missing_libcudart_that_a_sub_library_opens_is_named_when_cudnn_fails() {
     let cudnn = Folder::new().with_cudnn("9.28.0");
     for name in [
         "libcublasLt.so.13",
@@ -140,7 +142,7 @@ fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
         suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
         [told.as_str()]
     );
-    // It takes either name.
+    // cuDNN accepts either name.
     for name in ["libcudart.so.13", "libcudart.so"] {
         with(&cudnn, name);
         assert_eq!(suspects(&run("check", &cudnn.0, &[GPU, REFUSED])), [""; 0]);
@@ -148,7 +150,7 @@ fn a_libcudart_that_a_part_opens_and_does_not_find_is_named_when_cudnn_fails() {
     }
 }
 
-/// A first library that opens this by its name, says in cuDNN 8's words that it is not there, and then does the rest.
+/// Compiles a `libcudnn.so.9` that opens `name`, reports a failure in the words of cuDNN 8, and then runs `then`.
 fn that_opens(cudnn: &Folder, name: &str, then: &str) {
     let code = format!(
         "extern int puts(const char *); void *dlopen(const char *, int); char *dlerror(void); void abort(void);
@@ -165,9 +167,9 @@ fn that_opens(cudnn: &Folder, name: &str, then: &str) {
     compile(&code, &cudnn.file("libcudnn.so.9"), &[]);
 }
 
-/// LOD-06: every driver brings libcuda.so.1, and cuDNN 8 opens libcuda.so.
+/// LOD-06: every driver includes libcuda.so.1, but cuDNN 8 opens libcuda.so.
 #[test]
-fn a_plain_name_of_the_driver_that_is_not_there() {
+fn a_missing_unversioned_name_of_the_driver() {
     let cudnn = sound();
     that_opens(&cudnn, "libcuda.so", "abort()");
     with(&cudnn, "libcuda.so.1");
@@ -184,10 +186,10 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
   {printed}
 "
         ));
-    // It is what was missing.
+    // Adding the link fixes it.
     std::os::unix::fs::symlink("libcuda.so.1", cudnn.file("libcuda.so")).unwrap();
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
-    // No driver that the loader finds.
+    // The loader finds no driver.
     for name in ["libcuda.so", "libcuda.so.1"] {
         std::fs::remove_file(cudnn.file(name)).unwrap();
     }
@@ -199,9 +201,9 @@ fn a_plain_name_of_the_driver_that_is_not_there() {
     ));
 }
 
-/// LOD-06, LOD-30: a cuDNN that says so and goes on is believed only where it then fails.
+/// LOD-06, LOD-30: a message of cuDNN about a missing library counts only if cuDNN then fails.
 #[test]
-fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
+fn a_library_that_cudnn_reports_as_missing_is_named_when_cudnn_fails() {
     let cudnn = sound();
     that_opens(&cudnn, "libcudart.so", "");
     with(&cudnn, "libcudart.so.12");
@@ -226,7 +228,7 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
         finding["help"][0],
         format!("create a link with that name: `ln -s {path}/libcudart.so.12 {path}/libcudart.so`")
     );
-    // WSL has both names in a directory that the loader does not look through.
+    // WSL has both names in a directory that the loader does not search.
     let wsl = Folder::new();
     let driver = wsl.file("libcuda.so.1");
     std::fs::write(wsl.file("libcuda.so"), "").unwrap();
@@ -259,9 +261,9 @@ fn what_cudnn_says_it_does_not_find_is_named_when_it_fails() {
     }
 }
 
-/// cuDNN 8.5 opens `libnvrtc.so` and `libcuda.so`, and 8.9 `libnvrtc.so.12` before them. The names are in its files.
+/// cuDNN 8.5 opens `libnvrtc.so` and `libcuda.so`. cuDNN 8.9 tries `libnvrtc.so.12` first. The names are in its files.
 #[test]
-fn names_without_a_number_in_the_files_of_cudnn_8() {
+fn unversioned_names_in_the_files_of_cudnn_8() {
     let cudnn = Folder::new().with_cudnn("8.9.7");
     let old = ("TEST_BUILT", "8.9.7");
     with(&cudnn, "libcuda.so.1");
@@ -304,12 +306,12 @@ fn names_without_a_number_in_the_files_of_cudnn_8() {
     assert_eq!(missing(), [driver]);
     std::fs::remove_file(cudnn.file("libnvrtc.so.13")).unwrap();
     assert_eq!(missing()[0], install("libnvrtc.so.13"));
-    // The help, done.
+    // Follow the help.
     for name in ["libnvrtc.so", "libcuda.so"] {
         with(&cudnn, name);
     }
     assert_eq!(missing(), [""; 0]);
-    // Nothing that is not in the file.
+    // Names that are not in the file are not reported.
     std::fs::remove_file(cudnn.file("libcuda.so")).unwrap();
     part("libcuda.so.1");
     assert_eq!(missing(), [""; 0]);

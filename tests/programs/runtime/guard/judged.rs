@@ -1,4 +1,4 @@
-//! What the rules say of releases, drivers and GPUs, by literals.
+//! The rules for versions, drivers and GPUs, with literal inputs.
 
 use super::program::{self, tables};
 use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
@@ -19,15 +19,15 @@ fn fits(built: &Built, loaded: &str) -> bool {
     program_rules::version(built, release(loaded)).is_ok()
 }
 
-/// VER-01, VER-02, VER-09: the rules of other systems, each as the policy that stands for it.
+/// VER-01, VER-02, VER-09: the rules of other systems, each represented by a policy.
 #[test]
-fn each_policy_is_the_rule_of_somebody() {
+fn each_policy_is_a_rule_of_another_system() {
     let with = |policy, cudnn| Built {
         cudnn: Some(release(cudnn)),
         policy,
         ..program::built()
     };
-    // Built with, loaded; NVIDIA, XLA and PyTorch; TensorFlow until 2018; cuDNN's own parts.
+    // Columns: built with, loaded; NVIDIA, XLA and PyTorch; TensorFlow until 2018; cuDNN's sub-libraries.
     for (cudnn, loaded, promised, same_minor, exact) in [
         ("8.1.0", "8.0.5", false, false, false),
         ("9.13.1", "9.10.1", false, false, false),
@@ -86,9 +86,9 @@ fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     fault.map(|fault| fault.finding())
 }
 
-/// ARC-02, ARC-03: the GPU was left behind.
+/// ARC-02, ARC-03: the GPU is no longer supported.
 #[test]
-fn a_gpu_that_was_left_behind_is_named_with_the_last_release_that_served_it() {
+fn a_dropped_gpu_is_reported_with_the_last_version_that_supports_it() {
     let finding = on("9.14.0", 6, 1).unwrap();
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
@@ -105,9 +105,9 @@ fn a_gpu_that_was_left_behind_is_named_with_the_last_release_that_served_it() {
     assert_eq!(on("9.12.0", 8, 6), None);
 }
 
-/// ARC-04: the GPU came out after the cuDNN.
+/// ARC-04: the GPU is newer than the cuDNN.
 #[test]
-fn a_gpu_that_is_newer_is_named_with_the_first_release_that_serves_it() {
+fn a_newer_gpu_is_reported_with_the_first_version_that_supports_it() {
     let finding = on("9.14.0", 12, 0).unwrap();
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
@@ -136,7 +136,7 @@ fn row(first: &str, last: &str, cuda: u32, code: &str) -> CudnnTargets {
 }
 
 #[test]
-fn a_release_between_two_known_ones_is_judged_by_the_nearest() {
+fn a_version_between_two_known_ones_is_judged_by_the_nearest() {
     let rows = [
         row("9.1.0", "9.1.1", 12, "sm_80"),
         row("9.9.0", "9.9.0", 12, "sm_90"),
@@ -152,7 +152,7 @@ fn a_release_between_two_known_ones_is_judged_by_the_nearest() {
 }
 
 #[test]
-fn no_older_release_is_named_for_a_newer_gpu() {
+fn no_older_version_is_recommended_for_a_newer_gpu() {
     let rows = [
         row("9.14.0", "9.14.0", 12, "sm_80"),
         row("9.10.0", "9.10.0", 13, "sm_80 sm_100"),
@@ -163,9 +163,9 @@ fn no_older_release_is_named_for_a_newer_gpu() {
     assert_eq!(first("9.10.0"), Some((release("9.10.0"), 13)));
 }
 
-/// DRV-01, VER-06: the first driver of a CUDA is named.
+/// DRV-01, VER-06: the first driver that supports the CUDA version is named.
 #[test]
-fn a_driver_of_an_older_major_is_told_what_to_become() {
+fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
     let built = Built {
         tables: tables(),
         ..program::built()
@@ -199,7 +199,7 @@ fn a_driver_of_an_older_major_is_told_what_to_become() {
 
 /// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
 #[test]
-fn ptx_alone_wants_a_driver_of_its_cuda() {
+fn ptx_requires_a_driver_of_its_cuda_version() {
     const fn target(major: u32, minor: u32, code: Code) -> Target {
         Target {
             capability: ComputeCapability::new(major, minor),
@@ -230,7 +230,7 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     );
     assert_eq!(judged(Some(Version::new(13, 2, 0)), 9, 0), None);
     assert_eq!(judged(None, 9, 0), None);
-    // Machine code does not ask for the minor.
+    // Machine code does not depend on the minor version.
     assert_eq!(judged(old, 8, 6), None);
     assert_eq!(
         judged(old, 7, 5).unwrap(),
@@ -240,9 +240,9 @@ fn ptx_alone_wants_a_driver_of_its_cuda() {
     );
 }
 
-/// NUM-02: what a release is known to do wrong.
+/// NUM-02: known bugs of a version.
 #[test]
-fn known_bad_releases_are_bad_where_it_shows() {
+fn known_bad_versions_are_reported_where_the_bug_matters() {
     use cudnn_guard::runtime::facts::tables::KnownBad;
     let rows = [KnownBad {
         from: release("9.0.0"),
@@ -312,7 +312,7 @@ fn known_bad_releases_are_bad_where_it_shows() {
 }
 
 #[test]
-fn a_patch_of_the_newest_known_minor_is_not_a_newer_release() {
+fn a_patch_of_the_newest_known_minor_is_not_a_newer_version() {
     let rows = [
         row("9.1.0", "9.9.0", 12, "sm_80"),
         row("9.1.0", "9.9.0", 13, "sm_80"),

@@ -1,12 +1,13 @@
-//! What does not fit under or beside a first library: another major, a part that came later, a library of another release.
+//! Libraries that are incompatible with `libcudnn.so.9`: another major version, a sub-library from a later version, or
+//! a dependency of another version.
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
 use std::path::Path;
 
-/// LOD-01, LOD-04: another major is there, and no substitute.
+/// LOD-01, LOD-04: only another major version is installed, which is no substitute.
 #[test]
-fn another_major_is_named_and_not_opened() {
+fn another_major_is_reported_and_not_opened() {
     let both = Folder::new().with_cudnn("8.9.7").with_cudnn("9.14.0");
     run("check", &both.0, &[GPU]).must_be("pass", &[]);
     let old = Folder::new().with_cudnn("8.9.7");
@@ -25,7 +26,7 @@ fn another_major_is_named_and_not_opened() {
         finding["help"][1],
         "use a build of this program for cuDNN 8; linking one name to the other does not help"
     );
-    // Nor is it one under the name of the other, which is what people do first.
+    // A link with the other name does not help either, although it is what people try first.
     let linked = old.with_file_of("8.9.7", "libcudnn.so.8");
     std::os::unix::fs::symlink("libcudnn.so.8", linked.file("libcudnn.so.9")).unwrap();
     let ran = run("check", &linked.0, &[GPU]);
@@ -42,7 +43,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
 "
     );
     assert!(ran.text.starts_with(&cause), "{}", ran.text);
-    // The same where something has opened it already.
+    // The result is the same if the file is already open.
     let open = linked.file("libcudnn.so.9");
     let open = ("TEST_OPEN", open.to_str().unwrap());
     for linked_to in [("TEST_LINKED", "1"), ("TEST_FREE", "")] {
@@ -50,9 +51,10 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
     }
 }
 
-/// LOD-19, LOD-22: a library under cuDNN is older than what was linked, or of another release than its sibling.
+/// LOD-19, LOD-22: a dependency of cuDNN is older than the version it was linked against, or differs from a related
+/// library.
 #[test]
-fn a_library_that_does_not_fit_a_part_is_named() {
+fn a_library_incompatible_with_a_sub_library_is_reported() {
     let version = |at: &Path, text: &str| std::fs::write(at, text).unwrap();
     let script = |at: &Path| format!("-Wl,--version-script,{}", at.display());
 
@@ -105,9 +107,9 @@ fn a_library_that_does_not_fit_a_part_is_named() {
     ));
 }
 
-/// LOD-20, LOD-22, SUB-10: the loader's words of other systems and times, as they were reported.
+/// LOD-20, LOD-22, SUB-10: the messages of loaders on other systems and of older loaders, as users reported them.
 #[test]
-fn the_words_of_other_loaders_are_understood() {
+fn messages_of_other_loaders_are_understood() {
     let told = |words: &str| {
         let path = Path::new("/p/libcudnn_cnn.so.9");
         let finding = cudnn_guard::runtime::install::refusal::finding(path, words);
@@ -144,9 +146,10 @@ fn the_words_of_other_loaders_are_understood() {
     }
 }
 
-/// LOD-22, SUB-10: the loader looks some functions up when they are called, and ends the process that lacks one.
+/// LOD-22, SUB-10: with lazy binding, the loader looks functions up on the first call and kills the process if one is
+/// missing.
 #[test]
-fn a_function_that_is_missed_when_it_is_called_is_named() {
+fn a_function_missing_at_its_first_call_is_reported() {
     let cudnn = sound();
     let code = "unsigned long gone(void); unsigned long cudnnGetVersion(void) { return gone(); }";
     compile(code, &cudnn.file("libcudnn.so.9"), &["-Wl,-z,lazy"]);
@@ -160,9 +163,9 @@ the loader stopped the test process while calling cudnnGetVersion: a function is
     ));
 }
 
-/// SUB-08: 9.21 brought a part without which no convolution starts; 9.20 asks for it and goes without.
+/// SUB-08: since 9.21, no convolution runs without this sub-library. cuDNN 9.20 tries to open it but works without it.
 #[test]
-fn the_part_that_came_later_is_missed_where_it_belongs() {
+fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
     let file = "libcudnn_engines_tensor_ir.so.9";
     for release in ["9.21.0", "9.28.0"] {
         let new = Folder::new().with_cudnn(release);
@@ -178,7 +181,7 @@ fn the_part_that_came_later_is_missed_where_it_belongs() {
             )
         );
     }
-    // One of another release serves as little as none.
+    // A sub-library of another version does not help.
     let old = Folder::new().with_cudnn("9.20.0");
     run("check", &old.0, &[GPU]).must_be("pass", &[]);
     let other = Folder::new();
@@ -201,16 +204,16 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
   origin      LD_LIBRARY_PATH, its entry `{there}`"
     );
     assert!(ran.text.ends_with(&told), "{}", ran.text);
-    // 9.14 does not ask for it.
+    // 9.14 does not open it.
     let older = sound();
     let way = format!("{}:{there}", older.text());
     run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
 }
 
-/// SUB-11: a part without RPATH finds its sibling nowhere on the loader's way. The guard opens both by their paths, the
-/// sibling first, and the program finds them open.
+/// SUB-11: the loader does not find the dependency of a sub-library without RPATH. The guard opens both by their paths,
+/// the dependency first, and the program finds them open.
 #[test]
-fn parts_that_do_not_find_each_other_are_opened_in_their_order() {
+fn sub_libraries_that_do_not_find_each_other_are_opened_in_order() {
     let cudnn = Folder::new().with_cudnn("8.9.7");
     let ops = cudnn.file("libcudnn_ops_infer.so.8");
     let release = "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };";
@@ -225,14 +228,14 @@ fn parts_that_do_not_find_each_other_are_opened_in_their_order() {
     let open = ("TEST_OPEN", open.to_str().unwrap());
     let built = ("TEST_BUILT", "8.9.7");
     run("check", &nowhere.0, &[GPU, open, built]).must_be("pass", &[]);
-    // The sibling is gone altogether.
+    // The dependency no longer exists.
     std::fs::remove_file(ops).unwrap();
     run("check", &nowhere.0, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
 }
 
-/// What the driver compiles works: only a GPU that cuDNN has nothing for is passed over.
+/// GPUs for which the driver compiles PTX work. Only a GPU for which cuDNN has no code is skipped.
 #[test]
-fn a_gpu_that_the_driver_compiles_for_is_tried() {
+fn a_gpu_that_the_driver_compiles_for_is_tested() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let tried = |gpus: &str| {
         let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
@@ -248,7 +251,7 @@ fn a_gpu_that_the_driver_compiles_for_is_tried() {
     let ran = tried("35,80");
     ran.must_be("pass", &["arch-dropped-by-cudnn"]);
     assert_eq!(ran.json["convolution"][0]["device"], "Test\tGPU, GPU 1");
-    // What the first one computes says nothing of the second one, which computes nothing.
+    // A pass on the first GPU proves nothing for the second one, which computes nothing.
     let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
     let all = [("TEST_GPU", "80,35"), ("CUDNN_GUARD_DEVICES", "all")];
     let severity = |told| {

@@ -1,5 +1,5 @@
-//! A cuDNN that lies where the loader does not look: it is named, with what keeps the loader from it, and what the help
-//! says leads there.
+//! A cuDNN that is not on the loader's search path. The report names its file and why the loader does not find it, and
+//! the help makes the loader find it.
 
 use super::program::{Ran, command, run, run_in};
 use super::tree::{Folder, GPU, sound};
@@ -8,7 +8,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// A cuDNN in this directory of a folder.
+/// Copies cuDNN to this subdirectory of a temporary directory.
 fn cudnn_in(dir: &str) -> Folder {
     let folder = Folder::new();
     let lib = folder.file(dir);
@@ -23,7 +23,7 @@ fn copy(from: &Path, to: &Path) {
     assert!(done.unwrap().success());
 }
 
-/// Says this without a GPU, and the same as a failure beside one; when the help is done, nothing is said any more.
+/// Checks the message without a GPU and the failure with a GPU. After following the help, the program prints nothing.
 #[track_caller]
 fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &str, reason: &str) {
     let here = |text: &str| text.replace("HERE", folder.text());
@@ -59,7 +59,7 @@ fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &s
 }
 
 #[test]
-fn an_entry_that_the_loader_reads_in_another_way() {
+fn an_entry_that_the_loader_reads_differently() {
     let opt = cudnn_in("opt/dnn/lib");
     let file = "opt/dnn/lib/libcudnn.so.9";
     let at = |text: &str| text.replace("HERE", opt.text());
@@ -117,7 +117,7 @@ fn an_entry_that_the_loader_reads_in_another_way() {
 }
 
 #[test]
-fn a_directory_with_a_blank_in_its_name_is_one() {
+fn a_directory_with_a_space_in_its_name_is_one_entry() {
     let odd = cudnn_in("o'dd one/lib");
     is_mended(
         &odd,
@@ -136,7 +136,7 @@ fn a_directory_with_a_blank_in_its_name_is_one() {
 }
 
 #[test]
-fn an_environment_that_is_active() {
+fn an_active_environment() {
     let lib = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
     let venv = cudnn_in(lib);
     let named = venv.file("venv");
@@ -176,7 +176,7 @@ fn a_directory_in_path() {
         "HERE/opt/lib",
         "PATH contains its directory, but the loader reads LD_LIBRARY_PATH instead",
     );
-    // An entry without the library, and a relative one.
+    // An entry without the library, and a relative entry.
     let path = format!("/usr/bin:{}:opt/lib", folder.text());
     let ran = run_in(
         &folder.0,
@@ -187,7 +187,7 @@ fn a_directory_in_path() {
     assert!(!ran.stderr.contains("PATH names"), "{}", ran.stderr);
 }
 
-/// sudo drops LD_LIBRARY_PATH, and systemd knows no variable of a shell: an `export` in one is no help.
+/// sudo drops LD_LIBRARY_PATH, and systemd does not read the variables of a shell, so an `export` does not help there.
 #[test]
 fn the_variable_is_set_where_the_program_is_started() {
     let conda = cudnn_in("conda/lib");
@@ -225,17 +225,17 @@ fn the_variable_is_set_where_the_program_is_started() {
         help("export SYSTEMD_EXEC_PID=$$; exec \"$@\"", &with_percent),
         "add `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib:/opt/50%%/lib\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service"
     );
-    // A shell of sudo's, and a terminal that systemd started.
-    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before you start the program";
+    // A shell started by sudo, and a terminal started by systemd.
+    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before the program";
     let shell = [("SUDO_COMMAND", "/bin/bash"), ("INVOCATION_ID", "0a1b")];
     assert_eq!(help("exec \"$@\"", &shell), export);
     let terminal = [("SYSTEMD_EXEC_PID", "1"), ("SUDO_COMMAND", "")];
     assert_eq!(help("exec \"$@\"", &terminal), export);
 }
 
-/// What `cudnn-guard fetch` installed, in the place that a variable names and in the one that it takes by itself.
+/// A cuDNN installed by `cudnn-guard fetch`, in a directory set by a variable and in the default directory.
 #[test]
-fn what_was_fetched() {
+fn a_fetched_cudnn() {
     let lib = "nvidia/cudnn/lib";
     for (dir, variable, reason) in [
         (
@@ -268,16 +268,16 @@ fn what_was_fetched() {
             reason,
         );
     }
-    // A relative data directory is none.
+    // A relative data directory is ignored.
     let fetched = cudnn_in("data/cudnn-guard/nvidia/cudnn/lib");
     let relative = [("LD_LIBRARY_PATH", ""), ("XDG_DATA_HOME", "data")];
     let ran = run_in(&fetched.0, "startup", &fetched.0, &relative);
     assert!(!ran.stderr.contains("fetch"), "{}", ran.stderr);
 }
 
-/// What is damaged or for another processor is offered to nobody.
+/// Damaged files and files for another CPU are not suggested.
 #[test]
-fn what_could_not_be_loaded_there_either_is_not_named() {
+fn a_file_that_could_not_be_loaded_either_is_not_suggested() {
     let venv = cudnn_in("venv/lib");
     let file = venv.file("venv/lib/libcudnn.so.9");
     std::fs::write(&file, "no library").unwrap();
@@ -296,7 +296,7 @@ cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
     );
 }
 
-/// A relative entry means another directory wherever the program is started.
+/// A relative entry names a different directory depending on where the program is started.
 #[test]
 fn a_relative_entry() {
     let folder = cudnn_in("opt/lib");
@@ -338,10 +338,10 @@ fn a_directory_that_ldconfig_does_not_know_yet() {
     assert_eq!(found.help(), "run `ldconfig` as root");
 }
 
-/// The same with the system's own configuration; then the help is done.
+/// Reads the system's own configuration, and follows the help.
 #[test]
 #[ignore = "needs the right to mount"]
-fn ldconfig_is_asked_for_and_mends_it() {
+fn ldconfig_is_recommended_and_fixes_it() {
     let cudnn = sound();
     let folder = Folder::new();
     let script = "cp -r /etc/ld.so.conf.d \"$D/conf\" && echo \"$LIB\" > \"$D/conf/zz-cudnn.conf\" \
@@ -373,13 +373,14 @@ cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does 
     assert_eq!(ran.status.code(), Some(0));
 }
 
-/// The loader passes over LD_LIBRARY_PATH there, and takes it out of the environment.
+/// In a setuid program, the loader ignores LD_LIBRARY_PATH and removes it from the environment.
 #[test]
 #[ignore = "needs root: starts a setuid program as another user"]
-fn a_setuid_program_is_told_what_its_loader_ignores() {
+fn a_setuid_program_reports_what_its_loader_ignores() {
     let (cudnn, folder) = (sound(), Folder::new());
     let own = folder.file("program");
-    // By another process: what this one has open for writing, a child that another test makes just then has too.
+    // A separate process writes the copy: a file that this process has open for writing would also be open in a child
+    // that another test forks at that moment.
     let mut install = Command::new("install");
     install
         .args(["-m", "4755"])

@@ -1,4 +1,4 @@
-//! What lies where a library belongs and is none: it is told as what it is, by the path that has the fault.
+//! Files that are not libraries where a library should be. The report describes each by the path that has the fault.
 
 use super::program::{command_of, run};
 use super::tree::{Folder, GPU, sound};
@@ -11,7 +11,7 @@ use std::process::Command;
 const SHIM: &str = "libcudnn.so.9";
 const PART: &str = "libcudnn_cnn.so.9";
 
-/// What becomes of a file, what is said of it then, and what the first help is. `HERE` is the folder.
+/// How a file is replaced, the expected description, and the first help. `HERE` is the directory.
 type Fault = (fn(&Path), &'static str, &'static str);
 
 const FAULTS: [Fault; 6] = [
@@ -48,7 +48,7 @@ const FAULTS: [Fault; 6] = [
 ];
 
 #[test]
-fn a_first_library_that_is_none() {
+fn a_main_library_that_is_not_a_library() {
     for (make, what, help) in FAULTS {
         let cudnn = sound().without(SHIM);
         make(&cudnn.file(SHIM));
@@ -63,7 +63,7 @@ cannot load `{SHIM}`; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
         );
         let ran = run("startup", &cudnn.0, &[GPU]);
         ran.must_end_with(78).must_begin(&text);
-        // A program on a machine without a GPU may do without.
+        // A program on a machine without a GPU may not need cuDNN.
         let ran = run("startup", &cudnn.0, &[]);
         ran.must_end_with(0)
             .must_begin(&format!("cudnn-guard: unknown: {text}"));
@@ -72,7 +72,7 @@ cannot load `{SHIM}`; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
 }
 
 #[test]
-fn a_part_that_is_none() {
+fn a_sub_library_that_is_not_a_library() {
     for (make, what, help) in FAULTS {
         let cudnn = sound().without(PART);
         make(&cudnn.file(PART));
@@ -87,7 +87,7 @@ fn a_part_that_is_none() {
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
-        // One that no convolution uses stops nothing.
+        // A sub-library that no convolution uses stops nothing.
         let cudnn = sound().without("libcudnn_adv.so.9");
         make(&cudnn.file("libcudnn_adv.so.9"));
         run("startup", &cudnn.0, &[GPU])
@@ -96,9 +96,9 @@ fn a_part_that_is_none() {
     }
 }
 
-/// To open it would wait for ever.
+/// Opening a pipe would block forever.
 #[test]
-fn a_pipe_is_told_and_not_opened() {
+fn a_pipe_is_reported_and_not_opened() {
     let pipe = |path: &Path| {
         let mut mkfifo = std::process::Command::new("mkfifo");
         assert!(mkfifo.arg(path).status().unwrap().success());
@@ -117,7 +117,7 @@ fn a_pipe_is_told_and_not_opened() {
             also.replace("HERE", path)
         ));
     }
-    // The loader does not come to one behind a sound cuDNN.
+    // The loader does not reach a pipe behind a working cuDNN.
     let (cudnn, behind) = (sound(), Folder::new());
     pipe(&behind.file(SHIM));
     let way = format!("{}:{}", cudnn.text(), behind.text());
@@ -125,9 +125,9 @@ fn a_pipe_is_told_and_not_opened() {
     ran.must_end_with(0).must_say("");
 }
 
-/// As copies and archives without their links leave it.
+/// As in copies and archives that lost their links.
 #[test]
-fn a_first_library_without_its_link() {
+fn a_main_library_without_its_link() {
     let cudnn = sound();
     let named = cudnn.file("libcudnn.so.9.14.0");
     fs::rename(cudnn.file(SHIM), &named).unwrap();
@@ -140,7 +140,7 @@ cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to i
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
     ));
-    // The help, done.
+    // Follow the help.
     let mut ldconfig = std::process::Command::new("/sbin/ldconfig");
     assert!(ldconfig.arg("-n").arg(&cudnn.0).status().unwrap().success());
     run("startup", &cudnn.0, &[GPU])
@@ -148,9 +148,9 @@ cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to i
         .must_say("");
 }
 
-/// The loader stops at a circle and at what is no library, and goes on over what leads nowhere.
+/// The loader stops at a symlink loop and at a file that is not a library, but skips a broken link.
 #[test]
-fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
+fn a_working_library_behind_is_used_if_the_loader_uses_it() {
     let behind = sound();
     for (make, what, _) in FAULTS {
         let first = Folder::new();
@@ -168,12 +168,13 @@ fn a_sound_one_behind_is_taken_where_the_loader_takes_it() {
     }
 }
 
-/// What the program says when a user runs it who is not the owner of these files.
+/// Runs the program as a user who does not own these files, and returns its output.
 fn as_another(cudnn: &Folder, folder: &Path) -> String {
-    // The clone may be in a directory that only its owner may enter.
+    // The checkout may be in a directory that only its owner can enter.
     let place = Folder::new();
     let copy = place.file("program");
-    // By another process: a program that this one has open for writing, or a child of another test's, cannot be run.
+    // A separate process writes the copy: a program that is open for writing, here or in a child of another test,
+    // cannot be run.
     let mut copier = Command::new("cp");
     copier.arg(std::env::current_exe().unwrap()).arg(&copy);
     assert!(copier.status().unwrap().success());
@@ -185,7 +186,7 @@ fn as_another(cudnn: &Folder, folder: &Path) -> String {
     unsafe extern "C" {
         fn geteuid() -> u32;
     }
-    // SAFETY: it takes nothing and changes nothing. Nothing is closed to root.
+    // SAFETY: the function has no arguments and no side effects. Root can read everything.
     if unsafe { geteuid() } == 0 {
         program.uid(65534).gid(65534);
     }
@@ -195,7 +196,7 @@ fn as_another(cudnn: &Folder, folder: &Path) -> String {
 }
 
 #[test]
-fn what_this_user_may_not_read_or_enter_is_a_matter_of_rights() {
+fn unreadable_files_and_directories_are_permission_faults() {
     let close = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o0)).unwrap();
     let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     let cudnn = sound();
@@ -221,7 +222,7 @@ cannot load `{SHIM}`; `{path}/{SHIM}` cannot be read: permission denied  [cudnn-
     assert!(text.starts_with(&wanted), "{text}");
     assert_eq!(text.matches("cannot be read: permission denied").count(), 1, "{text}");
     open(&cudnn.file(PART));
-    // Two directories deep, and by a link.
+    // Two directories below, and through a link.
     let above = Folder::new();
     let lib = above.file("closed/deep/lib");
     fs::create_dir_all(&lib).unwrap();
@@ -239,7 +240,7 @@ cannot load `{SHIM}`; `{folder}/{SHIM}` cannot be reached: no permission to ente
         );
         assert!(text.starts_with(&wanted), "{text}");
     }
-    // Nobody knows whether one is in there: a sound one that was meant is told of first.
+    // The closed directory may or may not contain a cuDNN, so a working cuDNN that was meant is reported first.
     let named = sound();
     let way = format!("{}:{}", lib.display(), named.file(SHIM).display());
     let text = as_another(&above, Path::new(&way));

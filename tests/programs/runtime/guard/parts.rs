@@ -1,4 +1,4 @@
-//! Parts of cuDNN that are not there, not whole or not of one release, in whole runs.
+//! Sub-libraries of cuDNN that are missing, damaged or of different versions, in complete runs.
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
 #[test]
-fn a_missing_part_ends_the_program() {
+fn a_missing_sub_library_stops_the_program() {
     for part in ["graph", "cnn", "engines_precompiled"] {
         let cudnn = sound().without(&format!("libcudnn_{part}.so.9"));
         let path = cudnn.text();
@@ -31,9 +31,9 @@ cuDNN 9.14.0 at `{path}` is missing libcudnn_{part}.so.9, which convolutions nee
     run("check", &old.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-missing"]);
 }
 
-/// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
+/// The directory that supplies sub-libraries to the wrong cuDNN would also supply them to the right cuDNN in its place.
 #[test]
-fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
+fn sub_libraries_of_a_third_version_are_removed_with_the_wrong_cudnn() {
     let parts = Folder::new().with_cudnn("9.12.0").without("libcudnn.so.9");
     let old = Folder::new().with_cudnn("9.10.2");
     let says = |dirs: &[&Folder], help: &str| {
@@ -59,12 +59,12 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
         instead(wanted)
     );
     says(&[&parts, &old], &both);
-    // Behind it they are not asked for.
+    // Behind the wrong cuDNN they are not used.
     says(&[&old, &parts], &instead(wanted));
-    // Parts that the program can run with stay, and go with their own release.
+    // Sub-libraries that the program can run with stay, and need a main library of their version.
     let right = sound().without("libcudnn.so.9");
     says(&[&right, &old], &instead("cuDNN 9.14.0"));
-    // The helps, done.
+    // Follow the helps.
     let good = sound();
     for dirs in [vec![&good], vec![&right, &good], vec![&good, &old]] {
         let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
@@ -78,7 +78,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
 }
 
 #[test]
-fn a_part_that_no_convolution_needs_stops_nothing() {
+fn a_sub_library_that_no_convolution_needs_stops_nothing() {
     let cudnn = sound().without("libcudnn_adv.so.9");
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(0)
@@ -89,9 +89,9 @@ fn a_part_that_no_convolution_needs_stops_nothing() {
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["library-damaged"]);
 }
 
-/// LOD-29: where a framework would go over to the CPU without a word.
+/// LOD-29: without the check, a framework would silently fall back to the CPU.
 #[test]
-fn a_part_that_the_program_says_it_needs_ends_it() {
+fn a_missing_sub_library_that_the_program_declares_stops_it() {
     let needs = ("TEST_NEEDS", "1");
     run("check", &sound().0, &[GPU, needs]).must_be("pass", &[]);
     let cudnn = sound().without("libcudnn_adv.so.9");
@@ -121,7 +121,7 @@ cuDNN 9.14.0 at `{path}` is missing libcudnn_adv.so.9, which this program needs 
 }
 
 #[test]
-fn a_part_elsewhere_on_the_loaders_way_is_used() {
+fn a_sub_library_elsewhere_on_the_search_path_is_used() {
     let cudnn = sound().without("libcudnn_cnn.so.9");
     let other = Folder::new().with_cudnn("9.14.0").without("libcudnn.so.9");
     let both = format!("{}:{}", cudnn.text(), other.text());
@@ -134,7 +134,7 @@ fn a_part_elsewhere_on_the_loaders_way_is_used() {
 }
 
 #[test]
-fn a_damaged_part_is_seen_before_it_is_opened() {
+fn a_damaged_sub_library_is_detected_before_it_is_opened() {
     let cudnn = sound().cut("libcudnn_ops.so.9", 5000);
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
@@ -142,7 +142,7 @@ fn a_damaged_part_is_seen_before_it_is_opened() {
             "`{}/libcudnn_ops.so.9` is truncated: its size is 5000 bytes, but its segments extend to byte ",
             cudnn.text()
         ));
-    // Without the guard's look at the file, this one would die in dlopen with SIGBUS.
+    // If the guard did not inspect the file first, the process would die in dlopen with SIGBUS.
     let cudnn = sound().cut("libcudnn.so.9", 5000);
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
     let cudnn = sound().cut("libcudnn_cnn.so.9", 0);
@@ -150,7 +150,7 @@ fn a_damaged_part_is_seen_before_it_is_opened() {
 }
 
 #[test]
-fn a_part_for_another_machine_is_named_so() {
+fn a_sub_library_for_another_cpu_is_reported_as_such() {
     // Byte 18 is the low byte of the machine: 183 is aarch64, 62 is x86_64.
     let other = if cfg!(target_arch = "x86_64") {
         183
@@ -166,7 +166,7 @@ fn a_part_for_another_machine_is_named_so() {
 
 /// VER-03, VER-10
 #[test]
-fn parts_of_two_releases_end_the_program() {
+fn sub_libraries_of_two_versions_stop_the_program() {
     let cudnn = sound().with_file_of("9.10.2", "libcudnn_ops.so.9");
     let path = cudnn.text();
     run("startup", &cudnn.0, &[])
@@ -182,10 +182,10 @@ fn parts_of_two_releases_end_the_program() {
               9.14.0  {path}/libcudnn_adv.so.9
 "
         ));
-    // A first library that answers otherwise than its parts.
+    // A `libcudnn.so.9` that reports another version than its sub-libraries.
     let cudnn = sound().with_file_of("9.28.0", "libcudnn.so.9");
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["parts-mixed"]);
-    // File names tell a release too.
+    // The version can also come from a file name.
     let cudnn = sound();
     std::fs::rename(
         cudnn.file("libcudnn_cnn.so.9"),
@@ -198,7 +198,7 @@ fn parts_of_two_releases_end_the_program() {
 
 /// LOD-17, SUB-06
 #[test]
-fn a_library_that_a_part_needs_is_named() {
+fn a_missing_dependency_of_a_sub_library_is_named() {
     let cudnn = sound();
     let gone = cudnn.file("libgone.so.1");
     compile("int gone;", &gone, &[]);
@@ -220,7 +220,7 @@ fn a_library_that_a_part_needs_is_named() {
 
 /// LOD-27, SUB-06
 #[test]
-fn the_driver_missing_for_a_part_is_no_fault_of_cudnn() {
+fn a_driver_missing_for_a_sub_library_is_not_attributed_to_cudnn() {
     let cudnn = sound();
     let driver = cudnn.file("libcuda.so.1");
     compile("int driver;", &driver, &[]);
@@ -234,13 +234,13 @@ fn the_driver_missing_for_a_part_is_no_fault_of_cudnn() {
     let ran = run("check", &cudnn.0, &[]);
     ran.must_be("unknown", &["driver-missing"]);
     assert_eq!(ran.json["loaded"]["cuda_major"], 13);
-    // With a GPU there is still no pass: no convolution ran.
+    // Even with a GPU the check does not pass, since no convolution ran.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
 }
 
-/// SUB-11: parts that have no search path of their own, in a folder where nobody looks.
+/// SUB-11: sub-libraries without a search path, in a directory that nothing searches.
 #[test]
-fn parts_of_eight_that_do_not_find_each_other_are_opened_in_their_order() {
+fn sub_libraries_of_cudnn_8_that_do_not_find_each_other_are_opened_in_order() {
     let eight = Folder::new().with_cudnn("8.9.7");
     let ops = eight.file("libcudnn_ops_infer.so.8");
     compile(
@@ -257,15 +257,15 @@ fn parts_of_eight_that_do_not_find_each_other_are_opened_in_their_order() {
 
 /// SUB-10
 #[test]
-fn parts_of_two_releases_of_eight_end_the_program() {
+fn sub_libraries_of_two_cudnn_8_versions_stop_the_program() {
     let eight = Folder::new().with_cudnn("8.9.7");
     let eight = eight.with_file_of("8.9.2", "libcudnn_cnn_infer.so.8");
     run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-mixed"]);
 }
 
-/// SUB-14: cuDNN 8 itself says that its parts differ, with status 14, where no file tells.
+/// SUB-14: cuDNN 8 itself reports that its sub-libraries differ, with status 14, when no file shows it.
 #[test]
-fn a_version_check_of_eight_that_fails_is_named() {
+fn a_failed_version_check_of_cudnn_8_is_named() {
     let eight = Folder::new().with_cudnn("8.9.7");
     compile(
         "unsigned long cudnnGetVersion(void) { return 8907; }
@@ -280,9 +280,9 @@ fn a_version_check_of_eight_that_fails_is_named() {
     assert_eq!(evidence["mismatch"], "cudnnCnnInferVersionCheck");
 }
 
-/// A program that says that it needs adv has that one asked too; for others it is not even opened.
+/// The check of adv runs for a program that declares a need for it. For other programs, adv is not even opened.
 #[test]
-fn the_version_check_of_adv_is_called_where_it_is_needed() {
+fn the_version_check_of_adv_runs_if_the_program_needs_adv() {
     let cudnn = sound();
     compile(
         "unsigned long cudnnGetVersion(void) { return 91400; }
@@ -297,9 +297,9 @@ fn the_version_check_of_adv_is_called_where_it_is_needed() {
     assert_eq!(evidence["mismatch"], "cudnnAdvVersionCheck");
 }
 
-/// LOD-19: as with a cuDNN that is newer than the system's C library.
+/// LOD-19: for example a cuDNN that is newer than the system's C library.
 #[test]
-fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
+fn a_sub_library_that_needs_a_newer_library_is_reported_with_the_loader_message() {
     let cudnn = sound();
     let (system, script) = (cudnn.file("libsystem.so.1"), cudnn.file("script"));
     let library = |version: &str| {
@@ -323,9 +323,9 @@ fn a_part_that_wants_a_newer_library_is_refused_in_the_loaders_words() {
     ));
 }
 
-/// A limit on memory is no fault of cuDNN's, and may be another one the next time.
+/// A memory limit is not a fault of cuDNN, and may differ in the next run.
 #[test]
-fn a_part_that_there_is_no_memory_for_ends_nothing() {
+fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
     for name in ["libcudnn_cnn.so.9", "libcudnn.so.9"] {
         let cudnn = sound();
         compile("char big[1 << 30];", &cudnn.file(name), &[]);
@@ -335,8 +335,8 @@ fn a_part_that_there_is_no_memory_for_ends_nothing() {
             "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
              = help: raise the limit: `ulimit -v unlimited`\n  \
              loader      {}: failed to map segment from shared object\n  \
-             limit       800 MiB for this process, set by `ulimit -v`\n",
-            // The loader names a file as it was asked for it.
+             limit       800 MiB for this process, by `ulimit -v`\n",
+            // The loader prints the name that it was asked to open.
             if name == "libcudnn.so.9" { name.to_string() } else { format!("{path}/{name}") }
         ));
         let ran = run("check", &cudnn.0, &[GPU, limit]);
@@ -348,9 +348,9 @@ fn a_part_that_there_is_no_memory_for_ends_nothing() {
     }
 }
 
-/// glibc's words: cuDNN, or what else the program does, may have opened the last files that it may have.
+/// This is glibc's message. cuDNN or the program itself may have opened the last permitted files.
 #[test]
-fn a_part_that_there_is_no_file_left_for_is_no_fault_of_cudnns() {
+fn a_sub_library_without_a_free_file_descriptor_is_not_attributed_to_cudnn() {
     let words = "/x/libcudnn_graph.so.9: cannot open shared object file: Too many open files";
     let finding = refusal::finding(Path::new("/x/libcudnn_graph.so.9"), words);
     assert_eq!(
@@ -364,7 +364,7 @@ fn a_part_that_there_is_no_file_left_for_is_no_fault_of_cudnns() {
     assert_eq!(finding.severity, Severity::Warning);
 }
 
-/// As proc(5) has them.
+/// The formats are described in proc(5).
 #[test]
 fn limits_and_mounts_are_read() {
     let limits = "Limit                     Soft Limit           Hard Limit           Units     \n\

@@ -1,4 +1,4 @@
-//! Odd paths and odd processes, none of which is cuDNN's fault.
+//! Unusual paths and processes that are not a fault of cuDNN.
 
 use super::program::{command, run, run_in};
 use super::tree::{Folder, GPU, compile, sound};
@@ -8,7 +8,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A cuDNN in `deep/lib` of a folder.
+/// Copies cuDNN to `deep/lib` in a temporary directory.
 fn deep() -> Folder {
     let folder = Folder::new();
     let lib = folder.file("deep/lib");
@@ -22,13 +22,13 @@ fn deep() -> Folder {
 }
 
 #[test]
-fn a_program_that_moves_away_keeps_its_cudnn() {
+fn a_program_that_changes_its_directory_keeps_its_cudnn() {
     let folder = deep();
     let shim = folder.file("deep/lib/libcudnn.so.9");
     let lib = folder.file("deep/lib");
     let out = Folder::new();
     let moved = ("TEST_MOVE", "/");
-    // Opened by a relative entry, by the empty one, and by a relative path, before the program moves away.
+    // Opened through a relative entry, the empty entry and a relative path, before the program changes its directory.
     for (from, library_path, open, via) in [
         (
             &folder.0,
@@ -68,7 +68,7 @@ fn a_program_that_moves_away_keeps_its_cudnn() {
             }
         }
     }
-    // Without a move the same, and the folder is named.
+    // Without the change the result is the same, and the entry is shown.
     let ran = run_in(
         &lib,
         "check",
@@ -84,7 +84,7 @@ fn a_program_that_moves_away_keeps_its_cudnn() {
 }
 
 #[test]
-fn a_path_that_is_not_utf_8_is_a_path() {
+fn a_path_that_is_not_utf_8_works() {
     let cudnn = sound();
     let place = Folder::new();
     let odd = place.0.join(OsString::from_vec(b"caf\xe9 a\nb".to_vec()));
@@ -105,8 +105,8 @@ fn a_path_that_is_not_utf_8_is_a_path() {
 }
 
 #[test]
-fn a_first_library_without_its_parts_lacks_them() {
-    // `$ORIGIN` is the folder of the link: neither the loader nor the guard follows it to the parts.
+fn a_main_library_in_a_directory_without_sub_libraries_is_missing_them() {
+    // `$ORIGIN` is the directory of the link: neither the loader nor the guard follows the link to the sub-libraries.
     let cudnn = sound();
     let link = Folder::new();
     symlink(cudnn.file("libcudnn.so.9"), link.file("libcudnn.so.9")).unwrap();
@@ -114,19 +114,19 @@ fn a_first_library_without_its_parts_lacks_them() {
 }
 
 #[test]
-fn nobody_at_the_other_end_of_stderr_ends_nothing() {
+fn an_unread_stderr_does_not_change_the_outcome() {
     let cudnn = sound();
     let mut command = command("startup", &cudnn.0);
     command.env("TEST_SIGPIPE", "1").env("TEST_GPU", "none");
     assert_eq!(unread(command), Some(0));
-    // What stops a program stops it without a reader too.
+    // A fault stops the program even if nothing reads its stderr.
     let old = Folder::new().with_cudnn("9.10.2");
     let mut command = super::program::command("startup", &old.0);
     command.env("TEST_SIGPIPE", "1");
     assert_eq!(unread(command), Some(78));
 }
 
-/// How a program ends whose stderr is a pipe that nobody reads.
+/// Returns the exit code of a program whose stderr is a pipe without a reader.
 fn unread(mut command: Command) -> Option<i32> {
     let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
     let writer = reader.stdin.take().unwrap();
@@ -136,12 +136,12 @@ fn unread(mut command: Command) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// LOD-02: cudarc asks for `libcudnn.so` first, which may be of another release than any `libcudnn.so.9`.
+/// LOD-02: cudarc opens `libcudnn.so` first, which may differ in version from any `libcudnn.so.9`.
 #[test]
-fn what_cudarc_opens_is_judged() {
+fn the_file_that_cudarc_opens_is_checked() {
     let cudarc = ("TEST_CUDARC", "1");
     let new = Folder::new().with_cudnn("9.14.0");
-    // As runtime packages and wheels have it, without `libcudnn.so`.
+    // As in runtime packages and wheels, which do not include `libcudnn.so`.
     let ran = run("check", &new.0, &[GPU, cudarc]);
     ran.must_be("pass", &[]);
     assert_eq!(
@@ -155,7 +155,7 @@ fn what_cudarc_opens_is_judged() {
         ran.json["loaded"]["path"],
         new.file("libcudnn.so").to_str().unwrap()
     );
-    // cuDNN 8 has no name that cudarc tries.
+    // No name of cuDNN 8 is among those that cudarc tries.
     let eight = Folder::new().with_cudnn("8.9.7");
     let path = eight.text();
     run("startup", &eight.0, &[GPU, cudarc])
@@ -171,15 +171,15 @@ cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
-    // What it has opened is judged.
+    // The file that cudarc has opened is checked.
     let open = old.file("libcudnn.so.9");
     let open = ("TEST_OPEN", open.to_str().unwrap());
     run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
 }
 
-/// What is in the process is not what cudarc gets if its first name leads elsewhere.
+/// If cudarc's first name resolves to another file, cudarc does not use the cuDNN in the process.
 #[test]
-fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
+fn the_file_that_cudarc_will_open_is_checked_instead_of_the_loaded_one() {
     let there = Folder::new().with_cudnn("9.14.0");
     let old = Folder::new().with_cudnn("9.10.2");
     symlink(old.file("libcudnn.so.9"), old.file("libcudnn.so")).unwrap();
@@ -191,7 +191,7 @@ fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
         ran.json["loaded"]["path"],
         old.file("libcudnn.so").to_str().unwrap()
     );
-    // One that is there under the name is what every later caller gets, whatever else lies about.
+    // A library loaded under the requested name is what every later caller gets, whatever the directories contain.
     let bytes = std::fs::read(there.file("libcudnn.so.9")).unwrap();
     let cut = Folder::new();
     std::fs::write(cut.file("libcudnn.so.9"), &bytes[..5000]).unwrap();
@@ -203,9 +203,10 @@ fn what_cudarc_will_open_is_judged_in_place_of_what_is_there() {
     assert_eq!(ran.json["findings"], serde_json::json!([]));
 }
 
-/// A wheel has no `libcudnn.so`, which cudarc asks for everywhere first: to put the wheel before another is no help.
+/// Wheels do not include `libcudnn.so`, which cudarc opens first in all directories, so moving the wheel's directory to
+/// the front does not help.
 #[test]
-fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
+fn cudarc_skips_a_wheel_in_front_of_another_cudnn() {
     let (wheel, old) = (sound(), Folder::new().with_cudnn("9.10.2"));
     symlink("libcudnn.so.9", old.file("libcudnn.so")).unwrap();
     let (path, taken) = (wheel.text(), old.text());
@@ -214,7 +215,7 @@ fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
         "  = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14.0 with a \
          `libcudnn.so` before it\n"
     );
-    // One that never asks for libcudnn.so.9 would find nothing then.
+    // A cudarc that never opens libcudnn.so.9 would then find nothing.
     for (release, instead) in [("0.19.1", ""), ("0.19.2", &*instead)] {
         let variables = [("TEST_CUDARC", release), GPU, ("LD_LIBRARY_PATH", &way)];
         run("startup", &wheel.0, &variables).must_end_with(78).must_begin(&format!(
@@ -227,7 +228,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
 "
         ));
     }
-    // Behind it a link would not be taken either.
+    // Behind the other cuDNN, a link would not be used either.
     let behind = format!("{taken}:{path}");
     let cudarc = ("TEST_CUDARC", "1");
     let startup = |way: &str| {
@@ -244,7 +245,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
   loaded      {taken}/libcudnn.so
 "
     ));
-    // Nor where the one before it has no other name.
+    // Nor is a link used if the cuDNN in front has no other name.
     let plain = Folder::new().with_cudnn("9.10.2");
     std::fs::rename(plain.file("libcudnn.so.9"), plain.file("libcudnn.so")).unwrap();
     let behind = format!("{}:{path}", plain.text());
@@ -255,14 +256,14 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
         plain.text()
     ));
     startup(path).must_end_with(0).must_say("");
-    // The first help, done.
+    // Follow the first help.
     symlink("libcudnn.so.9", wheel.file("libcudnn.so")).unwrap();
     startup(&way).must_end_with(0).must_say("");
 }
 
-/// LOD-02: cudarc before 0.19.2 knows no `libcudnn.so.9`, and panics where there is nothing else.
+/// LOD-02: cudarc before 0.19.2 does not know `libcudnn.so.9`, and panics if no other name exists.
 #[test]
-fn a_cudarc_of_old_does_not_ask_for_libcudnn_so_9() {
+fn an_old_cudarc_does_not_open_libcudnn_so_9() {
     let cudnn = sound();
     let path = cudnn.text();
     let cudarc = |release| ("TEST_CUDARC", release);
@@ -293,21 +294,21 @@ libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` wa
         ])
     );
     run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
-    // As the help has it.
+    // Follow the help.
     symlink(cudnn.file("libcudnn.so.9"), cudnn.file("libcudnn.so")).unwrap();
     run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]).must_be("pass", &[]);
 }
 
-/// The names as the sources of cudarc have them, compiled for CUDA 11.4.
+/// The names as in cudarc's sources, compiled for CUDA 11.4.
 #[test]
-fn cudarcs_names_are_known_in_its_order() {
+fn the_names_that_cudarc_opens_are_known_in_order() {
     use cudnn_guard::runtime::facts::version::Version;
     let names = |cudarc| {
         let names = cudnn_guard::runtime::loader::library_names::of_cudarc(
             cudarc,
             Some(Version::new(11, 4, 0)),
         );
-        // The CUDA of the feature by which this crate takes it.
+        // The CUDA version of the cudarc feature that this crate enables.
         #[cfg(feature = "cudarc")]
         if cudarc.is_none() {
             assert_eq!(names, cudarc::get_lib_name_candidates("cudnn"));
@@ -324,9 +325,9 @@ fn cudarcs_names_are_known_in_its_order() {
     assert_eq!(names(Some(Version::new(0, 18, 2))), before);
 }
 
-/// LOD-04: never a hint to link one major under the other's name.
+/// LOD-04: the help never recommends a link from one major version's name to the other.
 #[test]
-fn another_major_is_named_when_the_wanted_one_is_not_there() {
+fn another_major_is_reported_if_the_required_one_is_missing() {
     let eight = Folder::new().with_cudnn("8.9.7");
     let path = eight.text();
     let ran = run("check", &eight.0, &[GPU]);
@@ -343,14 +344,14 @@ fn another_major_is_named_when_the_wanted_one_is_not_there() {
 }
 
 #[test]
-fn what_the_loader_passes_over_is_passed_over() {
+fn libraries_that_the_loader_skips_are_skipped() {
     let cudnn = sound();
     let other = if cfg!(target_arch = "x86_64") {
         183
     } else {
         62
     };
-    // A folder of another CPU's libraries, and one of 32-bit ones, before the right one.
+    // A directory of libraries for another CPU and one of 32-bit libraries precede the right one.
     let foreign = [Folder::new(), Folder::new()];
     for (at, byte, folder) in [(18, other, 0), (4, 1, 1)] {
         let all = std::fs::read_dir(&cudnn.0).unwrap();
@@ -374,22 +375,22 @@ fn what_the_loader_passes_over_is_passed_over() {
         ran.must_be("pass", &[]);
         assert_eq!(ran.json["loaded"]["parts"][0]["version"], "9.14.0");
     }
-    // A damaged one behind them is what the loader takes, and would die of.
+    // The loader uses the damaged file behind them, and would crash.
     let cut = Folder::new()
         .with_cudnn("9.14.0")
         .cut("libcudnn.so.9", 5000);
     let way = path(&[&foreign[0], &cut]);
     run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("fail", &["library-damaged"]);
-    // If there is nothing else, it is named.
+    // If there is no other file, the foreign one is reported.
     let whole = foreign[0].file("libcudnn.so.9");
     std::fs::copy(cudnn.file("libcudnn.so.9"), whole).unwrap();
     let [foreign, _] = &foreign;
     run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
 }
 
-/// LOD-17: the loader passes over a link to nothing, and refuses the next file for a library that it needs.
+/// LOD-17: the loader skips a broken link, and fails on the next file because of its missing dependency.
 #[test]
-fn a_library_that_the_first_library_needs_is_named() {
+fn a_missing_dependency_of_the_main_library_is_named() {
     let cudnn = sound();
     let gone = cudnn.file("libgone.so.1");
     compile("int gone;", &gone, &[]);

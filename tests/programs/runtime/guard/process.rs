@@ -1,10 +1,10 @@
-//! Whole runs of a program with a guard in it, on little cuDNNs.
+//! Complete runs of a program with a guard, on small cuDNNs.
 
 use super::program::run;
 use super::tree::{Folder, GPU, sound};
 
 #[test]
-fn a_sound_one_passes_in_silence() {
+fn a_working_cudnn_passes_silently() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(0)
@@ -74,7 +74,7 @@ cuDNN: pass
 }
 
 #[test]
-fn version_alone_starts_nothing() {
+fn a_version_check_starts_nothing() {
     let cudnn = sound();
     let ran = run("version", &cudnn.0, &[("TEST_CONVOLUTION", "abort"), GPU]);
     ran.must_end_with(0).must_be("pass", &[]);
@@ -83,7 +83,7 @@ fn version_alone_starts_nothing() {
 
 /// VER-01
 #[test]
-fn an_older_one_ends_the_program() {
+fn an_older_cudnn_stops_the_program() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let path = cudnn.text();
     let cause = format!(
@@ -100,7 +100,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(78)
         .must_begin(&format!("{cause}{see}{hint}cuDNN: fail\n"));
-    // Also without a GPU, and when only the version is asked for.
+    // The verdict is the same without a GPU, and for a version check.
     run("startup", &cudnn.0, &[]).must_end_with(78);
     run("version", &cudnn.0, &[]).must_be("fail", &["cudnn-version-mismatch"]);
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "warn")])
@@ -117,14 +117,14 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
 }
 
 #[test]
-fn operators_let_pass_what_they_name() {
+fn operators_can_allow_findings() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
     let said = "cudnn-guard: allowed by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
     run("startup", &cudnn.0, &[GPU, allow])
         .must_end_with(0)
         .must_say(said);
-    // Beside what is not known too.
+    // Allowed findings are also shown next to unknown ones.
     let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
     let unknown = "cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]\n";
     ran.must_end_with(0).must_begin(&format!("{said}{unknown}"));
@@ -138,7 +138,7 @@ fn operators_let_pass_what_they_name() {
 }
 
 #[test]
-fn values_that_cannot_be_read_are_named() {
+fn invalid_values_are_named() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")])
         .must_end_with(0)
@@ -148,9 +148,9 @@ fn values_that_cannot_be_read_are_named() {
         );
 }
 
-/// As the build names one that stands in build.rs.
+/// The build reports an unknown id in build.rs in the same way.
 #[test]
-fn an_id_of_no_finding_is_named() {
+fn an_unknown_finding_id_is_named() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")])
         .must_end_with(0)
@@ -161,7 +161,7 @@ fn an_id_of_no_finding_is_named() {
 
 /// LOD-05
 #[test]
-fn without_a_gpu_four_lines_are_said_at_most() {
+fn without_a_gpu_at_most_four_lines_are_printed() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[])
         .must_end_with(0)
@@ -199,9 +199,9 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
         );
 }
 
-/// What a GPU will ask for when there is one is said beside that there is none, with what mends it.
+/// A problem that would matter with a GPU is reported next to the missing GPU, together with its fix.
 #[test]
-fn what_else_was_found_is_said_beside_what_is_not_known() {
+fn other_findings_are_shown_with_an_unknown_verdict() {
     let cudnn = sound();
     let path = cudnn.text();
     let no_gpu = "\
@@ -232,7 +232,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
              [cuda-flavour-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of the \
              cuDNN for CUDA 13 before it\n"
         ));
-    // It may work all the same, and then nothing is said.
+    // The program may work anyway, in which case nothing is printed.
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(0)
         .must_say("");
@@ -240,7 +240,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
 
 /// LOD-01
 #[test]
-fn nothing_to_load_is_a_failure_only_beside_a_gpu() {
+fn a_missing_cudnn_is_a_failure_only_with_a_gpu() {
     let empty = Folder::new();
     run("check", &empty.0, &[]).must_be("unknown", &["cudnn-not-loadable", "driver-missing"]);
     run("check", &empty.0, &[GPU]).must_be("fail", &["cudnn-not-loadable"]);
@@ -258,9 +258,9 @@ cannot load `libcudnn.so.9`  [cudnn-not-loadable]
     run("check", &empty.0, &[GPU, ("TEST_LINKED", "1")]).must_be("unknown", &["not-loaded-yet"]);
 }
 
-/// What a GPU does not serve is said, and no reason not to pass.
+/// An operation that a GPU does not support is listed, and does not prevent a pass.
 #[test]
-fn a_thorough_check_says_what_was_left_out() {
+fn a_thorough_check_lists_the_skipped_operations() {
     let cudnn = sound();
     let ran = run("thorough", &cudnn.0, &[GPU]);
     ran.must_be("pass", &[]);
@@ -281,7 +281,7 @@ fn a_thorough_check_says_what_was_left_out() {
 }
 
 #[test]
-fn what_the_convolution_finds_decides() {
+fn the_result_of_the_convolution_decides() {
     let cudnn = sound();
     let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "wrong")]);
     ran.must_be("fail", &["convolution-wrong"]);
@@ -293,7 +293,7 @@ fn what_the_convolution_finds_decides() {
         .must_be("fail", &["kernels-not-covering-gpu"]);
     let ampere = ("TEST_GPU", "86");
     run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "sm_80")]).must_be("pass", &[]);
-    // Of unlike GPUs the first one is tried that a kernel runs on.
+    // Of different GPUs, the first one that can run a kernel is tested.
     let unlike = |gpus| {
         let variables = [("TEST_GPU", gpus), ("TEST_TARGETS", "sm_80")];
         run("check", &cudnn.0, &variables)
@@ -310,9 +310,10 @@ fn what_the_convolution_finds_decides() {
     );
 }
 
-/// ARC-02, ARC-04: what computes is served, whatever the tables say; what was not tried is judged by them.
+/// ARC-02, ARC-04: a GPU that computes is supported, whatever the tables say. The tables decide for GPUs that were not
+/// tested.
 #[test]
-fn a_gpu_that_the_loaded_release_does_not_serve_ends_the_program() {
+fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
     let cudnn = sound();
     let told = |gpu, convolution| {
         let tables = ("TEST_TABLES", "1");
@@ -326,9 +327,9 @@ fn a_gpu_that_the_loaded_release_does_not_serve_ends_the_program() {
     told("90", "right").must_be("pass", &[bad]);
 }
 
-/// NUM-02: a release that is known to be bad, and one that is newer than all that are known.
+/// NUM-02: a version with a known bug, and a version that is newer than all known ones.
 #[test]
-fn what_the_tables_say_of_a_release_is_said_without_a_gpu() {
+fn the_tables_are_applied_to_a_version_without_a_gpu() {
     let tables = ("TEST_TABLES", "1");
     let ran = run("version", &sound().0, &[tables]);
     ran.must_be("pass", &["known-bad-release"]);
@@ -344,7 +345,7 @@ fn what_the_tables_say_of_a_release_is_said_without_a_gpu() {
 }
 
 #[test]
-fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
+fn two_sub_libraries_are_enough_for_a_cudnn_that_compiles_at_run_time() {
     let mut cudnn = sound();
     for part in ["ops", "cnn", "adv", "heuristic", "engines_precompiled"] {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
@@ -353,14 +354,14 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
     let ran = run("check", &cudnn.0, &[GPU, jit]);
     ran.must_be("pass", &[]);
     assert_eq!(ran.json["convolution"][0]["api"], "graph");
-    // Untold, it may end the process for want of the other parts.
+    // Without the variable, cuDNN may abort because the other sub-libraries are missing.
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
     run("startup", &cudnn.0, &[GPU]).must_end_with(0).must_say(
         "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
          = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
     );
     run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
-    // Where nothing is served, nothing is known.
+    // If no operation is supported, the verdict is unknown.
     let unserved = ("TEST_CONVOLUTION", "unserved");
     let ran = run("check", &cudnn.0, &[GPU, jit, unserved]);
     ran.must_be("unknown", &["convolution-failed"]);
@@ -371,7 +372,7 @@ fn only_two_parts_are_a_cudnn_that_compiles_at_run_time() {
 }
 
 #[test]
-fn a_program_built_without_cuda_says_why() {
+fn a_program_built_without_cuda_reports_why() {
     let cudnn = sound();
     let absent = ("TEST_ABSENT", "1");
     run("startup", &cudnn.0, &[GPU, absent])

@@ -1,4 +1,4 @@
-//! A program with a guard in it: this test binary, run once more with a task in its environment.
+//! A program with a guard: this test binary, started again with a task in its environment.
 
 #[path = "../../../../src/toolchain/tests/cases/truth.rs"]
 #[allow(
@@ -19,13 +19,13 @@ use cudnn_guard::runtime::{check, startup};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// A driver and a convolution that answer what the test says in the environment.
+/// A fake driver and convolution. The test sets their answers in the environment.
 pub const FAKES: Functions = Functions {
     driver: super::driver::ask,
     convolve: super::convolution::run,
 };
 
-/// What is left of a run.
+/// The output of a run.
 pub struct Ran {
     pub code: Option<i32>,
     pub stderr: String,
@@ -74,12 +74,12 @@ impl Ran {
     }
 }
 
-/// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, on a machine with these variables.
+/// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, with these environment variables.
 pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     run_in(Path::new("/"), task, folder, variables)
 }
 
-/// The same, started in this folder.
+/// Like [`run`], but starts the program in the directory `from`.
 pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let report = folder.join("report.json");
     let text = folder.join("text");
@@ -102,18 +102,18 @@ pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]
     ran
 }
 
-/// Each path of a text that is not where it says, and each release that is not that of the file beside it.
+/// Checks that each path in a text exists, and that each version is that of the file beside it.
 #[track_caller]
 pub fn must_be_true(text: &str) {
-    // A driver that is the tests' own.
+    // The path of the fake driver.
     let text = text.replace("/drv/libcuda.so.1", "libcuda.so.1");
-    // As a shell reads it.
+    // Removes the quoting for a shell.
     let text = text.replace(r"'\''", "'");
     let wrong = truth::World::real().falsehoods(&text);
     assert!(wrong.is_empty(), "{}\n\n{text}", wrong.join("\n"));
 }
 
-/// The command alone.
+/// Returns the command without running it.
 pub fn command(task: &str, folder: &Path) -> Command {
     command_of(&std::env::current_exe().unwrap(), task, folder)
 }
@@ -147,7 +147,7 @@ fn is_run() {
         unsafe extern "C" {
             fn signal(signal: i32, handler: usize) -> usize;
         }
-        // SAFETY: SIG_IGN for SIGCHLD, in a process of this test's own.
+        // SAFETY: SIG_IGN for SIGCHLD, in a separate process of this test.
         unsafe { signal(17, 1) };
     }
     if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
@@ -169,7 +169,7 @@ fn is_run() {
         unsafe extern "C" {
             fn signal(signal: i32, handler: usize) -> usize;
         }
-        // SAFETY: SIG_DFL for SIGPIPE, in a process of this test's own.
+        // SAFETY: SIG_DFL for SIGPIPE, in a separate process of this test.
         unsafe { signal(13, 0) };
     }
     let built = built();
@@ -191,10 +191,10 @@ fn is_run() {
     std::fs::write(std::env::var_os("TEST_JSON").unwrap(), json).unwrap();
 }
 
-/// As many as a process may have that nobody restricts.
+/// The usual limit of a process without restrictions.
 const MOST_FILES: u64 = 1024;
 
-/// How many files this process may have open, from now on.
+/// Limits the number of open files of this process.
 fn may_open(files: u64) {
     unsafe extern "C" {
         fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
@@ -203,7 +203,7 @@ fn may_open(files: u64) {
     assert_eq!(unsafe { setrlimit(7, &[files, MOST_FILES]) }, 0);
 }
 
-/// A few rows as the build writes them.
+/// Returns a few table rows in the form that the build writes.
 pub fn tables() -> Tables {
     let gpus = |first, last, code| CudnnTargets {
         first,
@@ -247,7 +247,7 @@ pub fn tables() -> Tables {
     }
 }
 
-/// What tells the releases of NVIDIA's libraries, as a program carries it.
+/// Returns the build ids of NVIDIA's libraries with their versions, in the form that a program contains.
 fn build_ids() -> Vec<(Version, String)> {
     let rows = include_str!("../../../../build-support/compat/build-ids.txt").lines();
     let row = |row: &str| {
@@ -267,7 +267,7 @@ fn build_ids() -> Vec<(Version, String)> {
         .collect()
 }
 
-/// What the program was built with: cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
+/// Returns the record of a build with cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
     let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());

@@ -1,4 +1,4 @@
-//! What the build knew, written and read back.
+//! The record of the build, written and read back.
 
 use super::program::tables;
 use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
@@ -9,7 +9,7 @@ use cudnn_guard::runtime::facts::tables::{KnownBad, Tables};
 use cudnn_guard::runtime::facts::version::Version;
 use cudnn_guard::runtime::{check, check_version};
 
-/// With a value in every place.
+/// Returns a record with every field set.
 fn full() -> Built {
     let mut tables = tables();
     tables.known_bad.push(KnownBad {
@@ -55,7 +55,7 @@ fn framed(format: u8, text: &str) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_is_read() {
+fn a_written_record_is_read_back() {
     assert_eq!(Built::read(&encode(&full())), full());
     let nothing = Built::default();
     assert_eq!(Built::read(&encode(&nothing)), nothing);
@@ -71,9 +71,9 @@ fn what_is_written_is_read() {
     }
 }
 
-/// As it stood before the rows of the tables came into it.
+/// A record from before the tables were added.
 #[test]
-fn what_an_earlier_release_left_out_has_a_default() {
+fn fields_missing_from_an_earlier_version_have_defaults() {
     let text = "guard 0.0.9\ncrate app 0.1.0\ncudnn 9.14.0\ncuda 13.0\n";
     let read = Built::read(&framed(1, text));
     let wanted = Built {
@@ -90,7 +90,7 @@ fn what_an_earlier_release_left_out_has_a_default() {
 }
 
 #[test]
-fn what_a_later_release_adds_is_skipped() {
+fn additions_of_a_later_version_are_skipped() {
     let text = String::from_utf8(encode(&full())[12..].to_vec()).unwrap();
     let (first, rest) = text.split_once('\n').unwrap();
     let later =
@@ -98,9 +98,9 @@ fn what_a_later_release_adds_is_skipped() {
     assert_eq!(Built::read(&framed(7, &later)), full());
 }
 
-/// It would be no help to judge by another rule than the build asked for.
+/// Checking by another rule than the build requested would not help.
 #[test]
-fn a_policy_that_nobody_knows_yet_is_not_guessed_at() {
+fn an_unknown_policy_is_not_guessed() {
     for line in ["policy newer", "loader by-hand"] {
         let read = Built::read(&framed(2, &format!("guard 0.9.0\n{line}\n")));
         assert_eq!(read.not_understood.as_deref(), Some(line));
@@ -122,7 +122,7 @@ fn a_policy_that_nobody_knows_yet_is_not_guessed_at() {
 }
 
 #[test]
-fn records_of_several_crates_are_found_one_by_one() {
+fn records_of_several_crates_are_found_separately() {
     let other = Built {
         package: Some("other 0.1.0".into()),
         ..Built::default()
@@ -139,7 +139,7 @@ fn records_of_several_crates_are_found_one_by_one() {
 }
 
 #[test]
-fn damage_ends_in_an_answer() {
+fn a_damaged_record_does_not_panic() {
     let whole = encode(&full());
     for length in 0..whole.len() {
         assert!(Built::read(&whole[..length]).not_understood.is_some());

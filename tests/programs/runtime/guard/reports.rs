@@ -1,4 +1,4 @@
-//! Where the report goes, in whole runs.
+//! The destinations of the report, in complete runs.
 
 use super::program::{command, run};
 use super::tree::{Folder, GPU, sound};
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 #[test]
-fn the_report_is_written_where_it_is_asked_for() {
+fn the_report_is_written_to_the_requested_file() {
     let cudnn = sound();
     let named = cudnn.file("r-%p.json");
     run(
@@ -54,7 +54,7 @@ fn the_report_is_written_where_it_is_asked_for() {
         serde_json::from_str(&std::fs::read_to_string(link).unwrap()).unwrap();
     assert_eq!(json["verdict"], "unknown");
 
-    // Who may read a report stays as it was.
+    // The permissions of an existing report are kept.
     use std::os::unix::fs::PermissionsExt;
     let closed = cudnn.file("closed.json");
     std::fs::write(&closed, "").unwrap();
@@ -70,9 +70,9 @@ fn the_report_is_written_where_it_is_asked_for() {
         .must_say("cudnn-guard: CUDNN_GUARD_REPORT: cannot write `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
 }
 
-/// Where others may write too, as in /tmp, somebody may lay a link of the name that the new file is going to have.
+/// In a directory that others can write to, such as /tmp, somebody may create a symlink with the name of the new file.
 #[test]
-fn a_link_that_somebody_laid_leads_the_report_nowhere() {
+fn a_planted_symlink_does_not_redirect_the_report() {
     let cudnn = sound();
     let (trap, kept, report) = (
         cudnn.file("trap.so"),
@@ -113,7 +113,7 @@ fn a_link_that_somebody_laid_leads_the_report_nowhere() {
 fn a_termination_message_is_one_short_line() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let log = cudnn.file("termination-log");
-    // As Kubernetes makes it: there already.
+    // Kubernetes creates the file in advance.
     std::fs::write(&log, "").unwrap();
     let report = ("CUDNN_GUARD_REPORT", log.to_str().unwrap());
     run("startup", &cudnn.0, &[GPU, report]).must_end_with(78);
@@ -126,7 +126,7 @@ fn a_termination_message_is_one_short_line() {
              9.14 or later 9.x before it\n"
         )
     );
-    // However long the names are.
+    // The message stays short however long the names are.
     let mut deep = cudnn.0.clone();
     for _ in 0..12 {
         deep.push("a".repeat(250));
@@ -155,9 +155,9 @@ fn a_termination_message_is_one_short_line() {
     );
 }
 
-/// What only warns is not printed at the start, and the report has it: all that `check` finds, errors among it.
+/// Warnings are not printed at startup, but the report contains everything that `check` finds, including errors.
 #[test]
-fn the_report_of_a_start_has_all_that_check_finds() {
+fn the_report_of_startup_contains_all_findings_of_check() {
     let (cudnn, second) = (sound(), sound());
     let newer = Folder::new().with_cudnn("9.30.1");
     let cpu = if cfg!(target_arch = "x86_64") {
@@ -225,7 +225,7 @@ fn the_report_of_a_start_has_all_that_check_finds() {
     }
 }
 
-/// Runs `startup` by a script in a mount namespace of its own, which gets `place` as `$0` and the program as `$@`.
+/// Runs `startup` from a script in a separate mount namespace, with `place` as `$0` and the program as `$@`.
 fn mounted(script: &str, cudnn: &Folder, place: &Path, report: &Path) -> Output {
     let program = command("startup", &cudnn.0);
     let mut shell = Command::new("unshare");
@@ -238,9 +238,9 @@ fn mounted(script: &str, cudnn: &Folder, place: &Path, report: &Path) -> Output 
     shell.env("CUDNN_GUARD_REPORT", report).output().unwrap()
 }
 
-/// The old report stays, and the program says once why there is no new one.
+/// The old report stays, and the program reports once why there is no new one.
 #[test]
-fn a_report_that_cannot_be_written_leaves_the_old_one() {
+fn a_failed_write_keeps_the_old_report() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let (full, report) = (cudnn.file("full.so"), cudnn.file("report.json"));
     let code = r#"
@@ -285,10 +285,10 @@ fn a_report_that_cannot_be_written_leaves_the_old_one() {
     assert!(!names.any(|name| name.ends_with(".part")));
 }
 
-/// A file system of 64 kB that is full.
+/// A full file system of 64 kB.
 #[test]
 #[ignore = "needs the right to mount"]
-fn a_full_disk_leaves_the_report_that_was_there() {
+fn a_full_disk_keeps_the_old_report() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let disk = cudnn.file("disk");
     std::fs::create_dir(&disk).unwrap();
@@ -313,10 +313,11 @@ fn a_full_disk_leaves_the_report_that_was_there() {
     assert!(stderr.contains("No space left on device"), "{stderr}");
 }
 
-/// Kubernetes mounts one file, which can be written and not replaced; so is a file in a directory of another user.
+/// Kubernetes mounts a single file, which can be written but not replaced. A file in another user's directory is the
+/// same.
 #[test]
 #[ignore = "needs the right to mount"]
-fn a_file_that_cannot_be_replaced_is_written() {
+fn a_file_that_cannot_be_replaced_is_overwritten() {
     let cudnn = sound();
     let log = cudnn.file("mounted.json");
     std::fs::write(&log, "x".repeat(100_000)).unwrap();
@@ -329,9 +330,9 @@ fn a_file_that_cannot_be_replaced_is_written() {
     assert_eq!(json["verdict"], "pass");
 }
 
-/// A program that was killed while it wrote leaves its new file, and the next one removes it.
+/// A program that is killed while writing leaves its new file behind, and the next program removes it.
 #[test]
-fn what_a_killed_program_was_writing_is_removed() {
+fn a_file_left_by_a_killed_program_is_removed() {
     let cudnn = sound();
     let report = cudnn.file("report.json");
     let dead = cudnn.file("report.json.4194305-0123456789abcdef.part");
@@ -348,9 +349,9 @@ fn what_a_killed_program_was_writing_is_removed() {
     assert!(report.is_file() && !dead.exists() && alive.exists() && other.exists());
 }
 
-/// A file that cannot be replaced is written over, and there is no room for all of it.
+/// A file that cannot be replaced is overwritten, but the disk has too little space for the new report.
 #[test]
-fn a_report_that_is_written_over_without_room_leaves_the_old_one() {
+fn overwriting_without_disk_space_keeps_the_old_report() {
     let cudnn = sound();
     let (busy, report) = (cudnn.file("busy.so"), cudnn.file("report.json"));
     let code = r#"

@@ -1,4 +1,4 @@
-//! The loader's way to a library.
+//! The search path through which the loader finds a library.
 
 use super::tree::{Folder, compile};
 use cudnn_guard::runtime::binary::elf::Elf;
@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
 #[test]
-fn the_way_to_a_library_is_told() {
+fn the_origin_of_a_library_is_reported() {
     let text = |list: &str| Some(OsString::from(list));
     let all: Vec<PathBuf> = ["/r", "/l", "/both", "/u", "/both", "/lib"]
         .iter()
@@ -31,7 +31,8 @@ fn the_way_to_a_library_is_told() {
         LoadOrigin::LibraryPath("/l".into())
     );
     assert_eq!(via(&route, "/elsewhere/x.so"), LoadOrigin::Elsewhere);
-    // A relative entry leads to a file also after the program has moved elsewhere; the empty one tells nothing.
+    // A relative entry matches a file even after the program has changed its directory. The empty entry matches
+    // nothing.
     let relative: Vec<PathBuf> = vec!["rel/lib".into(), ".".into()];
     let route = SearchPath::new(&relative, None, text("rel/lib:"), None);
     assert_eq!(
@@ -39,7 +40,7 @@ fn the_way_to_a_library_is_told() {
         LoadOrigin::LibraryPath("rel/lib".into())
     );
     assert_eq!(via(&route, "/then/x.so"), LoadOrigin::Elsewhere);
-    // The loader fills in its tokens, and asks nobody whether a path is UTF-8.
+    // The loader expands its tokens, and does not require UTF-8.
     let here = std::env::current_exe().unwrap();
     let here = here.parent().unwrap();
     let odd = OsString::from_vec(b"/caf\xe9".to_vec());
@@ -54,13 +55,13 @@ fn the_way_to_a_library_is_told() {
     // A RUNPATH disables the RPATH of the same file, so the directory is in the list for another reason.
     let route = SearchPath::new(&all, text("/r"), None, text("/u"));
     assert_eq!(via(&route, "/r/x.so"), LoadOrigin::System("/r".into()));
-    // Without the variable the same folders are the loader's own.
+    // Without the variable, the same directories belong to the loader itself.
     let route = SearchPath::new(&all, None, None, None);
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::System("/l".into()));
 }
 
 #[test]
-fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
+fn a_library_with_a_runpath_has_another_search_path_than_its_program() {
     let [rpath, library_path, own] = [Folder::new(), Folder::new(), Folder::new()];
     for folder in [&rpath, &library_path, &own] {
         std::fs::write(folder.file("libpart-of-a-test.so"), "").unwrap();
@@ -84,9 +85,9 @@ fn a_library_with_a_runpath_looks_elsewhere_than_its_program() {
     assert_eq!(program, rpath.file("libpart-of-a-test.so"));
 }
 
-/// What a library opens is searched in its own RUNPATH and never in that of the program.
+/// Dependencies of a library are searched in the library's own RUNPATH, never in that of the program.
 #[test]
-fn the_places_of_a_library_are_told_without_the_programs_runpath() {
+fn the_search_path_of_a_library_does_not_include_the_programs_runpath() {
     let [library_path, runpath, own] = [Folder::new(), Folder::new(), Folder::new()];
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let folders = [library_path.0.clone(), runpath.0.clone()];
@@ -117,20 +118,20 @@ fn the_places_of_a_library_are_told_without_the_programs_runpath() {
         places("disable-new-dtags", "$ORIGIN"),
         [named("RPATH"), by_variable.clone()]
     );
-    // A link that makes a library searched goes where every library is searched.
+    // A link that makes a library findable goes to a directory that is searched for every library.
     let file = runpath.file("libx.so.1");
     assert_eq!(route.directory_for(&file), Some(&*library_path.0));
 }
 
 #[test]
-fn the_systems_cache_is_read() {
+fn the_loader_cache_is_read() {
     let own = ld_so_cache::files("libc.so.6");
     assert!(own.iter().any(|file| file.is_file()), "{own:?}");
     assert_eq!(
         ld_so_cache::files("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
-    // It comes behind the folders that somebody named, and before those that every system has.
+    // The cache comes after the configured directories and before the default directories of the system.
     let folders = ["/named", "/usr/lib"].map(PathBuf::from);
     let mut wanted = vec![PathBuf::from("/named/libc.so.6")];
     wanted.extend(own);

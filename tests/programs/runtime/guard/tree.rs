@@ -1,11 +1,11 @@
-//! Little cuDNNs, compiled here: the files, names and version symbols of the real one, and nothing behind them.
+//! Small cuDNNs, compiled by the tests: the file names and version symbols of the real ones, without an implementation.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// The last one came with 9.21.
+/// The sub-libraries of cuDNN 9. The last one was added in 9.21.
 pub const PARTS_9: [&str; 8] = [
     "graph",
     "ops",
@@ -21,12 +21,12 @@ pub const PARTS_8: [&str; 3] = ["ops_infer", "cnn_infer", "adv_infer"];
 /// A machine with one GPU, of this compute capability.
 pub const GPU: (&str, &str) = ("TEST_GPU", "90");
 
-/// A cuDNN without a fault.
+/// Returns a working cuDNN 9.14.0.
 pub fn sound() -> Folder {
     Folder::new().with_cudnn("9.14.0")
 }
 
-/// A folder of this test alone, which goes when the test ends.
+/// A temporary directory of this test, removed when the test ends.
 pub struct Folder(pub PathBuf);
 
 impl Folder {
@@ -35,7 +35,7 @@ impl Folder {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("guard-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).unwrap();
-        // As the loader spells it.
+        // In the loader's spelling.
         Self(path.canonicalize().unwrap())
     }
 
@@ -47,7 +47,7 @@ impl Folder {
         self.0.join(name)
     }
 
-    /// A copy of every file of another cuDNN's, links as links.
+    /// Copies all files of another cuDNN, keeping links as links.
     pub fn with_cudnn(self, release: &str) -> Self {
         let status = Command::new("cp")
             .arg("-a")
@@ -63,7 +63,7 @@ impl Folder {
         self
     }
 
-    /// This file taken from another release.
+    /// Replaces this file by that of another version.
     pub fn with_file_of(self, release: &str, file: &str) -> Self {
         std::fs::copy(built(release).join(file), self.file(file)).unwrap();
         self
@@ -76,7 +76,7 @@ impl Folder {
         self
     }
 
-    /// One byte of a file, changed.
+    /// Changes one byte of a file.
     pub fn with_byte(self, file: &str, at: usize, byte: u8) -> Self {
         let path = self.file(file);
         let mut bytes = std::fs::read(&path).unwrap();
@@ -92,7 +92,7 @@ impl Drop for Folder {
     }
 }
 
-/// The cuDNN of this release, compiled once for all tests of a process.
+/// Returns the cuDNN of this version, compiled once for all tests of a process.
 fn built(release: &str) -> PathBuf {
     static DONE: Mutex<Vec<(String, Folder)>> = Mutex::new(Vec::new());
     let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
@@ -140,7 +140,7 @@ fn built(release: &str) -> PathBuf {
     path
 }
 
-/// A shared library of this C code.
+/// Compiles this C code to a shared library.
 pub fn compile(code: &str, into: &Path, flags: &[&str]) {
     let source = into.with_extension("c");
     std::fs::write(&source, code).unwrap();

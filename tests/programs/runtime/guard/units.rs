@@ -1,4 +1,4 @@
-//! The guard's single parts.
+//! Single functions of the guard.
 
 use super::program;
 use super::tree::Folder;
@@ -30,7 +30,7 @@ fn built(policy: Policy) -> Built {
     }
 }
 
-/// Whether each of these releases may be loaded by a program built with 9.14.0.
+/// Returns for each of these versions whether a program built with 9.14.0 may load it.
 fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
     let fits = |release: &(u32, u32, u32)| {
         program_rules::version(built, Version::new(release.0, release.1, release.2)).is_ok()
@@ -39,7 +39,7 @@ fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
 }
 
 #[test]
-fn each_policy_draws_its_own_line() {
+fn each_policy_allows_its_own_versions() {
     let releases = [
         (8, 9, 7),
         (9, 13, 9),
@@ -91,7 +91,7 @@ fn each_policy_draws_its_own_line() {
 }
 
 #[test]
-fn a_mismatch_says_what_may_be_loaded() {
+fn a_mismatch_lists_the_compatible_versions() {
     let text = |built: &Built, loaded| {
         program_rules::version(built, loaded)
             .unwrap_err()
@@ -132,7 +132,7 @@ fn a_mismatch_says_what_may_be_loaded() {
 }
 
 #[test]
-fn a_driver_serves_every_release_of_its_major() {
+fn a_driver_supports_every_version_of_its_major() {
     let built = built(Policy::Compatible);
     assert_eq!(
         program_rules::driver(&built, Some(13), Version::new(13, 0, 0)),
@@ -158,9 +158,9 @@ fn a_driver_serves_every_release_of_its_major() {
     );
 }
 
-/// 9.10 is later than 9.9, which its name does not show.
+/// 9.10 is later than 9.9, although its name sorts before it.
 #[test]
-fn the_newest_of_full_names_is_newest_by_number() {
+fn the_newest_of_full_names_is_chosen_by_number() {
     let folder = Folder::new();
     for tail in ["9.9.0", "9.10.0", "9.8.7", "9.9.0.orig", "11.x"] {
         std::fs::write(folder.file(&format!("libcudnn_cnn.so.{tail}")), "").unwrap();
@@ -176,7 +176,7 @@ fn the_newest_of_full_names_is_newest_by_number() {
 }
 
 #[test]
-fn part_names_are_read() {
+fn sub_library_names_are_parsed() {
     let name = |file: &str| file_name::parse(Path::new(file));
     let part = |name: &str, major| Some((name.to_string(), major));
     assert_eq!(name("/x/libcudnn.so.9"), part("", Some(9)));
@@ -197,7 +197,7 @@ fn part_names_are_read() {
 }
 
 #[test]
-fn a_childs_answer_keeps_its_outcomes() {
+fn an_answer_of_the_child_keeps_its_outcomes() {
     let passed = CaseResult {
         device: "GPU\tof\nmine".to_string(),
         api: Api::Graph,
@@ -246,12 +246,12 @@ fn a_childs_answer_keeps_its_outcomes() {
     assert_eq!(answer.outcomes, told);
 }
 
-/// In a process of its own, since words are kept as long as one lives.
+/// This test runs in a separate process, because words are kept for the lifetime of a process.
 #[test]
-fn the_words_of_a_child_are_few_and_printable() {
+fn words_from_the_child_are_limited_and_printable() {
     const INSIDE: &str = "CUDNN_GUARD_TEST_WORDS";
     if std::env::var_os(INSIDE).is_none() {
-        let name = "runtime::guard::units::the_words_of_a_child_are_few_and_printable";
+        let name = "runtime::guard::units::words_from_the_child_are_limited_and_printable";
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command.args(["--exact", name]).env(INSIDE, "1").output();
         let output = output.unwrap();
@@ -275,7 +275,7 @@ fn the_words_of_a_child_are_few_and_printable() {
 }
 
 #[test]
-fn a_childs_answer_keeps_its_text() {
+fn an_answer_of_the_child_keeps_its_text() {
     let finding = Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "a\tb\\n\nc")
         .with("printed", "one\ntwo")
         .with("empty", "")
@@ -295,7 +295,7 @@ fn a_childs_answer_keeps_its_text() {
         ChildReport::parse(&map, "").mapped,
         [path, PathBuf::from("/plain")]
     );
-    // Neither another token nor an unfinished line makes it whole.
+    // An answer with another token or an unfinished line is incomplete.
     assert!(!ChildReport::parse(&text, "other").is_complete);
     assert!(!ChildReport::parse(text.trim_end(), "secret").is_complete);
     assert_eq!(
@@ -304,7 +304,7 @@ fn a_childs_answer_keeps_its_text() {
     );
 }
 
-/// Blanks divide fields, and a dash is a value that is missing: both may be text.
+/// Spaces separate fields and a dash is a missing value, but text may contain both.
 #[test]
 fn a_line_keeps_any_text_in_any_field() {
     for text in ["", "-", "\\-", "a b", " ", "\\s", "a\\ b\n\r\t", "é"] {
@@ -326,7 +326,7 @@ fn a_line_keeps_any_text_in_any_field() {
 }
 
 #[test]
-fn the_operators_wishes_are_read() {
+fn the_operators_variables_are_parsed() {
     let read = |pairs: &'static [(&str, &str)]| {
         EnvConfig::parse(&|name| {
             let pair = pairs.iter().find(|pair| pair.0 == name);
@@ -394,9 +394,9 @@ fn the_operators_wishes_are_read() {
     );
 }
 
-/// The numbers of the GPUs begin at 0, so a machine with two has no GPU 2.
+/// GPU numbers start at 0, so a machine with two GPUs has no GPU 2.
 #[test]
-fn a_number_beyond_the_last_gpu_selects_none() {
+fn a_number_beyond_the_last_gpu_selects_nothing() {
     let listed = Devices::Listed(vec![0, 2]);
     assert_eq!(listed.selected(2), [0]);
     assert_eq!(listed.out_of_range(2), [2]);
@@ -406,9 +406,9 @@ fn a_number_beyond_the_last_gpu_selects_none() {
     assert!(Devices::Rank(2).shared_rank(2).is_some());
 }
 
-/// What the work borrows is there until it is done; what a deadline leaves behind borrows nothing.
+/// Borrowed data outlives the work on the large stack. Work that a deadline may leave behind borrows nothing.
 #[test]
-fn work_in_a_thread_of_its_own_tells_what_it_did() {
+fn work_in_a_separate_thread_returns_its_output() {
     let done = Mutex::new(String::new());
     in_process::with_large_stack(&|| done.lock().unwrap().push_str("done"));
     assert_eq!(done.into_inner().unwrap(), "done");

@@ -1,4 +1,4 @@
-//! Releases told by what surrounds a file: its name, and the record of the wheel that brought it.
+//! Versions from the context of a file: its name, and the record of the wheel that installed it.
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile};
@@ -13,21 +13,21 @@ use std::path::{Path, PathBuf};
 
 const LIB: &str = "nvidia/cudnn/lib";
 
-/// A folder of Python packages in which this cuDNN was installed from a wheel of its name.
+/// Creates a directory of Python packages with this cuDNN, installed from a wheel.
 fn site(release: &str) -> Folder {
     let folder = Folder::new();
     install(&folder, "cu13", release);
     folder
 }
 
-/// As pip does it: the files, then the record with the size of each.
+/// Installs a wheel as pip does: the files, then the record with the size of each.
 fn install(site: &Folder, flavour: &str, release: &str) {
     let from = Folder::new().with_cudnn(release);
     let lib = site.file(LIB);
     std::fs::create_dir_all(&lib).unwrap();
     let mut lines = String::from("nvidia/__init__.py,sha256=47DEQpj8HBSa,0\n");
     for name in names(&from.0) {
-        // Longer in each release, as the sizes of the real ones differ.
+        // The size differs between versions, as in the real files.
         let mut bytes = std::fs::read(from.file(&name)).unwrap();
         let patch = release.split('.').map(|n| n.parse::<usize>().unwrap());
         bytes.extend(vec![0; patch.fold(0, |sum, n| sum * 7 + n)]);
@@ -51,7 +51,7 @@ fn names(folder: &Path) -> Vec<String> {
     names.filter(|name| name.contains(".so")).collect()
 }
 
-/// Links to all libraries of a folder, in a folder of their own.
+/// Creates links to all libraries of a directory in a new directory.
 fn links_to(lib: &Path) -> Folder {
     let farm = Folder::new();
     for name in names(lib) {
@@ -64,9 +64,9 @@ fn told(path: &Path, name: &str) -> Option<SourcedVersion> {
     FileVersions::new(&[]).part(&Elf::open(path).unwrap(), name, path)
 }
 
-/// NVIDIA shipped some builds in two releases.
+/// NVIDIA shipped some builds in two versions.
 #[test]
-fn a_build_of_two_releases_tells_none() {
+fn a_build_shared_by_two_versions_has_no_version() {
     let folder = Folder::new();
     let (one, two) = (
         folder.file("libcudnn_cnn.so.9"),
@@ -93,9 +93,9 @@ fn a_build_of_two_releases_tells_none() {
     );
 }
 
-/// A cuDNN of another major beside it does not decide between the releases of a build.
+/// A cuDNN of another major version beside the file does not decide between the versions of a build.
 #[test]
-fn only_files_of_its_major_tell_the_release_of_a_build() {
+fn only_files_of_the_same_major_determine_the_version_of_a_build() {
     let folder = Folder::new().with_cudnn("9.14.0");
     let file = folder.file("libcudnn_cnn_infer.so.8");
     compile("int eight;", &file, &["-Wl,--build-id=0xaabbccdd0003"]);
@@ -103,7 +103,7 @@ fn only_files_of_its_major_tell_the_release_of_a_build() {
     let version =
         || FileVersions::new(&rows).part(&Image::open(&file).unwrap(), "cnn_infer", &file);
     assert_eq!(version(), None);
-    // One of its major does.
+    // A cuDNN of the same major version does.
     let eight = Folder::new().with_cudnn("8.9.7");
     let ops = "libcudnn_ops_infer.so.8";
     std::fs::copy(eight.file(ops), folder.file(ops)).unwrap();
@@ -124,7 +124,7 @@ fn cnn(site: &Folder) -> PathBuf {
 }
 
 #[test]
-fn the_record_of_a_wheel_tells_what_has_no_symbol() {
+fn the_record_of_a_wheel_gives_the_version_of_files_without_a_symbol() {
     let site = site("9.14.0");
     let lib = site.file(LIB);
     assert_eq!(told(&cnn(&site), "cnn"), by_record((9, 14, 0)));
@@ -164,14 +164,14 @@ fn the_record_of_a_wheel_tells_what_has_no_symbol() {
 }
 
 #[test]
-fn a_file_that_is_not_the_wheels_is_not_told_by_it() {
-    // Copied over it.
+fn the_record_does_not_apply_to_files_of_another_origin() {
+    // The file was copied over the wheel's file.
     let one = site("9.14.0");
     let other = site("9.10.2");
     std::fs::copy(cnn(&other), cnn(&one)).unwrap();
     assert_eq!(told(&cnn(&one), "cnn"), None);
     run("check", &one.file(LIB), &[GPU]).must_be("pass", &[]);
-    // Beside it, and in no record: a cuDNN that another package brought along.
+    // Next to the wheel, and in no record: a cuDNN that another package includes.
     let two = site("9.14.0");
     let torch = two.file("torch/lib");
     std::fs::create_dir_all(&torch).unwrap();
@@ -180,26 +180,26 @@ fn a_file_that_is_not_the_wheels_is_not_told_by_it() {
 }
 
 #[test]
-fn records_that_outlived_their_files_tell_nothing() {
+fn outdated_records_are_ignored() {
     // `pip install --target --upgrade` leaves the old record beside the new one.
     let upgraded = site("9.10.2");
     install(&upgraded, "cu13", "9.14.0");
     assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
     run("check", &upgraded.file(LIB), &[GPU]).must_be("pass", &[]);
 
-    // The same, and the old record gives a file the very size that it has now.
+    // Here the old record also happens to give a file its current size.
     let size = std::fs::metadata(cnn(&upgraded)).unwrap().len();
     let line = format!("{LIB}/libcudnn_cnn.so.9,sha256=abc,{size}\n");
     record(&upgraded, "cu13", "9.10.2.21", &line);
     assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
-    // With no other library there to contradict either, nothing is told.
+    // Without another library to contradict either record, the version is unknown.
     for part in ["graph", "ops", "adv"] {
         let file = upgraded.file(LIB).join(format!("libcudnn_{part}.so.9"));
         std::fs::remove_file(file).unwrap();
     }
     assert_eq!(told(&cnn(&upgraded), "cnn"), None);
 
-    // An archive was unpacked over a wheel, and one file is as large as the wheel's was.
+    // An archive was extracted over a wheel, and one of its files has the same size as the wheel's file.
     let unpacked = site("9.14.0");
     let old = unpacked.file("nvidia_cudnn_cu13-9.14.0.42.dist-info");
     std::fs::rename(old, unpacked.file("nvidia_cudnn_cu13-9.13.1.26.dist-info")).unwrap();
@@ -208,7 +208,7 @@ fn records_that_outlived_their_files_tell_nothing() {
 }
 
 #[test]
-fn wheels_of_two_majors_share_a_folder() {
+fn wheels_of_two_majors_share_a_directory() {
     let both = site("9.14.0");
     install(&both, "cu12", "8.9.7");
     assert_eq!(told(&cnn(&both), "cnn"), by_record((9, 14, 0)));
@@ -218,7 +218,7 @@ fn wheels_of_two_majors_share_a_folder() {
 }
 
 #[test]
-fn parts_without_a_symbol_are_seen_to_be_of_another_release() {
+fn a_sub_library_without_a_symbol_is_recognized_as_another_version() {
     let (one, other) = (site("9.14.0"), site("9.10.2"));
     for part in ["heuristic", "engines_precompiled"] {
         let farm = links_to(&one.file(LIB));
@@ -237,13 +237,13 @@ fn parts_without_a_symbol_are_seen_to_be_of_another_release() {
         );
         assert!(parts.lines().any(|one| one == line), "{parts}");
     }
-    // The same release from two places is one release.
+    // The same version from two places is one version.
     let again = site("9.14.0");
     let farm = links_to(&one.file(LIB)).without("libcudnn_heuristic.so.9");
     let file = "libcudnn_heuristic.so.9";
     symlink(again.file(LIB).join(file), farm.file(file)).unwrap();
     run("check", &farm.0, &[GPU]).must_be("pass", &[]);
-    // A first library of another release than all its parts.
+    // A `libcudnn.so.9` of another version than all its sub-libraries.
     let farm = links_to(&one.file(LIB)).without("libcudnn.so.9");
     symlink(
         other.file(LIB).join("libcudnn.so.9"),
@@ -254,8 +254,8 @@ fn parts_without_a_symbol_are_seen_to_be_of_another_release() {
 }
 
 #[test]
-fn full_file_names_tell_through_links() {
-    // As Debian has it: name, link, link.
+fn full_file_names_give_the_version_through_links() {
+    // Debian's layout: file, link, link.
     let cudnn = Folder::new().with_cudnn("9.14.0");
     for name in names(&cudnn.0) {
         let full = format!("{name}.14.0");
@@ -270,7 +270,7 @@ fn full_file_names_tell_through_links() {
         assert_eq!(part["version"], "9.14.0", "{part}");
     }
     assert_eq!(ran.json["loaded"]["parts"][2]["told_by"], "file name");
-    // Somebody else's file tells nothing of cuDNN's.
+    // The name of an unrelated file is not a version of cuDNN.
     let store = cudnn.file("store-object.so.1.2.3");
     std::fs::rename(cudnn.file("libcudnn_cnn.so.9.14.0"), &store).unwrap();
     let _ = std::fs::remove_file(cudnn.file("libcudnn_cnn.so.9"));
@@ -279,8 +279,8 @@ fn full_file_names_tell_through_links() {
 }
 
 #[test]
-fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
-    let help = "reinstall the package: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
+fn a_sub_library_missing_from_a_wheel_is_reinstalled_with_pip() {
+    let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     let lost = site("9.14.0");
     std::fs::remove_file(cnn(&lost)).unwrap();
     let ran = run("check", &lost.file(LIB), &[GPU]);
@@ -295,7 +295,7 @@ fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
 }
 
 #[test]
-fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
+fn an_old_wheel_is_upgraded_with_pip() {
     let old = site("9.14.0");
     let help = |built: &str| {
         let ran = run("check", &old.file(LIB), &[GPU, ("TEST_BUILT", built)]);
@@ -304,7 +304,7 @@ fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
     };
     let command = "run `pip install 'nvidia-cudnn-cu13>=9.28,<10'`: the loaded cuDNN is from a Python package";
     assert_eq!(help("9.28.0"), command);
-    // Of another CUDA than the program's, and of two that have overwritten each other.
+    // A wheel for another CUDA major, and two wheels that have overwritten each other.
     let of = |site: &Folder, cuda| {
         package_owner::upgrade_command(&site.file(LIB), cuda, Version::new(9, 28, 0))
     };
@@ -317,7 +317,7 @@ fn a_wheel_that_is_too_old_is_upgraded_by_pip() {
 
 /// uv's environments do not contain pip.
 #[test]
-fn the_commands_are_those_of_the_installer_of_the_environment() {
+fn commands_use_the_installer_of_the_environment() {
     let venv = Folder::new();
     let packages = venv.file("lib/python3.12/site-packages");
     std::fs::create_dir_all(&packages).unwrap();
@@ -358,12 +358,12 @@ fn the_commands_are_those_of_the_installer_of_the_environment() {
 }
 
 #[test]
-fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
+fn the_command_of_a_package_is_shown_only_if_the_owner_of_the_files_is_known() {
     let site = site("9.14.0");
     let of = |folder: &Path| package_owner::reinstall_command(folder);
     assert!(of(&site.file(LIB)).is_some());
     assert_eq!(package_owner::keep_help(&site.file(LIB), 13), None);
-    // A second wheel has overwritten the files of the first, of which one is left.
+    // A second wheel has overwritten the files of the first wheel, leaving one.
     install(&site, "cu12", "9.10.2");
     let command = "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && pip install --no-deps nvidia-cudnn-cu12==9.10.2.42";
     assert_eq!(of(&site.file(LIB)).as_deref(), Some(command));
@@ -372,7 +372,7 @@ fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
                 --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     assert_eq!(kept(13).as_deref(), Some(help));
     assert_eq!(kept(11), None);
-    // An interrupted upgrade of the first one.
+    // An interrupted upgrade of the first wheel.
     record(&site, "cu13", "9.10.2.42", "");
     let command = "pip uninstall -y nvidia-cudnn-cu12 nvidia-cudnn-cu13 && ";
     assert!(of(&site.file(LIB)).unwrap().starts_with(command));
@@ -430,7 +430,7 @@ fn the_command_of_a_package_is_named_where_one_alone_has_the_files() {
 }
 
 #[test]
-fn records_and_their_folders_are_read() {
+fn records_and_their_directories_are_read() {
     let release = |name| package_record::release_in(name);
     let of = |major, minor, patch| Some(Version::new(major, minor, patch));
     assert_eq!(
