@@ -1,7 +1,7 @@
-//! A guarded program on Windows, under Wine, with NVIDIA's own DLLs. `.ci/foreign` makes ready what that needs, and
-//! CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! A guarded program on Windows, under Wine, with NVIDIA's own DLLs. `.ci/foreign` installs the requirements, and
+//! CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 //!
-//! There is no driver under Wine. A program whose cuDNN is sound goes on, and says so.
+//! There is no driver under Wine, so a program with a working cuDNN reports that and continues.
 
 pub mod agreement;
 pub mod farm;
@@ -24,10 +24,10 @@ const V9_10: &str = "cudnn-win-cu11-9.10";
 const V9_14: &str = "cudnn-win-cu13-9.14";
 const V9_28: &str = "cudnn-win-cu13-9.28";
 
-/// The release of each file, and what told it.
+/// The version of each file, and the source of the version.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn releases_parts_and_paths_are_those_of_the_files() {
+fn versions_sub_libraries_and_paths_match_the_files() {
     let of_8 = [
         "ops_infer S",
         "cnn_infer S",
@@ -95,10 +95,11 @@ fn releases_parts_and_paths_are_those_of_the_files() {
     }
 }
 
-/// What is loaded, oldest first: the columns of the tables below.
+/// The loaded versions, oldest first: the columns of the tables below.
 const LOADED: [&str; 5] = [V8_9_5, V8_9_7, V9_10, V9_14, V9_28];
 
-/// What was built with or asked for, and the verdict of each column, as `crate::runtime::matrix::verdict` has it.
+/// A version built with or a requirement, and the verdict of each column in the notation of
+/// `crate::runtime::matrix::verdict`.
 type Row = (&'static str, &'static str);
 
 const COMPATIBLE: &[Row] = &[
@@ -108,7 +109,7 @@ const COMPATIBLE: &[Row] = &[
     ("9.10.2", /* */ "? ? = = ="),
     ("9.14.0", /* */ "? ? x = ="),
     ("9.28.0", /* */ "? ? x x ="),
-    // The patch level is free, in both directions.
+    // The patch level does not matter, in either direction.
     ("9.10.9", /* */ "? ? = = ="),
     ("8.9.0", /*  */ "= = ? ? ?"),
 ];
@@ -140,10 +141,10 @@ const REQUIREMENT: &[Row] = &[
     (">=8.6", "= = = = ="),
 ];
 
-/// VER-01, VER-02, LOD-04, LOD-13: each cell is a process of its own.
+/// VER-01, VER-02, LOD-04, LOD-13: each cell is a separate process.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn every_cell_has_its_verdict() {
+fn every_cell_has_the_expected_verdict() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let (mut wrong, mut cells) = (String::new(), 0);

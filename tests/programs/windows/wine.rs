@@ -1,5 +1,5 @@
-//! What a build and the terminal program do on Windows, under Wine, with NVIDIA's own files for Windows.
-//! `.ci/foreign` makes ready what that needs.
+//! Builds and the `cudnn-guard` command on Windows, under Wine, with NVIDIA's own files for Windows. `.ci/foreign`
+//! installs the requirements.
 
 pub mod visual_studio;
 pub mod windows;
@@ -13,7 +13,7 @@ use windows::{Windows, built};
 const VISUAL_STUDIO: &str = r"C:\VS\VC\Tools\MSVC\14.44.35207";
 const TOOLKIT: &str = r"C:\Program Files\NVIDIA GPU Computing Toolkit\CUDA\v13.0";
 
-/// NVIDIA's driver, as far as a build asks it.
+/// A driver with the functions that a build calls.
 const DRIVER: &str = "\
 #include <string.h>
 #define CALL __declspec(dllexport) int __stdcall
@@ -25,7 +25,7 @@ CALL cuDeviceGetName(char *name, int size, int device) { strncpy(name, \"A GPU o
 CALL cuDeviceGetAttribute(int *value, int what, int device) { *value = what == 75 ? 8 : 6; return device; }
 ";
 
-/// It is one for all tests of this file, which take turns.
+/// Returns the Windows that all tests of this file share, one at a time.
 fn windows() -> MutexGuard<'static, Option<Windows>> {
     static ONE: Mutex<Option<Windows>> = Mutex::new(None);
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -33,7 +33,7 @@ fn windows() -> MutexGuard<'static, Option<Windows>> {
     one
 }
 
-/// A Windows with what NVIDIA's installers leave on it.
+/// Creates a Windows with the files of NVIDIA's installers.
 fn install() -> Windows {
     let windows = Windows::boot("wine");
     let _ = fs::remove_file(windows.system("nvcuda.dll"));
@@ -45,23 +45,23 @@ fn install() -> Windows {
     let (nine, eight) = (real("cudnn-win-cu13-9.28"), real("cudnn-win-cu12-8.9.7"));
     let toolkit = files.join("NVIDIA GPU Computing Toolkit/CUDA/v13.0");
     place(&real("cuda-win-cu13").join("cu13"), &toolkit);
-    // The wheel of nvcc has no compiler for device code; the installer has it.
+    // The nvcc wheel does not include the compiler for device code, unlike the installer.
     fs::create_dir_all(toolkit.join("nvvm/bin")).unwrap();
     write_if_new(&toolkit.join("nvvm/bin/cicc.exe"), "");
     place(&nine.join("cudnn/bin"), &nvidia.join("bin/13.0/x64"));
     place(&nine.join("cudnn/include"), &nvidia.join("include/13.0"));
     fs::create_dir_all(nvidia.join("lib/13.0/x64")).unwrap();
-    // The wheel has no import library; the installer has one.
+    // The wheel does not include an import library, unlike the installer.
     write_if_new(&nvidia.join("lib/13.0/x64/cudnn.lib"), "");
     place(&eight.join("cudnn"), &tools.join("cuDNN"));
     visual_studio::install(&windows);
     windows
 }
 
-/// A folder of `.ci/wheels.py`.
+/// Returns a directory of `.ci/wheels.py`.
 fn real(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia")
 }
 
@@ -69,14 +69,14 @@ fn doctor(windows: &Windows, env: &[(&str, &str)]) -> Ran {
     let program = ["--features", "cli", "--bin", "cudnn-guard"];
     let program = built(repository(), &program, "cudnn-guard");
     let ran = windows.start(program, &["doctor"], env);
-    // Neither linkers nor nvcc take such a path.
+    // Neither linkers nor nvcc accept such a path.
     ran.does_not_say(r"\\?\")
 }
 
-/// CFG-03, CFG-10: NVIDIA's installers, nvcc.exe itself, and what people set.
+/// CFG-03, CFG-10: NVIDIA's installers, nvcc.exe itself, and the variables that users set.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn the_doctor_sees_what_is_installed_on_windows() {
+fn doctor_finds_the_installations_on_windows() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let found = |via: &str| {
@@ -119,7 +119,7 @@ fn the_doctor_sees_what_is_installed_on_windows() {
         .says_in_words(
             "= help: remove the quotation marks from CUDA_PATH: they are part of its value",
         );
-    // Windows takes any spelling of names, both of files and of variables.
+    // Names of files and variables are not case-sensitive on Windows.
     doctor(windows, &[("cudnn_Path", r"c:\tools\CUDNN")])
         .says(
             "cuDNN     8.9.7 for CUDA 12 at c:\\tools\\CUDNN\n              found via CUDNN_PATH\n",
@@ -127,10 +127,10 @@ fn the_doctor_sees_what_is_installed_on_windows() {
         .says("✓ library   8.9.7 in c:\\tools\\CUDNN\\bin\\cudnn64_8.dll\n");
 }
 
-/// CFG-14: the driver that Windows has.
+/// CFG-14: the Windows driver.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn the_driver_of_windows_is_asked_for_its_gpus() {
+fn the_windows_driver_is_queried_for_gpus() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     windows.dll("nvcuda", DRIVER);
@@ -142,10 +142,11 @@ fn the_driver_of_windows_is_asked_for_its_gpus() {
         .says("✓ targets   sm_86 compute_86\n");
 }
 
-/// CMP-08: NVIDIA's nvcc.exe with a `cl.exe` that is on no PATH: it gets the variables with it, and runs no script for them.
+/// CMP-08: NVIDIA's nvcc.exe with a `cl.exe` that is not on PATH. nvcc gets the variables for it without running a
+/// script.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn nvcc_is_given_the_visual_studio_that_is_installed() {
+fn nvcc_gets_the_installed_visual_studio() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let log = windows.drive().join("cl.log");
@@ -173,7 +174,7 @@ fn nvcc_is_given_the_visual_studio_that_is_installed() {
 /// LNK-01, CFG-10: a build script as cargo runs it on Windows.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_build_script_tells_cargo_windows_paths() {
+fn a_build_script_prints_windows_paths() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let dir = scratch("wine-script");
@@ -248,7 +249,7 @@ fn a_build_script_tells_cargo_windows_paths() {
     assert!(out.join("cudnn_guard.rs").is_file());
 }
 
-/// A program with the guard in it is built for Windows and starts there: no cuDNN is on its way, and the guard says where
+/// A guarded program is built for Windows and starts there. No cuDNN is on its search path, and the guard reports where
 /// the installer has put one.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]

@@ -1,4 +1,4 @@
-//! A guarded program on Windows, under Wine, with a simulated cuDNN as DLLs. `.ci/foreign` makes ready what that needs.
+//! A guarded program on Windows, under Wine, with a simulated cuDNN as DLLs. `.ci/foreign` installs the requirements.
 
 pub mod crashes;
 pub mod cudarc;
@@ -24,7 +24,8 @@ const V9_10: Release = (9, 10, 2);
 const V9_14: Release = (9, 14, 0);
 const V9_28: Release = (9, 28, 0);
 
-/// Calls cuDNN as any program does, on memory of the simulated GPU, which is ordinary memory: 1 to 9 times 1 to 4.
+/// Calls cuDNN as any program does, with the numbers 1 to 9 and 1 to 4. The memory of the simulated GPU is ordinary
+/// memory.
 const CONVOLUTION: &str = r#"
 #include <cudnn.h>
 #include <stdio.h>
@@ -54,7 +55,7 @@ int main(void) {
 }
 "#;
 
-/// It is one for all tests of this file, which take turns. The simulated driver is installed, and no cuDNN.
+/// Returns the Windows that all tests of this file share, one at a time. It has the simulated driver, but no cuDNN.
 fn windows() -> MutexGuard<'static, Option<Windows>> {
     static ONE: Mutex<Option<Windows>> = Mutex::new(None);
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -64,7 +65,7 @@ fn windows() -> MutexGuard<'static, Option<Windows>> {
     one
 }
 
-/// A program, run where PATH begins with these folders.
+/// Runs a program with these directories at the start of PATH.
 fn start(
     windows: &Windows,
     program: &Path,
@@ -83,7 +84,7 @@ fn circumstances() -> &'static Path {
     BUILT.get_or_init(|| built(consumers(), &["-p", "circumstances"], "circumstances"))
 }
 
-/// The program that opens cuDNN itself, guarded for `>=9.10, <10`.
+/// Runs the program that opens cuDNN itself, guarded for `>=9.10, <10`.
 fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
     start(windows, circumstances(), folders, acts, env)
 }
@@ -92,18 +93,18 @@ fn cudnn(release: Release) -> PathBuf {
     for_windows(release).join("bin")
 }
 
-/// A copy of these DLLs, to change.
+/// Copies these DLLs, so that a test can change them.
 fn copied(name: &str, release: Release) -> PathBuf {
     let into = fresh(&format!("wine-guard-{name}"));
     copy(&cudnn(release), &into);
     into
 }
 
-/// What `check` told.
+/// The report of `check`.
 struct Told(Value);
 
 impl Told {
-    /// By a program with the simulated driver, these folders first on PATH and these variables.
+    /// Runs `check` with the simulated driver, these directories at the start of PATH and these variables.
     #[track_caller]
     fn by_check(folders: &[&Path], env: &[(&str, &str)]) -> Self {
         let windows = windows();
@@ -112,13 +113,13 @@ impl Told {
         Self(json.unwrap_or_else(|error| panic!("{error}: {}", ran.text())))
     }
 
-    /// About a sound 9.14 in which this goes wrong.
+    /// Runs `check` on a working 9.14 with this simulated fault.
     #[track_caller]
     fn of_fault(fault: &str) -> Self {
         Self::by_check(&[&cudnn(V9_14)], &[("SIM_FAULT", fault)])
     }
 
-    /// The verdict, and the finding that it rests on. What may be the reason for that one follows it.
+    /// Checks the verdict and the first finding. Findings that may be its cause can follow.
     #[track_caller]
     fn must_be(self, verdict: &str, id: &str) -> Self {
         let first = self.0["findings"][0]["id"].as_str().unwrap_or_default();
@@ -127,7 +128,7 @@ impl Told {
         self
     }
 
-    /// The headline and the evidence of the first finding.
+    /// Checks the headline and the evidence of the first finding.
     #[track_caller]
     fn says(self, words: &str) -> Self {
         let first = &self.0["findings"][0];
@@ -137,7 +138,7 @@ impl Told {
     }
 }
 
-/// No guard in it: the simulator itself.
+/// The simulator itself, without a guard.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_simulated_dlls_compute() {
@@ -168,17 +169,17 @@ fn the_simulated_dlls_compute() {
         started(&[("SIM_FAULT", "status:cudnnCreate:1001")])
             .exits_with(1)
             .says("cudnnCreate(&handle): 1001");
-        // The low byte of 0xC0000409, and the words before that.
+        // The low byte of 0xC0000409, and the message printed before the abort.
         started(&[("SIM_FAULT", "abort:cudnnConvolutionForward")])
             .exits_with(9)
             .says("simulated: giving up in cudnnConvolutionForward");
     }
 }
 
-/// What each DLL is, as Windows' own tools and the guard read it.
+/// The properties of each DLL, as Windows tools and the guard read them.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn the_simulated_dlls_say_their_release_where_nvidias_do() {
+fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
     use cudnn_guard::runtime::binary::pe::Pe;
     use cudnn_guard::runtime::facts::version_source::VersionSource;
     let told = |release: Release, part: &str| {
@@ -217,7 +218,7 @@ fn the_simulated_dlls_say_their_release_where_nvidias_do() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_sound_cudnn_passes() {
+fn a_working_cudnn_passes() {
     for release in [V9_14, V9_28] {
         let told = Told::by_check(&[&cudnn(release)], &[]).must_be("pass", "");
         let rows = told.0["convolution"].as_array().unwrap();
@@ -252,7 +253,7 @@ fn a_refusal_is_found() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_is_found_by_its_exception_code() {
+fn a_crash_is_reported_with_its_exception_code() {
     let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
     for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
         let told = Told::of_fault(&format!("{how}:cudnnConvolutionForward"));
@@ -273,7 +274,7 @@ fn a_crash_is_found_by_its_exception_code() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_hang_is_found_when_its_time_is_over() {
+fn a_hang_is_reported_at_the_deadline() {
     let env = [
         ("SIM_FAULT", "hang:cudnnConvolutionForward"),
         ("CUDNN_GUARD_DEADLINE", "5"),
@@ -284,7 +285,7 @@ fn a_hang_is_found_when_its_time_is_over() {
 /// SUB-05
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_missing_part_is_found() {
+fn a_missing_sub_library_is_found() {
     for part in ["graph", "ops", "cnn", "heuristic"] {
         let bin = copied("missing", V9_14);
         let file = format!("cudnn_{part}64_9.dll");
@@ -297,7 +298,7 @@ fn a_missing_part_is_found() {
 /// SUB-06
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_part_of_another_release_is_found() {
+fn a_sub_library_of_another_version_is_found() {
     let bin = copied("mixed", V9_14);
     let file = "cudnn_ops64_9.dll";
     fs::copy(cudnn(V9_10).join(file), bin.join(file)).unwrap();
@@ -324,7 +325,7 @@ fn an_older_cudnn_first_on_path_stops_the_program() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn without_a_driver_nothing_can_be_tried() {
+fn without_a_driver_nothing_is_tested() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();

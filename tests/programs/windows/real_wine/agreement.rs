@@ -1,10 +1,10 @@
-//! `cudnn-guard inspect` tells of a program what its guard would.
+//! `cudnn-guard inspect` reports the same about a program as the program's guard.
 
 use super::judged::{Start, windows};
 use super::{faults, sound};
 use serde_json::Value;
 
-/// The ids of what is wrong with the cuDNN, in the order of the alphabet, and where a file is named.
+/// Returns the sorted ids of the findings about cuDNN, and whether the expected file is named.
 fn told(report: &Value, culprit: Option<(&str, &str)>) -> (Vec<String>, bool) {
     let (mut ids, mut names) = (Vec::new(), culprit.is_none());
     for finding in report["findings"].as_array().unwrap() {
@@ -25,12 +25,12 @@ fn told(report: &Value, culprit: Option<(&str, &str)>) -> (Vec<String>, bool) {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn inspect_tells_what_the_guard_tells() {
+fn inspect_agrees_with_the_guard() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let (mut wrong, mut seen) = (String::new(), 0);
     let mut compare = |name: &str, start: &Start, culprit: Option<(&str, &str)>| {
-        // What a program does before nobody sees in its files.
+        // The actions of a program before the check are not visible in its files.
         if start.is_plain() {
             seen += 1;
             let (guard, inspect) = (start.json(windows, "check"), start.inspected(windows));

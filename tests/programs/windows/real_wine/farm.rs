@@ -1,26 +1,26 @@
-//! NVIDIA's own DLLs, put together anew on Windows' drive: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! NVIDIA's own DLLs in new combinations on the Windows drive. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 use crate::support::place;
 use crate::windows::wine::windows::Windows;
 use std::fs;
 use std::path::PathBuf;
 
-/// A folder of DLLs. They are links to NVIDIA's: what changes one makes a file of it first.
+/// A directory of DLLs. They are links to NVIDIA's files, and are replaced by copies before they are changed.
 pub struct Farm {
     dir: PathBuf,
-    /// As Windows calls it.
+    /// The directory in Windows notation.
     pub path: String,
 }
 
-/// The DLLs of a set.
+/// Returns the DLL directory of a set.
 pub fn real(set: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
     PathBuf::from(root).join(set).join("nvidia/cudnn/bin")
 }
 
 impl Farm {
-    /// A folder of this path below `C:\`, with the DLLs of a set alone.
+    /// Creates this directory below `C:\`, with only the DLLs of a set.
     pub fn of(windows: &Windows, path: &str, set: &str) -> Self {
         let farm = Self::empty(windows, path);
         farm.install(set)
@@ -40,7 +40,7 @@ impl Farm {
         self.dir.join(name)
     }
 
-    /// The folder of this path below `C:\\`, with what is there.
+    /// Uses this directory below `C:\`, keeping its files.
     pub fn at(windows: &Windows, path: &str) -> Self {
         let dir = windows.drive().join(path.replace('\\', "/"));
         fs::create_dir_all(&dir).unwrap();
@@ -50,7 +50,7 @@ impl Farm {
         }
     }
 
-    /// All DLLs of a set on top.
+    /// Adds all DLLs of a set.
     pub fn install(self, set: &str) -> Self {
         place(&real(set), &self.dir);
         self
@@ -61,7 +61,7 @@ impl Farm {
         self
     }
 
-    /// One file of a set, in the place of what is there.
+    /// Adds or replaces one file of a set.
     pub fn from(self, set: &str, name: &str) -> Self {
         let _ = fs::remove_file(self.file(name));
         fs::hard_link(real(set).join(name), self.file(name))
@@ -76,13 +76,13 @@ impl Farm {
         self
     }
 
-    /// The first bytes of a file are left of it.
+    /// Truncates a file to its first bytes.
     pub fn cut(self, name: &str, length: usize) -> Self {
         let whole = fs::read(self.file(name)).unwrap();
         self.with(name, &whole[..length])
     }
 
-    /// A file says that it is for the processor of this number.
+    /// Changes the machine number in the header of a file.
     pub fn for_cpu(self, name: &str, machine: u16) -> Self {
         let mut bytes = fs::read(self.file(name)).unwrap();
         let header = u32::from_le_bytes(bytes[0x3c..0x40].try_into().unwrap()) as usize;
@@ -91,7 +91,7 @@ impl Farm {
     }
 }
 
-/// The compression library that cuDNN 8 opens, as far as Windows' loader asks it.
+/// Adds the compression library that cuDNN 8 opens, with enough symbols for the Windows loader.
 pub fn with_zlib(windows: &Windows, farm: Farm) -> Farm {
     let source = "__declspec(dllexport) int deflate(void) { return 0; }\n";
     windows.compile("zlibwapi", source, &farm.file("zlibwapi.dll"), &["-shared"]);

@@ -1,4 +1,4 @@
-//! Set-ups that are broken.
+//! Broken setups.
 
 use super::farm::{Farm, with_zlib};
 use super::judged::{SetUp, Start};
@@ -6,14 +6,14 @@ use super::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 use crate::windows::wine::windows::Windows;
 use std::fs;
 
-/// A broken set-up, and the file that its finding of this id has to name.
+/// A broken setup, the id of its finding, and the file that the finding has to name.
 pub struct Fault {
     pub start: Start,
     pub id: &'static str,
     pub culprit: &'static str,
 }
 
-/// By their names.
+/// All faults, by name.
 pub const ALL: &[SetUp<Fault>] = &[
     ("a part removed", part_removed),
     ("an older one first", older_first),
@@ -224,7 +224,7 @@ pub fn of_32_bits_first(windows: &Windows) -> Fault {
     }
 }
 
-/// By NVIDIA's installer, which leaves PATH to the user.
+/// A cuDNN installed by NVIDIA's installer, which does not change PATH.
 pub fn installed(windows: &Windows) -> Fault {
     let place = r"Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
     Farm::of(windows, place, V9_28);
@@ -264,7 +264,7 @@ pub fn empty_part_first(windows: &Windows) -> Fault {
     }
 }
 
-/// No set-up stays for the next test.
+/// Removes installed cuDNNs, so that the next test does not find them.
 pub fn uninstall(windows: &Windows) {
     let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
 }

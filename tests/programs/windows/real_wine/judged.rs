@@ -1,4 +1,4 @@
-//! A guarded program and how it is started on Windows: what its guard says of that, and what `inspect` says.
+//! A guarded program and how it is started on Windows, the report of its guard, and the report of `inspect`.
 
 use crate::support::{Ran, project, repository};
 use crate::windows::wine::windows::{Windows, built};
@@ -6,10 +6,10 @@ use serde_json::Value;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The programs: each opens cuDNN itself, and asks for this.
+/// The programs. Each opens cuDNN itself, with this requirement.
 const PROGRAMS: [(&str, &str); 2] = [("nine", ">=9.14, <10"), ("eight", ">=8.9.5, <10")];
 
-/// It is one for all tests of this file, which take turns. No cuDNN is installed, and no driver.
+/// Returns the Windows that all tests of this file share, one at a time. It has neither cuDNN nor a driver.
 pub fn windows() -> MutexGuard<'static, Option<Windows>> {
     static ONE: Mutex<Option<Windows>> = Mutex::new(None);
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -37,14 +37,14 @@ pub fn windows() -> MutexGuard<'static, Option<Windows>> {
     one
 }
 
-/// A name, and what makes it ready.
+/// A name, and the function that creates the setup.
 pub type SetUp<T> = (&'static str, fn(&Windows) -> T);
 
 /// How a program is started.
 #[derive(Clone)]
 pub struct Start {
     program: &'static str,
-    /// Its folder.
+    /// The directory of the program.
     pub dir: String,
     path: String,
     acts: Vec<String>,
@@ -60,20 +60,20 @@ impl Start {
         }
     }
 
-    /// What PATH begins with.
+    /// Sets the directories at the start of PATH.
     pub fn path(mut self, path: &str) -> Self {
         self.path = path.into();
         self
     }
 
-    /// Takes this directory out of PATH.
+    /// Removes this directory from PATH.
     pub fn without(mut self, dir: &str) -> Self {
         let entries = self.path.split(';').filter(|entry| *entry != dir);
         self.path = entries.collect::<Vec<_>>().join(";");
         self
     }
 
-    /// Leaves out what it does in these two words.
+    /// Removes an act and its argument.
     pub fn does_not(mut self, act: &str) -> Self {
         if let Some(at) = self.acts.iter().position(|one| one == act) {
             self.acts.drain(at..at + 2);
@@ -81,7 +81,7 @@ impl Start {
         self
     }
 
-    /// The program lies in this folder.
+    /// Copies the program to this directory.
     pub fn within(mut self, windows: &Windows, dir: &str) -> Self {
         let file = format!("{}.exe", self.program);
         let app = windows.drive().join("app").join(&file);
@@ -91,13 +91,13 @@ impl Start {
         self
     }
 
-    /// What it does before it asks its guard.
+    /// Adds acts that run before the check.
     pub fn does(mut self, acts: &[&str]) -> Self {
         self.acts.extend(acts.iter().map(ToString::to_string));
         self
     }
 
-    /// Whether nothing but files and PATH decide what it gets.
+    /// Returns `true` if only files and PATH determine what the program loads.
     pub fn is_plain(&self) -> bool {
         self.acts.is_empty()
     }
@@ -113,15 +113,15 @@ impl Start {
         windows.start(self.program(), &acts, &path)
     }
 
-    /// The report of `check` or `version`.
+    /// Returns the report of `check` or `version`.
     pub fn json(&self, windows: &Windows, act: &str) -> Value {
         self.clone().does(&[act]).told(windows)
     }
 
-    /// What it prints in the end.
+    /// Returns the last line of the output as JSON.
     pub fn told(&self, windows: &Windows) -> Value {
         let mut ran = self.run(windows, &[]).exits_with(0);
-        // Wine sometimes fails to start a process with ERROR_INTERNAL_ERROR, and starts it the next time.
+        // Wine sometimes fails to start a process with ERROR_INTERNAL_ERROR, and succeeds the next time.
         if ran.stdout.contains("(os error 1359)") {
             ran = self.run(windows, &[]).exits_with(0);
         }
@@ -137,7 +137,7 @@ impl Start {
     }
 }
 
-/// The ids of what was found, notes aside.
+/// Returns the ids of all findings except notes.
 pub fn ids(told: &Value) -> Vec<&str> {
     let findings = told["findings"].as_array().unwrap().iter();
     findings

@@ -1,5 +1,5 @@
-//! A bad part of cuDNN in one directory, and a sound cuDNN in another: in which of them a program gets the bad one
-//! depends on how it opens cuDNN. A program without a guard decides that, and the guard has to agree with it.
+//! A bad sub-library in one directory and a working cuDNN in another. Which of them a program loads depends on how it
+//! opens cuDNN. A program without a guard shows the result, and the guard has to agree with it.
 
 use super::farm::{Farm, real};
 use super::judged::{Start, windows};
@@ -10,10 +10,11 @@ use std::fs;
 const PART: &str = "cudnn_ops64_9.dll";
 const SOUND: &str = r"C:\cuDNN";
 
-/// What each program gets: a row is what the bad part is and where, a column how the program opens cuDNN.
+/// The result of each program. A row is the kind and place of the bad sub-library, a column the way the program opens
+/// cuDNN.
 const TABLE: &str = include_str!("layouts.txt");
 
-/// Where the bad part is.
+/// The place of the bad sub-library.
 const PLACES: [(&str, &str); 8] = [
     ("beside the program", r"C:\own"),
     ("PATH first", r"C:\bad"),
@@ -27,7 +28,7 @@ const PLACES: [(&str, &str); 8] = [
     ),
     ("wheel", r"C:\env\Lib\site-packages\nvidia\cudnn\bin"),
 ];
-/// A sound part is the only one if the other directory has none.
+/// The kind of the bad sub-library. In the last kind it works, but the other directory is missing it.
 const KINDS: [&str; 6] = [
     "of 9.14",
     "for ARM64",
@@ -36,8 +37,8 @@ const KINDS: [&str; 6] = [
     "held open",
     "the only one",
 ];
-/// How the program opens cuDNN: by its name through the guard or before it, as a linked program does, by its path, or in
-/// a directory of `AddDllDirectory`, without those of PATH.
+/// The ways a program opens cuDNN: by name through the guard, by name before the guard (like a linked program), by
+/// path, or from a directory of `AddDllDirectory` without those of PATH.
 const WAYS: [&str; 4] = ["name", "before", "path", "added"];
 
 fn bad_part(windows: &Windows, kind: &str, place: &str) -> Farm {
@@ -46,14 +47,14 @@ fn bad_part(windows: &Windows, kind: &str, place: &str) -> Farm {
         "of 9.14" => farm.from(V9_14, PART),
         "for ARM64" => farm.from(V9_28, PART).for_cpu(PART, 0xaa64),
         "empty" => farm.with(PART, b""),
-        // Not a link, or the sound one would be held open too.
+        // A copy instead of a link, or the working file would be held open too.
         "held open" => farm.with(PART, &fs::read(real(V9_28).join(PART)).unwrap()),
         "the only one" => farm.from(V9_28, PART),
         _ => farm.with(PART, b"version https://git-lfs.github.com/spec/v1\n"),
     }
 }
 
-/// How the program is started, and what it does to open cuDNN.
+/// Returns how the program is started, and its act that opens cuDNN.
 fn start(
     windows: &Windows,
     kind: &str,
@@ -94,7 +95,7 @@ fn start(
     (start, ["load", opened])
 }
 
-/// Does what the first help says, and returns how the program is started then.
+/// Follows the first help, and returns how the program is then started.
 fn followed(windows: &Windows, start: Start, told: &str) -> Start {
     let mut lines = told.lines();
     let help = lines.find_map(|line| line.strip_prefix("  = help: "));

@@ -1,4 +1,4 @@
-//! Does what its arguments say, one after the other: makes the process a certain one, then asks the guard.
+//! Runs the acts in its arguments in order: they prepare the process, then call the guard.
 
 mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
@@ -27,7 +27,7 @@ fn main() {
             "startup" => cudnn_guard::startup(),
             "check" => println!("{}", told(cudnn_guard::check())),
             "version" => println!("{}", told(cudnn_guard::check_version())),
-            // As a program would be judged that was built so.
+            // Checks against a build record passed as an argument.
             "as-built" => {
                 let built = record::parse(acts.next().unwrap().to_str().unwrap());
                 println!("{}", told(check_version(&built)));
@@ -44,13 +44,13 @@ fn main() {
                 let name = wide(&acts.next().unwrap());
                 assert!(!unsafe { AddDllDirectory(name.as_ptr()) }.is_null());
             }
-            // LOAD_LIBRARY_SEARCH_DEFAULT_DIRS: those of the program and of Windows, and the added ones.
+            // LOAD_LIBRARY_SEARCH_DEFAULT_DIRS: the directories of the program and of Windows, and the added ones.
             "default-directories" => assert_ne!(unsafe { SetDefaultDllDirectories(0x1000) }, 0),
             "change-directory" => {
                 let name = wide(&acts.next().unwrap());
                 assert_ne!(unsafe { SetCurrentDirectoryW(name.as_ptr()) }, 0);
             }
-            // No other handle may be opened until this process ends.
+            // No other handle can be opened until this process exits.
             "hold" => {
                 let mut options = std::fs::OpenOptions::new();
                 let file = options.read(true).share_mode(0).open(acts.next().unwrap());
@@ -78,7 +78,7 @@ fn answer(cudnn: *mut c_void) -> usize {
     }
 }
 
-/// Calls cuDNN's own checks of its parts, which opens them. If one cannot be opened, cuDNN ends the process.
+/// Calls the version checks of cuDNN, which open the sub-libraries. If one cannot be opened, cuDNN kills the process.
 fn used(cudnn: *mut c_void) -> String {
     let mut told = answer(cudnn).to_string();
     for check in [

@@ -1,4 +1,4 @@
-//! Set-ups that are sound, however odd: nothing is said of the cuDNN.
+//! Unusual setups that work: nothing is reported about cuDNN.
 
 use super::farm::{Farm, with_zlib};
 use super::judged::{SetUp, Start, ids, windows};
@@ -7,7 +7,7 @@ use crate::windows::wine::windows::Windows;
 use std::fs;
 use std::os::unix::fs::symlink;
 
-/// By their names.
+/// All setups, by name.
 pub const ALL: &[SetUp<Start>] = &[
     ("on PATH", on_path),
     ("beside the program", beside_the_program),
@@ -32,7 +32,7 @@ pub const ALL: &[SetUp<Start>] = &[
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn sound_set_ups_are_silent() {
+fn working_setups_are_silent() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for (name, made) in ALL {
@@ -111,7 +111,7 @@ fn junk_before(windows: &Windows) -> Start {
     Start::of("nine").path(&format!(r"{};C:\gone;;{}", junk.path, farm.path))
 }
 
-/// From where the program is started, which is `C:\`.
+/// Relative to the directory in which the program is started, which is `C:\`.
 fn relative(windows: &Windows) -> Start {
     Farm::of(windows, r"deep\cuDNN", V9_28);
     Start::of("nine").path(r"\gone;deep\cuDNN")
@@ -133,7 +133,7 @@ fn an_older_one_behind(windows: &Windows) -> Start {
     Start::of("nine").path(&format!("{};{}", good.path, older.path))
 }
 
-/// One does not stand in the way of the other.
+/// Neither major version is in the way of the other.
 fn both_majors(windows: &Windows) -> Start {
     let farm = Farm::of(windows, "cuDNN", V8_9_7).install(V9_28);
     Start::of("nine").path(&farm.path)

@@ -1,4 +1,4 @@
-//! What is said of broken set-ups, and that what it says to do helps.
+//! Messages about broken setups, and whether their help works.
 
 use super::farm::{Farm, with_zlib};
 use super::faults::{
@@ -10,7 +10,7 @@ use super::judged::{Start, ids, windows};
 use super::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 use crate::windows::wine::windows::Windows;
 
-/// The headline and what to do, as they are printed at the start.
+/// Checks the headline and the helps that are printed at startup.
 #[track_caller]
 fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(code);
@@ -24,7 +24,7 @@ fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
     assert_eq!(text, wanted, "{}", ran.stderr);
 }
 
-/// Nothing is left but that there is no driver here.
+/// Checks that only the missing driver is still reported.
 #[track_caller]
 fn helps(windows: &Windows, start: &Start) {
     let told = start.json(windows, "check");
@@ -32,15 +32,15 @@ fn helps(windows: &Windows, start: &Start) {
     start.run(windows, &["startup", "went-on"]).exits_with(0);
 }
 
-/// The folder of this fault's cuDNN, as it was before it broke.
+/// Reinstalls the cuDNN of a fault, as it was before the fault.
 fn again(windows: &Windows, set: &str) -> Farm {
     Farm::of(windows, "cuDNN", set)
 }
 
-/// SUB-05: where Windows says 126.
+/// SUB-05: Windows reports error 126.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_that_was_removed_is_named() {
+fn a_removed_sub_library_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_removed(windows);
@@ -59,7 +59,7 @@ fn a_part_that_was_removed_is_named() {
 /// VER-01
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn an_older_one_first_on_path_stops_the_program() {
+fn an_older_cudnn_first_on_path_stops_the_program() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = older_first(windows);
@@ -76,7 +76,7 @@ fn an_older_one_first_on_path_stops_the_program() {
         .says("  available   C:\\cuDNN\\cudnn64_9.dll (version 9.28.0), which Windows searches later\n");
     same_words(windows, &fault.start);
     helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\older"));
-    // What is not whole would not help, and neither would one whose parts come from before both.
+    // An incomplete cuDNN would not help, nor would a cuDNN whose sub-libraries come from a directory before both.
     let start = &fault.start;
     let elsewhere = "remove `C:\\older` from PATH, or add the directory of a cuDNN that meets `>=9.14, <10` before it";
     again(windows, V9_28).without("cudnn_ops64_9.dll");
@@ -94,7 +94,7 @@ fn first_help(windows: &Windows, start: &Start) -> String {
     told["findings"][0]["help"][0].as_str().unwrap().to_string()
 }
 
-/// `inspect` says of the program what its guard says first.
+/// Checks that `inspect` reports the first finding of the guard in the same words.
 #[track_caller]
 fn same_words(windows: &Windows, start: &Start) {
     let (guard, inspect) = (start.json(windows, "check"), start.inspected(windows));
@@ -109,10 +109,10 @@ fn same_words(windows: &Windows, start: &Start) {
     assert_eq!(first["evidence"]["available"], found["evidence"]["available"]);
 }
 
-/// What lies beside the program comes before PATH.
+/// The directory of the program is searched before PATH.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn an_older_one_beside_the_program_is_named_with_the_right_one() {
+fn an_older_cudnn_beside_the_program_is_reported_with_the_right_one() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let own = Farm::of(windows, "own", V9_10);
@@ -135,7 +135,7 @@ fn an_older_one_beside_the_program_is_named_with_the_right_one() {
 /// SUB-06
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_of_another_release_is_named() {
+fn a_sub_library_of_another_version_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_of_another_release(windows);
@@ -165,7 +165,7 @@ fn a_part_of_another_release_is_named() {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_part_that_windows_cannot_take_is_named() {
+fn a_sub_library_that_windows_cannot_load_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for (made, wanted) in [
@@ -189,10 +189,10 @@ fn a_part_that_windows_cannot_take_is_named() {
     }
 }
 
-/// It is named as a warning: not every program comes to need it.
+/// The finding is a warning, since not every program needs the library.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_missing_zlibwapi_is_named() {
+fn a_missing_zlibwapi_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = no_zlib(windows);
@@ -232,7 +232,7 @@ fn a_missing_zlibwapi_is_named() {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_first_library_that_gets_the_parts_of_another_one_is_named() {
+fn a_main_library_with_sub_libraries_of_another_cudnn_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = alone(windows);
@@ -248,10 +248,10 @@ fn a_first_library_that_gets_the_parts_of_another_one_is_named() {
     helps(windows, &fault.start.clone().within(windows, &own.path));
 }
 
-/// What cuDNN itself does, whatever a guard says: the first library asks Windows for the others by their names alone.
+/// The behavior of cuDNN itself, without a guard: `cudnn64_9.dll` asks Windows for the sub-libraries by name only.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn cudnn_takes_the_parts_that_come_first() {
+fn cudnn_loads_the_first_sub_libraries_on_path() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for (set, stale, part, major, answers) in [
@@ -276,10 +276,10 @@ fn cudnn_takes_the_parts_that_come_first() {
     }
 }
 
-/// LOD-13: the first library asks Windows for the others by their names alone.
+/// LOD-13: `cudnn64_9.dll` asks Windows for the sub-libraries by name only.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn parts_from_before_the_first_library_are_named() {
+fn sub_libraries_found_before_the_main_library_are_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = parts_first(windows);
@@ -317,7 +317,7 @@ fn parts_from_before_the_first_library_are_named() {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_first_library_of_32_bits_is_named() {
+fn a_32_bit_main_library_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = of_32_bits_first(windows);
@@ -336,7 +336,7 @@ fn a_first_library_of_32_bits_is_named() {
 /// LOD-15
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn one_that_lies_where_windows_does_not_look_is_named() {
+fn a_cudnn_that_windows_does_not_search_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = installed(windows);
@@ -357,10 +357,10 @@ fn one_that_lies_where_windows_does_not_look_is_named() {
     uninstall(windows);
 }
 
-/// `cmd` takes them away, and Wine's loader does not.
+/// `cmd` removes quotation marks, but Wine's loader does not.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn quotation_marks_in_path_are_named() {
+fn quotation_marks_in_path_are_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let farm = Farm::of(windows, "with spaces", V9_28);
@@ -383,7 +383,7 @@ fn quotation_marks_in_path_are_named() {
     let entry = "\"C:\\with spaces\"";
     assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
     helps(windows, &Start::of("nine").path(&farm.path));
-    // Behind one that is found they hide nothing, and bring nothing in.
+    // Behind a cuDNN that is found, the quoted entry hides nothing and adds nothing.
     let other = Farm::of(windows, "older", V9_14);
     let path = format!("\"{}\";{}", farm.path, other.path);
     let start = Start::of("nine").path(&path);
@@ -397,7 +397,7 @@ fn quotation_marks_in_path_are_named() {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn one_of_the_other_major_is_named() {
+fn a_cudnn_of_the_other_major_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = other_major(windows);
@@ -413,7 +413,7 @@ fn one_of_the_other_major_is_named() {
         windows,
         &Start::of("nine").path(&format!(r"C:\cuDNN;{}", nine.path)),
     );
-    // The other thing to do: a build of the program for 8.
+    // Follow the other help: a build of the program for cuDNN 8.
     with_zlib(windows, again(windows, V8_9_7));
     helps(windows, &Start::of("eight").path(r"C:\cuDNN"));
 }

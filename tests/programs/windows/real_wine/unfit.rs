@@ -1,14 +1,14 @@
-//! A cuDNN of a release that does not fit: nothing else that is wrong with it matters then.
+//! A cuDNN of an incompatible version, whose other faults do not matter.
 
 use super::farm::{Farm, with_zlib};
 use super::judged::{Start, ids, windows};
 use super::{V8_9_7, V9_10, V9_28};
 use std::fs;
 
-/// An 8 opens the parts of an 8, whatever its file is called.
+/// cuDNN 8 opens the sub-libraries of cuDNN 8, whatever its file is called.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn an_8_under_the_name_of_a_9_is_named() {
+fn cudnn_8_under_the_name_of_cudnn_9_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
@@ -33,10 +33,10 @@ fn an_8_under_the_name_of_a_9_is_named() {
     assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
 }
 
-/// To complete a release that does not fit would not help.
+/// Completing an incompatible version would not help.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_release_that_does_not_fit_is_not_recommended() {
+fn an_incompatible_version_is_not_recommended() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     Farm::of(windows, "older", V9_10).without("cudnn_ops64_9.dll");
@@ -49,7 +49,7 @@ fn a_release_that_does_not_fit_is_not_recommended() {
         "{told:#}"
     );
     assert_eq!(told["findings"][1]["help"], serde_json::json!([]));
-    // Of one that fits, the missing part is what matters.
+    // In a compatible version, the missing sub-library matters.
     let start = start.without(r"C:\older");
     let told = start.json(windows, "check");
     let first = &told["findings"][0];

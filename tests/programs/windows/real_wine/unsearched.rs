@@ -1,4 +1,4 @@
-//! A cuDNN where Windows does not look for this program, and what the help says then.
+//! A cuDNN in a directory that Windows does not search for this program, and the help for it.
 
 use super::farm::Farm;
 use super::judged::{Start, ids, windows};
@@ -7,7 +7,7 @@ use crate::support::{program, run, scratch, write_if_new};
 use crate::windows::wine::windows::Windows;
 use std::fs;
 
-/// A program that is linked to cuDNN, without a guard.
+/// Compiles a program that is linked to cuDNN, without a guard.
 fn linked(windows: &Windows) {
     let dir = scratch("wine-linked");
     write_if_new(
@@ -27,7 +27,7 @@ fn linked(windows: &Windows) {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_that_searches_no_path_is_told_so() {
+fn the_help_suits_a_program_that_does_not_search_path() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     Farm::of(windows, "cuDNN", V9_28);
@@ -50,10 +50,10 @@ fn a_program_that_searches_no_path_is_told_so() {
     );
 }
 
-/// cuDNN opens its parts by their names, whatever its own file was opened by. Without a GPU the guard opens none for it.
+/// cuDNN opens its sub-libraries by name, even if it was opened by path. Without a GPU, the guard opens none of them.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn parts_that_only_a_path_leads_to_are_named() {
+fn sub_libraries_that_are_not_found_by_name_are_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     Farm::of(windows, "cuDNN", V9_28);
@@ -66,7 +66,7 @@ fn parts_that_only_a_path_leads_to_are_named() {
   = help: add `C:\cuDNN` to PATH, or open these files by path before you call cuDNN
 ";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
-    // What the help says, in both ways.
+    // Follow the help, in both ways.
     let on_path = start.clone().path(r"C:\cuDNN");
     assert_eq!(ids(&on_path.json(windows, "check")), ["driver-missing"]);
     let mut opened = start;
@@ -88,10 +88,10 @@ fn parts_that_only_a_path_leads_to_are_named() {
     opened.run(windows, &["use", library]).exits_with(0);
 }
 
-/// `inspect` and `run` name the installed one, for which no guard can run.
+/// `inspect` and `run` suggest the installed cuDNN, because a guard in the program could not run.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_linked_program_is_told_where_one_is_installed() {
+fn a_linked_program_gets_the_installed_cudnn_suggested() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     linked(windows);
@@ -115,10 +115,10 @@ fn a_linked_program_is_told_where_one_is_installed() {
     faults::uninstall(windows);
 }
 
-/// Only CUDA's installer brings them. The guard and `inspect` name them without a driver too.
+/// Only the CUDA installer provides these libraries. The guard and `inspect` report them without a driver too.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_missing_library_of_cuda_is_named_without_a_driver() {
+fn a_missing_cuda_library_is_reported_without_a_driver() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     Farm::of(windows, "cuDNN", V9_28);
@@ -150,10 +150,10 @@ fn a_missing_library_of_cuda_is_named_without_a_driver() {
     }
 }
 
-/// NVIDIA's installer has a directory for each CUDA.
+/// NVIDIA's installer creates a directory for each CUDA version.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn doctor_tells_the_installed_ones_apart() {
+fn doctor_distinguishes_the_installed_cudnns() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let installed = r"Program Files\NVIDIA\CUDNN\v9.28\bin";

@@ -1,11 +1,11 @@
-//! A Visual Studio, as far as a build looks at one.
+//! A Visual Studio with the files that a build reads.
 
 use super::windows::Windows;
 use crate::support::write_if_new;
 use std::fs;
 use std::path::PathBuf;
 
-/// A `cl.exe` that answers all that it is asked for, and writes down with which variables it was started.
+/// A `cl.exe` that answers every query, and logs the variables it was started with.
 const CL: &str = r##"
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ int main(void) {
     return 0;
 }
 "##;
-/// Where Visual Studio's installer says that it is.
+/// A `vswhere.exe`, which prints the location of Visual Studio.
 const VSWHERE: &str = r#"
 #include <stdio.h>
 int main(void) {
@@ -27,13 +27,13 @@ int main(void) {
 }
 "#;
 
-/// The program that tells where Visual Studio is.
+/// Returns the path of `vswhere.exe`.
 pub fn vswhere(windows: &Windows) -> PathBuf {
     let installer = "Program Files (x86)/Microsoft Visual Studio/Installer";
     windows.drive().join(installer).join("vswhere.exe")
 }
 
-/// What Visual Studio's installer leaves on it, as far as a build looks at that.
+/// Installs the files of Visual Studio that a build reads.
 pub fn install(windows: &Windows) {
     let (drive, kits) = (
         windows.drive(),
@@ -57,7 +57,7 @@ pub fn install(windows: &Windows) {
         (r"Windows Kits\Installed Roots", "KitsRoot10"),
         (r"Microsoft SDKs\Windows\v10.0", "InstallationFolder"),
     ] {
-        // Programs of 32 bits have a registry of their own, and `cc` reads that.
+        // 32-bit programs have a separate registry, which `cc` reads.
         for view in ["", r"WOW6432Node\"] {
             let key = format!(r"HKLM\SOFTWARE\{view}Microsoft\{key}");
             let value = ["/v", name, "/d", r"C:\Kits\10\", "/f"];

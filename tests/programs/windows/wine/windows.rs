@@ -1,4 +1,4 @@
-//! Programs for Windows: built for it by mingw, and started under Wine. `.ci/foreign` makes ready what that needs.
+//! Programs for Windows, built with mingw and started under Wine. `.ci/foreign` installs the requirements.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 use crate::support::{Ran, cargo, program, run, scratch, target, write_if_new};
@@ -11,8 +11,8 @@ use std::process::{Child, Command, Stdio};
 
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
-/// What no text on Windows contains: commands, variables, directories and names of files of Linux, and paths in the form
-/// of `canonicalize`.
+/// Text that no message on Windows may contain: commands, variables, directories and file names of Linux, and paths in
+/// the form of `canonicalize`.
 const FOREIGN: [&str; 20] = [
     "sudo ",
     "ldconfig",
@@ -44,16 +44,16 @@ __declspec(dllexport) int __stdcall ProcessPrng(void *into, size_t size) {
 }
 ";
 
-/// A Windows, in a folder of its own.
+/// A Windows in a separate directory.
 pub struct Windows {
     folder: PathBuf,
-    /// It waits for us to end. Without it each program would start Windows' services anew, and they keep what a program
-    /// prints into open until they end, seconds later.
+    /// A process that waits until the tests end. Without it, each program would start the Windows services again, which
+    /// keep the program's output open until they exit seconds later.
     _session: Child,
 }
 
 impl Windows {
-    /// Makes it, if it was not made before, and starts it.
+    /// Creates the Windows, unless it exists, and starts it.
     pub fn boot(name: &str) -> Self {
         let folder = scratch(name);
         let mut session = wine(&folder)
@@ -70,7 +70,7 @@ impl Windows {
             folder,
             _session: session,
         };
-        // Rust's standard library takes its random numbers from there, and Wine 8 has none.
+        // Rust's standard library gets its random numbers from this DLL, which Wine 8 does not include.
         this.dll("bcryptprimitives", RANDOM);
         this.with_cuda();
         this
@@ -84,13 +84,13 @@ impl Windows {
         self.drive().join("windows/system32").join(file)
     }
 
-    /// A DLL of this C code in Windows' own directory.
+    /// Compiles this C code to a DLL in the Windows system directory.
     pub fn dll(&self, name: &str, source: &str) {
         let dll = self.system(&format!("{name}.dll"));
         self.compile(name, source, &dll, &["-shared", "-ladvapi32"]);
     }
 
-    /// The DLLs of CUDA that cuDNN opens, as far as Windows' loader asks them. Not if they are there.
+    /// Adds the CUDA DLLs that cuDNN opens, as stubs for the Windows loader, unless they exist.
     pub fn with_cuda(&self) {
         for cuda in [11, 12, 13] {
             let opened = [
@@ -112,7 +112,7 @@ impl Windows {
         }
     }
 
-    /// What this C code is, there.
+    /// Compiles this C code for Windows.
     pub fn compile(&self, name: &str, source: &str, into: &Path, arguments: &[&str]) {
         let file = scratch("wine-sources").join(format!("{name}.c"));
         write_if_new(&file, source);
@@ -122,14 +122,14 @@ impl Windows {
         run(&mut gcc).exits_with(0);
     }
 
-    /// The file that Windows calls so.
+    /// Returns the file that has this path on Windows.
     pub fn unix(&self, path: &str) -> PathBuf {
         let path = path.strip_prefix(r"C:\").unwrap().replace('\\', "/");
         self.drive().join(path)
     }
 
-    /// Starts it in `C:\`. Wine itself, once in some thousand starts, ends with 1 and not a word; no program here does
-    /// that, so it is started again.
+    /// Starts a program in `C:\`. About once in a thousand starts, Wine itself exits with 1 and prints nothing. No
+    /// program here does that, so it is started again.
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
         let again = || {
             run(self
@@ -141,10 +141,10 @@ impl Windows {
         if ran.code == Some(1) && ran.stdout.is_empty() && ran.stderr.is_empty() {
             ran = again();
         }
-        // A page of `explain` has the commands of both systems.
+        // A page of `explain` contains the commands of both systems.
         if arguments.first() != Some(&"explain") {
             let text = ran.text();
-            // The words of cudarc are not ours.
+            // cudarc's own messages are not checked.
             let mut lines = text
                 .lines()
                 .filter(|line| !line.contains("Ensure that `LD_LIBRARY_PATH`"));
@@ -166,18 +166,18 @@ fn wine(folder: &Path) -> Command {
     command
         .env("WINEPREFIX", folder)
         .env("WINEDEBUG", "-all")
-        // Names with other letters than those of English.
+        // Names with letters outside ASCII.
         .env("LC_ALL", "C.UTF-8")
         .env_remove("CUDNN_GUARD_REAL");
     command
 }
 
-/// A path of this machine, as programs under Wine call it.
+/// Returns a path of this machine as programs under Wine see it.
 pub fn path(path: &Path) -> String {
     format!("Z:{}", path.to_str().unwrap().replace('/', r"\"))
 }
 
-/// A program for Windows.
+/// Builds a program for Windows.
 pub fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
     let arguments = [&["build", "--target", WINDOWS], arguments].concat();
     run(&mut cargo(dir, &arguments)).exits_with(0);

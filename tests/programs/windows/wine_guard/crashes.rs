@@ -1,4 +1,4 @@
-//! The table of tests/crashes once more, on Windows.
+//! The table of `runtime::crashes::planted`, on Windows.
 
 use super::{V9_14, cudnn, guarded, windows};
 use crate::runtime::crashes::planted::{self, Planted, System};
@@ -18,18 +18,18 @@ fn all_must_be_told(planted: Vec<Planted>) {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_or_a_hang_says_what_was_tried() {
+fn a_crash_or_hang_report_names_the_operation() {
     all_must_be_told(planted::legacy());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_or_a_hang_in_the_graph_says_what_was_tried() {
+fn a_crash_or_hang_report_names_the_graph_operation() {
     all_must_be_told(planted::graph());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_on_the_way_to_a_convolution_says_to_which() {
+fn a_crash_before_a_convolution_names_that_convolution() {
     all_must_be_told(planted::on_the_way());
 }

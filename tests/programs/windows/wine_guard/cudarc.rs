@@ -1,4 +1,4 @@
-//! A real program with the real cudarc on Windows: what the guard judged is the very file that cudarc uses then.
+//! A real program with the real cudarc on Windows: cudarc uses the same file that the guard checked.
 
 use super::{V8_9, V9_10, V9_14, copied, cudnn, start, windows};
 use crate::support::{Ran, consumers, fresh, scratch};
@@ -11,7 +11,7 @@ fn program() -> PathBuf {
     built(consumers(), &["-p", "with-cudarc"], "with-cudarc")
 }
 
-/// What came of a run whose guard warns and lets it go on, and what that told.
+/// Runs the program with a guard that only warns, and returns the output and the report.
 fn told(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
     let windows = windows();
     let report = fresh("wine-cudarc-report").join("json");
@@ -28,7 +28,7 @@ fn told(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
     (ran, serde_json::from_str(&text).unwrap())
 }
 
-/// Both took this file, of this release, and this is what the guard thinks of it.
+/// Checks that cudarc and the guard used this file of this version, and that the guard reported these ids.
 #[track_caller]
 fn both_use(folders: &[&Path], arguments: &[&str], file: &Path, release: &str, ids: &[&str]) {
     let (ran, report) = told(folders, arguments);
@@ -42,10 +42,10 @@ fn both_use(folders: &[&Path], arguments: &[&str], file: &Path, release: &str, i
     assert_eq!(found, ids, "{text}");
 }
 
-/// The sources of cudarc itself say by which names it opens cuDNN on Windows.
+/// The cudarc sources contain the names under which cudarc opens cuDNN on Windows.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn cudarcs_names_are_known_in_its_order() {
+fn the_names_that_cudarc_opens_are_known_in_order() {
     let windows = windows();
     let ran = start(windows.as_ref().unwrap(), &program(), &[], &["names"], &[]);
     let ran = ran.exits_with(0);
@@ -55,10 +55,10 @@ fn cudarcs_names_are_known_in_its_order() {
     assert_eq!(names[0], names[1]);
 }
 
-/// LOD-02: one folder or two, another name, another major, nothing, and a cudarc that was there first.
+/// LOD-02: one or two directories, another name, another major version, nothing, and a cudarc that opened cuDNN first.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn the_guard_judges_the_file_that_cudarc_uses() {
+fn the_guard_checks_the_file_that_cudarc_uses() {
     let file = "cudnn64_9.dll";
     let (whole, old, eight) = (cudnn(V9_14), cudnn(V9_10), cudnn(V8_9));
     let mismatch = ["cudnn-version-mismatch"];
@@ -66,9 +66,9 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     both_use(&[&whole], &["first"], &whole.join(file), "9.14.0", &[]);
     both_use(&[&old], &["first"], &old.join(file), "9.10.2", &mismatch);
     both_use(&[&old, &whole], &[], &old.join(file), "9.10.2", &mismatch);
-    // cudarc never asks for the name of 8.
+    // cudarc never opens the name of cuDNN 8.
     both_use(&[&eight, &whole], &[], &whole.join(file), "9.14.0", &[]);
-    // `cudnn.dll` wins in whichever folder it is.
+    // `cudnn.dll` is used first, whichever directory it is in.
     let renamed = copied("cudarc-renamed", V9_10);
     fs::rename(renamed.join(file), renamed.join("cudnn.dll")).unwrap();
     both_use(
@@ -83,8 +83,8 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     ran.says(&format!(
         "= help: create a copy `cudnn.dll` of `cudnn64_9.dll` in `{whole}`: cudarc searches all directories for that name"
     ));
-    // Nothing there: the guard says so before cudarc panics.
-    let nothing = "or any other name that cudarc 0.";
+    // No cuDNN exists: the guard reports it before cudarc panics.
+    let nothing = "cannot be loaded, nor by any other name that cudarc 0.";
     let empty = scratch("wine-cudarc-empty");
     for folders in [&[&*empty][..], &[&eight]] {
         let (ran, report) = told(folders, &[]);

@@ -1,4 +1,4 @@
-//! NVIDIA's driver on Windows: its release, what it answers, and files that are none.
+//! NVIDIA's driver on Windows: its version, its answers, and invalid files.
 
 use super::{Told, V9_14, circumstances, cudnn, guarded, windows};
 use crate::support::circumstances::do_all;
@@ -8,7 +8,7 @@ use crate::windows::wine::windows::path;
 use serde_json::Value;
 use std::fs;
 
-/// The verdict and the ids.
+/// Returns the verdict and the ids of the findings.
 fn ids(json: &Value) -> String {
     let findings = json["findings"].as_array().unwrap();
     let ids: Vec<&str> = findings
@@ -20,7 +20,7 @@ fn ids(json: &Value) -> String {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn its_release_is_read() {
+fn the_driver_version_is_read() {
     let told = Told::by_check(&[&cudnn(V9_14)], &[]).must_be("pass", "");
     assert_eq!(
         told.0["driver"],
@@ -31,7 +31,7 @@ fn its_release_is_read() {
 /// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn what_it_answers_is_judged_as_on_linux() {
+fn driver_answers_are_reported_as_on_linux() {
     for (variable, value, is) in [
         ("SIM_CUINIT", "34", "unknown driver-stub"),
         ("SIM_CUINIT", "35", "unknown driver-error"),
@@ -60,10 +60,10 @@ fn what_it_answers_is_judged_as_on_linux() {
     }
 }
 
-/// Directories of Linux mean nothing on Windows, where anybody may make them.
+/// The directories of Linux mean nothing on Windows, where anyone may create them.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn nothing_is_looked_for_where_linux_has_it() {
+fn the_directories_of_linux_are_not_searched() {
     Told::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
         .must_be("unknown", "no-gpu")
         .says("NVIDIA's driver reports no GPU");
@@ -93,10 +93,10 @@ fn nothing_is_looked_for_where_linux_has_it() {
     );
 }
 
-/// What somebody has put in its place is no driver, and cuDNN is not asked.
+/// An invalid file in place of the driver is reported, and cuDNN is not called.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_file_that_is_no_driver_is_told() {
+fn an_invalid_driver_file_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let driver = windows.system("nvcuda.dll");
@@ -104,7 +104,7 @@ fn a_file_that_is_no_driver_is_told() {
     let header = u32::from_le_bytes(sound[0x3c..0x40].try_into().unwrap()) as usize;
     let mut arm = sound.clone();
     arm[header + 4..header + 6].copy_from_slice(&0xaa64_u16.to_le_bytes());
-    // A DLL that is none of NVIDIA's.
+    // A DLL that is not the driver.
     let other = fs::read(for_windows(V9_14).join("bin/cudart64_13.dll")).unwrap();
     let again = "reinstall NVIDIA's driver";
     for (bytes, is, help) in [

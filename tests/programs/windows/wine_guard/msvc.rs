@@ -1,9 +1,10 @@
-//! The guard as most users of Windows have it: in a program for `x86_64-pc-windows-msvc`.
+//! The guard as most Windows users build it: in a program for `x86_64-pc-windows-msvc`.
 //!
-//! Real are what rustc makes for that target, its own linker `lld-link`, the sections in which the guard's child enters
-//! the program (`.CRT$XCU`) and the tables of `/DELAYLOAD`. Microsoft's linker and SDK are not here: the import libraries
-//! are made from Wine's DLLs, and what `msvcrt.lib` and `delayimp.lib` bring (the start of the program, which calls the
-//! constructors, and the loading of a delayed DLL) is our own text in `tests/wine/msvc`, a stand-in for Microsoft's.
+//! These parts are real: rustc's output for that target, its linker `lld-link`, the sections through which the guard's
+//! child enters the program (`.CRT$XCU`), and the tables of `/DELAYLOAD`. Microsoft's linker and SDK are not available
+//! here. The import libraries are made from Wine's DLLs. `tests/programs/windows/wine_guard/msvc` replaces what
+//! `msvcrt.lib` and `delayimp.lib` provide: the start of the program, which calls the constructors, and the loading of
+//! a delayed DLL.
 
 use super::{Told, V9_1, V9_14, cudnn, start, windows};
 use crate::support::simulated::{copy, for_windows};
@@ -17,17 +18,17 @@ use std::sync::OnceLock;
 
 const MSVC: &str = "x86_64-pc-windows-msvc";
 const WINE: &str = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows";
-/// The libraries that a program of Rust is linked with, and those of Microsoft's C runtime.
+/// The libraries that a Rust program links to, and those of Microsoft's C runtime.
 const SYSTEM: [&str; 5] = ["kernel32", "ntdll", "userenv", "ws2_32", "dbghelp"];
 const RUNTIME: [&str; 2] = ["ucrtbase", "vcruntime140"];
 
-/// What Microsoft has in a library of this name, as our own text.
+/// Replacements for Microsoft's libraries of these names.
 const STARTUP: [(&str, &str); 2] = [
     ("msvcrt", include_str!("msvc/msvcrt.rs")),
     ("delayimp", include_str!("msvc/delayimp.rs")),
 ];
 
-/// A folder of libraries for the linker. Its name tells cargo, which does not look into them, when to link anew.
+/// Creates a directory of libraries for the linker. Its name changes with their sources, so that cargo links again.
 fn libraries() -> &'static Path {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
@@ -57,7 +58,7 @@ fn libraries() -> &'static Path {
     })
 }
 
-/// The import library of a DLL, with all that this exports by name.
+/// Creates the import library of a DLL, with everything that the DLL exports by name.
 fn import(dll: &Path, into: &Path) {
     let table = run(program("x86_64-w64-mingw32-objdump").arg("-p").arg(dll)).exits_with(0);
     let (_, names) = table.stdout.split_once("Name Pointer] Table").unwrap();
@@ -75,7 +76,7 @@ fn import(dll: &Path, into: &Path) {
     run(archive(into).arg("/machine:x64").arg(definition)).exits_with(0);
 }
 
-/// `lib.exe`, as rustc's linker can be it.
+/// Returns a command that acts as `lib.exe`: rustc's linker.
 fn archive(into: &Path) -> Command {
     let mut rustc = program("rustc");
     let root = run(rustc.args(["--print", "sysroot"])).exits_with(0).stdout;
@@ -87,7 +88,7 @@ fn archive(into: &Path) -> Command {
     command
 }
 
-/// One of the consumers, built against this installation.
+/// Builds a consumer against this installation.
 fn built(name: &str, cudnn: &Path) -> PathBuf {
     built_with(name, cudnn, &[])
 }
@@ -108,7 +109,7 @@ fn built_with(name: &str, cudnn: &Path, flags: &[&str]) -> PathBuf {
     target().join(MSVC).join("debug").join(file)
 }
 
-/// The program that opens cuDNN itself.
+/// Runs the program that opens cuDNN itself.
 fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let program = BUILT.get_or_init(|| built("circumstances", Path::new("")));
@@ -127,7 +128,7 @@ fn check(env: &[(&str, &str)]) -> Told {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_program_of_msvc_has_a_child_that_computes() {
+fn an_msvc_program_tests_cudnn_in_a_child() {
     let told = check(&[]).must_be("pass", "");
     let rows = told.0["convolution"].as_array().unwrap();
     assert!(!rows.is_empty(), "{:#}", told.0);
@@ -136,7 +137,7 @@ fn a_program_of_msvc_has_a_child_that_computes() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_program_of_msvc_is_told_how_its_child_ended() {
+fn an_msvc_program_reports_how_its_child_ended() {
     for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
         check(&[("SIM_FAULT", &format!("{how}:cudnnConvolutionForward"))])
             .must_be("fail", "cudnn-aborted")
@@ -149,7 +150,7 @@ fn a_program_of_msvc_is_told_how_its_child_ended() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_program_of_msvc_is_stopped_or_goes_on() {
+fn an_msvc_program_stops_or_continues() {
     let (older, newer) = (cudnn(V9_1), cudnn(V9_14));
     let windows = windows();
     let windows = windows.as_ref().unwrap();
@@ -163,7 +164,7 @@ fn a_program_of_msvc_is_stopped_or_goes_on() {
         .does_not_say("went on");
 }
 
-/// An installation with an import library.
+/// Creates an installation with an import library.
 fn linkable(name: &str) -> PathBuf {
     let tree = fresh(name);
     copy(&for_windows(V9_14), &tree);
@@ -175,10 +176,11 @@ fn linkable(name: &str) -> PathBuf {
     tree
 }
 
-/// Linked with `/DELAYLOAD`: by a program's own build script, and by that of a program above a `-sys` crate.
+/// Programs linked with `/DELAYLOAD`: by their own build script, or by the build script of a program that uses a `-sys`
+/// crate.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_linked_program_of_msvc_is_guarded_before_its_dll_is_loaded() {
+fn a_linked_msvc_program_is_guarded_before_its_dll_is_loaded() {
     let tree = linkable("wine-msvc-cudnn");
     let windows = windows();
     let windows = windows.as_ref().unwrap();
@@ -196,10 +198,10 @@ fn a_linked_program_of_msvc_is_guarded_before_its_dll_is_loaded() {
     }
 }
 
-/// With an entry point of its own nobody calls the constructors, and the child comes to `main`.
+/// With a custom entry point, the constructors are not called, and the child runs `main`.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_child_of_msvc_that_was_not_entered_starts_no_child() {
+fn an_msvc_child_that_runs_main_starts_no_child() {
     let tree = linkable("wine-msvc-entry");
     let windows = windows();
     let program = built_with("linked", &tree, &["-Clink-arg=/ENTRY:main"]);

@@ -1,4 +1,4 @@
-//! What becomes of processes: of the child, and of programs that are started in odd ways.
+//! The lifetime of processes: the child, and programs that are started in unusual ways.
 
 use super::{Told, V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
 use crate::support::{Ran, cargo, consumers, fresh, program, project, repository, run, scratch};
@@ -13,7 +13,7 @@ use std::process::Stdio;
 const BUILD: &str = include_str!("programs/build.rs");
 const MAIN: &str = include_str!("programs/main.rs");
 
-/// The program with two guards, or the one without a console.
+/// Builds the program with two guards, or the program without a console.
 fn own(name: &str) -> PathBuf {
     let dir = project("wine-programs", BUILD, MAIN);
     fs::create_dir_all(dir.join("src/bin")).unwrap();
@@ -21,7 +21,7 @@ fn own(name: &str) -> PathBuf {
     built(&dir, &[], name)
 }
 
-/// A program in C.
+/// Compiles a program in C.
 fn in_c(name: &str) -> PathBuf {
     let program_file = scratch("wine-sources").join(format!("{name}.exe"));
     let source = repository().join(format!(
@@ -35,7 +35,7 @@ fn in_c(name: &str) -> PathBuf {
     program_file
 }
 
-/// A program with the simulated 9.14.
+/// Runs a program with the simulated 9.14.
 fn sound(windows: &Windows, program: &Path, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
     start(windows, program, &[&cudnn(V9_14)], arguments, env)
 }
@@ -60,7 +60,7 @@ fn a_child_dies_with_its_parent() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_program_without_standard_streams_has_a_child_all_the_same() {
+fn a_program_without_standard_streams_still_has_a_child() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let starter = in_c("starter");
@@ -81,7 +81,7 @@ fn a_program_without_standard_streams_has_a_child_all_the_same() {
         let told: Value = serde_json::from_str(&told).unwrap();
         assert_eq!(told["verdict"], "pass", "{told:#}");
         assert!(!told["convolution"].as_array().unwrap().is_empty());
-        // What is wrong ends it, though nobody reads why.
+        // A fault stops the program even though nothing reads its output.
         fs::remove_file(&wrote).unwrap();
         let env = [("SIM_FAULT", "segv:cudnnCreate")];
         sound(windows, &starter, &arguments, &env).exits_with(78);
@@ -91,15 +91,15 @@ fn a_program_without_standard_streams_has_a_child_all_the_same() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_child_that_prints_a_lot_is_heard() {
+fn a_child_that_prints_a_lot_is_not_blocked() {
     // Eight MiB to each stream.
     Told::of_fault("flood").must_be("pass", "");
 }
 
-/// What cuDNN opens by its name is in a directory that the program has added.
+/// cuDNN opens a library by name, from a directory that the program has added.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_child_searches_the_directories_that_the_program_has_added() {
+fn a_child_searches_the_directories_that_the_program_added() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let folder = fresh("wine-added");
@@ -118,10 +118,10 @@ fn a_child_searches_the_directories_that_the_program_has_added() {
     assert_eq!(ran.stderr, "");
 }
 
-/// Somebody else's variable: the program runs as if it were not there, and its standard input is its own.
+/// With a variable that the guard has not set, the program runs normally and keeps its standard input.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_variable_that_is_not_the_guards_changes_nothing() {
+fn a_variable_not_set_by_the_guard_changes_nothing() {
     let windows = windows();
     let program = own("wine-programs");
     for value in [
@@ -153,10 +153,10 @@ fn a_variable_that_is_not_the_guards_changes_nothing() {
     }
 }
 
-/// Its parent was gone before it could tell the task: nobody wants `main` twice.
+/// The parent exited before it could send the task. `main` must not run twice.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_child_that_is_told_nothing_does_not_come_to_main() {
+fn a_child_without_a_task_does_not_run_main() {
     let windows = windows();
     let (windows, program) = (windows.as_ref().unwrap(), own("wine-programs"));
     let value = sound(windows, &program, &["value"], &[])
@@ -169,7 +169,7 @@ fn a_child_that_is_told_nothing_does_not_come_to_main() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn each_of_two_guards_has_its_own_child() {
+fn each_of_two_guards_starts_a_child() {
     let windows = windows();
     let ran = sound(
         windows.as_ref().unwrap(),
@@ -208,7 +208,7 @@ fn checks_leave_nothing_behind() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_thread_with_a_small_stack_can_ask() {
+fn a_thread_with_a_small_stack_can_check() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let acts = ["small-stack", "startup", "went-on"];
@@ -219,10 +219,10 @@ fn a_thread_with_a_small_stack_can_ask() {
         .says("[cudnn-version-mismatch]");
 }
 
-/// Threads ask one after the other, and none waits for the child of another for longer than its time.
+/// Threads check one after the other, and none waits for another thread's child beyond its own deadline.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn several_threads_ask_at_once() {
+fn several_threads_check_at_once() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let ran = guarded(windows, &[&cudnn(V9_14)], &["four-checks"], &[]).exits_with(0);
@@ -233,10 +233,11 @@ fn several_threads_ask_at_once() {
     assert_eq!(passed.collect::<Vec<_>>(), [true; 4], "{}", ran.text());
 }
 
-/// A guard in a DLL judges what the process has, and starts nothing: the program is not its own.
+/// A guard in a DLL checks what the process has loaded. It starts no child, because the DLL does not control the
+/// program.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_guard_in_a_dll_starts_nothing() {
+fn a_guard_in_a_dll_starts_no_process() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let build = ["build", "-p", "extension", "--target", WINDOWS];
@@ -260,7 +261,7 @@ fn a_guard_in_a_dll_starts_nothing() {
         (&"unknown".into(), &"not-loaded-yet".into())
     );
     assert_eq!(modules, "");
-    // What the process has is judged, whatever PATH says.
+    // The loaded cuDNN is checked, whatever PATH contains.
     let theirs = path(&cudnn(V9_10).join("cudnn64_9.dll"));
     let (json, modules) = ask(&cudnn(V9_14), &[&theirs]);
     assert_eq!(

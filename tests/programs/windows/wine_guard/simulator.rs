@@ -1,4 +1,4 @@
-//! The tests of tests/simulator.rs once more, as a program for Windows.
+//! The tests of tests/simulator.rs, as a program for Windows.
 
 use super::{V8_9, V9_10, V9_14, V9_28, windows};
 use crate::support::simulated::for_windows;
@@ -7,13 +7,13 @@ use crate::windows::wine::windows::{WINDOWS, path};
 use std::os::unix::fs::symlink;
 use std::path::PathBuf;
 
-/// The test program, built.
+/// Builds the test program.
 fn built() -> PathBuf {
     let mut cargo = cargo(repository(), &["test", "--no-run", "--test", "simulator"]);
     let said = run(cargo.args(["--target", WINDOWS, "--message-format=json"])).exits_with(0);
     let messages = said.stdout.lines();
     let mut messages = messages.map(|line| serde_json::from_str(line).unwrap());
-    // The terminal program is built with it, and told of too.
+    // The messages also describe the `cudnn-guard` command, which is built too.
     let of_it = |message: serde_json::Value| {
         let is_it = message["target"]["name"] == "simulator";
         Some(message["executable"].as_str().filter(|_| is_it)?.into())
@@ -38,7 +38,7 @@ fn every_fault_refusal_and_wrong_number_is_found() {
         .unwrap()
         .start(program, &["--test-threads=4"], &env);
     let ran = ran.exits_with(0).says("test result: ok. ");
-    // Most of them are there on Windows too.
+    // Most of the tests exist on Windows too.
     let passed = ran.stdout.matches(" ... ok\n").count();
     assert!(passed >= 60, "{passed}");
 }

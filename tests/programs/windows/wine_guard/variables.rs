@@ -1,4 +1,4 @@
-//! What the person who runs a program asks of the guard by variables, on Windows.
+//! The variables that operators set for the guard, on Windows.
 
 use super::{Told, V9_1, V9_14, cudnn, guarded, windows};
 use crate::support::{Ran, fresh};
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 const ACTS: [&str; 2] = ["startup", "went-on"];
 
-/// A program on this cuDNN with a simulated GPU, which asks the guard and says that it went on.
+/// Runs a program with this cuDNN and a simulated GPU, which calls the guard and prints that it continued.
 fn started(release: (u32, u32, u32), env: &[(&str, &str)]) -> Ran {
     let windows = windows();
     guarded(windows.as_ref().unwrap(), &[&cudnn(release)], &ACTS, env)
@@ -26,7 +26,7 @@ fn read(report: &Path) -> Value {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_failure_is_warned_of_or_not_looked_for_or_let_pass() {
+fn a_failure_can_become_a_warning_be_skipped_or_be_allowed() {
     let id = "[cudnn-version-mismatch]";
     let ran = started(V9_1, &[("CUDNN_GUARD", "warn")]).exits_with(0);
     ran.says(id)
@@ -49,7 +49,7 @@ fn a_failure_is_warned_of_or_not_looked_for_or_let_pass() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn values_that_cannot_be_read_are_named() {
+fn invalid_values_are_named() {
     let ran = sound(&[
         ("CUDNN_GUARD", "on"),
         ("CUDNN_GUARD_DEADLINE", "soon"),
@@ -79,7 +79,7 @@ fn a_gpu_may_be_required() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn the_gpus_that_are_asked_for_are_tried() {
+fn the_requested_gpus_are_tested() {
     let tried = |env: &[(&str, &str)]| {
         let env = [&[("SIM_DEVICES", "2")], env].concat();
         let told = Told::by_check(&[&cudnn(V9_14)], &env);
@@ -96,8 +96,8 @@ fn the_gpus_that_are_asked_for_are_tried() {
     }
     sound(&[("CUDNN_GUARD_DEVICES", "5")])
         .exits_with(0)
-        .says("CUDNN_GUARD_DEVICES requests GPU 5, but only GPU 0 is visible");
-    // What only the second one does not serve is not seen on the first one.
+        .says("CUDNN_GUARD_DEVICES asks for GPU 5, and 1 are visible, counted from 0");
+    // A fault of only the second GPU is not visible on the first one.
     let unlike = [
         ("SIM_DEVICES", "2"),
         ("SIM_CAPABILITY", "9.0,3.0"),
@@ -116,7 +116,7 @@ fn the_gpus_that_are_asked_for_are_tried() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_deadline_is_kept() {
-    // What that costs beside it: the program's own start.
+    // The first start is not measured.
     sound(&[]);
     let began = Instant::now();
     sound(&[
@@ -135,7 +135,7 @@ fn a_deadline_is_kept() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn the_report_is_written_where_it_is_asked_for() {
+fn the_report_is_written_to_the_requested_file() {
     let folder = fresh("wine-reports");
     let report = |name: &str| path(&folder.join(name));
     let write = |file: &str, env: &[(&str, &str)]| {
@@ -157,7 +157,7 @@ fn the_report_is_written_where_it_is_asked_for() {
         .unwrap();
     assert!(number.parse::<u32>().unwrap() > 0);
     assert_eq!(read(file)["verdict"], "pass");
-    // One that is there is replaced, and nothing is left beside it.
+    // An existing report is replaced, and no other file is left.
     write(&report(name), &[("SIM_DEVICES", "0")]);
     assert_eq!(read(file)["verdict"], "unknown");
     assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
@@ -173,10 +173,10 @@ fn the_report_is_written_where_it_is_asked_for() {
         .says("[io-error]");
 }
 
-/// The names of devices, which are no files of any directory.
+/// The names of devices, which are not files in a directory.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_report_for_a_device_goes_there() {
+fn a_report_can_go_to_a_device() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for device in ["NUL", "nul", r"\\.\NUL"] {

@@ -1,11 +1,11 @@
-//! What Microsoft's linker takes from `delayimp.lib` for a DLL that is loaded when it is first called: our own text in the
-//! place of theirs. The tables that it reads are the linker's.
+//! A replacement for the code that Microsoft's linker takes from `delayimp.lib` for a DLL that is loaded at its first
+//! call. The linker writes the tables that this code reads.
 #![no_std]
 
 use core::ffi::{c_char, c_void};
 use core::ptr::{from_ref, null_mut};
 
-/// `ImgDelayDescr`; each place is counted from where the program begins.
+/// `ImgDelayDescr`. Each offset counts from the start of the program's image.
 #[repr(C)]
 pub struct Delayed {
     attributes: u32,
@@ -31,7 +31,7 @@ unsafe extern "system" {
     fn RaiseException(code: u32, flags: u32, count: u32, arguments: *const usize);
 }
 
-/// The function whose address belongs there.
+/// Returns the address of the function for a slot of the import table.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn __delayLoadHelper2(dll: &Delayed, slot: *mut *mut c_void) -> *mut c_void {
     // SAFETY: the linker wrote the tables.
@@ -48,7 +48,7 @@ unsafe extern "C" fn __delayLoadHelper2(dll: &Delayed, slot: *mut *mut c_void) -
         let index = slot.offset_from(at(dll.addresses).cast::<*mut c_void>());
         let name = *at(dll.names).cast::<u64>().offset(index);
         let function = match name >> 63 {
-            // Two bytes stand before a name.
+            // A name follows two bytes of a hint.
             0 => GetProcAddress(*known, at(name as u32).add(2).cast()),
             _ => GetProcAddress(*known, (name & 0xffff) as *const c_char),
         };

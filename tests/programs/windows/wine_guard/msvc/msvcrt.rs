@@ -1,5 +1,5 @@
-//! What Microsoft's linker takes from `msvcrt.lib` to start a program, as far as Rust's standard library needs it: our own
-//! text in the place of theirs, which this machine does not have.
+//! A replacement for the code that Microsoft's linker takes from `msvcrt.lib` to start a program, as far as Rust's
+//! standard library needs it.
 #![no_std]
 #![allow(non_upper_case_globals, reason = "these names are Microsoft's")]
 
@@ -11,10 +11,10 @@ type Initialiser = Option<unsafe extern "C" fn() -> c_int>;
 
 #[repr(transparent)]
 pub struct Shared<T>(T);
-// SAFETY: nobody writes to what is in them.
+// SAFETY: the contents are never written.
 unsafe impl<T> Sync for Shared<T> {}
 
-// The linker sorts what lies between by the letters behind the `$`.
+// The linker sorts the sections between these by the letters after the `$`.
 #[unsafe(link_section = ".CRT$XIA")]
 static FIRST_INITIALISER: Initialiser = None;
 #[unsafe(link_section = ".CRT$XIZ")]
@@ -24,7 +24,7 @@ static FIRST_CONSTRUCTOR: Constructor = None;
 #[unsafe(link_section = ".CRT$XCZ")]
 static LAST_CONSTRUCTOR: Constructor = None;
 
-/// What is each thread's own: `IMAGE_TLS_DIRECTORY64`.
+/// `IMAGE_TLS_DIRECTORY64`, which describes thread-local storage.
 #[repr(C)]
 pub struct TlsDirectory {
     start: *const usize,
@@ -57,10 +57,10 @@ static _tls_used: Shared<TlsDirectory> = Shared(TlsDirectory {
     flags: 0,
 });
 
-/// Says that floating point is used.
+/// A marker for the use of floating point.
 #[unsafe(no_mangle)]
 static _fltused: c_int = 0;
-/// `type_info`'s table of functions: a panic names it as its type's, and nobody calls them.
+/// The function table of `type_info`. A panic refers to it for its type, and nothing calls its functions.
 #[unsafe(export_name = "??_7type_info@@6B@")]
 static TYPE_INFO: Shared<*const c_void> = Shared(null());
 
@@ -71,10 +71,10 @@ unsafe extern "C" {
     fn exit(code: c_int) -> !;
 }
 
-/// Where Windows enters the program.
+/// The entry point of the program on Windows.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn mainCRTStartup() -> ! {
-    // SAFETY: each list lies between its ends. Rust asks Windows for the arguments.
+    // SAFETY: each list is between its two ends. Rust gets the arguments from Windows.
     unsafe {
         if _initterm_e(&FIRST_INITIALISER, &LAST_INITIALISER) != 0 {
             exit(255);

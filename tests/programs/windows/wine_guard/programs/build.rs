@@ -1,4 +1,4 @@
-//! Programs whose guard stands alone.
+//! Writes a standalone guard for the programs.
 
 use cudnn_guard::{Config, Link};
 

@@ -1,4 +1,4 @@
-//! A program with two guards, which does what its arguments say.
+//! A program with two guards that runs the acts in its arguments.
 
 mod first {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
@@ -56,7 +56,7 @@ fn main() {
                 println!("read {text:?}");
             }
             "left" => {
-                // What is made once stays.
+                // Objects that are created only once remain.
                 told!(first);
                 let (handles, processes) = (handles(), children());
                 for _ in 0..20 {
@@ -64,7 +64,7 @@ fn main() {
                 }
                 println!("{} handles, {} processes", self::handles() as i32 - handles as i32, children() - processes);
             }
-            // Windows looks into no other directories then but the program's and its own.
+            // Windows then searches only the directories of the program and of the system, and the added ones.
             add if add.starts_with("add=") => {
                 let name: Vec<u16> = add[4..].encode_utf16().chain([0]).collect();
                 assert!(!unsafe { AddDllDirectory(name.as_ptr()) }.is_null());
@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// How many are open.
+/// Returns how many handles are open.
 fn handles() -> usize {
     let is_open = |value: &usize| {
         let mut flags = 0;
@@ -84,7 +84,7 @@ fn handles() -> usize {
     (4..1 << 16).step_by(4).filter(is_open).count()
 }
 
-/// How many this process has started that are still there.
+/// Returns how many processes started by this one still exist.
 fn children() -> i32 {
     let mut entry: Entry = unsafe { std::mem::zeroed() };
     entry.size = size_of::<Entry>() as u32;
