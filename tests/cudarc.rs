@@ -1,5 +1,5 @@
-//! A real program with the real cudarc, whose own loading comes after the guard: what the guard judged is the very file
-//! that cudarc uses then.
+//! A real program with the real cudarc, which loads cuDNN after the guard: cudarc uses the same file that the guard
+//! checked.
 #![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
@@ -19,7 +19,7 @@ fn build() {
     run(&mut cargo(consumers(), &["build", "-p", "with-cudarc"])).exits_with(0);
 }
 
-/// The libraries of a simulated installation of this release, for this test.
+/// Builds the libraries of a simulated installation of this version for a test.
 fn simulated(test: &str, cudnn: (u32, u32, u32)) -> PathBuf {
     let (major, minor, patch) = cudnn;
     let into = fresh(&format!("cudarc-{test}-{major}.{minor}.{patch}"));
@@ -27,8 +27,8 @@ fn simulated(test: &str, cudnn: (u32, u32, u32)) -> PathBuf {
     into
 }
 
-/// Links to the libraries of an installation, some by other names: `libcudnn.so.9=libcudnn.so`; no name, and it is
-/// left out.
+/// Links to the libraries of an installation. `libcudnn.so.9=libcudnn.so` renames a library, and `libcudnn.so=` leaves
+/// it out.
 fn farm(name: &str, of: &Path, renamed: &[&str]) -> PathBuf {
     let farm = fresh(name);
     for entry in fs::read_dir(of).unwrap() {
@@ -44,7 +44,7 @@ fn farm(name: &str, of: &Path, renamed: &[&str]) -> PathBuf {
     farm
 }
 
-/// What came of a run whose guard warns and lets it go on.
+/// The result of a run with a guard that only warns.
 struct CaseResult {
     ran: Ran,
     report: Value,
@@ -65,7 +65,7 @@ impl CaseResult {
         Self { ran, report }
     }
 
-    /// Both took this file, of this release, and this is what the guard thinks of it.
+    /// Checks that cudarc and the guard used this file of this version, and that the guard reported these ids.
     #[track_caller]
     fn uses(self, file: &Path, release: &str, ids: &[&str]) -> Self {
         let text = self.ran.text();
@@ -87,14 +87,14 @@ impl CaseResult {
         self
     }
 
-    /// And its parts are those that the guard judged: after a pass they stay.
+    /// Checks cudarc's version number. After a pass, cudarc uses the sub-libraries that the guard checked.
     #[track_caller]
     fn answers(self, number: u32) {
         let said = format!("cudarc {} has cuDNN {number} in ", in_lock());
         self.ran.says(&said);
     }
 
-    /// cudarc finds none and panics; before that the guard has said so.
+    /// Checks that cudarc finds no cuDNN and panics, after the guard has reported the problem.
     #[track_caller]
     fn finds_none(self, headline: &str) {
         let text = self.ran.text();
@@ -107,18 +107,19 @@ impl CaseResult {
     }
 }
 
-/// The release of cudarc in the lock of this repository, which is that of the consumers.
+/// Returns the cudarc version in this repository's lock file, which the consumers use too.
 fn in_lock() -> String {
     let lock = fs::read_to_string(repository().join("Cargo.lock")).unwrap();
     let (_, after) = lock
         .split_once("name = \"cudarc\"\nversion = \"")
-        .expect("cudarc");
+        .expect("cudarc is in Cargo.lock");
     after.split('"').next().unwrap().to_string()
 }
 
-/// LOD-02: SONAME or not, one folder or two, another major, nothing, and a cudarc that was there first.
+/// LOD-02: with and without SONAME, one or two directories, another major version, nothing, and a cudarc that opened
+/// cuDNN first.
 #[test]
-fn the_guard_judges_the_file_that_cudarc_uses() {
+fn the_guard_checks_the_file_that_cudarc_uses() {
     build();
     let (new, old, eight) = (
         simulated("judged", (9, 14, 0)),
@@ -130,7 +131,7 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
         |dirs: &[&Path], arguments: &[&str]| CaseResult::of(&[dirs, &[driver]].concat(), arguments);
     let (whole, old, eight) = (new.join("lib64"), old.join("lib64"), eight.join("lib64"));
 
-    // As a -dev package has it, as a wheel has it, and as somebody may have it.
+    // The names as in a -dev package, as in a wheel, and as after a manual rename.
     with(&[&whole], &[])
         .uses(&whole.join("libcudnn.so"), "9.14.0", &[])
         .answers(91400);
@@ -144,7 +145,7 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     );
     with(&[&bare], &[]).uses(&bare.join("libcudnn.so"), "9.14.0", &[]);
 
-    // `libcudnn.so` wins in whichever folder it is.
+    // `libcudnn.so` is used first, whichever directory it is in.
     let mismatch = ["cudnn-version-mismatch"];
     with(&[&wheel, &old], &[]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
     with(&[&wheel, &eight], &[]).uses(&eight.join("libcudnn.so"), "8.9.7", &mismatch);
@@ -153,13 +154,13 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
         .uses(&only, "9.14.0", &[])
         .answers(91400);
 
-    // What cudarc has opened before is judged.
+    // A cuDNN that cudarc has already opened is checked.
     let first = with(&[&wheel], &["first"]).uses(&only, "9.14.0", &[]);
     assert!(first.ran.stdout.starts_with("first 91400\n"));
     with(&[&old], &["first"]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
 
-    // Nothing there: on a machine with a GPU that is a fault, without one it is unknown.
-    let nothing = "cannot load `libcudnn.so` or any other name that cudarc 0.";
+    // A missing cuDNN is a fault on a machine with a GPU, and unknown without a GPU.
+    let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
     with(&[], &[]).finds_none(nothing);
     CaseResult::of(&[], &[]).finds_none(nothing);
     with(&[&eight], &[])
@@ -169,13 +170,13 @@ fn the_guard_judges_the_file_that_cudarc_uses() {
     assert_eq!(denied.stdout, "");
 }
 
-/// The same on NVIDIA's own files, without a GPU.
+/// Like [`the_guard_checks_the_file_that_cudarc_uses`], but with NVIDIA's own files and without a GPU.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
+fn the_guard_checks_the_real_cudnn_that_cudarc_uses() {
     build();
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
     let wheel = |set: &str| Path::new(&folder).join(set).join("nvidia/cudnn/lib");
     let newest = wheel("cudnn-cu13-9.28");
     let only = newest.join("libcudnn.so.9");
@@ -192,7 +193,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
     ] {
         let name = format!("libcudnn.so.{}=libcudnn.so", &release[..1]);
         let farm = farm(&format!("cudarc-{set}"), &wheel(set), &[&name]);
-        // Up to 9.21 the first library comes to the parts in the first folder.
+        // Up to 9.21, cuDNN loads the sub-libraries from the first directory.
         let (ids, behind): (&[&str], &[&str]) = match release {
             "9.14.0" => (&none, &["parts-mixed", "driver-missing"]),
             _ => (&["cudnn-version-mismatch"], &["cudnn-version-mismatch"]),
@@ -201,7 +202,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
         CaseResult::of(&[&newest, &farm], &[]).uses(&file, release, behind);
         CaseResult::of(&[&farm], &["first"]).uses(&file, release, ids);
         if release == "9.14.0" {
-            // The parts come by the other name, from the other folder.
+            // The sub-libraries were loaded from the other directory, through the other name.
             let mixed = CaseResult::of(&[&newest, &farm], &["first"]);
             mixed
                 .uses(&file, "9.14.0", &["parts-mixed"])
@@ -214,7 +215,7 @@ fn the_guard_judges_the_real_cudnn_that_cudarc_uses() {
     CaseResult::of(&[&eight, &newest], &[]).uses(&only, "9.28.0", &none);
 }
 
-/// An application as its author has it, and `init --write` in its directory.
+/// An application as its author wrote it, after `init --write` in its directory.
 #[test]
 fn init_guards_an_application_that_uses_cudarc() {
     let dir = fresh("cudarc-init");

@@ -1,5 +1,5 @@
-//! Kernels through the public interface, with the nvcc of fixtures/nvcc, which only writes down how it is called;
-//! and which GPU runs which code, against what NVIDIA's own assembler does.
+//! Kernels through the public API, with the nvcc of fixtures/nvcc, which only logs its arguments, and the rules for
+//! which GPU runs which code, compared with NVIDIA's own assembler.
 #![cfg(unix)]
 #![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
 
@@ -31,13 +31,13 @@ impl Package {
         self.0.join(path).to_string_lossy().into_owned()
     }
 
-    /// The same for a program with a guard.
+    /// Like [`probe`](Self::probe), but for a program with a guard.
     fn guarded(&self, archs: &str) -> Toolchain {
         let config = self.config(archs).cudnn(">=9").link(Link::Runtime);
         config.probe().unwrap()
     }
 
-    /// The targets that the guard says kernels are compiled for.
+    /// Returns the targets that the guard declares as compiled.
     fn claimed(&self) -> String {
         let guard = std::fs::read_to_string(self.0.join("out/cudnn_guard.rs")).unwrap();
         let mut lines = guard.lines().map(str::trim_start);
@@ -79,7 +79,7 @@ fn kernels_become_a_library_and_device_code() {
         kernels().fatbin().unwrap(),
         [package.0.join("out/a.fatbin")]
     );
-    // There is none for the target that is PTX alone.
+    // A target with only PTX has no cubin.
     assert_eq!(
         kernels().cubin().unwrap(),
         ["out/a.sm_80.cubin", "out/a.sm_120.cubin"].map(|path| package.0.join(path))
@@ -101,9 +101,9 @@ fn kernels_become_a_library_and_device_code() {
     assert_eq!(calls.len(), 5, "{calls:?}");
 }
 
-/// CMP-10: refused before nvcc is called, with the last CUDA that had it.
+/// CMP-10: the target is rejected before nvcc is called, and the error names the last CUDA version that supports it.
 #[test]
-fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
+fn an_unsupported_target_is_rejected_before_nvcc_is_called() {
     let package = Package::new("lacking");
     let gpu = package.probe("80 37");
     let error = gpu
@@ -126,9 +126,9 @@ fn a_target_that_nvcc_lacks_is_refused_before_it_is_called() {
     assert!(!package.0.join("cuda/calls").exists());
 }
 
-/// CMP-12: an nvcc that is too old to list its targets is known by its release.
+/// CMP-12: the targets of an nvcc that is too old to list them follow from its version.
 #[test]
-fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
+fn an_nvcc_that_lists_no_targets_is_identified_by_its_version() {
     let package = Package::new("old");
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc-10.1");
     std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
@@ -167,7 +167,7 @@ fn an_nvcc_that_lists_nothing_is_known_by_its_release() {
 }
 
 #[test]
-fn other_build_systems_are_told_the_same() {
+fn other_build_systems_get_the_same_targets() {
     let package = Package::new("words");
     let list = package.probe("8.0 90+PTX").target_list().unwrap();
     assert_eq!(list.to_string(), "sm_80 sm_90 compute_90");
@@ -182,9 +182,9 @@ fn other_build_systems_are_told_the_same() {
     assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
 }
 
-/// CMP-11: a kernel set for newer GPUs.
+/// CMP-11: a kernel that requires newer GPUs.
 #[test]
-fn kernels_are_compiled_for_what_they_are_written_for() {
+fn kernels_are_compiled_only_for_the_gpus_they_support() {
     let package = Package::new("minimum");
     let gpu = package.probe("75 90");
     let kernels = |minor| {
@@ -207,11 +207,11 @@ fn kernels_are_compiled_for_what_they_are_written_for() {
 }
 
 #[test]
-fn nvcc_is_asked_once() {
+fn nvcc_is_queried_once() {
     let package = Package::new("asked-once");
     let nvcc = package.path("cuda/bin/nvcc");
     let dated = |year: u32| {
-        // By other processes: a file that this one has open cannot be run.
+        // Separate processes write the file, because a file that this process has open for writing cannot be run.
         let script = format!(
             "cp -L '{nvcc}' '{nvcc}.new' && mv -f '{nvcc}.new' '{nvcc}' && touch -d {year}-01-01T00:00:00 '{nvcc}'"
         );
@@ -234,9 +234,9 @@ fn nvcc_is_asked_once() {
     assert_eq!(asked(), "--version\n--list-gpu-code\n", "another nvcc");
 }
 
-/// The build script may write its guard first, and what it compiles later is known all the same.
+/// The build script may write its guard before it compiles kernels.
 #[test]
-fn the_guard_claims_what_kernels_were_compiled_for() {
+fn the_guard_lists_the_compiled_targets() {
     let package = Package::new("kernels-guard");
     let gpu = package.guarded("80 90 compute_90");
     gpu.guard().write().unwrap();
@@ -244,7 +244,7 @@ fn the_guard_claims_what_kernels_were_compiled_for() {
     let kernels = || gpu.kernels().files(package.path("src/*.cu"));
     kernels().compile("mine").unwrap();
     assert_eq!(package.claimed(), "sm_80 sm_90 compute_90");
-    // The other order.
+    // The guard is written after the kernels are compiled.
     let again = Package::new("kernels-guard-after");
     let gpu = again.guarded("80 90 compute_90");
     let kernels = gpu.kernels().files(again.path("src/*.cu"));
@@ -254,7 +254,7 @@ fn the_guard_claims_what_kernels_were_compiled_for() {
 }
 
 #[test]
-fn the_guard_claims_nothing_that_was_not_compiled() {
+fn the_guard_lists_no_target_that_was_not_compiled() {
     let package = Package::new("kernels-guard-less");
     let gpu = package.guarded("80 90");
     assert_eq!(gpu.gencode_flags().unwrap().len(), 2);
@@ -285,9 +285,9 @@ fn target(text: &str) -> Target {
     }
 }
 
-/// ARC-01: PTX runs where ptxas makes machine code of it, and nowhere else.
+/// ARC-01: PTX runs exactly on the GPUs for which ptxas can assemble it.
 #[test]
-fn ptx_runs_where_ptxas_takes_it() {
+fn ptx_runs_where_ptxas_accepts_it() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/targets/ptxas.txt");
     let text = std::fs::read_to_string(file).unwrap();
     let rows: Vec<Vec<&str>> = text
@@ -304,7 +304,8 @@ fn ptx_runs_where_ptxas_takes_it() {
             .map(|other| other[1])
         {
             let (ptx, machine) = (target(from), target(to));
-            // PTX with an `a` becomes machine code with an `a`, on the GPU that also runs the code without.
+            // For PTX with an `a`, ptxas only assembles machine code with an `a`. Its GPU also runs code without the
+            // `a`, so these pairs are skipped.
             if ptx.suffix == Suffix::Arch && machine.suffix != Suffix::Arch {
                 assert!(!made.contains(&to), "{release}: {from} to {to}");
                 continue;
@@ -321,9 +322,9 @@ fn ptx_runs_where_ptxas_takes_it() {
     assert!(pairs > 1900, "{pairs}");
 }
 
-/// ARC-01: what `ptxas` 13.0 does with the old number of a GPU.
+/// ARC-01: `ptxas` 13.0 treats the old number of this GPU in the same way.
 #[test]
-fn the_old_number_of_thor_is_thor() {
+fn the_old_number_of_thor_still_means_thor() {
     let thor = ComputeCapability::new(11, 0);
     for old in ["101", "101a", "101f"] {
         assert!(target(old).runs_on(thor), "{old}");

@@ -1,5 +1,5 @@
-//! The start of a program on another machine than it was built on: what it calls and what is not there, said by
-//! `cudnn-guard inspect` before the loader or the program ends over it. On the simulator's driver.
+//! Programs started on another machine than they were built on. `cudnn-guard inspect` reports functions and libraries
+//! that are missing there, before the loader or the program fails. The driver is that of the simulator.
 #![cfg(all(feature = "cli", target_os = "linux", target_env = "gnu"))]
 #![allow(clippy::disallowed_methods)] // tests make files and run programs
 
@@ -12,7 +12,7 @@ use std::process::Command;
 use support::circumstances::installed;
 use support::{Ran, fresh, program, run};
 
-/// The simulator's driver, and a newer one beside it, which is the same and has this function more.
+/// The simulator's driver, and a newer driver that differs by one additional function.
 struct Machine(PathBuf);
 
 impl Machine {
@@ -45,16 +45,17 @@ impl Machine {
         run(&mut cc).exits_with(0);
     }
 
-    /// What the program says and does where this driver is.
+    /// Runs the program with this driver.
     fn started(&self, path: &str, driver: &str) -> Ran {
         run(program(self.at(path)).env("LD_LIBRARY_PATH", self.at(driver)))
     }
 
-    /// What is found of it there, as `inspect` tells it to programs, with this machine's folder as `$M`.
+    /// Returns the exit code and the JSON findings of `inspect` with this driver. `$M` replaces the machine's
+    /// directory.
     fn inspected(&self, path: &str, driver: &str) -> (Option<i32>, Vec<Value>) {
         let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
         command.arg("inspect").arg("--json").arg(self.at(path));
-        // What the loader does not find, no variable of the guard's lets pass.
+        // Variables of the guard cannot allow what the loader does not find.
         command.env("CUDNN_GUARD_ALLOW", "driver-too-old,library-not-found");
         let ran = run(command.env("LD_LIBRARY_PATH", self.at(driver)));
         let text = ran.stdout.replace(self.0.to_str().unwrap(), "$M");
@@ -67,9 +68,9 @@ fn newer(machine: &Machine) -> String {
     machine.at("newer/libcuda.so.1").display().to_string()
 }
 
-/// LOD-24: a function that came with a later driver, in a program that is linked with it.
+/// LOD-24: a program is linked against a function of a later driver.
 #[test]
-fn a_function_that_an_older_driver_does_not_have() {
+fn a_function_missing_from_an_older_driver_is_reported() {
     let machine = Machine::new("linked");
     let code = "int cuLogsCurrent(void *, unsigned); int cuInit(unsigned) __attribute__((weak));
         int main(int count, char **words) { (void)words; return count > 1 ? cuLogsCurrent(0, 0) : 0; }";
@@ -80,9 +81,9 @@ fn a_function_that_an_older_driver_does_not_have() {
         .started("app", "driver")
         .exits_with(127)
         .says("undefined symbol: cuLogsCurrent");
-    // It would end later, when it comes to the call.
+    // With lazy binding, the program fails only when it calls the function.
     machine.started("lazy", "driver").exits_with(0);
-    // A program of Rust's has nothing for others, and says so with an empty table.
+    // A Rust program exports nothing, so its symbol hash table is empty.
     let rust = "unsafe extern \"C\" { fn cuLogsCurrent(a: *mut u8, b: u32) -> i32; }
         fn main() { if std::env::args().count() > 1 { unsafe { cuLogsCurrent(std::ptr::null_mut(), 0) }; } }";
     fs::write(machine.at("rust.rs"), rust).unwrap();
@@ -122,9 +123,9 @@ fn a_function_that_an_older_driver_does_not_have() {
     }
 }
 
-/// LOD-24: the same for a library of the program. The program and another library export nothing.
+/// LOD-24: a library of the program calls the function. The program and another library export nothing.
 #[test]
-fn a_function_that_a_library_of_the_program_calls() {
+fn a_missing_function_that_a_library_calls_is_reported() {
     let machine = Machine::new("library");
     let shared = ["-shared", "-fPIC", "-Wl,--hash-style=gnu"];
     machine.compile("libempty.so", "static int nothing;", &shared);
@@ -166,9 +167,9 @@ fn a_function_that_a_library_of_the_program_calls() {
     );
 }
 
-/// LOD-24: a library of somebody else's has the function, or nobody needs it.
+/// LOD-24: another library exports the function, or the reference is weak.
 #[test]
-fn no_alarm_where_a_function_is_had_elsewhere_or_can_be_done_without() {
+fn a_function_that_exists_elsewhere_or_is_optional_is_not_reported() {
     let machine = Machine::new("elsewhere");
     machine.compile(
         "libshim.so",
@@ -190,9 +191,9 @@ fn no_alarm_where_a_function_is_had_elsewhere_or_can_be_done_without() {
     }
 }
 
-/// LOD-24: as cudarc from 0.15 to 0.18 does it, which is linked with no driver.
+/// LOD-24: cudarc 0.15 to 0.18 looks functions up without being linked to a driver.
 #[test]
-fn a_cudarc_that_looks_up_what_an_older_driver_does_not_have() {
+fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     let machine = Machine::new("cudarc");
     let code = |panics: &str| {
         format!(
@@ -203,7 +204,7 @@ fn a_cudarc_that_looks_up_what_an_older_driver_does_not_have() {
     machine.compile("eager", &code("Expected symbol in library"), &[]);
     machine.compile("lazy", &code("Missing symbol"), &[]);
     let (code, findings) = machine.inspected("eager", "driver");
-    // It may never use the driver.
+    // The program may never use the driver.
     assert_eq!(code, Some(0), "{findings:?}");
     let [finding] = &findings[..] else {
         panic!("{findings:?}");
@@ -222,9 +223,10 @@ fn a_cudarc_that_looks_up_what_an_older_driver_does_not_have() {
     }
 }
 
-/// LOD-30: the program was linked with the libcudart of one CUDA, and there is that of another, or one that is older.
+/// LOD-30: the program was linked with libcudart of one CUDA version, but an older libcudart or that of another CUDA
+/// version is installed.
 #[test]
-fn a_libcudart_that_is_not_there_by_its_name() {
+fn an_incompatible_or_missing_libcudart_is_reported() {
     let machine = Machine::new("cudart");
     let make = |major: u32, functions: &str| {
         let name = format!("libcudart.so.{major}");
@@ -283,17 +285,17 @@ fn a_libcudart_that_is_not_there_by_its_name() {
     );
 }
 
-/// A set of `.ci/wheels.py` or `.ci/debian`.
+/// Returns the directory of a set of `.ci/wheels.py` or `.ci/debian`.
 fn real(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
     PathBuf::from(folder).join(set)
 }
 
-/// LOD-24: NVIDIA's own driver for CUDA 12.2 has what came up to that, and none of what came later.
+/// LOD-24: NVIDIA's own driver for CUDA 12.2 has the functions of versions up to 12.2, and none of the later ones.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn a_real_driver_lacks_what_came_after_it() {
+fn a_real_driver_is_missing_only_later_functions() {
     let machine = Machine::new("real");
     let code = "const char *names[] = { \"cuGraphNodeGetEnabled\", \"cuModuleGetLoadingMode\", \"cuLaunchKernelEx\",
         \"cuCtxGetId\", \"cuCoredumpGetAttribute\", \"cuGraphAddNode\", \"cuFuncGetName\", \"cuCtxFromGreenCtx\",
@@ -318,7 +320,7 @@ fn a_real_driver_lacks_what_came_after_it() {
         finding["evidence"]["also"],
         "cuGreenCtxGetId\ncuLogsCurrent\ncuMemcpyBatchAsync\ncuCtxRecordEvent\ncuCtxFromGreenCtx\ncuFuncGetName"
     );
-    // The CUDA runtime looks the same names up, and does without them.
+    // The CUDA runtime looks up the same names, and works without them.
     let runtime = real("cuda-cu13/nvidia/cu13/lib/libcudart_static.a");
     let code = code.replace("__attribute__((weak))", "");
     let all = [runtime.to_str().unwrap(), "-lpthread", "-ldl", "-lrt"];

@@ -297,7 +297,7 @@ fn started_by_another_user(argument: &str, variables: &[(&str, &str)]) -> Ran {
     ran
 }
 
-/// Nobody can write a file as root, or switch the guard off, by starting a setuid program of root.
+/// Users of root's setuid program cannot write files as root or switch the guard off.
 #[test]
 #[ignore = "needs root: starts a setuid program as another user"]
 fn a_setuid_program_ignores_the_variables() {

@@ -1,4 +1,4 @@
-//! What the guard leaves behind in a long-running program and on its machine: nothing. `.ci/soak` runs these tests.
+//! The guard leaves nothing behind in a long-running program or on its machine. `.ci/soak` runs these tests.
 
 use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{command, installed};

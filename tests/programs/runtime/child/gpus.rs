@@ -270,7 +270,7 @@ fn the_inner_launcher_determines_the_rank() {
     }
 }
 
-/// Of 64 processes on 4 GPUs, four run convolutions.
+/// With 64 processes on 4 GPUs, only four run convolutions.
 #[test]
 fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first_rank() {
     let four = ("SIM_DEVICES", "4");

@@ -70,7 +70,8 @@ fn the_report_is_written_to_the_requested_file() {
         .must_say("cudnn-guard: CUDNN_GUARD_REPORT: cannot write `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
 }
 
-/// In a directory that others can write to, such as /tmp, somebody may create a symlink with the name of the new file.
+/// In a directory that others can write to, such as /tmp, another user may create a symlink with the name of the new
+/// file.
 #[test]
 fn a_planted_symlink_does_not_redirect_the_report() {
     let cudnn = sound();
