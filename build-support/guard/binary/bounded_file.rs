@@ -1,5 +1,4 @@
-//! A file that is read in pieces and within bounds: libraries have hundreds of megabytes, and a damaged library may
-//! claim any size.
+//! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::defect::Defect;
 use std::cell::{OnceCell, RefCell};
@@ -7,17 +6,17 @@ use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-/// The most bytes that are read at once.
+/// The largest number of bytes to read at once.
 const MOST: u64 = 128 << 20;
 const LONGEST_NAME: u64 = 4096;
-/// The size of the blocks that small pieces are read from, and the number of blocks that are kept.
+/// The size of the blocks that small reads go through, and the largest number of cached blocks.
 const BLOCK: u64 = 1 << 14;
 const MOST_BLOCKS: usize = 1024;
 
 pub struct BoundedFile {
     file: File,
     length: u64,
-    /// The blocks with their offsets, sorted by them.
+    /// The blocks with their offsets, sorted by offset.
     blocks: RefCell<Vec<(u64, Vec<u8>)>>,
     /// The system's message about the first read that failed.
     failure: OnceCell<String>,
@@ -34,7 +33,7 @@ impl BoundedFile {
         })
     }
 
-    /// Returns the first read that failed. After a failure, anything that was not found may be in the file anyway.
+    /// Returns the first read error. After an error, data that was not found may still be in the file.
     pub fn failure(&self) -> Option<Defect> {
         self.failure.get().cloned().map(Defect::Unreadable)
     }
@@ -43,7 +42,7 @@ impl BoundedFile {
         self.length
     }
 
-    /// Reads `size` bytes, if the file has as many and they are within the bounds.
+    /// Reads `size` bytes. Returns `None` if the file has fewer, or if the range exceeds the limits.
     pub fn read(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         if size > MOST || offset.checked_add(size)? > self.length {
             return None;
@@ -58,7 +57,7 @@ impl BoundedFile {
         Some(bytes)
     }
 
-    /// Reads an entry of a table. Its block is kept, since the entries around it are usually read too.
+    /// Reads an entry of a table. Its block is cached, since the neighboring entries are usually read too.
     pub fn entry(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         if size > BLOCK {
             return self.read(offset, size);
@@ -69,7 +68,7 @@ impl BoundedFile {
         while at < end {
             let block = at / BLOCK * BLOCK;
             let stop = end.min(block + BLOCK);
-            // Never borrowed twice; a panic would put this file's path into the program.
+            // Never borrowed twice. `borrow_mut` could panic, and a panic would put this file's path into the program.
             let mut blocks = self.blocks.try_borrow_mut().ok()?;
             let place = match blocks.binary_search_by_key(&block, |held| held.0) {
                 Ok(place) => place,
@@ -90,7 +89,7 @@ impl BoundedFile {
         Some(bytes)
     }
 
-    /// Reads a text up to its NUL, which has to be within `most` bytes and within the length of a name.
+    /// Reads a string up to its NUL, which must be within `most` bytes and within the limit on names.
     pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
         let left = self.length.checked_sub(offset)?;
         let most = left.min(most).min(LONGEST_NAME);
@@ -111,7 +110,7 @@ impl BoundedFile {
     }
 }
 
-/// Returns the paths in a directory; none if it cannot be read.
+/// Returns the paths in a directory; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()

@@ -1,11 +1,11 @@
-//! CUDA's data in the sections of a library: the device code, and the name of the cuBLAS that the library opens.
+//! CUDA's data in the sections of a library: the device code, and the name of the cuBLAS library that it opens.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use std::io::BufRead;
 
-/// A limit above the constants of every sub-library that names cublasLt; `libcudnn_graph` has 24 MB of device code
-/// among its constants, `cudnn_heuristic64_9.dll` has 83 MB of tables.
+/// A limit above the size of the constants in every sub-library that names cublasLt. `libcudnn_graph` has 24 MB of
+/// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
 /// `IMAGE_SCN_MEM_WRITE`
 const WRITABLE: u32 = 1 << 31;
@@ -13,7 +13,7 @@ const WRITABLE: u32 = 1 << 31;
 /// The number of bytes that are searched at a time. Linkers put the strings before or after the tables of numbers.
 const BLOCK: usize = 64 << 10;
 
-/// A limit above the length of such a name.
+/// A limit above the length of the name of a cublasLt.
 const NAME: usize = 64;
 
 impl Elf {

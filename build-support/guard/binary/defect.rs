@@ -1,4 +1,4 @@
-//! The reasons why a file is no library for the target system or for this process.
+//! The reasons why a file is not a usable library for the target system or for this process.
 
 use crate::runtime::system;
 use std::io::ErrorKind;
@@ -8,17 +8,17 @@ use std::path::{Path, PathBuf};
 const LFS: &str = "version https://git-lfs";
 /// `ERROR_SHARING_VIOLATION`
 const SHARING_VIOLATION: i32 = 32;
-/// More links in a row than Linux follows.
+/// More consecutive symlinks than Linux follows.
 const MOST_LINKS: usize = 41;
 
-/// A defect of a file. Its sentences are in `messages`.
+/// A defect of a file. Its text is in `messages`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Defect {
     /// The file cannot be read, with the system's message.
     Unreadable(String),
     /// The file cannot be read: permission denied.
     Forbidden,
-    /// On Windows: another program has opened the file for itself alone.
+    /// On Windows: another program has opened the file exclusively.
     Locked,
     /// The file is below this directory, which cannot be entered: permission denied.
     Closed(PathBuf),
@@ -35,14 +35,15 @@ pub enum Defect {
     Alone(String),
     /// The file is empty: container images contain such files in place of files that are mounted later.
     Empty,
-    /// The file is no library of this kind, and begins with these words, if they are words.
+    /// The file is not a library of this kind. The second value is the text that it begins with, if it begins with
+    /// text.
     Foreign(&'static str, String),
-    /// The file is truncated: its segments (on Windows sections) reach to the first number, and it ends at the second.
-    /// Opening it ends in SIGBUS.
+    /// The file is truncated: its segments (on Windows, sections) extend to the first number, but it ends at the
+    /// second. Opening it raises SIGBUS.
     Truncated(&'static str, u64, u64),
-    /// The file is for this CPU, which is not the target.
+    /// The file is for this CPU, which is not that of the target.
     Cpu(&'static str),
-    /// The file is for the CPU with this ELF number, and the program for the CPU of this name.
+    /// The file is for the CPU with this ELF number, but the program is for the CPU of this name.
     Machine(u64, &'static str),
     /// The file is for 32-bit programs, or for the other byte order.
     Class,
@@ -51,7 +52,7 @@ pub enum Defect {
 }
 
 impl Defect {
-    /// Returns the defect of a file with this start, which is no library of this kind.
+    /// Returns the defect of a file that begins with these bytes and is not a library of this kind.
     pub fn foreign(kind: &'static str, start: &[u8]) -> Self {
         let line = start.split(|&byte| byte == b'\n').next();
         let words = std::str::from_utf8(line.unwrap_or_default()).unwrap_or_default();
@@ -81,7 +82,7 @@ impl Defect {
             Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
                 Some(match closed_dir(&end) {
-                    // A filter of system calls denies the access. It may allow the loader's.
+                    // A system call filter denies this access. It may still allow the loader's.
                     dir if std::fs::symlink_metadata(&dir).is_err() => {
                         Defect::Unreadable(error.to_string())
                     }

@@ -10,7 +10,7 @@ const PT_DYNAMIC: u64 = 2;
 const PT_INTERP: u64 = 3;
 const PT_GNU_STACK: u64 = 0x6474_e551;
 const PF_X: u64 = 1;
-/// The flags of a segment that is only read, and of a segment that is also run.
+/// The flags of a read-only segment, and of a segment that is also executable.
 const PF_R: u64 = 4;
 const PF_R_X: u64 = 5;
 const DT_NEEDED: u64 = 1;
@@ -23,7 +23,8 @@ const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NODEFLIB: u64 = 0x800;
 /// The size of the header of a 64-bit file. No library is shorter.
 const HEAD: u64 = 64;
-/// More segments and a longer dynamic table than any linker writes, and few enough to search at once.
+/// Limits above the number of segments and the length of the dynamic table that linkers write, low enough for a fast
+/// search.
 const MOST_SEGMENTS: usize = 64;
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 
@@ -77,7 +78,7 @@ struct Segment {
     size: u64,
 }
 
-/// An open file. If it is no ELF file, it has no properties of one.
+/// An open file. If it is not an ELF file, the methods about its contents return nothing.
 pub struct Elf {
     file: BoundedFile,
     /// The first 64 bytes, or the whole file if it is shorter.
@@ -135,12 +136,12 @@ impl Elf {
         }
     }
 
-    /// Returns itself. On Windows, `Image` is a DLL, which returns `None`.
+    /// Returns `self`. On Windows, `Image` is `Pe`, which returns `None`.
     pub fn as_elf(&self) -> Option<&Self> {
         Some(self)
     }
 
-    /// Returns the reason why no linker and no loader can use it, apart from its CPU.
+    /// Returns the reason why no linker or loader can use the file, apart from its CPU.
     pub fn defect(&self) -> Option<Defect> {
         let length = self.length();
         if length == 0 {
@@ -170,7 +171,7 @@ impl Elf {
         cpu_name(self.machine()?)
     }
 
-    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is no ELF file.
+    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
     pub fn is_64_bit_le(&self) -> Option<bool> {
         let layout = self.layout?;
         Some(layout.is_wide && !layout.is_big)
@@ -222,8 +223,8 @@ impl Elf {
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
     }
 
-    /// Returns `true` if it requires a stack whose contents can be run. Without the segment, glibc's default for the CPU
-    /// counts (`DEFAULT_STACK_PERMS`).
+    /// Returns `true` if it requires an executable stack. Without the segment, glibc's default for the CPU applies
+    /// (`DEFAULT_STACK_PERMS`).
     pub fn requires_executable_stack(&self) -> bool {
         match self.segment(PT_GNU_STACK) {
             Some(stack) => stack.flags & PF_X != 0,
@@ -231,7 +232,7 @@ impl Elf {
         }
     }
 
-    /// Returns the read-only data, if it has no more than `most` bytes. Some linkers put it beside the code.
+    /// Returns the read-only data, if it is no larger than `most` bytes. Some linkers put it beside the code.
     pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
         // The segments of a valid file do not overlap.
         let most = most.min(self.length());
@@ -250,7 +251,7 @@ impl Elf {
         Some(bytes)
     }
 
-    /// Reads `size` bytes of the file, if it has as many.
+    /// Reads `size` bytes of the file, if it has that many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
     }

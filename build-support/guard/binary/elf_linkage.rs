@@ -1,4 +1,4 @@
-//! The versions that an ELF file defines and requires, and the functions that it calls, for an inspection.
+//! The versions that an ELF file defines and requires, and the functions that it imports, for an inspection.
 
 use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NUMBER, NameBudget};
@@ -12,7 +12,7 @@ impl Elf {
         self.defined_versions().unwrap_or_default()
     }
 
-    /// Returns the versions that other libraries have to define, by file name.
+    /// Returns the versions that it requires, by the file name of the library that must define them.
     pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
         let needed = self.version_needs().unwrap_or_default().into_iter();
         needed
@@ -36,7 +36,7 @@ impl Elf {
         for _ in 0..NUMBER {
             let row = self.entry(at, 20)?;
             let first = at.checked_add(layout.number(&row, 12, 4)?)?;
-            // The first name is its own. The names of the versions that it inherits follow.
+            // The first name is that of the version itself. The names of the versions that it inherits follow.
             let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
             letters.spend(name.len())?;
             versions.push(lossy(name));
@@ -48,8 +48,8 @@ impl Elf {
         None
     }
 
-    /// Reads the section: a program that defines nothing has an empty hash table, from which the number of symbols does
-    /// not follow.
+    /// Reads the section, not the hash table: a program that defines nothing has an empty hash table, which does not
+    /// show the number of symbols.
     fn imports(&self) -> Option<Vec<String>> {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;

@@ -28,7 +28,7 @@ impl Elf {
         sections.iter().find(is_it)?.range()
     }
 
-    /// Returns the section of the constants, if it is of a size that programs and libraries have.
+    /// Returns the section of constants, if its size is plausible for a program or library.
     pub fn rodata(&self) -> Option<Vec<u8>> {
         let (offset, size) = self.section(".rodata")?;
         self.bytes(offset, size)

@@ -1,4 +1,4 @@
-//! The dynamic symbols of an ELF file, found by a hash table like in the loader.
+//! The dynamic symbols of an ELF file, found through a hash table, as the loader does.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::sub_libraries;
@@ -9,8 +9,8 @@ const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STB_WEAK: u64 = 2;
-/// Limits above the longest chain that a linker writes, and above the steps for all names that one library imports from
-/// another.
+/// Limits above the longest chain that a linker writes, and above the number of steps for all names that one library
+/// imports from another.
 const LONGEST_CHAIN: u32 = 4096;
 const MOST_STEPS: u32 = 1 << 16;
 /// The most buckets or symbols that are read to see if a library defines any symbol.
@@ -46,9 +46,9 @@ impl Elf {
         Some((self.version(symbol)?, VersionSource::Symbol(symbol)))
     }
 
-    /// Returns `true` if it is the toolkit's stub of the driver's library: its `cuInit` does nothing but fail.
+    /// Returns `true` if it is the toolkit's stub of the driver's library, whose `cuInit` only returns an error.
     pub fn is_driver_stub(&self) -> bool {
-        // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, among those of a function without optimization.
+        // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, in a function compiled without optimization.
         let answer: &[u8] = match self.cpu() {
             Some("x86_64") => b"\xb8\x22\0\0\0",
             Some("aarch64") => b"\x40\x04\x80\x52",
@@ -64,7 +64,7 @@ impl Elf {
         self.definition(symbol).is_some()
     }
 
-    /// Returns the required symbols that it does not define; none if that is unknown.
+    /// Returns the required symbols that it does not define; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         if self.has_any() != Some(true) {
             return Vec::new();
@@ -79,8 +79,8 @@ impl Elf {
         missing
     }
 
-    /// Returns `true` if it defines any symbol. A library that only loads others defines none, and no symbol is missing
-    /// from it.
+    /// Returns `true` if it defines any symbol. A library that only loads other libraries defines none, so no symbol is
+    /// missing from it.
     pub fn has_any(&self) -> Option<bool> {
         if let Some(table) = self.gnu_hash() {
             for bucket in 0..table.buckets.min(MOST_EMPTY) {
@@ -104,7 +104,7 @@ impl Elf {
         self.find(name.as_bytes(), &mut steps).flatten()
     }
 
-    /// Returns the symbol of this name, if it is defined; `None` if the search takes more steps.
+    /// Returns the symbol of this name, if it is defined; `None` if the search takes more than `steps`.
     fn find(&self, name: &[u8], steps: &mut u32) -> Option<Option<Symbol>> {
         match self.gnu_hash() {
             Some(table) => self.find_by_gnu_hash(&table, name, steps),

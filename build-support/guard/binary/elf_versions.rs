@@ -6,14 +6,14 @@ use crate::runtime::binary::elf::{Elf, lossy};
 const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const VER_FLG_WEAK: u64 = 2;
-/// The mask of a version's number, and so the most versions of a file.
+/// The mask of a version's number, and therefore the largest number of versions in a file.
 pub const NUMBER: u64 = 0x7fff;
 /// Limits above the number of symbols that a program imports, and above the total length of their names. Damaged tables
-/// may name a long text many times.
+/// may refer to a long string many times.
 pub const MOST_SYMBOLS: u64 = 1 << 20;
 pub const MOST_LETTERS: usize = 32 << 20;
 
-/// The versions that are required of a library.
+/// The versions that the file requires of a library.
 pub struct VerneedEntry {
     pub file: String,
     pub versions: Vec<NeededVersion>,

@@ -9,8 +9,8 @@ pub const CACHE: &str = "/etc/ld.so.cache";
 const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
 const HEADER: usize = 48;
 const ENTRY: usize = 24;
-/// Limits above the size of any system's cache, and above the files of one name in it. A damaged cache may name a long
-/// text many times.
+/// Limits above the size of any system's cache, and above the number of its files with the same name. A damaged cache
+/// may refer to a long string many times.
 const MOST: u64 = 4 << 20;
 const MOST_FILES: usize = 64;
 const LONGEST_PATH: usize = 4096;

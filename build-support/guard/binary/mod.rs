@@ -1,4 +1,4 @@
-//! Files of programs and packages, read as bytes: none of their code runs.
+//! Programs, libraries and package files, read as bytes. None of their code runs.
 
 pub mod bounded_file;
 #[cfg(feature = "build")]
@@ -24,8 +24,8 @@ pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
 
-/// Returns `true` if the text contains this letter, followed by `tail`. The two are separate so that a program with this
-/// code does not contain the words that it searches.
+/// Returns `true` if the text contains this letter followed by `tail`. They are separate arguments so that a program
+/// with this code does not contain the text that it searches for.
 pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
     let mut rest = text;
     // `skip_until` is optimized even in debug builds, unlike a loop over bytes.

@@ -14,8 +14,8 @@ use std::path::Path;
 const VERSION: u32 = 16;
 const FIXED: u32 = 0xfeef_04bd;
 
-/// Limits above the number of DLLs that a DLL of cuDNN imports, and above the functions of all of them, for damaged
-/// tables.
+/// Limits for damaged tables, above the number of DLLs that a DLL of cuDNN imports, and above the number of functions
+/// imported from all of them.
 const MOST_IMPORTS: u32 = 128;
 const MOST_NAMES: u32 = 1 << 15;
 /// A limit above the total length of these names.
@@ -23,7 +23,7 @@ const MOST_LETTERS: usize = 32 << 20;
 /// Windows loads no file with more than 96 sections.
 const MOST_SECTIONS: usize = 128;
 
-/// An open file. If it is no DLL or program, it has no properties of one.
+/// An open file. If it is not a DLL or program, the methods about its contents return nothing.
 pub struct Pe {
     file: BoundedFile,
     machine: u32,
@@ -162,7 +162,7 @@ impl Pe {
         }
     }
 
-    /// Returns the version of a sub-library, from its version symbol, else from its version resource, if it has either.
+    /// Returns the version of a sub-library from its version symbol, or else from its version resource.
     pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
         let symbol = sub_libraries::find(sub_library).and_then(|known| known.version_symbol);
         let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
@@ -178,7 +178,7 @@ impl Pe {
         }
     }
 
-    /// Reads `size` bytes of the file, if it has as many.
+    /// Reads `size` bytes of the file, if it has that many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
     }
@@ -191,7 +191,7 @@ impl Pe {
         Some((section.offset.into(), section.size.into()))
     }
 
-    /// Returns the DLLs that Windows loads with it.
+    /// Returns the DLLs that Windows loads together with it.
     pub fn needs(&self) -> Vec<String> {
         let tables = self.imported().into_iter();
         tables.map(|(name, _)| name).collect()
@@ -223,7 +223,7 @@ impl Pe {
                     (Some(0), Some(0)) => break,
                     // The name follows a hint of two bytes.
                     (Some(hint), Some(0)) => hint.checked_add(2).and_then(|place| self.text(place)),
-                    // An import by number.
+                    // An import by ordinal.
                     _ => None,
                 };
                 let length = name.len() + function.as_ref().map_or(0, Vec::len);
@@ -237,7 +237,7 @@ impl Pe {
         imports
     }
 
-    /// Returns the required functions that it does not export; none if that is unknown.
+    /// Returns the required functions that it does not export; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         required
             .filter(|name| self.export(name) == Some(None))
@@ -257,7 +257,7 @@ impl Pe {
         tables.filter(|_| self.imports != 0).collect()
     }
 
-    /// Reads a text up to its NUL.
+    /// Reads a string up to its NUL.
     fn text(&self, address: u32) -> Option<Vec<u8>> {
         let (offset, left) = self.file_range(address)?;
         self.file.text(offset, left)
@@ -279,7 +279,7 @@ impl Pe {
             .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
     }
 
-    /// Returns the address of the export of this name, if it exists; `None` if that is unknown. Names are sorted.
+    /// Returns the address of the export of this name, if it exists; `None` if that is unknown. The names are sorted.
     fn export(&self, name: &[u8]) -> Option<Option<u32>> {
         let table = self
             .read_at(self.exports, 40)

@@ -23,7 +23,8 @@ use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::report::result::Report;
 use std::path::Path;
 
-/// A cuDNN that disagrees with its files, or its sub-libraries with each other, without a foreign file as the cause.
+/// A cuDNN whose reported version differs from that of its files, or whose sub-libraries disagree with each other,
+/// although no foreign file explains it.
 pub struct Disagreement<'a> {
     pub main_library: &'a MainLibrary,
     pub parts: &'a SubLibraries,
@@ -31,7 +32,7 @@ pub struct Disagreement<'a> {
     pub files: Option<Version>,
     /// The version that cuDNN reports.
     pub called: Option<Version>,
-    /// cuDNN's version checks that failed, by name.
+    /// The names of cuDNN's own version checks that failed.
     pub failed_checks: &'a [String],
 }
 
@@ -85,7 +86,7 @@ pub fn judge(
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
-    // Wrong numbers are no refusal.
+    // Wrong results are not refusals.
     let was_refused = |outcome: &CaseResult| {
         let finding = outcome.finding.as_ref();
         outcome.verdict == Verdict::Fail
@@ -96,7 +97,7 @@ pub fn judge(
         matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_caused_by_cudnn(&outcome);
     let broke = was_refused || crashed && outcome.second_try.is_none();
     let mut suspects = Vec::new();
-    // On Windows, a DLL that is missing is named without a GPU too: nothing else is tested then.
+    // On Windows, a missing DLL is reported without a GPU too, because nothing else is tested then.
     let is_untested = cfg!(windows) && answer.tried.is_empty();
     if let (true, Some(cuda)) = (broke || is_untested, answer.cuda_major) {
         suspects = dlopen_dependencies::find_suspects(parts, cuda, &answer.mapped, search_path);
@@ -139,7 +140,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
     }
 }
 
-/// Adds the tables' findings about the loaded version.
+/// Adds the findings about the loaded version from the version tables.
 pub fn release(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapability]>) {
     let Some(version) = report.release() else {
         return;
@@ -199,7 +200,7 @@ fn devices(
             continue;
         }
         let (name, capability) = (&device.name, device.capability);
-        // A GPU that computes correctly is supported, whatever the tables state.
+        // A GPU with correct results is supported, whatever the tables state.
         let label = devices::label(name, *number);
         let computes = report
             .outcomes
@@ -235,19 +236,19 @@ fn devices(
     compiles
 }
 
-/// The limit of a program's constants, in bytes: only programs with embedded data have more.
+/// A limit on the size of a program's constants, in bytes. Only programs with embedded data exceed it.
 const MOST_CONSTANTS: u64 = 64 << 20;
 
 /// Returns the finding that the driver is missing functions that cudarc looks up at startup.
 fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
-    // Such a driver has all functions, which is fast to check.
+    // A driver this new has all functions, and comparing versions is fast.
     if driver.cuda.is_none_or(|cuda| cuda >= cudarc_eager::NEWEST) {
         return None;
     }
     let library = Elf::open(Path::new(&driver.library)).ok()?;
     let program = Elf::open(Path::new("/proc/self/exe")).ok()?;
     let found = EagerLookup::detect(&program.constants(MOST_CONSTANTS)?)?;
-    // Otherwise the symbols cannot be read.
+    // Every driver defines `cuInit`. If it is not found, the symbols cannot be read.
     if !library.defines("cuInit") {
         return None;
     }

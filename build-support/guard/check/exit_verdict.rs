@@ -1,4 +1,4 @@
-//! The findings from the end of a child.
+//! The findings about how a child ended.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
@@ -33,7 +33,7 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
         }
 }
 
-/// A child process, or the thread in its place, that ended before its report was complete.
+/// A child process, or the thread used instead, that ended before its report was complete.
 pub struct InterruptedTest<'a> {
     pub outcome: &'a ChildOutcome,
     pub cause: Interruption<'a>,
@@ -44,7 +44,7 @@ pub enum Interruption<'a> {
     MissingFunction(&'a str),
     Unknown,
     Deadline,
-    /// The deadline passed, and the driver had to compile cuDNN, which it keeps in this directory.
+    /// The deadline passed, and the driver had to compile cuDNN. Its cache is this directory.
     CompilingPtx(String),
     NoMemory,
     NoThread,
@@ -58,7 +58,7 @@ pub enum Interruption<'a> {
     Crash(&'static str),
     /// A crash of the driver with this signal, and the variables that load a library into it.
     DriverCrash(&'static str, Vec<(&'static str, String)>),
-    /// A signal that comes from outside.
+    /// A signal that was sent from outside the process.
     Killed(i32),
 }
 
@@ -72,7 +72,7 @@ pub enum Tool {
     Preloaded(String),
 }
 
-/// Returns the resource that the system did not give to the child, if the child's output shows it.
+/// Returns the resource that the system denied to the child, if the child's output shows it.
 fn missing_resource(outcome: &ChildOutcome) -> Option<Interruption<'static>> {
     let output = &outcome.output;
     let is_opening = matches!(outcome.answer.stage, Stage::Opening(_));
@@ -84,7 +84,7 @@ fn missing_resource(outcome: &ChildOutcome) -> Option<Interruption<'static>> {
     dlerror_messages::no_thread(output).then_some(Interruption::NoThread)
 }
 
-/// Adds the finding about the end of a child. `compiles`: the driver had to compile cuDNN for the GPU.
+/// Adds the finding about how a child ended. `compiles`: the driver had to compile cuDNN for the GPU.
 pub fn judge(
     report: &mut Report,
     outcome: &ChildOutcome,

@@ -30,7 +30,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
             continue;
         }
         if is_mismatch && finding.id == FindingId::PartsMissing {
-            // This version again would not help.
+            // The help suggests to complete this version, which would still be the wrong one.
             finding.help.clear();
         }
         main_library.add_evidence(&mut finding);

@@ -12,8 +12,9 @@ use crate::runtime::report::result::Report;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 
-/// Adds the findings about mapped sub-libraries from other files than the checked ones. Those without a version count
-/// as foreign if cuDNN reports a disagreement (`disagree`). Returns `true` if there are foreign ones.
+/// Adds the findings about sub-libraries that were mapped from other files than the checked ones. If cuDNN reports a
+/// disagreement (`disagree`), sub-libraries without a version count as foreign too. Returns `true` if there are foreign
+/// ones.
 pub fn judge(
     report: &mut Report,
     cudnn: &LocatedCudnn<'_>,

@@ -26,7 +26,7 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
     let again = cudnn.parts(true);
     let needed = |part: &&SubLibraryFile| part.needed;
     let mut now = again.list.iter().filter(needed);
-    // A mapped file may have been deleted since, and still works.
+    // A mapped file may have been deleted in the meantime, and still works.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
     for before in parts.list.iter().filter(needed) {
         let Some(after) = now.next() else {
@@ -43,8 +43,8 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
     }
 }
 
-/// Adds the findings that the loader would select other sub-libraries than the tested ones: of another version, or files
-/// that cannot be loaded. If the tested ones are pinned, they do not affect this program.
+/// Adds the findings about sub-libraries that the loader would select instead of the tested ones, if they have another
+/// version or cannot be loaded. If the tested ones are pinned, the findings do not affect this program.
 pub fn diverted(
     report: &mut Report,
     main_library: &MainLibrary,

@@ -10,7 +10,8 @@ use std::mem::ManuallyDrop;
 use std::os::windows::io::FromRawHandle;
 use std::sync::Mutex;
 
-/// The variable of a child: its guard's offset in the program, and the token at the end of its task.
+/// The variable that marks a child. It contains the offset of the child's guard in the program, and the token at the
+/// end of its task.
 pub const VARIABLE: &str = "CUDNN_GUARD_CHILD";
 
 /// `SEM_FAILCRITICALERRORS`, `SEM_NOGPFAULTERRORBOX` and `SEM_NOOPENFILEERRORBOX`: no dialogs about a crash.
@@ -41,8 +42,8 @@ pub fn value_with(token: &str) -> String {
     format!("{offset:x}-{token}")
 }
 
-/// Ends a child that reaches its own check: the program has its own entry point, which does not call constructors. The
-/// child would start another child, and so on.
+/// Ends a child that reaches its own check, which happens if the program has its own entry point that does not call
+/// constructors. The child would start another child, and so on.
 pub fn end_if_child() {
     let value = std::env::var_os(VARIABLE).unwrap_or_default();
     if value.to_string_lossy().starts_with(&value_with("")) {
@@ -62,7 +63,7 @@ extern "C" fn enter() {
     if !platform::is_program() || value != value_with(token) {
         return;
     }
-    // Programs that this process starts are no children of the guard.
+    // Programs that this process starts are not children of the guard.
     let name = platform::wide(OsStr::new(VARIABLE));
     // SAFETY: the name ends in zero, and a null value unsets the variable.
     unsafe { SetEnvironmentVariableW(name.as_ptr(), std::ptr::null()) };

@@ -18,7 +18,7 @@ pub struct ChildExit {
     pub output: String,
 }
 
-/// Returns the name of an exit code with which a library crashes a process on Windows; others come from outside.
+/// Returns the name of an exit code that a crash in a library causes on Windows; `None` for a code set from outside.
 #[cfg(windows)]
 pub fn signal_name(code: i32) -> Option<&'static str> {
     Some(match code as u32 {
@@ -41,7 +41,7 @@ pub fn signal_name(code: i32) -> Option<&'static str> {
     })
 }
 
-/// Returns the name of a signal with which a library crashes a process; others come from outside.
+/// Returns the name of a signal that a crash in a library causes; `None` for a signal sent from outside.
 #[cfg(not(windows))]
 pub fn signal_name(number: i32) -> Option<&'static str> {
     Some(match number {

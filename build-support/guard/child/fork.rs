@@ -1,4 +1,4 @@
-//! A child process on Linux, made by `fork` without `exec`: no second run of `main`, an interpreter or the loader.
+//! A child process on Linux, created by `fork` without `exec`: `main`, interpreter and loader do not run a second time.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
@@ -23,12 +23,12 @@ const WNOHANG: c_int = 1;
 const ECHILD: c_int = 10;
 /// Signals of crashes: SIGILL, SIGTRAP, SIGABRT, SIGBUS, SIGFPE, SIGSEGV, SIGSYS.
 const DEADLY: [c_int; 7] = [4, 5, 6, 7, 8, 11, 31];
-/// The milliseconds that each child may take until its first line, before another child is made. The last child has
-/// all of the remaining time.
+/// The time in milliseconds that each child may take to write its first line before another child is created. The last
+/// child has all of the remaining time.
 const FIRST_LINE: [u64; 15] = [
     100, 100, 100, 100, 100, 100, 100, 100, 200, 400, 800, 1600, 3200, 6400, 12800,
 ];
-/// The time to wait for the end of a child that was killed or has finished its report.
+/// The time to wait for the end of a child that was killed or that has finished its report.
 const LEAST_WAIT: Duration = Duration::from_secs(2);
 /// The bytes to keep of a child's answer and output.
 const ANSWER_LIMIT: usize = 1 << 20;
@@ -54,7 +54,7 @@ unsafe extern "C" {
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
-/// The pipe for the signal handler of a child.
+/// The answer pipe of a child, for its signal handler.
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn report_signal(number: c_int) {
@@ -80,11 +80,11 @@ extern "C" fn report_signal(number: c_int) {
     }
 }
 
-/// Does the work in a child made by `fork`, which ends with its parent and leaves no core.
+/// Does the work in a forked child, which ends with its parent and writes no core dump.
 ///
-/// A thread that is in the loader or an allocator during `fork` holds a lock that stays locked in the child:
-/// `dl_iterate_phdr`'s (glibc resets others), or that of an allocator without fork handlers. The work therefore begins
-/// with taking such locks and writing a line. If a child does not write the line, another child is made later.
+/// If another thread is in the loader or an allocator during `fork`, the child inherits a locked lock: that of
+/// `dl_iterate_phdr` (glibc resets the others), or that of an allocator without fork handlers. The child therefore
+/// takes these locks first, and then writes a line. If the line does not arrive, another child is created.
 ///
 /// # Errors
 /// The reason why there is no child.
@@ -123,7 +123,7 @@ fn one_child(
     };
     // SAFETY: getpid has no conditions.
     let parent = unsafe { getpid() };
-    // Waits for threads that are loading a library: the child would have half of it.
+    // Waits for threads that are loading a library, which the child would inherit half-loaded.
     platform::pass_locks();
     // SAFETY: the child does not return into its parent's frames: it ends in _exit.
     let pid = unsafe { fork() };
@@ -137,7 +137,7 @@ fn one_child(
         unsafe { _exit(0) };
     }
     let error = Error::last_os_error();
-    // Not from the start: `fork` takes long in a large program.
+    // Measured from here, since `fork` takes long in a large program.
     let first_line = first_line.map_or(until, |limit| Instant::now() + limit);
     close_all(&[sink, output_sink]);
     if pid < 0 {
@@ -152,12 +152,12 @@ fn one_child(
     gone = gone.or_else(|| reap(pid).ok());
     let has_ended = matches!(read, Ok((true, ..)));
     if !has_ended && gone.is_none() {
-        // It was not reaped, so the process id is still its own.
+        // The child has not been reaped, so the process id still belongs to it.
         // SAFETY: kill has no conditions.
         unsafe { kill(pid, SIGKILL) };
     }
     close_all(&[answer, output]);
-    // It holds the GPU until it is gone: the driver takes long to clean up after a process.
+    // The child holds the GPU until it is gone, and the driver takes long to clean up after a process.
     let least = Instant::now() + LEAST_WAIT;
     let limit = if has_ended { until.max(least) } else { least };
     let status = gone.unwrap_or_else(|| wait_status(pid, limit));
@@ -187,8 +187,8 @@ fn become_child(parent: c_int, sink: c_int, output_sink: c_int) {
     // start its crash reporter.
     unsafe {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
-        // The parent may have ended before that call. 0 is a parent outside the child's process namespace, and less is
-        // an error.
+        // The parent may have ended before that call. 0 is a parent outside the child's PID namespace, and a negative
+        // number is an error.
         let now = getppid();
         if parent > 0 && now > 0 && now != parent {
             _exit(0);
@@ -244,10 +244,11 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
     }
 }
 
-/// Reads both pipes until the first one ends (true) or the time is over (false), earlier if there is no first line.
+/// Reads both pipes until the answer ends (`true`) or the deadline passes (`false`). The deadline is `first_line` until
+/// the first line arrives, then `until`.
 ///
-/// Another child of the program may hold the pipes open. Therefore the pipe also counts as ended if the child is `gone`
-/// and there is nothing left to read.
+/// Another child of the program may keep the pipes open. The answer therefore also counts as ended if the child is
+/// `gone` and nothing is left to read.
 fn read_until_end(
     answer: c_int,
     output: c_int,
@@ -300,12 +301,12 @@ fn read_until_end(
     Ok((true, answer_bytes, output_bytes))
 }
 
-/// Returns `true` if the same call may succeed the next time.
+/// Returns `true` if repeating the call may succeed.
 fn is_temporary(error: &Error) -> bool {
     matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
-/// Reads once, and drops what is over the limit. Returns `false` at the end.
+/// Reads once, and discards everything over the limit. Returns `false` at the end.
 fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> bool {
     // SAFETY: the buffer is valid for its length.
     let count = unsafe { read(fd, buffer.as_mut_ptr().cast(), buffer.len()) };
@@ -320,8 +321,8 @@ fn read_once(fd: c_int, buffer: &mut [u8], into: &mut Vec<u8>, limit: usize) -> 
     }
 }
 
-/// Returns the wait status, if it is available: it is not if SIGCHLD is ignored or a handler waits for all children.
-/// `until` limits the wait for a child that hangs in the kernel.
+/// Returns the wait status, if it is available: it is not if SIGCHLD is ignored, or if a handler waits for all
+/// children. `until` limits the wait for a child that hangs in the kernel.
 fn wait_status(pid: c_int, until: Instant) -> Option<c_int> {
     loop {
         match reap(pid) {

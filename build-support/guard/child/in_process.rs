@@ -1,5 +1,5 @@
-//! The work in this process itself if no child is possible: in a separate thread, so that the context, the device and
-//! the last error of the calling thread do not change.
+//! The fallback without a child: a separate thread of this process, so that the context, device and last error of the
+//! calling thread do not change.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
@@ -11,12 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// The size of a main thread's stack, which cuDNN and the driver may rely on.
+/// The stack size of a main thread, which cuDNN and the driver may rely on.
 const STACK: usize = 8 << 20;
-/// The interval of checks whether the thread has ended.
+/// The time between two checks whether the thread has ended.
 const TICK: Duration = Duration::from_millis(1);
 
-/// Returns `true` if CUDA is started in this process: a child made by `fork` cannot use it then. Starts nothing.
+/// Returns `true` if CUDA is initialized in this process, so that a forked child cannot use it. Does not initialize
+/// CUDA.
 pub fn cuda_is_started() -> bool {
     let driver = Library::loaded(DRIVER);
     let Some(address) = driver.and_then(|driver| driver.symbol("cuDeviceGetCount")) else {
@@ -27,11 +28,12 @@ pub fn cuda_is_started() -> bool {
     let mut devices = 0;
     // SAFETY: the number outlives the call.
     let code = unsafe { count(&mut devices) };
-    // Not initialized, the toolkit's stub, no device: a child works as well.
+    // Not initialized, the toolkit's stub, no device: a child works too.
     !matches!(code, 3 | 34 | 100)
 }
 
-/// Does the work in a thread. At the deadline the thread is abandoned: a thread that hangs in a driver cannot be ended.
+/// Does the work in a thread. At the deadline the thread is abandoned, since a thread that hangs in a driver cannot be
+/// stopped.
 pub fn in_thread(
     deadline: Duration,
     work: impl FnOnce(Sink<'_>) + Clone + Send + 'static,
@@ -47,7 +49,7 @@ pub fn in_thread(
             again(&|text| append(&lines, text));
             ExitStatus::Itself
         }
-        // Not a channel, which would add a twentieth to the compile time of the guard.
+        // A channel would add about 5% to the compile time of the guard.
         Ok(thread) => loop {
             if thread.is_finished() {
                 break ExitStatus::Itself;
@@ -76,7 +78,7 @@ fn append(lines: &Mutex<String>, text: &str) {
 /// Does the work on a stack of `STACK` bytes if a thread can be started, and waits for it: the calling thread may
 /// have a small stack.
 pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
-    // Not `std::thread::scope`, which contains a panic, with the path of its file.
+    // `std::thread::scope` contains a panic, which would put the path of its source file into the program.
     // SAFETY: the thread is joined before the borrows of the work end.
     match unsafe { spawn(Box::new(work)) } {
         Ok(thread) => drop(thread.join()),
@@ -84,10 +86,10 @@ pub fn with_large_stack(work: &(dyn Fn() + Sync)) {
     }
 }
 
-/// More than a check needs of its caller's stack in a debug build.
+/// More stack than a check needs in a debug build.
 const ENOUGH: usize = 256 << 10;
 
-/// Does the work on this stack, or on a stack of its own if little of this one is left.
+/// Does the work on this stack, or on a new one if little of this one is left.
 pub fn on_enough_stack<T: Send>(work: &(dyn Fn() -> T + Sync)) -> T {
     if platform::stack_left().unwrap_or(ENOUGH) >= ENOUGH {
         return work();
@@ -113,11 +115,12 @@ unsafe fn spawn(work: Box<dyn FnOnce() + Send + '_>) -> std::io::Result<JoinHand
     unsafe { thread.spawn_unchecked(work) }
 }
 
-/// Takes and releases the locks that another thread may have held during `fork`, to hang here if one is held for ever.
+/// Takes and releases the locks that another thread may have held during `fork`, so that a child with a stuck lock
+/// hangs here.
 pub fn pass_locks() {
     for size in [1 << 4, 1 << 10, 1 << 16, 1 << 22] {
         let mut bytes = Vec::<u8>::new();
-        // A limit on memory is no reason to end a child.
+        // A memory limit is no reason to end a child.
         drop(bytes.try_reserve_exact(size));
         drop(std::hint::black_box(bytes));
     }

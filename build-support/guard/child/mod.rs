@@ -11,7 +11,7 @@ pub mod work;
 /// The receiver of a child's lines. Each line is written at once, so that the lines before a crash are known.
 pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
-// `system` defines which Linux is supported: on others no child is made.
+// `system` defines which kinds of Linux are supported. Elsewhere, no child is created.
 #[cfg(target_os = "linux")]
 pub mod fork;
 #[cfg(target_os = "linux")]

@@ -1,4 +1,4 @@
-//! Systems on which the guard makes no child.
+//! Systems on which the guard creates no child.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::ChildExit;

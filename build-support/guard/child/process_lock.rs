@@ -1,6 +1,7 @@
-//! A lock for one check at a time: a child that is made while another thread is in the loader may inherit its lock, and
-//! has to be replaced. All guards over one `cudnn_guard::runtime` share the lock. A standalone guard has its own lock:
-//! two children at once do not harm each other, and a GPU in exclusive use results in unknown (`device-busy`).
+//! A lock that allows one check at a time. A child that is created while another thread is in the loader may inherit
+//! the loader's lock, and must be replaced. All guards that use one `cudnn_guard::runtime` share the lock. A standalone
+//! guard has its own: two children at once do not harm each other, and a GPU in exclusive use results in unknown
+//! (`device-busy`).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -8,14 +9,14 @@ use std::time::{Duration, Instant};
 
 static TAKEN: AtomicBool = AtomicBool::new(false);
 
-/// A thread's turn, which ends when this is dropped.
+/// The lock, held by this thread until the value is dropped.
 pub struct ProcessLock {
     mine: bool,
 }
 
 impl ProcessLock {
-    /// Waits for the turn for at most `limit`: in a child that the program made itself, the thread with the turn may
-    /// not exist.
+    /// Waits at most `limit` for the lock. In a child that the program itself created, the thread that holds the lock
+    /// may not exist.
     pub fn acquire(limit: Duration) -> Self {
         let until = Instant::now() + limit;
         loop {
@@ -31,7 +32,7 @@ impl ProcessLock {
     }
 }
 
-/// Waits for this time or less. `std::thread::sleep` panics if a filter refuses its system call.
+/// Sleeps for at most this time. `std::thread::sleep` panics if a system call filter refuses its call.
 pub fn pause(time: Duration) {
     let mutex = Mutex::new(());
     let held = mutex.lock();

@@ -1,4 +1,4 @@
-//! The child's report to its parent: lines of fields, so that the lines before a crash are known.
+//! The child's report to its parent, as lines of fields: the lines before a crash can still be read.
 
 use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
 use crate::runtime::convolution::stage::Stage;
@@ -54,8 +54,8 @@ impl Fields for f64 {
     }
 }
 
-/// A path with any bytes. UTF-8 is written as it is, and other paths as the numbers of their bytes after a NUL, with
-/// which no path begins.
+/// A path with any bytes. A UTF-8 path is written as it is. Any other path is written as a NUL and the numbers of its
+/// bytes, since no path begins with NUL.
 impl Fields for PathBuf {
     fn encode(&self) -> String {
         if let Some(text) = self.to_str() {
@@ -112,7 +112,7 @@ impl Fields for Finding {
             evidence.push((intern(label), rest.next()?.clone()));
         }
         Some(Finding {
-            // The child is a fork of this process, and has the same ids.
+            // The child runs the code of this program, so it has the same ids.
             id: FindingId::parse(id)?,
             severity: Severity::decode(severity)?,
             summary: summary.clone(),
@@ -159,10 +159,10 @@ impl ChildReport {
     }
 }
 
-/// More strings than the guard has: a damaged child may report anything.
+/// A limit above the number of different strings in the guard: a damaged child may report anything.
 const MOST_INTERNED: usize = 256;
 
-/// Printable strings from the pipe. Each is kept once for the life of the process.
+/// Printable strings from the pipe. Each is kept once, for the lifetime of the process.
 static INTERNED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 impl Fields for &'static str {

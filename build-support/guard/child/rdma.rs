@@ -1,5 +1,5 @@
-//! Memory that is registered with an RDMA device: after a `fork`, a write of either process may go to a copy of the
-//! page that the device does not see (man 3 ibv_fork_init).
+//! Detection of memory that is registered with an RDMA device. After a `fork`, a write by either process may go to a
+//! copy of the page that the device does not see (man 3 ibv_fork_init).
 
 use crate::runtime::system::platform::Library;
 use std::ffi::c_int;

@@ -1,6 +1,6 @@
-//! A child process on Windows: this program started again, which enters the guard before its `main` and never reaches
-//! `main`. It reads its task from its standard input and writes its report to a separate pipe: other output goes to the
-//! other standard streams.
+//! A child process on Windows: a second instance of this program, which enters the guard before `main` and never
+//! reaches `main`. It reads its task from standard input and writes its report to a separate pipe, since other output
+//! goes to the other standard streams.
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::entry::{self, VARIABLE};
@@ -73,7 +73,7 @@ unsafe extern "system" {
     fn GetCurrentProcess() -> *mut c_void;
 }
 
-/// A job that ends with this process, even after a crash.
+/// A job object, whose processes end with this process, even after a crash.
 struct Job(*mut c_void);
 
 impl Job {
@@ -83,7 +83,7 @@ impl Job {
             flags: KILL_ON_JOB_CLOSE | DIE_ON_UNHANDLED_EXCEPTION,
             rest: [0; 15],
         };
-        // SAFETY: the size is that of the limits. Without a job only the deadline ends the child.
+        // SAFETY: the size is that of the limits. Without a job object, only the deadline ends the child.
         unsafe {
             let job = CreateJobObjectW(std::ptr::null(), std::ptr::null());
             SetInformationJobObject(job, EXTENDED_LIMITS, &limits, size_of::<JobLimits>() as u32);
@@ -100,7 +100,7 @@ impl Drop for Job {
     }
 }
 
-/// Does the task in this program started again.
+/// Does the task in a second instance of this program.
 ///
 /// # Errors
 /// The reason why there is no child.
@@ -167,8 +167,8 @@ pub fn in_child(
     })
 }
 
-/// Returns PATH after the directories that this process has added to its search, which a child does not inherit. `None`
-/// without such directories.
+/// Returns the directories that this process has added to its search path, which a child does not inherit, followed by
+/// PATH. Returns `None` if there are none.
 fn path_with_added_directories() -> Option<OsString> {
     let mut directories = SearchPath::of_program().directories;
     directories.retain(|one| {
@@ -197,8 +197,8 @@ fn wait_until(child: &mut Child, until: Instant) -> Option<ProcessStatus> {
     }
 }
 
-/// Creates a pipe, and returns the end for reading and the child's handle of the end for writing. No other program that
-/// is started meanwhile gets that end.
+/// Creates a pipe. Returns the read end, and the child's handle of the write end. No other program that is started
+/// meanwhile inherits the write end.
 fn pipe_from(child: *mut c_void) -> Result<(File, usize), Error> {
     let mut ends = [std::ptr::null_mut(); 2];
     let [read, write] = &mut ends;
@@ -255,7 +255,7 @@ impl Reader {
             std::thread::sleep(TICK);
         }
         let text = self.text.lock().map(|text| text.clone());
-        // C programs end lines with two characters on Windows.
+        // C programs on Windows end lines with `\r\n`.
         String::from_utf8_lossy(&text.unwrap_or_default()).replace("\r\n", "\n")
     }
 }

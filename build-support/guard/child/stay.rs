@@ -25,9 +25,9 @@ pub fn keep_gpu_open() {
     if unsafe { fork() } != 0 {
         return;
     }
-    // Not by `alarm`: the program may have blocked its signal.
+    // `alarm` would not work, since the program may have blocked its signal.
     let clock = Instant::now();
-    // Readers of this program's output wait until no process has the other end open.
+    // Readers of this program's output would wait until this process closes the other end.
     let open = open_files("self");
     for (fd, _) in open.iter().filter(|(_, target)| !is_gpu(target)) {
         // SAFETY: nothing here uses it anymore.

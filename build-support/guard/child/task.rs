@@ -1,4 +1,4 @@
-//! The task of a child, and its text for a child that is this program started again.
+//! The task of a child, and its text for a child that is a second instance of this program.
 
 use crate::runtime::convolution::case_result::{Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
@@ -33,7 +33,7 @@ pub const REAL: Functions = Functions {
 #[derive(Clone)]
 pub struct Task {
     pub functions: Functions,
-    /// The cuDNN; without it, only the driver is queried.
+    /// The cuDNN; if `None`, only the driver is queried.
     pub main_library: Option<Library>,
     /// Its sub-libraries, in the order in which they are opened.
     pub parts: Vec<SubLibraryFile>,
@@ -43,7 +43,7 @@ pub struct Task {
     pub convolution: Option<Scope>,
 }
 
-/// A task that a child, which is this program started again, has read.
+/// A task that was read by a child that is a second instance of this program.
 #[cfg(windows)]
 pub struct ParsedTask {
     /// The handle of the pipe for the answer.
@@ -59,7 +59,8 @@ row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: N
 
 #[cfg(windows)]
 impl Task {
-    /// Returns the task as lines. The first has the handle of the answer's pipe, and the last is `end` with the token.
+    /// Returns the task as lines. The first line contains the handle of the answer pipe, and the last is `end` with the
+    /// token.
     pub fn to_text(&self, token: &str, pipe: usize) -> String {
         let mut lines = vec![codec::line("pipe", &pipe)];
         if let Some(path) = self.main_library.and_then(|library| library.path()) {

@@ -31,7 +31,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// `CUDNN_STATUS_VERSION_MISMATCH` in 9 and 8. Other statuses have other reasons too.
+/// `CUDNN_STATUS_VERSION_MISMATCH` in 9 and 8. Other statuses can have other causes too.
 const MISMATCH: [c_int; 2] = [1002, 14];
 
 pub struct ChildOutcome {
@@ -41,7 +41,7 @@ pub struct ChildOutcome {
     pub output: String,
     /// The reason why this process itself did the work.
     pub unprotected: Option<ChildNotStarted>,
-    /// A second child that did not fail as this one did.
+    /// A second child, if it did not fail in the same way.
     pub second_try: Option<SecondTry>,
 }
 
@@ -57,7 +57,7 @@ pub struct ChildNotStarted {
 /// A reason not to start a child process.
 pub enum ForkObstacle {
     CudaStarted,
-    /// Memory of this process is registered with an RDMA device, which a fork would take from it.
+    /// Memory of this process is registered with an RDMA device, which a fork would break.
     RdmaMemory,
     /// This process has too many open files, with the system's message.
     TooManyFiles(String),
@@ -100,7 +100,7 @@ pub fn run(
         obstacle,
         is_unprotected: false,
     };
-    // A DLL on Windows must not risk another program's process.
+    // A DLL on Windows must not put the process of another program at risk.
     if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
@@ -160,14 +160,15 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
         emit(sink, "tried", number);
     }
     if let (true, Some((main_library, version, opened))) = (numbers.is_empty(), cudnn) {
-        // Without the driver's library engines cannot be opened. 9.20 and later report that by a status.
+        // Without the driver's library, engines cannot be opened. Version 9.20 and later return a status then.
         let is_safe = opened == PartsOpened::All || version >= Version::new(9, 20, 0);
         if version.major >= 9 && is_safe {
             finalize_a_tensor(main_library, sink);
         }
     }
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
-        // The driver, now in the process, may be where only CUDA finds it: then sub-libraries can be opened now.
+        // The driver, which is now loaded, may be in a place where only CUDA finds it. Then sub-libraries can be opened
+        // now.
         let has_gpu = !numbers.is_empty();
         if has_gpu && (opened == PartsOpened::All || open(&task.parts, sink) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
@@ -201,8 +202,8 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
     modes.is_some_and(|modes| modes.is_shut_down)
 }
 
-/// Returns the GPUs to test. By default this is the first GPU that cuDNN and the program's own kernels support: the
-/// program may choose it too.
+/// Returns the GPUs to test. By default, this is the first GPU that both cuDNN and the program's own kernels support,
+/// since the program may also choose that one.
 fn choose(task: &Task, driver: &Driver, cudnn: Option<gpu_support::Cudnn>) -> Vec<usize> {
     let (devices, built) = (&driver.devices, &task.built);
     if task.devices == Devices::First {
@@ -246,13 +247,14 @@ fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
     opened
 }
 
-/// Opens the sub-libraries of 8 for the gradient of the filters, which a program that does not train may be missing.
+/// Opens the sub-libraries of cuDNN 8 for the gradient of the filters. A program that does not train may not include
+/// them.
 fn open_for_training(parts: &[SubLibraryFile], sink: Sink<'_>) {
     let trains = |known: &&SubLibrary| known.used_for == UsedFor::Training;
     for known in sub_libraries::ALL.iter().filter(trains) {
         for part in parts.iter().filter(|part| part.name == known.name) {
             stage(sink, Stage::Opening(part.path.display().to_string()));
-            // If it is refused, its convolutions are left out.
+            // If the loader refuses it, the convolutions that need it are left out.
             let _ = Library::open_file(&part.path);
         }
     }
@@ -286,7 +288,8 @@ fn query_versions(
     Some((version, cudart))
 }
 
-/// Does the first step of a convolution, which needs no GPU: cuDNN opens its engines, which no version check covers.
+/// Runs the first step of a convolution, which needs no GPU. cuDNN opens its engines in this step, and its version
+/// checks do not cover them.
 fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     stage(sink, Stage::Cudnn("finalizing a descriptor".to_string()));
     let tensor =

@@ -27,7 +27,7 @@ impl Case {
         format!("{} ({})", self.words(), self.layout.name())
     }
 
-    /// Returns the event that an algorithm computes it next.
+    /// Returns the event that an algorithm starts to compute this case.
     pub fn running(&self, by: Algorithm) -> SuiteEvent {
         let (words, layout) = (self.words(), self.layout.name());
         SuiteEvent::cudnn(format!("running the {words} ({layout}, {by})"))
@@ -85,15 +85,15 @@ const fn shape(
 const BASE: Shape = shape([2, 8, 14, 14], [8, 3, 3], [1, 1], [1, 1]);
 /// A smaller shape, in which every format can represent the sums of small whole numbers.
 pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
-/// Height and width differ everywhere, and the filter skips positions.
+/// Height and width differ in every parameter, and the filter skips positions.
 const STEPS: Shape = shape([1, 8, 13, 10], [16, 5, 3], [2, 1], [2, 3]);
-/// No neighbors: a plain matrix product.
+/// A filter of one pixel: a plain matrix product.
 const POINT: Shape = shape([2, 32, 6, 5], [16, 1, 1], [0, 0], [1, 1]);
 const HOLES: Shape = Shape {
     dilation: [2, 3],
     ..shape([1, 8, 11, 12], [8, 3, 3], [2, 3], [1, 1])
 };
-/// The first layer of a network: three channels, which is no multiple of any engine's vectors.
+/// The first layer of a network: three channels, which is not a multiple of any engine's vector size.
 const IMAGE: Shape = shape([1, 3, 16, 16], [8, 5, 5], [2, 2], [2, 2]);
 const GROUPS: Shape = Shape {
     groups: 2,
@@ -118,7 +118,7 @@ const TRAINING: [Operation; 3] = [
 ];
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
-/// A convolution for each format, as in inference without a change of layout.
+/// Returns a convolution for each format, as in inference, without a change of layout.
 pub fn quick() -> Vec<Case> {
     let mut cases = vec![FIRST];
     for data_type in TYPES.iter().skip(1) {
@@ -131,7 +131,7 @@ pub fn quick() -> Vec<Case> {
     cases
 }
 
-/// Every operation in every format and layout, and every operation in every format on shapes for other engines.
+/// Returns every operation in every format and layout, and every operation in every format on shapes for other engines.
 pub fn thorough() -> Vec<Case> {
     let mut kinds = vec![FIRST];
     for data_type in &TYPES {
@@ -167,7 +167,7 @@ fn legacy(operation: Operation, data_type: DataType, layout: Layout, shape: Shap
     }
 }
 
-/// Through the graph API: the format of most networks, and the default one.
+/// Returns the cases for the graph API: the format of most networks, and the default format.
 pub fn quick_graph() -> Vec<Case> {
     vec![
         graph(Operation::Forward, DataType::F16),
@@ -175,7 +175,7 @@ pub fn quick_graph() -> Vec<Case> {
     ]
 }
 
-/// Through the graph API, the operations that train a network.
+/// Returns the cases for the graph API that train a network.
 pub fn thorough_graph() -> Vec<Case> {
     let mut cases = Vec::new();
     for operation in &TRAINING {
@@ -189,7 +189,7 @@ pub fn thorough_graph() -> Vec<Case> {
     cases
 }
 
-/// Uses the layout that most engines support.
+/// Creates a case for the graph API, in the layout that most engines support.
 fn graph(operation: Operation, data_type: DataType) -> Case {
     Case {
         api: Api::Graph,
@@ -201,7 +201,7 @@ fn graph(operation: Operation, data_type: DataType) -> Case {
     }
 }
 
-/// The convolutions that are tested with every algorithm that cuDNN offers.
+/// Returns the convolutions that are tested with every algorithm that cuDNN offers.
 pub fn every_algorithm() -> Vec<Case> {
     let mut cases = quick();
     for case in &mut cases {

@@ -52,7 +52,7 @@ pub enum Unserved {
     Rounds(Algorithm),
 }
 
-/// A pattern in all numbers of a wrong result.
+/// A pattern that all numbers of a wrong result share.
 pub enum WrongEverywhere {
     Unwritten,
     Zero,

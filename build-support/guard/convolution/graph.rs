@@ -23,8 +23,8 @@ pub enum HeuristicMode {
     Fallback = 2,
 }
 
-// `cudnnBackendNumericalNote_t`. For strict single precision engines with the first two are left out, as in PyTorch.
-// Engines with the others compute with transformed numbers.
+// `cudnnBackendNumericalNote_t`. As in PyTorch, strict single precision excludes engines with one of the first two.
+// Engines with one of the others compute with transformed numbers.
 pub const TENSOR_CORE: i32 = 0;
 pub const DOWN_CONVERT_INPUTS: i32 = 1;
 pub const FFT: i32 = 3;
@@ -34,11 +34,11 @@ pub const WINOGRAD_TILE_13X13: i32 = 8;
 /// `CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION`
 pub const RUNTIME_COMPILATION: i32 = 0;
 
-/// No engine requires a wider alignment; buffers have more.
+/// The largest alignment that an engine requires. The guard's buffers have a larger one.
 const ALIGNED: i64 = 16;
 /// The number of engines to request, best first.
 const MOST_ENGINES: usize = 16;
-/// Any numbers, different for each tensor.
+/// Arbitrary ids, different for each tensor.
 const IDS: [i64; 3] = [1, 2, 3];
 
 /// cuDNN's graph API.
@@ -47,7 +47,7 @@ pub struct Graph {
     functions: BackendFunctions,
 }
 
-/// The descriptors of a convolution. Each is before those that it contains, and so is dropped first.
+/// The descriptors of a convolution. Each is declared before the descriptors that it contains, so it is dropped first.
 pub struct ConvolutionGraph {
     graph: Node,
     _operation: Node,
@@ -213,7 +213,7 @@ impl Graph {
         Ok(Plan { plan, workspace })
     }
 
-    /// Convolves.
+    /// Runs the convolution.
     ///
     /// # Safety
     /// The pointers are memory of the current GPU, as large as the tensors and as the plan's workspace.
@@ -233,7 +233,7 @@ impl Graph {
     }
 }
 
-/// Converts sizes of the guard's own convolutions: all are small.
+/// Converts sizes of the guard's own convolutions, which are all small.
 fn whole(sizes: &[usize]) -> Vec<i64> {
     sizes.iter().map(|size| *size as i64).collect()
 }

@@ -11,9 +11,9 @@ use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
 impl CaseRunner<'_> {
     /// Computes with the first engine that does not refuse, and compares the result.
     ///
-    /// A refusal of an engine is skipped, whatever its reason and whether in the plan or in the computation: programs
-    /// continue with the next engine too. Wrong numbers remain a failure, since a program may get that engine. One
-    /// more engine is tested, for the report.
+    /// An engine that refuses is skipped, whatever the reason, and whether the plan or the computation is refused:
+    /// programs also continue with the next engine. Wrong numbers remain a failure, since a program may get that
+    /// engine. One more engine is tested, for the report.
     pub fn by_engines(
         &self,
         case: &Case,
@@ -37,7 +37,7 @@ impl CaseRunner<'_> {
                     continue;
                 }
             };
-            // If time matters, engines without compilation come first.
+            // In a quick test, engines that need no compilation come first.
             let is_late = |engine: &Engine| engine.compiles && self.is_quick;
             let (late, ready): (Vec<_>, Vec<_>) = engines.into_iter().partition(is_late);
             for engine in ready.into_iter().chain(late) {
@@ -91,7 +91,7 @@ impl CaseRunner<'_> {
     }
 }
 
-/// Creates the failure of an engine that rounds, by its notes or by its numbers.
+/// Creates the failure of an engine that rounds, according to its notes or its numbers.
 fn rounding_failure(engine: &Engine) -> CaseFailure {
     CaseFailure::Unserved(Unserved::Rounds(engine.algorithm))
 }

@@ -4,7 +4,7 @@ use crate::runtime::convolution::failure::{CaseFailure, Unserved};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
-/// The most important refusal so far: the clearest fault, and the first of equals.
+/// The most important refusal so far: the clearest fault, or the first one among equals.
 pub struct PassedOver {
     version: Version,
     most: Option<CaseFailure>,

@@ -20,10 +20,10 @@ pub struct Operands {
 impl Operands {
     /// Creates the numbers for a case.
     ///
-    /// Single precision gets numbers that need all its bits, so that rounding to TF32 shows. The two short formats
-    /// get small whole ones: as long as no sum of their magnitudes is above `2^precision`, each partial sum can be
-    /// written down exactly in the format itself, in whatever order and by whatever unit it is summed, and one
-    /// product too few or too many is off by 1 at least.
+    /// Single precision gets numbers that need all its bits, so that rounding to TF32 shows. The two short formats get
+    /// small whole numbers. As long as no sum of their magnitudes exceeds `2^precision`, the format represents every
+    /// partial sum exactly, whatever the order and the unit that computes it, and one product too few or too many
+    /// changes the result by at least 1.
     pub fn for_case(case: &Case) -> Self {
         let shape = case.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
@@ -46,12 +46,13 @@ impl Operands {
 
     /// Creates numbers for a case in a short format whose results need all of its bits.
     ///
-    /// They are whole and none is negative, so a result is the sum of its magnitudes. One factor is 1 or 2; the other
-    /// one, and the bias, is `r t / r_max`, cut to a whole number, for random `r`. With `M` the largest sum of
-    /// magnitudes that `r` itself gives, `t` is `r_max 2^precision / M`: no sum is above `2^precision` then, and the
-    /// largest is not far below. Each partial sum is a whole number up to `2^precision`, which the format holds, so a
-    /// result is exact in whatever order it is summed and however often it is rounded to the format on the way. With
-    /// fewer bits than the format has it is not: what needs them all is off by 1 at least, where a quarter is allowed.
+    /// All numbers are whole and none is negative, so a result is the sum of its magnitudes. One factor is 1 or 2. The
+    /// other factor, and the bias, is `r t / r_max` rounded down, for random `r`. If `M` is the largest sum of
+    /// magnitudes that `r` itself results in, `t` is `r_max 2^precision / M`. Then no sum exceeds `2^precision`, and
+    /// the largest is close to it. Every partial sum is a whole number up to `2^precision`, which the format represents
+    /// exactly. So a result is exact whatever the order of the sums, and however often it is rounded to the format on
+    /// the way. In a format with fewer bits, a result that needs all of them is off by at least 1, and the tolerance is
+    /// a quarter.
     pub fn filling(case: &Case) -> Self {
         let shape = case.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
@@ -83,8 +84,8 @@ impl Operands {
     }
 }
 
-/// Numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have a
-/// short binary form, and they are the same on every machine.
+/// Creates numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have
+/// a short binary form, and they are the same on every machine.
 pub fn numbers(count: usize, start: u32) -> Vec<f32> {
     random(count, start, &|bits| {
         let odd = f64::from(bits | 1);
@@ -92,7 +93,7 @@ pub fn numbers(count: usize, start: u32) -> Vec<f32> {
     })
 }
 
-/// Random whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
+/// Creates random whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
 fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
     random(count, start, &|bits| {
         let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
@@ -122,8 +123,8 @@ pub struct Expected {
     pub magnitude: f64,
 }
 
-/// The operands and right results of a convolution. They are the same for every API and layout, and for both formats of
-/// a length, except numbers whose results fill the format.
+/// The operands and the right results of a convolution. They are the same for every API and layout, and for both
+/// formats of the same size, except for numbers whose results fill the format.
 pub struct Reference {
     case: Case,
     fills: bool,
@@ -188,7 +189,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
             for place in 0..out_h * out_w {
                 let (row, column) = divide(place, out_w);
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
-                // Loops without calls, since unoptimized programs run them at every start.
+                // Plain loops without calls, since unoptimized programs run them at every start.
                 let (mut c, mut r) = (0, 0);
                 while c < channels {
                     // Relative to the padding's edge, so that no number is negative.

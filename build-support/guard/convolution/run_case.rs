@@ -23,7 +23,7 @@ use crate::runtime::loader::file_name;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
-/// Limits the guard's own GPU memory to 64 MiB; its other buffers are small.
+/// The largest workspace. It limits the guard's GPU memory to 64 MiB, since its other buffers are small.
 pub const MOST_WORKSPACE: usize = 48 * MIB;
 
 /// The state that all convolutions share.
@@ -36,7 +36,7 @@ pub struct CaseRunner<'a> {
     pub capability: ComputeCapability,
     /// `true` if a program waits for the test.
     pub is_quick: bool,
-    /// The GPU's memory before the current convolution: others may take memory and give it back.
+    /// The GPU's memory before the current convolution: other programs may allocate and free memory meanwhile.
     pub memory_before: Cell<Option<Memory>>,
 }
 
@@ -72,7 +72,7 @@ impl CaseRunner<'_> {
         if self.version < data_type.first_release() {
             return Some(Unserved::Release(data_type));
         }
-        // In 8 it has its own sub-libraries, without which the main library ends the process.
+        // In 8 this operation has its own sub-libraries, and the main library ends the process if they are missing.
         let part = file_name::of_part("cnn_train", 8);
         let is_required = case.operation == Operation::BackwardFilter && self.version.major == 8;
         if is_required && Library::open(&part).is_err() {
@@ -310,8 +310,8 @@ fn compare(
     let tf32 = if case.data_type.is_short() || algorithm.transforms() {
         None
     } else {
-        // Rounding puts about half of the numbers beyond single precision's bound. A fault rarely leaves all numbers
-        // within the bound of TF32.
+        // Rounding to TF32 puts about half of the numbers outside the bound of single precision. A fault rarely leaves
+        // all numbers within the bound of TF32.
         let strict = Tolerance::in_type(DataType::F32, case, false, expected);
         let off = tolerance::compare(&result, expected, &strict).wrong;
         let loose = Tolerance::in_type(DataType::Tf32, case, false, expected);

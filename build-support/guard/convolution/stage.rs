@@ -9,9 +9,9 @@ pub enum Stage {
     Starting,
     AskingDriver,
     MakingContext,
-    /// Load a file of cuDNN.
+    /// Loading this file of cuDNN.
     Opening(String),
-    /// Call cuDNN.
+    /// This call of cuDNN.
     Cudnn(String),
 }
 
@@ -27,7 +27,7 @@ impl Stage {
         }
     }
 
-    /// Returns `true` in cuDNN, or in the loader on its behalf.
+    /// Returns `true` if the step runs code of cuDNN, or of the loader on its behalf.
     pub fn is_in_cudnn(&self) -> bool {
         matches!(self, Stage::Opening(_) | Stage::Cudnn(_))
     }

@@ -1,7 +1,7 @@
 //! Small convolutions, computed by cuDNN on the GPU and compared with the CPU's results.
 //!
-//! Only these show a missing or foreign engine sub-library, which cuDNN's version checks do not cover. They run in the
-//! child, since an incompatible cuDNN may crash or hang.
+//! Only these tests detect a missing or foreign engine sub-library, which cuDNN's version checks do not cover. They run
+//! in the child, since an incompatible cuDNN may crash or hang.
 //!
 //! Both of cuDNN's APIs are tested: the legacy API, with a function for each operation, and the graph API.
 
@@ -25,11 +25,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 use std::time::Instant;
 
-/// After this many failures the rest would show nothing new.
+/// The number of failures after which more tests would show nothing new.
 const MOST_FAILED: usize = 3;
 
-/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel needs some. How much more a handle needs
-/// is not documented: with more than this, cuDNN itself is called.
+/// CUDA takes a GPU's memory in pieces of 2 MiB, and every handle and kernel needs some. It is not documented how much
+/// more a handle needs: with more free memory than this, cuDNN itself is called.
 const LEAST_MEMORY: usize = 2 << 20;
 
 /// Runs the convolutions of `scope` on a visible GPU, and emits the result of each.
@@ -89,7 +89,7 @@ pub fn run_kinds(
     };
     let name = devices::label(&device.name, number);
     first.outcome.device.clone_from(&name);
-    // Before there is a context, since such a GPU may allow only one.
+    // Queried before a context is created, since such a GPU may allow only one.
     if let (false, Some(mode)) = (scope.is_explicit, query::compute_mode(number)) {
         let device = name.clone();
         let busy = BusyDevice::Restricted {
@@ -113,7 +113,7 @@ pub fn run_kinds(
         first.conclude(BusyDevice::Capturing(name).finding());
         return first.emit(emit, clock);
     }
-    // Before cuDNN is called, which may end the process for lack of memory.
+    // Queried before cuDNN is called, which may end the process if it lacks memory.
     let memory = current.memory();
     let free = memory.map(|memory| memory.free);
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
@@ -231,8 +231,8 @@ struct Suite<'a> {
     is_new: bool,
     /// `true` if the convolution that every cuDNN computes has failed: then other refusals count too.
     first_failed: Cell<bool>,
-    /// The formats that the legacy API refused, a bit each: then the graph API's refusal counts too. All bits, if there
-    /// is only the graph API.
+    /// The formats that the legacy API refused, one bit each. The graph API's refusal of these counts too. All bits are
+    /// set if there is only the graph API.
     refused: Cell<u8>,
 }
 
@@ -266,7 +266,7 @@ impl Suite<'_> {
         if !kinds.iter().all(|case| continues(case, None, emit)) {
             return;
         }
-        // Queried for each case in turn: a GPU that has failed is not queried.
+        // Queried for each case in turn, so that a failed GPU is not queried.
         for case in by_every_algorithm {
             for offer in self.runner.offered_algorithms(case, emit) {
                 if !continues(case, Some(offer), emit) {
@@ -320,7 +320,7 @@ impl Suite<'_> {
                         Control::On
                     }
                     _ => {
-                        // The context is the program's too, and what fails there may be its own work.
+                        // The program uses the same context, so its own work may have failed instead.
                         let in_doubt = self.in_program && failure.ends_the_context();
                         row.fail(&failure, version, counts, in_doubt);
                         let failed = row.outcome.verdict == Verdict::Fail;
@@ -347,8 +347,8 @@ impl Suite<'_> {
         control
     }
 
-    /// Returns `true` if a refusal counts as a fault: a refusal of the convolution that every cuDNN computes, and later
-    /// ones. On new GPUs or versions cuDNN may not offer it yet.
+    /// Returns `true` if a refusal counts as a fault: a refusal of the convolution that every cuDNN computes, and every
+    /// later refusal. New GPUs or versions may not offer it yet.
     fn counts(&self, case: &Case, is_basic: bool, failure: &CaseFailure) -> bool {
         let version = self.runner.version;
         let bit = 1 << case.data_type as u8;

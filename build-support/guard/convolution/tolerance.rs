@@ -13,19 +13,20 @@ use crate::runtime::cudnn::data_type::DataType;
 /// by at most `(K + 1) u / (1 - (K + 1) u)` times `m` (N. J. Higham, "Accuracy and Stability of Numerical Algorithms",
 /// section 3.1; the bias of a fused one is one more term). Four times that is allowed.
 ///
-/// *tf32.* Each factor keeps ten bits of fraction; cut off, not rounded, it is off by less than `2^-10` of itself, and
-/// a product by less than `2^-9 (1 + 2^-11)`. Tensor cores cut where others round and keep two bits more than single
-/// precision at most: each of the `K + 1` steps is off by less than `2^-22` of `m`.
+/// *tf32.* Each factor keeps ten bits of fraction. If it is truncated instead of rounded, it is off by less than
+/// `2^-10` of itself, and a product by less than `2^-9 (1 + 2^-11)`. Tensor cores truncate where other units round, and
+/// keep at most two bits more than single precision: each of the `K + 1` steps is off by less than `2^-22` of `m`.
 ///
 /// *f16, bf16.* Products of two such numbers are exact in single precision, and sums are as above. The result is
 /// rounded once, and once more for every partial sum that an engine keeps in the short format: up to four roundings of
-/// `u m` are allowed. Where `m` is at most `2^precision`, the whole numbers of `Operands` are never rounded at all and
-/// the result is exact; a quarter is allowed, since engines may transform their input, and the next possible sum is
-/// off by 1. The same holds for `Operands::filling`, whose sums come close to `2^precision`: a result that was rounded
-/// to fewer bits, f16 as bf16, is off by 1 or more.
+/// `u m` are allowed. If `m` is at most `2^precision`, the whole numbers of `Operands` are never rounded, and the
+/// result is exact. A quarter is allowed then, since engines may transform their input, and the next possible sum is
+/// off by 1. The same applies to `Operands::filling`, whose sums come close to `2^precision`: a result that was rounded
+/// to fewer bits, such as f16 rounded to bf16, is off by 1 or more.
 ///
-/// Winograd's and Fourier's transforms mix the numbers of a tile, so their error goes by the largest `m` there is, and
-/// their constants cost some bits: sixteen times the above in single precision, eight times in the others.
+/// Winograd and Fourier transforms mix the numbers of a tile, so their error is proportional to the largest `m`, and
+/// their constants cost some bits: sixteen times the above is allowed in single precision, eight times in the other
+/// formats.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Tolerance {
     data_type: DataType,
@@ -83,9 +84,9 @@ pub struct Comparison {
     pub largest_error: f64,
     /// The index of the number that is furthest beyond its tolerance.
     pub worst: Option<usize>,
-    /// The number of wrong numbers.
+    /// The number of values that are wrong.
     pub wrong: usize,
-    /// The number of all numbers.
+    /// The number of all values.
     pub of: usize,
 }
 

@@ -1,4 +1,4 @@
-//! The data types of the convolutions. The two of 16 bits are converted here: the standard library has neither.
+//! The data types of the convolutions. The two 16-bit types are converted here, since the standard library has neither.
 
 use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::compute_capability::ComputeCapability;
@@ -42,7 +42,7 @@ impl DataType {
         count.saturating_mul(if self.is_short() { 2 } else { 4 })
     }
 
-    /// Returns the oldest compute capability that supports the type.
+    /// Returns the lowest compute capability that supports the type.
     pub fn since(self) -> ComputeCapability {
         match self {
             DataType::F32 | DataType::Tf32 => ComputeCapability::new(0, 0),
@@ -109,7 +109,7 @@ pub fn to_half(value: f32) -> u16 {
         let steps = f32::from_bits(magnitude) * 16_777_216.0 + 8_388_608.0;
         (steps - 8_388_608.0) as u32
     } else {
-        // The exponent's bias is 15, not 127. A fraction that rounds up to 1 carries into the exponent, as it must.
+        // The exponent's bias is 15, not 127. A fraction that rounds up to 1 correctly carries into the exponent.
         let rounded = magnitude.wrapping_add(0xFFF + (magnitude >> 13 & 1));
         rounded.wrapping_sub(0x3800_0000) >> 13
     };

@@ -15,7 +15,7 @@ use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
 
-/// More than the number of algorithms.
+/// A limit above the number of algorithms.
 const MOST_OFFERS: usize = 16;
 
 /// cuDNN, ready to be called.
@@ -52,7 +52,7 @@ impl Cudnn {
         text.to_string_lossy().trim().to_string()
     }
 
-    /// Creates a handle or descriptor with one call, which another call destroys.
+    /// Creates a handle or descriptor with the function `create`, to be destroyed by the function `destroy`.
     pub(crate) fn create(
         &self,
         create: &'static str,
@@ -154,7 +154,7 @@ impl Cudnn {
         Ok(bytes)
     }
 
-    /// Convolves.
+    /// Runs the convolution.
     ///
     /// # Safety
     /// The pointers are memory of the current GPU. The tensors are as large as the descriptors state, and the workspace

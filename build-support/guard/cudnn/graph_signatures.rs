@@ -7,15 +7,15 @@ use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
 use std::mem::transmute;
 
-/// kind of descriptor, result
+/// Parameters: kind of descriptor, result.
 type Create = unsafe extern "C" fn(c_int, *mut Opaque) -> c_int;
-/// descriptor
+/// Parameter: descriptor.
 type Finalize = unsafe extern "C" fn(Opaque) -> c_int;
-/// descriptor, attribute, type, count, values
+/// Parameters: descriptor, attribute, type, count, values.
 type Set = unsafe extern "C" fn(Opaque, c_int, c_int, i64, *const c_void) -> c_int;
-/// descriptor, attribute, type, capacity, resulting count, resulting values
+/// Parameters: descriptor, attribute, type, capacity, resulting count, resulting values.
 type Get = unsafe extern "C" fn(Opaque, c_int, c_int, i64, *mut i64, *mut c_void) -> c_int;
-/// handle, plan, variant pack
+/// Parameters: handle, plan, variant pack.
 type Execute = unsafe extern "C" fn(Opaque, Opaque, Opaque) -> c_int;
 
 functions! {
@@ -237,7 +237,7 @@ impl Node {
     }
 
     pub fn get_enums(&self, attribute: Attribute) -> Result<Vec<c_int>, CallStatus> {
-        // More values than any of these enums has.
+        // A limit above the number of values of any of these enums.
         let mut values = [0; 64];
         let count = self.get(attribute, &mut values)?;
         Ok(values.get(..count).unwrap_or_default().to_vec())

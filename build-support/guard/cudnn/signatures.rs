@@ -2,23 +2,23 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// A pointer to an object of cuDNN's.
+/// A pointer to an object of cuDNN.
 pub type Opaque = *mut c_void;
 pub type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
 pub type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
-/// buffer, its size
+/// Parameters: buffer, its size.
 pub type LastError = unsafe extern "C" fn(*mut c_char, usize);
-/// tensor, layout, type, four dimensions; for a filter the type is before the layout
+/// Parameters: tensor, layout, type, four dimensions. For a filter, the type comes before the layout.
 pub type SetDimensions =
     unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// height and width of padding, stride and dilation; mode; type
+/// Parameters: height and width of padding, stride and dilation; mode; type.
 pub type SetConvolution =
     unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// convolution, math type or number of groups
+/// Parameters: convolution, math type or number of groups.
 pub type SetNumber = unsafe extern "C" fn(Opaque, c_int) -> c_int;
-/// activation, its kind, treatment of NaN, a bound that ReLU does not have
+/// Parameters: activation, its kind, treatment of NaN, a bound that ReLU does not have.
 pub type SetActivation = unsafe extern "C" fn(Opaque, c_int, c_int, f64) -> c_int;
-/// convolution, x, w; n, c, h, w of the output
+/// Parameters: convolution, x, w; n, c, h, w of the output.
 pub type OutputDim = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -28,10 +28,11 @@ pub type OutputDim = unsafe extern "C" fn(
     *mut c_int,
     *mut c_int,
 ) -> c_int;
-/// handle, two inputs, convolution, output, algorithm, bytes. For the gradient of the filters the inputs are x and dy.
+/// Parameters: handle, two inputs, convolution, output, algorithm, bytes. For the gradient of the filters, the inputs
+/// are x and dy.
 pub type WorkspaceSize =
     unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut usize) -> c_int;
-/// handle, x, w, convolution, y, capacity, resulting count, results
+/// Parameters: handle, x, w, convolution, y, capacity, resulting count, results.
 pub type GetAlgorithms = unsafe extern "C" fn(
     Opaque,
     Opaque,
@@ -42,8 +43,8 @@ pub type GetAlgorithms = unsafe extern "C" fn(
     *mut c_int,
     *mut AlgorithmPerf,
 ) -> c_int;
-/// handle, alpha, first input, its data, second input, its data, convolution, algorithm, workspace, its bytes, beta,
-/// output, its data
+/// Parameters: handle, alpha, first input, its data, second input, its data, convolution, algorithm, workspace, its
+/// bytes, beta, output, its data.
 pub type Convolve = unsafe extern "C" fn(
     Opaque,
     *const c_void,
@@ -59,8 +60,8 @@ pub type Convolve = unsafe extern "C" fn(
     Opaque,
     *mut c_void,
 ) -> c_int;
-/// handle, alpha, x, its data, w, its data, convolution, algorithm, workspace, its bytes, alpha2, z, its data, bias,
-/// its data, activation, y, its data
+/// Parameters: handle, alpha, x, its data, w, its data, convolution, algorithm, workspace, its bytes, alpha2, z, its
+/// data, bias, its data, activation, y, its data.
 pub type Fuse = unsafe extern "C" fn(
     Opaque,
     *const c_void,

@@ -116,7 +116,7 @@ pub fn may_be_memory(code: i32, major: u32) -> bool {
     matches!((major, code), (..9, 1 | 4 | 8) | (9.., 1001 | 4000..=5999))
 }
 
-/// Converts a size of the guard's own convolutions: all are small.
+/// Converts a size of the guard's own convolutions, which are all small.
 pub(crate) fn int(size: usize) -> c_int {
     size as c_int
 }

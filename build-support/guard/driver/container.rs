@@ -9,7 +9,7 @@ const POD: &str = "KUBERNETES_SERVICE_HOST";
 /// The variable that selects the parts of the driver that NVIDIA's container toolkit adds.
 pub const CAPABILITIES: &str = "NVIDIA_DRIVER_CAPABILITIES";
 const PODMAN: &str = "/run/.containerenv";
-/// The bytes that are read of it. Podman writes a few lines.
+/// The number of bytes to read from it. Podman writes a few lines.
 const LONGEST: u64 = 4096;
 
 /// The program that starts a container.
@@ -24,7 +24,7 @@ pub enum ContainerRuntime {
 
 use ContainerRuntime::{Apptainer, Docker, Kubernetes, Podman};
 
-/// Marks of a container: a pod's container can have docker's or podman's mark too.
+/// The marks of containers. A container in a pod can have the mark of docker or podman too.
 const MARKS: [(ContainerRuntime, &str); 4] = [
     (Apptainer, "/.singularity.d"),
     (Kubernetes, "/var/run/secrets/kubernetes.io"),

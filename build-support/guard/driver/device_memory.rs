@@ -28,7 +28,7 @@ type Context = *mut c_void;
 /// Bytes of canaries before every buffer. cuDNN requires buffers aligned to 16; 512 keeps the alignment of
 /// `cuMemAlloc`, which helps engines with wide loads.
 const MARGIN: usize = 512;
-/// Bytes of canaries behind every buffer. An engine may write a full tile, which ends in the first half: no version of
+/// Bytes of canaries after every buffer. An engine may write a full tile, which ends in the first half; no version of
 /// cuDNN rules that out.
 const BEHIND: usize = 1024;
 /// The canary: as a float an unlikely 9.1e-16, as a pointer never valid.
@@ -40,7 +40,7 @@ functions! {
     struct MemoryFunctions {
         device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
         retain = "cuDevicePrimaryCtxRetain": unsafe extern "C" fn(*mut Context, c_int) -> c_int;
-        // The newer one came with CUDA 11; for this use the older one does the same.
+        // The `_v2` function came with CUDA 11. For this use, the older one does the same.
         release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease": unsafe extern "C" fn(c_int) -> c_int;
         push = "cuCtxPushCurrent_v2": unsafe extern "C" fn(Context) -> c_int;
         pop = "cuCtxPopCurrent_v2": unsafe extern "C" fn(*mut Context) -> c_int;
@@ -113,7 +113,8 @@ impl CurrentContext {
         }
     }
 
-    /// Returns `true` if this process captures work of this context into a graph, which a convolution would break.
+    /// Returns `true` if this process is capturing work of this context into a graph. A convolution would break the
+    /// capture.
     ///
     /// The legacy stream is queried: captures on streams that do not wait for it go unnoticed.
     pub fn is_capturing(&self) -> bool {
@@ -142,7 +143,7 @@ impl CurrentContext {
         (code == 0).then_some(Memory { free, total })
     }
 
-    /// Allocates a poisoned buffer with canaries before and after it. Its size is rounded up to whole words of four
+    /// Allocates a poisoned buffer with canaries before and after it. Its size is rounded up to a multiple of four
     /// bytes.
     pub fn buffer(&self, bytes: usize) -> Result<Buffer<'_>, CallStatus> {
         let words = bytes / 4 + usize::from(bytes % 4 != 0);

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// A choice among the visible GPUs, in CUDA's order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Devices {
-    /// The first one, by default; none where other programs share them through MPS.
+    /// The first GPU, by default; none if other programs share the GPUs through MPS.
     First,
-    /// The one with this rank of the process on its machine, by default.
+    /// The GPU for this rank of the process on its machine, by default if a launcher sets a rank.
     Rank(usize),
     All,
     Listed(Vec<usize>),

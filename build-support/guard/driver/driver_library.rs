@@ -1,4 +1,4 @@
-//! The file that the loader selects for the driver's library, the reason, and the file that it should select.
+//! The file that the loader selects as the driver's library, the reason, and the file that it should select.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -13,7 +13,7 @@ use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library is not that of the
+/// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library does not match the
 /// kernel module.
 const OTHER_MODULE: [i32; 2] = [803, 804];
 

@@ -9,7 +9,7 @@ use std::path::Path;
 
 /// NixOS's directory of the driver's libraries.
 pub const NIXOS: &str = "/run/opengl-driver/lib";
-/// Directories that only a loader of another system does not search, such as the loader of an AppImage or of Nix.
+/// Directories that only the loader of another system, such as that of an AppImage or of Nix, does not search.
 const SYSTEM: [&str; 4] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
@@ -26,7 +26,7 @@ pub const WSL_LIBRARIES: &str = "/usr/lib/wsl/lib";
 pub struct MissingDriver {
     /// The loader's error message.
     pub message: String,
-    /// The defect because of which the library was not opened; `message` names it.
+    /// The defect because of which the library was not opened. `message` already names it.
     pub not_opened: Option<Defect>,
     /// The version of the kernel module, if it is loaded anyway.
     pub module: Option<String>,

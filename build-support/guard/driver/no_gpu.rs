@@ -1,4 +1,5 @@
-//! The reasons why the driver shows no GPU: a variable hides it, it may not be opened, or a container was not given it.
+//! The reasons why the driver shows no GPU: a variable hides it, its device cannot be opened, or the container has no
+//! access to it.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
 use crate::runtime::system::{self, by_system};
@@ -46,9 +47,9 @@ impl MissingUvm {
 pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
-    /// A device that exists and that this process may not open.
+    /// A device that exists but that this process may not open.
     pub closed: Option<&'static str>,
-    /// The container in which this process runs, if the container was given no GPU.
+    /// The container in which this process runs, if it has no access to a GPU.
     pub container: Option<Container>,
     pub is_jetson: bool,
 }

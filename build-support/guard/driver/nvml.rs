@@ -1,4 +1,4 @@
-//! The driver's modes of keeping the GPUs between two processes, as NVML reports them
+//! The modes in which the driver keeps the GPUs when no process uses them, as NVML reports them
 //! (<https://docs.nvidia.com/deploy/nvml-api/>).
 
 use crate::runtime::driver::call::{CallStatus, address, functions};

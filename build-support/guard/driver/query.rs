@@ -1,4 +1,4 @@
-//! NVIDIA's driver, opened by hand: its version, and the GPUs that it shows.
+//! NVIDIA's driver, loaded at run time: its version, and the GPUs that programs see.
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
@@ -32,7 +32,7 @@ const NO_DEVICE: c_int = 100;
 pub const MISMATCH: c_int = 803;
 /// `CUDA_ERROR_UNKNOWN`
 const UNKNOWN: c_int = 999;
-/// More GPUs than any machine has: bounds the loop if the driver returns a wrong count.
+/// A limit above the number of GPUs in any machine, for the case that the driver returns a wrong count.
 const MOST_DEVICES: c_int = 256;
 
 /// A GPU that programs see.
@@ -54,13 +54,13 @@ pub struct Driver {
     pub devices: Vec<Device>,
 }
 
-/// The reason why no GPU can be used. None is the program's fault, so none stops it by itself.
+/// The reason why no GPU can be used. It is never the program's fault, so it does not stop the program by itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DriverProblem {
     Missing(Box<MissingDriver>),
     /// The library that was found is the toolkit's stub, which is only for linking.
     Stub(Driver),
-    /// The driver answers, and shows no GPU.
+    /// The driver answers, but shows no GPU.
     NoDevice {
         driver: Driver,
         visibility: Box<GpuVisibility>,

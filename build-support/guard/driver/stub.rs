@@ -1,4 +1,4 @@
-//! A file in the place of the driver's library: the toolkit's stub, or a library that is older than the kernel module.
+//! A file in place of the driver's library: the toolkit's stub, or a library that is older than the kernel module.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
@@ -7,7 +7,7 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::names::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
-/// A file that a program or library gets when it opens the driver, and that cannot use a GPU.
+/// A file that a program or library opens as the driver and that cannot use a GPU.
 pub struct UnusableDriver {
     /// The file that opens it; `None` for this program.
     pub opener: Option<PathBuf>,
@@ -18,7 +18,7 @@ pub struct UnusableDriver {
     pub older: Option<(String, String)>,
     /// The reason why the loader selects it.
     pub origin: LoadOrigin,
-    /// The driver's library, under its usual name, and a link of the opened name.
+    /// The driver's library under its usual name, and a link with the opened name.
     pub driver: Option<MissingLink>,
 }
 
