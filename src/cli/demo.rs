@@ -71,11 +71,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
-/// The CUDA and cuDNN of a consumer.
+/// An installation of CUDA and cuDNN for a consumer.
 #[derive(Clone)]
 struct Stack {
     consumer: &'static str,
-    /// Variables for the build. If there are any, variables of the machine that name an installation are hidden.
+    /// Variables for the build. If there are any, the machine's own variables that name an installation are hidden.
     build: Vec<(&'static str, String)>,
     /// Directories that the program's loader searches first.
     library_path: Vec<PathBuf>,

@@ -11,10 +11,10 @@ use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-/// Any version is accepted, but both are required.
+/// The default requirement: any version, but both CUDA and cuDNN.
 pub const ANY: &str = ">=0";
 
-/// The time until the progress message.
+/// The time to wait before the progress message.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn command() -> Command {
@@ -90,7 +90,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-/// Prints a message if the work takes long, with the name of a slow program.
+/// Prints a message if the work takes long, with the name of the slow program.
 fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
     let (end, ended) = mpsc::channel::<()>();
     thread::scope(|scope| {

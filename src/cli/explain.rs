@@ -48,7 +48,7 @@ fn explain_argument(argument: &str) -> ExitCode {
         terminal::show(page);
         return ExitCode::SUCCESS;
     }
-    // No id has these characters, as messages do.
+    // Ids do not contain these characters, but messages do.
     let is_message = argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c));
     if is_message && nearest(&word).is_empty() {
         return explain_messages(argument, true);
@@ -93,8 +93,8 @@ fn block(explanation: &Explanation, with_pointer: bool) -> String {
     block
 }
 
-/// Returns the end of standard input, where a program that failed says why, or `None` if it is a terminal, closed or
-/// empty.
+/// Returns the end of standard input, where a failed program prints the reason. Returns `None` if standard input is a
+/// terminal, closed or empty.
 fn input() -> Option<String> {
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {

@@ -40,7 +40,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(inspection.verdict())
 }
 
-/// Returns the file of this path on the system below the root, or on this one.
+/// Returns the file at this path, on the system below the root or on this one.
 fn file(path: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let below = root.map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
     let paths = below.into_iter().chain([path.to_path_buf()]);

@@ -13,7 +13,7 @@ const MOST: usize = 3;
 /// The number of lines that may be wrapped.
 const WRAPPED: usize = 1000;
 
-/// A line of the input, and what the table knows about it.
+/// A line of the input, with its explanation from the table.
 #[derive(Debug, PartialEq)]
 pub struct Explanation {
     pub line: String,
@@ -83,7 +83,7 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
     let text = anstream::adapter::strip_str(text).to_string();
     // Rust's `Debug` escapes quotes.
     let text = terminal::harmless_lines(&text).replace("\\\"", "\"");
-    // Terminals wrap what is copied from them, within a word or between two.
+    // Terminals wrap text that is copied from them, within a word or between words.
     let lines: Vec<&str> = text.lines().map(str::trim).take(WRAPPED).collect();
     let pairs = lines.windows(2).flat_map(|it| [it.concat(), it.join(" ")]);
     let text = pairs.fold(text.clone(), |text, pair| text + &pair + "\n");

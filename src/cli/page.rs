@@ -14,7 +14,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
     texts.filter_map(|text| text.split_once("\n\n"))
 }
 
-/// Formats a text. Lines are broken between words to fit into `columns`, but a command is never broken.
+/// Formats a text. Lines are wrapped at `columns`, but a command is never wrapped.
 pub fn laid_out(text: &str, columns: usize) -> String {
     let mut out = String::new();
     // A paragraph as one line, and the prefix of its first line, by which the other lines are indented.
@@ -50,7 +50,7 @@ pub fn laid_out(text: &str, columns: usize) -> String {
     out
 }
 
-/// Removes the angle brackets around an address in Markdown, since a terminal would treat them as a part of it.
+/// Removes the angle brackets around an address in Markdown, since a terminal would treat them as part of the address.
 fn bare(text: &str) -> String {
     let address = pattern("<(https://[^>]*)>");
     address.replace_all(text, "$1").into_owned()

@@ -44,11 +44,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         return ExitCode::from(127);
     };
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
-    // A script, or anything else that the loader does not load, cannot be inspected.
+    // A script, or any other file that the loader does not load, cannot be inspected.
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
-        // Such a program may compute on the CPU silently.
+        // Such a program may silently compute on the CPU.
         let is_shown = |it: &&Finding| is_error(it) || it.id == FindingId::CudaFlavourMismatch;
         for finding in inspection.findings().iter().filter(is_shown) {
             terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));

@@ -89,7 +89,7 @@ pub fn heading(text: &str) -> String {
     format!("{style}{text}{style:#}\n")
 }
 
-/// Replaces control characters in a line of another program or of a file.
+/// Replaces control characters in a line from another program or a file.
 pub fn harmless(line: &str) -> String {
     line.chars()
         .filter(|c| *c == '\t' || !is_unprintable(*c))
@@ -121,7 +121,7 @@ pub fn redacted(text: &str) -> String {
     without(&out, host.unwrap_or_default().trim(), "HOST")
 }
 
-/// Words that may also be names of users and machines, and reveal nothing about them.
+/// Words that may also be user or machine names, and that reveal nothing about them.
 const COMMON: [&str; 6] = ["cuda", "cudnn", "localhost", "nvidia", "root", "user"];
 
 /// Replaces a word between separators.

@@ -33,7 +33,7 @@ pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     replaced
 }
 
-/// Converts a file's text to the form of [`read`].
+/// Converts a file's text to the form that [`read`] returns.
 pub fn as_edited(file: &str) -> String {
     let text = file.strip_prefix(BYTE_ORDER_MARK).unwrap_or(file);
     if has_windows_lines(text) {

@@ -14,7 +14,7 @@ pub struct BuiltRecord {
 }
 
 impl BuiltRecord {
-    /// Creates the facts in this record.
+    /// Creates the facts from this record.
     pub const fn new(record: &'static [u8]) -> Self {
         Self {
             record,

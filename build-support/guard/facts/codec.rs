@@ -5,9 +5,9 @@
 //! key field field last
 //! ```
 //!
-//! with one space between. A backslash and a letter escape the characters that would end a line or a field; in all
-//! fields but the last, a space too. A missing value is `-`. Readers skip unknown keys and values that they cannot
-//! read; a missing key leaves the default.
+//! with one space between the fields. A backslash and a letter escape the characters that would end a line or a field,
+//! and in all fields except the last, a space. A missing value is `-`. Readers skip unknown keys and values that they
+//! cannot read. A missing key leaves the default.
 
 use std::str::FromStr;
 
@@ -15,7 +15,7 @@ use std::str::FromStr;
 pub trait Fields: Sized {
     fn encode(&self) -> String;
 
-    /// Reads the fields; `None` if they are no such value.
+    /// Reads the fields; `None` if they are not such a value.
     fn decode(text: &str) -> Option<Self>;
 }
 
@@ -24,7 +24,8 @@ pub fn line<T: Fields>(key: &str, value: &T) -> String {
     [key, &value.encode()].join(" ")
 }
 
-/// Calls `take` with the key and the value of every line. A line without a line break was not finished and is skipped.
+/// Calls `take` with the key and the value of every line. A last line without a line break is incomplete and is
+/// skipped.
 pub fn each_line<'t>(text: &'t str, take: &mut dyn FnMut(&'t str, &'t str)) {
     for line in text.split_inclusive('\n') {
         if let Some(line) = line.strip_suffix('\n') {
@@ -34,7 +35,7 @@ pub fn each_line<'t>(text: &'t str, take: &mut dyn FnMut(&'t str, &'t str)) {
     }
 }
 
-/// Reads a value into its place, which is unchanged if the text is no such value.
+/// Reads a value into its place, which stays unchanged if the text is not such a value.
 pub fn set<T: Fields>(place: &mut T, text: &str) {
     if let Some(value) = T::decode(text) {
         *place = value;
@@ -147,7 +148,7 @@ impl<A: Fields, B: Fields> Fields for (A, B) {
     }
 }
 
-/// Implements [`Fields`] by `Display` and a function that reads the value. Users of these macros import [`Fields`].
+/// Implements [`Fields`] with `Display` and a function that reads the value. Users of these macros import [`Fields`].
 macro_rules! displayed {
     ($($type:ty: $read:expr),+ $(,)?) => {$(
         impl Fields for $type {
@@ -162,7 +163,7 @@ macro_rules! displayed {
     )+};
 }
 
-/// Implements [`Fields`] for an enum by a name for each value.
+/// Implements [`Fields`] for an enum with a name for each value.
 macro_rules! named {
     ($type:ident { $($value:ident = $name:literal),+ $(,)? }) => {
         impl $type {
@@ -188,7 +189,7 @@ macro_rules! named {
     };
 }
 
-/// Implements [`Fields`] for a struct by its members in this order. A member with several fields comes last. Members
+/// Implements [`Fields`] for a struct with its members in this order. A member with several fields comes last. Members
 /// after the semicolon are not written.
 macro_rules! row {
     ($type:ident: $($member:ident),+ $(; $($other:ident: $value:expr),+)?) => {

@@ -5,7 +5,7 @@ use std::fmt;
 macro_rules! finding_ids {
     ($($name:ident $word:literal $section:ident $meaning:ident,)*) => {
         /// The id of a finding: a word that never changes its meaning, for `allow`, for programs and for search
-        /// engines. `cudnn-guard explain ID` explains each.
+        /// engines. `cudnn-guard explain ID` explains it.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[non_exhaustive]
         pub enum FindingId {
@@ -32,7 +32,7 @@ macro_rules! finding_ids {
     };
 }
 
-/// A line of a report.
+/// A row of a report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Section {
     /// `toolkit`
@@ -51,7 +51,7 @@ pub enum Section {
     Gpus,
     /// `targets`
     Targets,
-    /// No line: the finding is printed by itself.
+    /// No row: the finding is printed by itself.
     Alone,
 }
 
@@ -64,7 +64,7 @@ enum Meaning {
     Other,
 }
 
-// Columns: the variant, its word, its line of a report, and its meaning for a build or a program.
+// Columns: the variant, its word, its row in a report, and its meaning for a build or a program.
 finding_ids! {
     CudaNotFound "cuda-not-found" Toolkit NotFound,
     CudnnNotFound "cudnn-not-found" Cudnn NotFound,
@@ -123,7 +123,7 @@ finding_ids! {
 }
 
 impl FindingId {
-    /// Returns the id of this word, if this version knows it.
+    /// Returns the id with this word, if this version knows it.
     pub fn parse(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|id| id.as_str() == word)
     }
@@ -134,7 +134,7 @@ impl FindingId {
     }
 }
 
-/// Returns the line of a report that findings of this id belong to.
+/// Returns the row of a report that findings of this id belong to.
 pub const fn section(id: FindingId) -> Section {
     attributes(id).0
 }

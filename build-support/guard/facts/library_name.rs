@@ -14,7 +14,7 @@ pub struct LibraryName {
 }
 
 impl LibraryName {
-    /// Parses a file name; of DLLs, only NVIDIA's. Loaders search for no other forms.
+    /// Parses a file name; for DLLs, only NVIDIA's. Loaders search for no other forms.
     pub fn read(file: &str) -> Option<Self> {
         let is_dll = !file.starts_with("lib");
         let lower = file.to_ascii_lowercase();

@@ -2,7 +2,7 @@
 
 use std::ffi::c_void;
 
-/// The names and addresses of functions. No loader finds them by name, so the program contains this table.
+/// The names and addresses of functions. The loader does not know them by name, so the program contains this table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LinkedIn {
     names: &'static [&'static str],

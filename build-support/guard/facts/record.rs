@@ -79,8 +79,8 @@ macro_rules! facts {
     };
 }
 
-// How often a key occurs: `once`; `known`, once, and the program cannot be judged by an unknown value; `maybe`, if
-// there is a value; `words`, once with all values, if there are any; `each`, for every value.
+// How often a key occurs. `once`; `known`: once, and with an unknown value the program cannot be judged; `maybe`: if
+// there is a value; `words`: once with all values, if there are any; `each`: once for every value.
 facts! {
     "guard" once written_by;
     "crate" maybe package;
@@ -122,7 +122,7 @@ pub fn encode(built: &Built) -> Vec<u8> {
 
 #[cfg(feature = "runtime")]
 impl Built {
-    /// Reads the record of this program. If the bytes are no record, everything is unknown.
+    /// Reads the record of this program. If the bytes are not a record, everything is unknown.
     #[doc(hidden)]
     pub fn read(record: &[u8]) -> Self {
         match framed(record) {

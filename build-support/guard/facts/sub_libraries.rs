@@ -51,10 +51,10 @@ pub enum CudaLibrary {
     Zlib,
 }
 
-/// `libcudnn_ops_static_v9.a`
+/// A static library, such as `libcudnn_ops_static_v9.a`.
 #[derive(Clone, Copy, Debug)]
 pub struct Archive {
-    /// Its place among the archives of its major: each comes before the archives that it calls.
+    /// Its position among the archives of its major. Each archive comes before the archives that it calls.
     pub link_order: u8,
     /// `true` if nothing can be linked without it.
     pub needed: bool,
@@ -93,7 +93,7 @@ pub const ALL: &[SubLibrary] = &[
         .with_gpu_code()
         .with_optional_archive(3),
     // Without it, the first descriptor of a convolution fails with status 1008. It composes the name of its libcudart,
-    // and also accepts `libcudart.so`.
+    // and accepts `libcudart.so` too.
     of_9(TENSOR_IR, UsedFor::Convolution)
         .since(9, 21)
         .opening(&[CudaLibrary::Cudart]),
@@ -202,7 +202,7 @@ impl SubLibrary {
 }
 
 impl CudaLibrary {
-    /// Returns the file name by which a cuDNN for this CUDA opens it, if it does.
+    /// Returns the file name that a cuDNN for this CUDA opens, if it opens this library.
     pub fn file_name(self, cuda: u32, is_windows: bool) -> Option<String> {
         let of_major = |name: &str| {
             if is_windows {

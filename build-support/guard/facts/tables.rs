@@ -14,8 +14,8 @@ pub struct Tables {
     pub drivers: Vec<(u32, String)>,
     /// The first CUDA whose driver supports the PTX in the program.
     pub ptx: Option<Version>,
-    /// Versions, and the first digits of the build IDs of their libraries without a version symbol, with spaces between
-    /// them.
+    /// Versions, each with the first digits of the build IDs of its libraries that have no version symbol, separated by
+    /// spaces.
     pub build_ids: Vec<(Version, String)>,
 }
 
@@ -43,7 +43,7 @@ pub struct KnownBad {
     pub below: Version,
     /// The first version that is known to be without the fault, if any is.
     pub good: Option<Version>,
-    /// The first cuBLAS with which the fault occurs, if it only occurs on several GPUs beside cuBLAS.
+    /// The first cuBLAS with which the fault occurs, if it only occurs on several GPUs together with cuBLAS.
     pub cublas: Option<Version>,
     /// The only operation with the fault, if not all have it: `conv3d-bf16`.
     pub operation: Option<String>,

@@ -1,4 +1,4 @@
-//! Libraries that a sub-library of cuDNN opens by name once it uses them. No table in the file lists them, and cuDNN's
+//! Libraries that a sub-library of cuDNN opens by name when it needs them. No table in the file lists them, and cuDNN's
 //! own messages name the sub-library, not the library that it opens.
 
 use crate::runtime::binary::Image;
@@ -13,13 +13,13 @@ use crate::runtime::system::by_system;
 use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
-/// The CUDA runtime: cuDNN contains it, and one of its sub-libraries opens it anyway.
+/// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.
 const CUDART: &str = by_system!("libcudart.so", "cudart64_");
 const NVRTC: &str = by_system!("libnvrtc.so", "nvrtc64_");
 const BUILTINS: &str = by_system!("libnvrtc-builtins.so", "nvrtc-builtins64_");
 
-/// Returns the libraries that a sub-library, which is this file of a cuDNN for this CUDA, opens: for each, the names
-/// that it tries.
+/// Returns the libraries that this file of a sub-library opens, in a cuDNN for this CUDA. Each is a list of the names
+/// that the sub-library tries.
 pub fn opened_by(sub_library: &str, file: &Path, cuda: u32, is_windows: bool) -> Vec<Vec<String>> {
     // The names in cuDNN 8, and the sub-library that opens them, depend on its version.
     let is_in_file = !is_windows && sub_library.ends_with("_infer");
@@ -89,7 +89,8 @@ pub enum SuspectLibrary {
 }
 
 impl SuspectLibrary {
-    /// Creates the fault of a library that this part opens with this search path. A missing driver is another fault.
+    /// Creates the fault of a library that this sub-library opens with this search path. A missing driver is another
+    /// fault.
     pub fn missing(part: &Path, name: &str, cuda: u32, search_path: &SearchPath) -> Option<Self> {
         let link = MissingLink::find(name, Some(cuda), search_path);
         (name != PLAIN_DRIVER || link.is_some()).then(|| SuspectLibrary::Missing {

@@ -1,4 +1,4 @@
-//! A compatible cuDNN that Windows does not load, since it searches another directory first.
+//! A compatible cuDNN that Windows does not load because it searches another directory first.
 
 use crate::runtime::binary::Image;
 use crate::runtime::facts::built::Built;
@@ -23,8 +23,8 @@ pub struct LaterDll {
 }
 
 impl LaterDll {
-    /// Creates it. `firsts`: the files that Windows would load for it and its sub-libraries if the directory of the
-    /// loaded cuDNN did not exist; `is_before` returns `true` if Windows finds a file before it searches that
+    /// Creates a `LaterDll`. `firsts`: the files that Windows would load for it and its sub-libraries if the directory
+    /// of the loaded cuDNN did not exist. `is_before` returns `true` if Windows finds a file before it searches that
     /// directory.
     pub fn new(
         path: PathBuf,

@@ -87,7 +87,8 @@ impl MainLibrary {
         parts
     }
 
-    /// Returns the version that a cuDNN without files reports: a constant, even if it is damaged.
+    /// Returns the version that a cuDNN without files reports. The function returns a constant, even in a damaged
+    /// cuDNN.
     pub fn answer(&self) -> Option<Version> {
         let address = match self.origin {
             LoadOrigin::Within => self.library.symbol("cudnnGetVersion")?,
@@ -181,7 +182,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
         }
     }
     if !platform::is_program() {
-        // The process might never load a cuDNN that is opened here.
+        // The process might never load the cuDNN that would be opened here.
         return Err(NotLoadedYet::Unopened.finding());
     }
     open(built, &majors, search_path, &loaded)
@@ -288,7 +289,7 @@ fn open(
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
-        // The contents of a directory without permission are unknown.
+        // The contents of a directory that cannot be entered are unknown.
         unfit = None;
     }
     let causes = (unfit, misplaced);

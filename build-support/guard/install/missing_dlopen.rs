@@ -17,8 +17,8 @@ pub const PLAIN_DRIVER: &str = "libcuda.so";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingLink {
     pub existing: PathBuf,
-    /// The link by which the loader would find it. `None` if a file of that name is beside the existing file: WSL has both
-    /// in a directory of its own, and only one of them in the loader's cache.
+    /// The link by which the loader would find it. `None` if a file with that name is beside the existing file: WSL has
+    /// both in its own directory, and only one of them is in the loader's cache.
     pub link: Option<PathBuf>,
 }
 
@@ -92,7 +92,7 @@ impl MissingDlopen {
     }
 }
 
-/// Returns the last name that the loader did not find: no path, and no sub-library of cuDNN, which is checked
+/// Returns the last name that the loader did not find, except paths and sub-libraries of cuDNN, which are checked
 /// elsewhere.
 pub fn name_in(output: &str) -> Option<String> {
     let mut found = None;

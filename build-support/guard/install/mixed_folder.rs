@@ -4,11 +4,11 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 
-/// The files of a cuDNN, which are of different versions.
+/// The files of a cuDNN whose versions differ.
 pub struct MixedVersions<'a> {
     pub files: Vec<&'a SubLibraryFile>,
     pub version: Version,
-    /// The main library, if LD_PRELOAD names it. The other files may be of one version.
+    /// The main library, if LD_PRELOAD names it. The other files may all have the same version.
     pub preloaded: Option<&'a Path>,
 }
 
@@ -23,7 +23,7 @@ pub struct MixedFolder<'a> {
 }
 
 impl<'a> MixedVersions<'a> {
-    /// Creates the fault, if a file is of another version.
+    /// Creates the fault, if a file has another version.
     pub fn new(
         files: Vec<&'a SubLibraryFile>,
         version: Version,
@@ -44,7 +44,7 @@ impl<'a> MixedVersions<'a> {
     }
 
     /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
-    /// version of the main library counts.
+    /// version of the main library decides.
     pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
         let odd_ones = |version| -> Vec<&'a SubLibraryFile> {
             let odd = self.files.iter().filter(|file| file.is_other_than(version));

@@ -62,7 +62,7 @@ pub struct Foreign<'a> {
     pub origin: LoadOrigin,
     /// `true` if the directory of the main library also contains a file of the name.
     pub has_own: bool,
-    /// `true` if the file in the directory of the main library would be used if LD_LIBRARY_PATH named the directory
+    /// `true` if the file in the directory of the main library would be used if LD_LIBRARY_PATH named that directory
     /// first.
     pub yields: bool,
 }
@@ -131,7 +131,7 @@ pub struct Replacement<'a> {
 }
 
 impl<'a> Replacement<'a> {
-    /// Creates it. `is_compatible` returns `true` for a version that the program can run with.
+    /// Creates a `Replacement`. `is_compatible` returns `true` for a version that the program can run with.
     pub fn new(
         main: &'a LoadOrigin,
         loaded: &'a Path,

@@ -69,8 +69,8 @@ impl Owner {
         only(Self::of_wheels(root))
     }
 
-    /// Returns the wheels that contain this directory. Of several, which have overwritten each other's files, the first
-    /// is the one that most of the files are from.
+    /// Returns the wheels that contain this directory. If several have overwritten each other's files, most of the
+    /// files are from the first one.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let (mut first, mut owners) = (None, Vec::new());
         let wheels = wheels(root);
@@ -174,7 +174,7 @@ pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String
 }
 
 /// Returns the command that reinstalls the package whose cuDNN is in this directory: a wheel, a conda package or a
-/// Debian package. Of several wheels that have overwritten each other, one is kept; of other packages, there may be one.
+/// Debian package. If several wheels have overwritten each other, one is kept. Other packages have to be unique.
 pub fn reinstall_command(folder: &Path) -> Option<String> {
     let folder = std::fs::canonicalize(folder).ok()?;
     let prefix = folder.parent()?;
@@ -230,8 +230,8 @@ pub fn debian_package(folder: &Path, lists: &Path) -> Option<String> {
     only(debian_packages(lists, &|list| list.contains(&library)))
 }
 
-/// Returns the names in a directory with this start, a number after it, and this end, which is removed. They become
-/// part of a command: a name with characters that no package has is left out.
+/// Returns the names in a directory that consist of this start, a number, and this end, without the end. They become
+/// part of a command, so names with characters that no package has are left out.
 fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
     let entries = std::fs::read_dir(folder).into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The records of wheels, from which the version of an installed file follows.
+//! The records of wheels, which determine the version of an installed file.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;

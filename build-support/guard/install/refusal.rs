@@ -26,7 +26,7 @@ pub enum Need<'a> {
     Opened(LoadOrigin),
     /// A convolution or the program needs it.
     Needed,
-    /// A convolution or the program needs it, and the loader uses it instead of the sound file in this directory, which
+    /// A convolution or the program needs it, and the loader uses it instead of the valid file in this directory, which
     /// is that of the main library.
     Foreign(Foreign<'a>, &'a Path),
     /// Nothing that is known needs it.

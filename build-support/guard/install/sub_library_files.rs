@@ -127,7 +127,7 @@ impl SubLibraries {
                 (None, None) => {}
             }
         };
-        // The version follows from the first sub-libraries, and the other needed ones from the version.
+        // The first sub-libraries determine the version, and the version determines which others are needed.
         let first: Vec<String> = needed(Version::new(major, 0, 0));
         for name in &first {
             add(&mut parts, name, Some(&mut missing));
@@ -179,7 +179,7 @@ impl SubLibraries {
             if let Some(defect) = &part.defect {
                 let own = folder.join(part.path.file_name().unwrap_or_default());
                 let need = match part.needed {
-                    // A file that another program holds open may be sound.
+                    // A file that another program holds open may be valid.
                     true if *defect == Defect::Locked => Need::Needed,
                     true if !part.is_in(folder) && Image::open(&own).is_ok() => {
                         Need::Foreign(Foreign::new(part, folder, major, search_path), folder)

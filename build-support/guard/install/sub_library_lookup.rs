@@ -10,7 +10,7 @@ use crate::runtime::system;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
-/// A main library, which opens the sub-libraries by name, and where the loader searches for them.
+/// A main library, which opens the sub-libraries by name, and the loader's search path for them.
 pub struct SubLibraryLookup<'a> {
     pub folder: &'a Path,
     /// The number in its SONAME.
@@ -19,7 +19,7 @@ pub struct SubLibraryLookup<'a> {
     /// Its DT_RPATH or DT_RUNPATH, else its directory.
     own: Vec<PathBuf>,
     own_first: bool,
-    /// Its version, which is in the names that it tries.
+    /// Its version, which is part of the names that it tries.
     release: Option<Version>,
     mapped: Vec<PathBuf>,
 }
@@ -70,7 +70,7 @@ impl<'a> SubLibraryLookup<'a> {
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
-        // An obstacle in place of the file is reported as such, not as a missing file.
+        // An unusable file of this name is reported as such, not as a missing file.
         let here = self.folder.join(&plain);
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))
     }

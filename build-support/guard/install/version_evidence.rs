@@ -1,5 +1,6 @@
-//! The version of a sub-library, found without running it. The most trusted source comes first: its version symbol, on
-//! Windows its version resource, its build ID, the name of its file, the record of the wheel that contains it.
+//! The version of a sub-library, found without running it. The sources, from the most trusted to the least: its version
+//! symbol, on Windows its version resource, its build ID, the name of its file, the record of the wheel that contains
+//! it.
 
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
@@ -7,7 +8,7 @@ use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::install::package_record::{WheelRecord, recorded_version, records_above};
 use std::path::{Path, PathBuf};
 
-/// The facts about a file from which its version follows.
+/// The facts about a file that determine its version.
 #[derive(Clone, Debug)]
 pub struct VersionEvidence {
     /// The canonical path: the name and the record are those of the mapped file.
@@ -27,7 +28,7 @@ pub struct VersionDetector<'a> {
 }
 
 impl<'a> VersionDetector<'a> {
-    /// Creates it. `certain` returns the versions that the sub-libraries in a directory contain themselves.
+    /// Creates a detector. `certain` returns the versions that the sub-libraries in a directory contain themselves.
     pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
         let folders = Vec::new();
         Self { certain, folders }
@@ -47,7 +48,7 @@ impl<'a> VersionDetector<'a> {
     }
 
     /// Returns the version of a build. If several versions contain the build, the version of the files beside it
-    /// counts. If the files beside it are of yet another version, any of them shows that this file is foreign.
+    /// decides. If those files have yet another version, any version of the build shows that this file is foreign.
     fn of_build(&self, file: &VersionEvidence) -> Option<Version> {
         let first = *file.builds.first()?;
         if file.builds.len() == 1 {

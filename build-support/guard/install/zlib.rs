@@ -1,4 +1,4 @@
-//! The compression library that cuDNN 8 for Windows opens and does not contain.
+//! The compression library that cuDNN 8 for Windows opens but does not contain.
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
@@ -8,10 +8,10 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
-/// A cuDNN that does not find the library, or one for another CPU. Not every program needs it.
+/// A cuDNN that does not find the library, or only one for another CPU. Not every program needs it.
 pub enum MissingZlib<'a> {
     OtherCpu(PathBuf, &'static str),
-    /// Windows does not find one: the directory of the cuDNN, and the places that are searched.
+    /// Windows does not find it: the directory of the cuDNN, and the places that are searched.
     NotFound(&'a Path, Vec<String>),
 }
 

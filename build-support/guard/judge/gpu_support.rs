@@ -11,7 +11,7 @@ pub enum GpuSupport {
     /// PTX, which the driver compiles on first use.
     ByPtx,
     No,
-    /// The rows do not determine it.
+    /// The rows do not contain the answer.
     Unknown,
 }
 
@@ -24,9 +24,9 @@ pub struct Cudnn {
 }
 
 impl Cudnn {
-    /// Returns the support of this cuDNN for the GPU. Between two builds that were read, it is known if both agree. A
-    /// version that is newer than all of them supports what the newest supports, and not the GPUs that are too old for
-    /// the newest.
+    /// Returns whether this cuDNN supports the GPU. For a version between two rows, the answer is known if both rows
+    /// agree. For a version that is newer than all rows, the newest row shows which GPUs are supported and which are
+    /// too old.
     pub fn support(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> GpuSupport {
         match (self.row(rows), self.next_row(rows)) {
             (Some(row), _) if self.version <= row.last => answer(row, gpu),
@@ -128,7 +128,7 @@ pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<Compu
     targets.map(|target| target.capability).max()
 }
 
-/// Returns `true` if only Jetsons have such a GPU.
+/// Returns `true` if only Jetsons have this compute capability.
 pub fn is_jetson(gpu: ComputeCapability) -> bool {
     [(5, 3), (6, 2), (7, 2), (8, 7)].contains(&(gpu.major, gpu.minor))
 }

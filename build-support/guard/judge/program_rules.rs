@@ -42,7 +42,7 @@ pub struct DriverTooOld {
     pub needed_by: DriverUser,
     /// The first driver version that supports the needed major, if the tables know it.
     pub first_driver: Option<String>,
-    /// `false` if there is no GPU that the driver could be used for.
+    /// `false` if there is no GPU to use the driver for.
     pub has_gpu: bool,
 }
 
@@ -161,8 +161,8 @@ impl DriverTooOld {
     }
 }
 
-/// Returns the fault if none of the kernels that are compiled in runs on the GPU, or only PTX could that the driver
-/// does not support.
+/// Returns the fault if none of the compiled kernels runs on the GPU, or only PTX could that the driver does not
+/// support.
 pub fn kernels<'a>(
     built: &'a Built,
     driver: Option<Version>,

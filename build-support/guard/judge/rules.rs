@@ -102,7 +102,7 @@ pub fn majors(built: &Built) -> Vec<u32> {
                     below.major.saturating_sub(1)
                 }
                 Some(below) => below.major,
-                // An open requirement: the last major that is tried is the one after the newest known.
+                // The requirement has no upper bound: the last major to try is the one after the newest known.
                 None => majors::NEWEST_CUDNN + 1,
             };
             let first = required.from.major.max(majors::OLDEST_CUDNN);

@@ -1,11 +1,11 @@
-//! A cudarc from 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its CUDA,
-//! and panics if one is missing. Earlier and later versions only look up functions that are called.
+//! Detection of cudarc 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its
+//! CUDA, and panics if one is missing. Earlier and later versions only look up functions that are called.
 
 use crate::runtime::binary::contains;
 use crate::runtime::facts::version::Version;
 
-/// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: this table is
-/// in programs, and must not be mistaken for a cudarc's.
+/// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: programs
+/// contain this table, which must not be mistaken for that of a cudarc.
 const PANIC: &[u8] = b"xpected symbol in library";
 const FIRST: [(Version, &str); 13] = [
     (Version::new(11, 6, 0), "GraphNodeGetEnabled"),
@@ -22,7 +22,7 @@ const FIRST: [(Version, &str); 13] = [
     (Version::new(13, 0, 0), "GreenCtxGetId"),
     (NEWEST, "GraphGetId"),
 ];
-/// A driver for this CUDA has all functions that such a cudarc looks up.
+/// The CUDA version whose driver has all functions that such a cudarc looks up.
 pub const NEWEST: Version = Version::new(13, 1, 0);
 /// A text in libcudart. A program may contain libcudart, which has the same names but does not require the functions.
 const RUNTIME: &[u8] = b"udaErrorInvalidValue\0";

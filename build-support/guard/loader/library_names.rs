@@ -23,7 +23,7 @@ pub const FIRST_CUDARC_WITH_9: Version = Version::new(0, 19, 2);
 /// The name that cudarc tries first, in all directories before it tries another.
 pub const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
 
-/// A compatible cuDNN that is first on the search path, while cudarc uses another cuDNN by the name that it tries
+/// A compatible cuDNN that is first on the search path, although cudarc uses another cuDNN by the name that it tries
 /// first.
 pub struct HiddenCudnn {
     /// Its main library.
@@ -43,9 +43,9 @@ impl HiddenCudnn {
     }
 }
 
-/// The ends of cudarc's names, in its order, on Linux; `M` and `m` are the CUDA version for which cudarc is compiled,
-/// and `+` marks those of [`FIRST_CUDARC_WITH_9`]. (Two names of no cuDNN are newer than others: `libcudnn.so.1` since
-/// cudarc 0.13, `libcudnn64_11.so` since 0.18.2.)
+/// The ends of cudarc's names on Linux, in its order. `M` and `m` are the CUDA version for which cudarc is compiled,
+/// and `+` marks the names since [`FIRST_CUDARC_WITH_9`]. (Two names that belong to no cuDNN were added later:
+/// `libcudnn.so.1` in cudarc 0.13, `libcudnn64_11.so` in 0.18.2.)
 const ENDS: &str = ".so 64.so 64_M.so 64_Mm.so 64_Mm_0.so 64_M0_m.so 64_10.so 64_11.so +64_12.so 64_M0_0.so 64_9.so \
     .so.M +.so.12 .so.11 .so.10 +.so.9 .so.1";
 

@@ -15,9 +15,10 @@ pub enum LoadOrigin {
     LibraryPath(PathBuf),
     /// The program's DT_RUNPATH.
     Runpath(PathBuf),
-    /// The DT_RPATH of the library of this name, which opens it or has loaded the library that opens it.
+    /// The DT_RPATH of the library of this name. That library opens the searched library, or loaded the library that
+    /// opens it.
     LibraryRpath(PathBuf, String),
-    /// The DT_RUNPATH of the library of this name, which opens it.
+    /// The DT_RUNPATH of the library of this name, which opens the searched library.
     LibraryRunpath(PathBuf, String),
     Preload,
     /// `/etc/ld.so.preload`.
@@ -36,7 +37,7 @@ pub enum LoadOrigin {
     WorkingDirectory(PathBuf),
     /// Another library in the process.
     Library(Opener),
-    /// A path by which the program or a library in the process opened it.
+    /// The program or a library in the process opened it by this path.
     Elsewhere,
     /// No search: cuDNN is linked statically.
     Within,

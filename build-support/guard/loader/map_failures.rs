@@ -1,6 +1,6 @@
 //! A library that exists but that the loader cannot map into this process: not enough memory, too many open files, a
-//! file system from which nothing may be run, or an executable stack. glibc's message for the first and the third is
-//! the same.
+//! file system from which nothing may be run, or an executable stack. glibc prints the same message for the first and
+//! the third.
 
 use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
@@ -30,8 +30,8 @@ const LIMITS: [(&str, &str); 2] = [
     ("Max data size", "ulimit -d"),
 ];
 
-/// Returns the fault if the loader's message is about one. The message contains the name by which the file was opened;
-/// `locate` returns its path.
+/// Returns the fault, if the loader's message reports one of these. The message contains the name by which the file was
+/// opened; `locate` returns its path.
 pub fn find<'a>(
     message: &'a str,
     locate: &dyn Fn(&str) -> Option<PathBuf>,
@@ -68,7 +68,7 @@ pub fn find<'a>(
     }))
 }
 
-/// Returns the fault of a process that cannot open enough files to read a cuDNN.
+/// Returns the fault if this process cannot open enough files to read a cuDNN.
 pub fn no_files_left() -> Option<RefusedLibrary<'static>> {
     let mut open = Vec::new();
     while open.len() < FILES {

@@ -24,8 +24,8 @@ pub struct Misplaced {
     pub file: Option<PathBuf>,
     /// The reason why the loader does not search there.
     pub cause: Unsearched,
-    /// The value of LD_LIBRARY_PATH with which the loader finds the file, if it reads that variable for this program, and
-    /// where the variable is set.
+    /// The value of LD_LIBRARY_PATH with which the loader would find the file, and the place where the variable is set.
+    /// `None` if the loader ignores the variable for this program.
     pub library_path: Option<(String, Starter)>,
     /// On Windows: the program searches no PATH, since it called `SetDefaultDllDirectories`.
     pub ignores_path: bool,
@@ -42,7 +42,7 @@ pub enum Starter {
 }
 
 impl Starter {
-    /// Returns the kind, if the variables leave no doubt. A shell that sudo or systemd started keeps theirs.
+    /// Returns the kind, if the variables are conclusive. A shell that sudo or systemd started keeps their variables.
     pub fn find() -> Self {
         let variable = |name| std::env::var(name).unwrap_or_default();
         let own = std::env::current_exe().unwrap_or_default();
@@ -61,7 +61,7 @@ impl Starter {
 /// The reason why the loader does not search a directory.
 #[derive(Clone, Debug)]
 pub enum Unsearched {
-    /// An entry of LD_LIBRARY_PATH does not do what was meant.
+    /// An entry of LD_LIBRARY_PATH does not have the intended effect.
     Entry(String, EntryFault),
     /// This configuration file of the loader names the directory, but the loader's cache does not contain the library.
     Uncached(PathBuf),
@@ -99,7 +99,8 @@ pub enum EntryFault {
     Joined,
 }
 
-/// Returns the file that `below` finds in the directory of a variable, and why the loader does not search there.
+/// Returns the file that `below` finds in the directory of a variable, and the reason why the loader does not search
+/// there.
 pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf, Unsearched)> {
     for variable in &VARIABLES {
         let named = PathBuf::from(std::env::var_os(variable).unwrap_or_default());

@@ -34,7 +34,7 @@ pub struct MissingCudnn<'a> {
     /// The majors that the program can run with.
     pub majors: &'a [u32],
     pub not_found: NotFound,
-    /// A cuDNN that the loader does not search for, or an entry that the loader reads differently than it was meant.
+    /// A cuDNN that the loader does not find, or an entry that the loader reads differently than intended.
     pub misplaced: Option<Misplaced>,
     /// A cuDNN under another name, or of a major that the program does not open.
     pub other: Option<(u32, PathBuf)>,

@@ -1,4 +1,4 @@
-//! The library of this process that loaded another library, if no search path of the program explains it.
+//! The library of this process that loaded another library, if the search path of the program does not explain it.
 
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;

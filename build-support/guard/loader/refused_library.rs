@@ -24,8 +24,8 @@ pub enum Refusal {
         /// The library that does not define it.
         of: String,
     },
-    /// The loader finds a library of another build for this file: its name, and if known its file with a function that
-    /// it does not define.
+    /// The loader finds a library of another build for this file: the library's name, and if known, its file and a
+    /// function that it does not define.
     OtherBuild(PathBuf, String, Option<(PathBuf, String)>),
     /// The loader does not find a library of this name for this file.
     MissingLibrary(PathBuf, String),
@@ -34,8 +34,8 @@ pub enum Refusal {
     TooManyFiles,
     /// This file is on this file system, from which nothing can be run.
     NoExec(String, PathBuf),
-    /// This file is larger than the limit on memory allows: MiB, and the command that sets the limit. Memory may be
-    /// available another time.
+    /// This file is larger than the memory limit allows: the limit in MiB, and the command that sets it. There may be
+    /// enough memory another time.
     MemoryLimit(String, u64, &'static str),
     /// The system does not map this file, and no limit is known.
     Unmapped(String),

@@ -71,8 +71,8 @@ impl SearchPath {
 
     /// Returns the search path for what a library with these directories of its own opens.
     pub fn with_own(&self, mut own: Vec<SearchDirectory>, own_first: bool) -> Self {
-        // The program's RUNPATH is only for what the program opens, and the library's RUNPATH disables the program's
-        // RPATH.
+        // The program's RUNPATH only applies to libraries that the program opens, and the library's RUNPATH disables
+        // the program's RPATH.
         let (mut directories, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             match place.origin {
@@ -102,7 +102,7 @@ impl SearchPath {
             .or_else(|| dirs.find(|dir| system::is_there(dir)))
     }
 
-    /// Returns `true` if the directory of a file is searched before the directory of the other.
+    /// Returns `true` if the directory of one file is searched before the directory of the other.
     pub fn leads_first(&self, file: &Path, other: &Path) -> bool {
         let is_in = |file: &Path, place: &SearchDirectory| {
             let dir = file.parent();

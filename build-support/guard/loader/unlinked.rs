@@ -1,4 +1,4 @@
-//! A library for Linux without the link by which programs search for it.
+//! A library for Linux without the link by which programs open it.
 
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
@@ -13,7 +13,7 @@ pub fn find(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
         let name = file.file_name()?.to_str().unwrap_or_default();
         if name.starts_with(stem) && name.contains(".so") {
             let own = Elf::open(&file).ok();
-            // A link to the toolkit's stub would only hide the driver.
+            // A link to the toolkit's stub would hide the driver.
             let own = own.filter(|elf| !elf.is_driver_stub());
             if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
                 found = found.max(Some(file));

@@ -34,7 +34,7 @@ pub struct Contents {
     pub(crate) unknown: Option<FindingId>,
     /// `true` if the program finds no cuDNN for another reason than a lack of memory or files.
     pub(crate) is_cudnn_absent: bool,
-    /// `true` if the last finding is that the report cannot be written.
+    /// `true` if the last finding is that the report could not be written.
     pub(crate) is_unwritten: bool,
 }
 

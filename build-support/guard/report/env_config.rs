@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 const DEADLINE: Duration = Duration::from_secs(60);
-/// For about a hundred convolutions, for each of which cuDNN may compile an engine.
+/// The time for about a hundred convolutions. cuDNN may compile an engine for each of them.
 const THOROUGH_DEADLINE: Duration = Duration::from_secs(300);
 
 /// The action of `startup` on a failure.
@@ -30,7 +30,7 @@ named!(Mode {
     Off = "off",
 });
 
-/// The reasons for which an unknown verdict becomes a failure (`CUDNN_GUARD_REQUIRE_GPU`).
+/// The reasons for which `CUDNN_GUARD_REQUIRE_GPU` turns an unknown verdict into a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
     No,
@@ -70,7 +70,7 @@ pub enum VariableFault {
     Invalid {
         name: &'static str,
         value: String,
-        /// The values that it can have, in words.
+        /// The valid values, in words.
         expected: &'static str,
         /// The value that is used instead.
         default: &'static str,
@@ -151,7 +151,7 @@ impl EnvConfig {
     }
 }
 
-/// Reads a variable, unless it is blank. A value that `parse` does not accept becomes a complaint.
+/// Reads a variable, unless it is blank. If `parse` does not accept the value, adds a complaint.
 fn read<T>(
     variable: &dyn Fn(&str) -> Option<String>,
     [name, expected, default]: [&'static str; 3],

@@ -1,4 +1,4 @@
-//! The members of a report's JSON. Their names and shapes never change.
+//! The members of a report's JSON. Their names and structure never change.
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
@@ -8,7 +8,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::contents::LoadedCudnn;
 
-/// The version of the JSON. It changes when a key changes its meaning.
+/// The version of the JSON. It changes if a key changes its meaning.
 pub const SCHEMA: u32 = 1;
 
 pub fn built(built: &Built) -> Json {

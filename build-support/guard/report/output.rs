@@ -57,8 +57,8 @@ fn line(result: &Result<Report, Failure>) -> String {
     line
 }
 
-/// Replaces a regular file at once, so that no process reads half of it. Other files, and files that cannot be
-/// replaced, are written in place.
+/// Replaces a regular file atomically, so that no process reads an incomplete file. Other files, and files that cannot
+/// be replaced, are written in place.
 fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
     // A link stays, and its target is replaced.
     let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
@@ -83,7 +83,7 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
 }
 
 /// Returns `true` if a file cannot be replaced, even with enough space: a mounted file such as Kubernetes' termination
-/// log, a file in another user's directory, or a sandbox that refuses a call.
+/// log, a file in another user's directory, or a call that a sandbox refuses.
 fn is_not_replaceable(error: ErrorKind) -> bool {
     matches!(
         error,
@@ -111,7 +111,7 @@ fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Removes the partial files of killed writers of this file.
+/// Removes the temporary files of writers of this file that were killed.
 fn remove_abandoned(path: &Path) -> Option<()> {
     let file = path.file_name()?.to_str()?;
     for entry in std::fs::read_dir(path.parent()?).ok()?.flatten() {
@@ -129,7 +129,7 @@ fn remove_abandoned(path: &Path) -> Option<()> {
 }
 
 /// Replaces a file with a new one from the same directory, and keeps its permissions. The new file has a random name,
-/// for which nobody can prepare a link or a pipe.
+/// so that no other user can prepare a link or a pipe with its name.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     let random = RandomState::new().build_hasher().finish();
     let mut name = path.file_name().unwrap_or_default().to_os_string();

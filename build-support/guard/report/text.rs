@@ -139,8 +139,8 @@ impl<'a> ResultGroup<'a> {
     }
 }
 
-/// Writes a line for each sub-library. Those in the main library's directory are below a line with the directory, and
-/// others have their full path.
+/// Writes a line for each sub-library. The files in the main library's directory are listed below a line with the
+/// directory. Other files have their full path.
 fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let directory = loaded.path.parent().unwrap_or_else(|| Path::new(""));
     let inside = |path: &Path| path.parent() == Some(directory);
@@ -163,7 +163,7 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         };
         if inside(&part.path) {
             write!(f, "\n    {}", file(&part.path))?;
-            // Not by a width in the format, which can panic and so puts this file's path into the program.
+            // A width in the format string could panic, which would put this file's path into the program.
             for _ in length(&part.path)..width {
                 f.write_str(" ")?;
             }

@@ -8,5 +8,5 @@ pub const DRIVER_DLL: &str = "nvcuda.dll";
 pub const DRIVER: &str = by_system!(DRIVER_SO, DRIVER_DLL);
 /// The driver's library in WSL; `None` on Windows, where any user may create that directory.
 pub const DRIVER_IN_WSL: Option<&str> = by_system!(Some("/usr/lib/wsl/lib/libcuda.so.1"), None);
-/// The part of the system that searches for libraries.
+/// The name of the loader in messages.
 pub const LOADER: &str = by_system!("the loader", "Windows");

@@ -11,7 +11,7 @@ pub const SUPPORTED: bool = false;
 /// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "LD_LIBRARY_PATH";
 
-/// A library; no value is ever created by opening one.
+/// A library. No value is ever created.
 #[derive(Clone, Copy, Debug)]
 pub struct Library {}
 
@@ -61,7 +61,7 @@ pub fn program_paths() -> (Option<OsString>, Option<OsString>) {
     (None, None)
 }
 
-/// The variable as it is.
+/// Returns the current value of a variable.
 pub fn given_environment(name: &str) -> Option<OsString> {
     first_environment(name)
 }

@@ -22,7 +22,7 @@ const UNCHANGED_REFERENCES: u32 = 2;
 const STD_ERROR: u32 = -12_i32 as u32;
 /// The longest path, in words.
 const LONGEST: u32 = 1 << 15;
-/// More DLLs than a process has.
+/// A limit above the number of DLLs in a process.
 const MOST_MODULES: usize = 1 << 16;
 
 #[link(name = "kernel32")]
@@ -62,7 +62,7 @@ unsafe impl Sync for Library {}
 
 impl Library {
     /// Opens a DLL as a program does with `LoadLibrary`. The error is the name and Windows' message. The driver's DLL
-    /// is in System32, and a file of its name elsewhere is not NVIDIA's.
+    /// is in System32; a file with its name elsewhere is not NVIDIA's.
     pub fn open(name: &str) -> Result<Self, String> {
         let flags = if name == DRIVER {
             LOAD_LIBRARY_SEARCH_SYSTEM32
@@ -213,7 +213,7 @@ pub fn dll_search_path() -> Option<OsString> {
     }
 }
 
-/// Returns the path that a function writes, which returns its number of words; `None` if it writes nothing.
+/// Returns the path that a function writes. The function returns the number of words; `None` if it writes nothing.
 fn written(write: &dyn Fn(*mut u16, u32) -> u32) -> Option<PathBuf> {
     let mut text = vec![0; LONGEST as usize];
     let length = write(text.as_mut_ptr(), LONGEST);
@@ -231,7 +231,7 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     }
 }
 
-/// Returns `true` if there is a stderr: a program with windows has none.
+/// Returns `true` if there is a stderr. A GUI program has none.
 pub fn stderr_is_open() -> bool {
     // SAFETY: GetStdHandle has no conditions.
     !unsafe { GetStdHandle(STD_ERROR) }.is_null()

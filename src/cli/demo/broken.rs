@@ -7,7 +7,7 @@ use crate::cli::terminal::{harmless, heading, show};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
-/// A fault of a copy of a complete cuDNN, or of its behavior.
+/// A fault in a copy of a complete cuDNN, or in its behavior.
 struct Fault {
     title: &'static str,
     /// Changes the directory of the libraries. The second directory is that of an older cuDNN.
@@ -52,7 +52,8 @@ const FAULTS: [Fault; 5] = [
     },
 ];
 
-/// Runs the program on each of them, and shows the first paragraph of its output. Passes if the guard exits each time.
+/// Runs the program on each stack, and shows the first paragraph of its output. Passes if the guard stops the program
+/// each time.
 pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String> {
     let older = work.join("older");
     simulator::build("cc", (9, 10, 2), &older)?;

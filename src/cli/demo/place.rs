@@ -31,8 +31,8 @@ pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the default directory. In a clone it is below `target`. Cargo's unpacked sources may be read-only, so with
-/// them it is in the user's cache.
+/// Returns the default directory. In a clone, it is below `target`. Cargo's unpacked sources may be read-only, so the
+/// directory is in the user's cache then.
 fn work_folder(
     repository: &Path,
     variable: impl Fn(&str) -> Option<PathBuf>,

@@ -1,5 +1,5 @@
-//! The versions to fetch by default: those that the crate here names, else those that are compatible with the driver
-//! and the GPUs here.
+//! The default versions to fetch: those that the current crate names, or else those that are compatible with the driver
+//! and the GPUs of this machine.
 
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::release::Release;
@@ -12,7 +12,7 @@ use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
 use toml_edit::DocumentMut;
 
-/// The versions to fetch. An open one is the newest.
+/// The versions to fetch. `None` means the newest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
     pub cuda: Option<Release>,

@@ -14,7 +14,7 @@ use std::path::Path;
 /// 2026. Neither pip nor uv reports them beforehand.
 const GIGABYTES: [(u32, f32, f32); 3] = [(13, 0.6, 0.5), (12, 0.7, 0.7), (11, 0.5, 0.4)];
 
-/// The wheels of a toolkit from CUDA 13 on, all in one directory. The first wheel has the toolkit's version.
+/// The wheels of a toolkit from CUDA 13 on, all in the same directory. The first wheel has the toolkit's version.
 const TOOLKIT: [&str; 7] = [
     "nvidia-cuda-nvcc",
     "nvidia-cuda-runtime",
@@ -33,7 +33,7 @@ const TOOLKIT_12: [(&str, &str); 5] = [
     ("cuda_cccl", "nvidia-cuda-cccl"),
 ];
 
-/// Returns the libraries of `--with` that one of them needs.
+/// Returns the other libraries of `--with` that a library needs.
 fn needs(library: &str) -> &'static [&'static str] {
     match library {
         "cufft" | "cusparse" => &["nvjitlink"],
@@ -51,8 +51,8 @@ fn gigabytes(library: &str) -> f32 {
     }
 }
 
-/// The toolkit contains nvcc if it exists as a wheel, headers, cudart, and the libraries that cuDNN opens when it computes:
-/// cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
+/// The toolkit contains nvcc (if there is a wheel of it), headers, cudart, and the libraries that cuDNN opens when it
+/// computes: cuBLAS and NVRTC. cuDNN also opens a libnvJitLink, under a name that no wheel has, and works without it.
 impl Kind {
     /// Returns how many numbers a version has in an option of `fetch`.
     pub fn numbers(self) -> usize {
@@ -81,7 +81,7 @@ impl Kind {
         let every = self.every().into_iter();
         let wheels = every.flat_map(|component| component.with(&FETCHED_ON_REQUEST).wheels(dir));
         let mut wheels: Vec<Wheel> = wheels.flatten().collect();
-        // CUTLASS's wheel is that of every CUDA.
+        // CUTLASS's wheel is the same for every CUDA.
         wheels.sort_by(|one, other| one.info.cmp(&other.info));
         wheels.dedup_by(|one, other| one.info == other.info);
         wheels
@@ -179,8 +179,8 @@ impl Component {
         }
     }
 
-    /// Returns `true` if the installer gets one requirement that depends on the other wheels: NVIDIA's `cuda-toolkit`,
-    /// since many libraries have their own versions.
+    /// Returns `true` if the installer gets a single requirement that depends on the other wheels: NVIDIA's
+    /// `cuda-toolkit`. Many of its libraries have their own versions.
     pub fn has_dependencies(&self) -> bool {
         self.kind == Kind::Toolkit
     }
@@ -316,8 +316,8 @@ impl Component {
         format!("{product} ({count} {wheels}, about {size:.1} GB)")
     }
 
-    /// Returns the fault if PyPI does not have the required version, with the nearest ones and the CUDA with which PyPI
-    /// has it.
+    /// Returns the fault if PyPI does not have the required version, with the nearest versions, and the CUDA for which
+    /// PyPI has it.
     pub fn not_offered(
         &self,
         offered: &[Release],

@@ -40,7 +40,7 @@ pub fn add(dir: &Path) -> Option<String> {
     })
 }
 
-/// Returns the functions of the driver: those that are declared, and the targets of `#define`.
+/// Returns the functions of the driver: the declared ones, and the targets of `#define`.
 fn functions(header: &str) -> BTreeSet<&str> {
     let names = "(?m)CUDAAPI[ \n]*(cu[A-Z][A-Za-z0-9_]*)|\
                  ^#define cu[^ \n]* +(?:[A-Za-z0-9_]+\\()?(cu[A-Z][A-Za-z0-9_]*)";

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 /// A reason why `fetch` fails.
 #[derive(Debug, PartialEq)]
 pub enum FetchFault {
-    /// An operation on a path that failed, as a verb.
+    /// A failed operation on a path, as a verb.
     Io(&'static str, PathBuf, String),
     /// The directory to fetch into, which cannot be created.
     HomeNotCreated(PathBuf, String),
-    /// No variable from which the directory to fetch into follows.
+    /// No variable determines the directory to fetch into.
     NoHome,
     /// A directory that this program did not create, and the reason why its component is not complete.
     ForeignDirectory(PathBuf, Option<String>),

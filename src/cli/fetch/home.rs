@@ -1,4 +1,4 @@
-//! The directory to fetch into: the directories in it that this program owns, and the replacement of a component.
+//! The directory to fetch into, the directories in it that this program owns, and the replacement of a component.
 
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
@@ -14,7 +14,7 @@ use std::{fs, io};
 /// The prefix of temporary directories, followed by the process id.
 const TEMPORARY: &str = ".fetching-";
 
-/// The directory of the old files in the temporary directory, once the new files are in the home.
+/// The directory for the old files in the temporary directory, when the new files are already in the home.
 const REPLACED: &str = "replaced";
 
 /// Returns `true` if this program created that directory.

@@ -19,8 +19,8 @@ pub fn add_developer_links(dir: &Path) -> io::Result<()> {
     link(Path::new("lib"), &dir.join("lib64"))
 }
 
-/// Directories where some versions of cuDNN search cuBLAS and NVRTC although no wheel fills them, and the directories
-/// of the libraries. The versions are up to 9.14 for CUDA 13, and up to 9.1 before.
+/// Directories where some versions of cuDNN search for cuBLAS and NVRTC although no wheel fills them, each with the
+/// directory of the libraries. The versions are up to 9.14 for CUDA 13, and up to 9.1 before.
 const NEIGHBORS: [(&str, &str); 3] = [
     ("nvidia/cublas", "../cu13/lib"),
     ("nvidia/cuda_nvrtc", "../cu13/lib"),

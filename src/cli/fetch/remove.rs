@@ -47,7 +47,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     Ok(())
 }
 
-/// Removes the claimed directories for any CUDA, the links to them, and last their records. Returns the size.
+/// Removes the claimed directories for any CUDA, the links to them, and then their records. Returns the size.
 fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     links::remove_neighbors(home)?;
     let dirs = kind.dirs().into_iter();
@@ -82,7 +82,7 @@ fn size_of(dir: &Path) -> io::Result<u64> {
     Ok(size)
 }
 
-/// Prints what was removed, with its size like pip and uv.
+/// Prints what was removed, with its size, like pip and uv.
 fn show_removed(what: &str, size: u64) {
     let megabytes = size.div_ceil(1_000_000);
     show_step("✓", "removed", format!("{what}, {megabytes} MB"));

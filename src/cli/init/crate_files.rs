@@ -134,7 +134,7 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Puts cudnn-guard in the place of the crate that compiled the kernels. A crate without cuDNN gets no guard.
+    /// Replaces the crate that compiled the kernels with cudnn-guard. A crate without cuDNN gets no guard.
     fn port(
         &mut self,
         dir: &Path,
@@ -303,7 +303,7 @@ fn recipe(toml: &DocumentMut) -> &'static Recipe {
     }
 }
 
-/// Returns whether a dependency has a feature for cuDNN.
+/// Returns `true` if a dependency has a feature for cuDNN.
 fn uses_cudnn(toml: &DocumentMut) -> bool {
     let features = |item: &Item| {
         item.get("features")
@@ -313,7 +313,7 @@ fn uses_cudnn(toml: &DocumentMut) -> bool {
     table.is_some_and(|table| table.iter().any(|(_, item)| features(item)))
 }
 
-/// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless it is already there.
+/// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless they already contain it.
 fn add_dependencies(toml: &mut DocumentMut, guard: bool) {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),

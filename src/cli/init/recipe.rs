@@ -24,7 +24,7 @@ pub struct Recipe {
     pub build: &'static str,
 }
 
-/// Linked by the crate itself.
+/// The crate itself links cuDNN.
 pub const LINKED: Recipe = Recipe {
     reason: "The program will be linked with CUDA and cuDNN.\n",
     build: "    cudnn_guard::build(|| {
@@ -35,13 +35,13 @@ pub const LINKED: Recipe = Recipe {
 ",
 };
 
-/// Through cudarc, which opens cuDNN.
+/// The crate uses cudarc, which opens cuDNN.
 pub const CUDARC: Recipe = Recipe {
     reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
     build: opened_by!("Cudarc"),
 };
 
-/// Through candle, which links further libraries.
+/// The crate uses candle, which links further libraries.
 pub const CANDLE: Recipe = Recipe {
     reason: "This crate uses candle, which is linked with cuDNN and six other libraries.\n",
     build: "    cudnn_guard::build(|| {
@@ -53,13 +53,13 @@ pub const CANDLE: Recipe = Recipe {
 ",
 };
 
-/// Through ort, whose onnxruntime opens cuDNN.
+/// The crate uses ort, whose onnxruntime opens cuDNN.
 pub const ORT: Recipe = Recipe {
     reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
     build: opened_by!("Dlopen"),
 };
 
-/// Without cuDNN: kernels that another crate compiled before.
+/// The crate does not use cuDNN, only kernels, which another crate compiled before.
 pub const KERNELS: Recipe = Recipe {
     reason: "This crate compiles kernels: cudnn-guard compiles the same files with the same options.\n",
     build: "    cudnn_guard::build(|| {

@@ -34,7 +34,7 @@ struct SubLibrary {
     needs: &'static [&'static str],
 }
 
-/// The dependencies of the real sub-libraries, in order.
+/// The sub-libraries, with the dependencies of the real ones, in order.
 #[rustfmt::skip]
 const SUB_LIBRARIES_9: &[SubLibrary] = &[
     SubLibrary { name: "graph", sources: &["core.c", "graph.c"], flags: &[], needs: &[] },
@@ -119,7 +119,7 @@ impl Tree<'_> {
     ) -> Result<(), String> {
         self.library("driver/libcuda.so", 1, &["driver.c"], &[])?;
         self.library("lib64/libcudart.so", CUDA, &["cudart.c"], &[])?;
-        // The real ones have DT_RPATH from 9.22 on, DT_RUNPATH before.
+        // The real ones have DT_RPATH from 9.22 on, and DT_RUNPATH before.
         let tags = if major >= 9 && minor >= 22 {
             "-Wl,--disable-new-dtags"
         } else {
@@ -153,7 +153,7 @@ impl Tree<'_> {
         for one in sub_libraries {
             let mut flags: Vec<String> = one.flags.iter().map(ToString::to_string).collect();
             for need in one.needs {
-                // The linker drops a library of which nothing is used.
+                // The linker drops a library if nothing in it is used.
                 let half = if *need == "ops" { "ops_infer" } else { *need };
                 flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
                 flags.push(self.path(&format!("bin/cudnn_{need}64_{major}.dll")));

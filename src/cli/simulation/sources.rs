@@ -1,4 +1,4 @@
-//! The sources of the simulator and of the consumers. They are embedded, so that an installed program does not need the
+//! The embedded sources of the simulator and of the consumers. An installed program therefore does not need the
 //! repository.
 
 use std::path::Path;

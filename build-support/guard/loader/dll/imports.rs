@@ -1,5 +1,5 @@
 //! The DLL or function that Windows does not find for a DLL that it refuses. Errors 126 and 127 name the importing DLL,
-//! never the missing one.
+//! but never the missing one.
 
 use crate::runtime::binary::Image;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
@@ -46,7 +46,7 @@ fn missing_import(path: &Path, search_path: &SearchPath) -> Option<Refusal> {
 
 /// Returns the fault of a complete DLL that Windows refuses.
 pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
-    // Error 126 is about a file, 127 about a function.
+    // Error 126 is about a missing file, 127 about a missing function.
     let is_reported = |missing: &Refusal| {
         matches!(missing, Refusal::OtherBuild(..)) == words.contains(NO_FUNCTION)
     };
@@ -57,7 +57,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
     }
 }
 
-/// Returns `true` if Windows refuses a DLL because the driver's is missing.
+/// Returns `true` if Windows refuses a DLL because the driver's DLL is missing.
 pub fn wants_driver(path: &Path, _words: &str) -> bool {
     match missing_import(path, &SearchPath::of_program()) {
         Some(Refusal::MissingLibrary(_, name) | Refusal::OtherBuild(_, name, _)) => {
@@ -67,8 +67,8 @@ pub fn wants_driver(path: &Path, _words: &str) -> bool {
     }
 }
 
-/// Returns the file that Windows uses for an imported DLL: in the process, else beside the first DLL, else on the
-/// search path.
+/// Returns the file that Windows uses for an imported DLL: one in the process, or else beside the first DLL, or else on
+/// the search path.
 fn file(name: &str, first: &Path, search_path: &SearchPath) -> Option<PathBuf> {
     let loaded = Library::loaded(name).and_then(|library| library.path());
     let beside = first.with_file_name(name);

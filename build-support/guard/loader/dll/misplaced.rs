@@ -45,7 +45,7 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     None
 }
 
-/// Finds one of these names in a directory that PATH has in quotation marks. Windows' programs remove the quotation
+/// Finds one of these names in a directory that is in quotation marks in PATH. Windows' programs remove the quotation
 /// marks, but its loader does not.
 pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
     for entry in path.split(';').filter(|entry| entry.contains('"')) {

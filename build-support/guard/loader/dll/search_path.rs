@@ -122,7 +122,7 @@ fn plain(path: &Path) -> PathBuf {
     path.components().collect()
 }
 
-/// Returns `true` if both are the same text, apart from the case of its letters.
+/// Returns `true` if both are the same text, ignoring case.
 fn is_same(one: &Path, other: &Path) -> bool {
     let (one, other) = (plain(one), plain(other));
     one.as_os_str().eq_ignore_ascii_case(other.as_os_str())

@@ -6,7 +6,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
-/// The directory of the variants of libraries that are for more capable CPUs.
+/// The directory of the library variants for more capable CPUs.
 const HWCAPS: &str = "glibc-hwcaps";
 
 /// The system whose loader searches. Default: the system of this process.
@@ -35,7 +35,7 @@ impl View {
         target(&self.path(Path::new(CACHE)), self.root.as_deref())
     }
 
-    /// Returns the files that the loader tries for one in a directory that it searches.
+    /// Returns the files that the loader tries for a file in a searched directory.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
         let levels = self.levels.as_deref().unwrap_or(&[None]).iter();
         let variants = levels.map(|level| match (level, file.file_name()) {

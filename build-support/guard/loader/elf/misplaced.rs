@@ -29,7 +29,7 @@ const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
 /// The most directories in a directory that are searched.
 const MOST: usize = 256;
 
-/// Finds one of these names in the directories that variables and the loader's configuration mean.
+/// Finds one of these names in the directories that variables and the loader's configuration refer to.
 pub fn find(names: &[String]) -> Option<Misplaced> {
     let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
     let library_path = library_path.to_string_lossy();
@@ -59,7 +59,7 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
     misread(&library_path, &home)
 }
 
-/// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH means.
+/// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH refers to.
 pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Misplaced> {
     let mut entries = Vec::new();
     let mut found = None;
@@ -90,7 +90,7 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
     Some(led_by(file, cause, entries.join(":")))
 }
 
-/// Finds an entry of LD_LIBRARY_PATH that the loader reads in another way than it was meant.
+/// Finds an entry of LD_LIBRARY_PATH that the loader reads differently than intended.
 fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
     for entry in library_path.split(BETWEEN) {
         if let (_, Some(fault)) = meant(entry, home) {
@@ -142,7 +142,8 @@ fn folder(file: &Path) -> &Path {
     file.parent().unwrap_or(file)
 }
 
-/// Returns the directories that an entry of LD_LIBRARY_PATH means, and its fault, if the loader reads it differently.
+/// Returns the directories that an entry of LD_LIBRARY_PATH refers to, and its fault if the loader reads it
+/// differently.
 fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
     if entry.is_empty() || system::is_there(Path::new(entry)) {
         return (vec![entry.to_string()], None);
@@ -184,7 +185,7 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     }
     let mut dirs = vec![dir.to_path_buf()];
     dirs.append(&mut listed(dir));
-    // `include` or `bin` in place of `lib`, and `lib64` where there is `lib`.
+    // `include` or `bin` instead of `lib`, or `lib64` although the directory is `lib`.
     let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !system::is_there(dir);
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
         dirs.push(above.to_path_buf());
@@ -209,7 +210,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     first_loadable(&dirs, names)
 }
 
-/// Returns what a directory contains, sorted.
+/// Returns the entries of a directory, sorted.
 fn listed(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();

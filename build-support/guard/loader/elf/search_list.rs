@@ -1,4 +1,4 @@
-//! The lists that the loader of Linux goes by: directories to search, and libraries to put into programs.
+//! The lists that the loader of Linux reads: directories to search, and libraries to preload.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::system::platform::path_of;
@@ -69,8 +69,8 @@ pub fn expanded(entry: &[u8], origin: &[u8], platform: &str, libs: &[String]) ->
     paths
 }
 
-/// Returns the value of `$PLATFORM`, which is the name of the CPU, except on Intel's processors with the instructions of
-/// Haswell (`ld.so --list-diagnostics` of glibc 2.36).
+/// Returns the value of `$PLATFORM`. It is the name of the CPU, except on Intel CPUs with Haswell's instructions
+/// (`ld.so --list-diagnostics` of glibc 2.36).
 pub fn platform_of(cpu: &str) -> &str {
     #[cfg(target_arch = "x86_64")]
     {

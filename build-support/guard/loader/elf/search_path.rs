@@ -21,8 +21,8 @@ impl SearchPath {
         Self::new(&platform::search_path(), rpath, library_path, runpath)
     }
 
-    /// Determines the origin of each directory that the loader reports in its order (RPATH, LD_LIBRARY_PATH, RUNPATH,
-    /// its own): `dlinfo(3)` has flags for it, which glibc leaves at 0.
+    /// Determines the origins of the directories, which the loader reports in its order (RPATH, LD_LIBRARY_PATH,
+    /// RUNPATH, its own). `dlinfo(3)` has flags for the origin, but glibc leaves them at 0.
     pub fn new(
         folders: &[PathBuf],
         rpath: Option<OsString>,
@@ -142,7 +142,7 @@ impl SearchPath {
         files.filter(|file| system::is_file(file)).collect()
     }
 
-    /// Returns the first thing of this name on the search path that is no usable file. A directory that cannot be
+    /// Returns the first entry of this name on the search path that is not a usable file. A directory that cannot be
     /// entered comes last, since its contents are unknown.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
         let (mut closed, mut unlinked) = (None, None);

@@ -220,8 +220,8 @@ fn own_file() -> Option<PathBuf> {
     Some(file_of(own_map()?))
 }
 
-/// Returns the file of a library that is never unloaded. In fakechroot the process cannot open the map's name, but the
-/// name from `dladdr`.
+/// Returns the file of a library that is never unloaded. In fakechroot, the process can open the name that `dladdr`
+/// returns, but not the one in the map.
 fn file_of(map: *const LinkMap) -> PathBuf {
     let mut info = [std::ptr::null(); 4];
     // SAFETY: the map stays valid, and both names end in NUL; `Dl_info` is four pointers, a name first.

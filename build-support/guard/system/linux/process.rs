@@ -111,7 +111,7 @@ pub fn stderr_is_open() -> bool {
     stderr.revents & (POLLERR | POLLNVAL) == 0
 }
 
-/// Returns how many bytes this process may write to a file: more raise SIGXFSZ.
+/// Returns the number of bytes that this process may write to a file. A larger write raises SIGXFSZ.
 pub fn most_in_a_file() -> u64 {
     let mut limit = [u64::MAX; 2];
     // SAFETY: getrlimit writes two numbers.

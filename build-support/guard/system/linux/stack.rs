@@ -15,9 +15,9 @@ unsafe extern "C" {
     fn pthread_attr_destroy(attributes: *mut [u64; 8]) -> c_int;
 }
 
-/// Returns how many bytes are left of this thread's stack; `None` for the first thread, whose stack grows.
+/// Returns the number of bytes that are left of this thread's stack; `None` for the first thread, whose stack grows.
 pub fn stack_left() -> Option<usize> {
-    // glibc only has a function for this since 2.30.
+    // glibc has had a function for this only since 2.30.
     const GETTID: c_long = if cfg!(target_arch = "x86_64") {
         186
     } else {

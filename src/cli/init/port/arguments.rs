@@ -1,4 +1,4 @@
-//! The arguments of calls, as far as the text of a script says what they are.
+//! The arguments of calls, as far as the text of a script determines them.
 
 use proc_macro2::{TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet};
@@ -10,7 +10,7 @@ use syn::{Expr, Ident, Lit, LitStr, Token};
 /// The variables and constants of a script.
 pub struct Values<'a> {
     text: &'a str,
-    /// With the place of a constant.
+    /// Includes the position of a constant.
     named: HashMap<String, (&'a Expr, Option<Range<usize>>)>,
 }
 
@@ -41,7 +41,7 @@ impl<'a> Values<'a> {
             .collect()
     }
 
-    /// Returns whether an expression means the same in another script: a literal, a constant, or `Some` of one.
+    /// Returns `true` if an expression means the same in another script: a literal, a constant, or `Some` of one.
     pub fn is_constant(&self, expression: &Expr) -> bool {
         match expression {
             Expr::Lit(_) => true,
@@ -69,7 +69,7 @@ impl<'a> Values<'a> {
         Some((constant.unwrap_or(format!("{strings:?}")), strings))
     }
 
-    /// Returns the elements of a list, and the constant that it is.
+    /// Returns the elements of a list, and the name of the constant if the list is one.
     pub fn elements(&self, list: &Expr) -> Option<(Option<String>, Vec<Expr>)> {
         const SAME: [&str; 6] = ["iter", "into_iter", "to_vec", "collect", "copied", "cloned"];
         let elements = match list {
@@ -92,7 +92,7 @@ impl<'a> Values<'a> {
         Some((None, elements))
     }
 
-    /// Returns the string literals in a text, and of the variables that it names, also as `{name}` in a literal.
+    /// Returns the string literals in a text and in the variables that it names, also as `{name}` in a literal.
     pub fn literals(&self, text: &'a str) -> Vec<String> {
         let (mut found, mut names, mut texts) = (Vec::new(), HashSet::new(), vec![text]);
         while let Some(text) = texts.pop() {
@@ -140,7 +140,7 @@ pub fn literals(tokens: TokenStream) -> Vec<String> {
     found
 }
 
-/// Returns whether these tokens contain this name.
+/// Returns `true` if these tokens contain this name.
 pub fn uses(text: &str, name: &str) -> bool {
     let mut found = false;
     walk(text.parse().unwrap_or_default(), &mut |token| {
@@ -149,7 +149,7 @@ pub fn uses(text: &str, name: &str) -> bool {
     found
 }
 
-/// Returns whether these tokens call only functions that change nothing.
+/// Returns `true` if these tokens only call functions without side effects.
 pub fn is_pure(tokens: TokenStream) -> bool {
     const PURE: &str = "var var_os new from join display to_str to_string to_string_lossy to_owned into unwrap expect \
                         unwrap_or unwrap_or_default unwrap_or_else ok is_ok is_err is_some is_none clone as_str as_path \
@@ -170,7 +170,7 @@ pub fn is_pure(tokens: TokenStream) -> bool {
             TokenTree::Punct(sign) => {
                 is_path = sign.as_char() == ':';
                 match sign.as_char() {
-                    // The type arguments of a call name no function.
+                    // The type arguments of a call do not name a function.
                     '<' if was_path || depth > 0 => depth += 1,
                     '>' if depth > 0 => depth -= 1,
                     ':' | '!' => {}

@@ -1,4 +1,4 @@
-//! Translates the calls of a builder to those of cudnn-guard.
+//! The translation of a builder's calls to those of cudnn-guard.
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
@@ -6,14 +6,14 @@ use std::path::Path;
 use syn::{Expr, ExprMethodCall};
 
 const CALLS: &str = include_str!("calls.txt");
-/// The separator of two calls.
+/// The separator between two calls.
 pub const BREAK: &str = "\n            .";
 
 /// A builder of another crate.
 pub struct Builder<'a> {
     tool: &'static str,
     pub line: usize,
-    /// The call that makes it, and the variables that hold it or what it returned.
+    /// The call that creates the builder, and the variables that contain the builder or its result.
     pub names: Vec<String>,
     pub calls: Vec<&'a ExprMethodCall>,
 }
@@ -22,7 +22,7 @@ pub struct Builder<'a> {
 #[derive(Default)]
 pub struct Asked {
     files: usize,
-    /// Flags that choose targets, and the first word of one whose second word is the next flag.
+    /// Flags that choose targets. The last one may be the first word of a flag whose second word is the next flag.
     archs: Vec<String>,
     pub begun: Option<String>,
 }
@@ -37,7 +37,7 @@ impl Builder<'_> {
         }
     }
 
-    /// Returns the same calls of cudnn-guard as a statement. `written` is for a file that they write.
+    /// Returns the equivalent calls of cudnn-guard as a statement. `written` is for a file that the calls write.
     pub fn calls(
         &self,
         values: &Values,
@@ -84,7 +84,7 @@ impl Builder<'_> {
         ))
     }
 
-    /// Returns the same call of cudnn-guard, empty if it needs none.
+    /// Returns the equivalent call of cudnn-guard; empty if none is needed.
     fn call(&self, call: &ExprMethodCall, values: &Values, asked: &mut Asked) -> Option<String> {
         CALLS.lines().find_map(|line| {
             let (old, new) = line.split_once(" =>")?;

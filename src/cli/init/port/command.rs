@@ -1,4 +1,4 @@
-//! Translates a command of nvcc.
+//! The translation of an nvcc command.
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
@@ -7,7 +7,7 @@ use std::path::Path;
 use syn::Expr;
 
 impl Builder<'_> {
-    /// Returns the same command as a statement of cudnn-guard, if it writes one file into `OUT_DIR`.
+    /// Returns the equivalent statement of cudnn-guard, if the command writes one file into `OUT_DIR`.
     pub fn command(&self, values: &Values) -> Result<String, Reason> {
         let (mut words, mut runs): (Vec<Expr>, u32) = (Vec::new(), 0);
         for call in &self.calls {

@@ -1,5 +1,5 @@
-//! The port of a build script that only compiles kernels, with cudaforge, bindgen_cuda, cc or nvcc: done if each of
-//! its statements and calls has a certain equivalent.
+//! The port of a build script that only compiles kernels with cudaforge, bindgen_cuda, cc or nvcc. A script is ported
+//! if each of its statements and calls has a certain equivalent.
 
 mod arguments;
 mod calls;
@@ -21,7 +21,7 @@ pub struct Port {
     pub written: Option<(String, String)>,
     /// The text above `main`.
     head: String,
-    /// The statements that compile, and those of the old script that stay.
+    /// The statements that compile, and the statements of the old script that are kept.
     statements: String,
 }
 
@@ -32,7 +32,7 @@ pub struct Doubt {
     pub what: String,
 }
 
-/// A line, and what is there.
+/// A line, and its text.
 type Reason = (usize, String);
 
 /// Ports a script. `None` if it uses none of the tools, or is not Rust.
@@ -148,7 +148,8 @@ fn read<'a>(
     Ok((builders, rest))
 }
 
-/// Returns whether a statement is redundant: cudnn-guard prints the same line for cargo, or the statement ends `main`.
+/// Returns `true` if a statement is redundant: cudnn-guard prints the same line for cargo, or the statement ends
+/// `main`.
 fn is_for_cargo(statement: &Stmt, kernels: &str, values: &Values) -> bool {
     match statement {
         Stmt::Expr(Expr::ForLoop(all), _) => {
@@ -196,13 +197,13 @@ impl Port {
         format!("{head}fn main() {{\n{begin}{ptx}{probe}{statements}{rest}}}\n")
     }
 
-    /// Returns whether the kernels need CUTLASS.
+    /// Returns `true` if the kernels need CUTLASS.
     pub fn needs_cutlass(&self) -> bool {
         self.statements.contains(".cutlass()")
     }
 }
 
-/// Returns the reason for a statement or an item: its first line.
+/// Returns a statement or item, by its first line, as the reason.
 fn other(node: &impl Spanned, values: &Values) -> Reason {
     let text = values.text_of(node).lines().next().unwrap_or_default();
     (
@@ -211,7 +212,7 @@ fn other(node: &impl Spanned, values: &Values) -> Reason {
     )
 }
 
-/// Returns whether a statement only fails if a command did: `assert!(status.success())`, or an `if` for the same.
+/// Returns `true` if a statement only fails if a command did: `assert!(status.success())`, or an equivalent `if`.
 fn is_check(statement: &Stmt, builders: &[Builder], values: &Values) -> bool {
     let text = values.text_of(statement);
     let checked = text.strip_prefix("assert!(").or(text.strip_prefix("if !"));
@@ -241,7 +242,7 @@ fn is_constructor(tool: &str, call: &str) -> bool {
     ["::new()", "::default()"].contains(&function)
 }
 
-/// Returns on what the calls of an expression begin, and the calls, without those that unwrap a result.
+/// Returns the expression that a chain of calls begins with, and the calls, without those that unwrap a result.
 fn calls_of(mut expression: &Expr) -> (&Expr, Vec<&ExprMethodCall>) {
     let mut calls = Vec::new();
     loop {

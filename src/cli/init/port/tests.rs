@@ -1,7 +1,7 @@
 use super::*;
 use crate::cli::init::recipe;
 
-/// The new script, or the line and the reason.
+/// Returns the new script, or the line and the reason.
 fn ported(script: &str) -> String {
     match port(script) {
         Some(Ok(port)) => port.script(&recipe::KERNELS),
@@ -10,7 +10,7 @@ fn ported(script: &str) -> String {
     }
 }
 
-/// A script of cudaforge with these calls of the builder.
+/// Returns a script of cudaforge with these calls of the builder.
 fn of_cudaforge(calls: &str) -> String {
     format!("fn main() {{\n    cudaforge::KernelBuilder::new(){calls};\n}}\n")
 }
