@@ -250,7 +250,7 @@ fn in_child() {
                 _ => first(shim, version),
             }
         }
-        "driver" => match query::ask() {
+        "driver" => match query::driver() {
             Ok(driver) => told(&driver),
             Err(problem) => format!(
                 "{}\nknown: {}\n",
@@ -337,7 +337,7 @@ fn told(driver: &Driver) -> String {
 fn context(shim: Library, version: Version) -> String {
     type Context = *mut std::ffi::c_void;
     let cuda = query::open().unwrap();
-    query::ask().unwrap();
+    query::driver().unwrap();
     let mine = [0u8; 64].as_mut_ptr().cast();
     let mut found: Context = std::ptr::null_mut();
     // SAFETY: the simulator accepts any pointer as a context.
@@ -362,12 +362,12 @@ fn fork() -> String {
         fn _exit(code: i32) -> !;
     }
     use cudnn_guard::runtime::driver::query::DriverProblem;
-    query::ask().unwrap();
-    // SAFETY: the child process only queries the driver and exits.
+    query::driver().unwrap();
+    // SAFETY: the child only asks the driver and ends.
     unsafe {
         let pid = fork();
         if pid == 0 {
-            let code = match query::ask() {
+            let code = match query::driver() {
                 Err(DriverProblem::Failed { code, .. }) => code,
                 _ => 0,
             };

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_report_does_not_end_its_own_fence() {
+    fn a_report_does_not_close_its_own_fence() {
         let text = for_issue("  ```\n");
         assert!(text.ends_with("\n\n````text\n  ```\n````\n"), "{text}");
     }

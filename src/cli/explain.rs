@@ -116,7 +116,7 @@ fn input() -> Option<String> {
 
 fn page_of(word: &str) -> Option<String> {
     let (id, text) = page::all().find(|(id, _)| *id == word)?;
-    let text = page::laid_out(text, terminal::columns());
+    let text = page::wrap(text, terminal::columns());
     Some(terminal::heading(id) + &text)
 }
 
@@ -154,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_are_counted() {
+    fn the_levenshtein_distance_counts_edits() {
         for (one, other, letters) in [
             ("", "", 0),
             ("", "abc", 3),
@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_likely_meant_comes_first() {
+    fn the_nearest_id_comes_first() {
         assert_eq!(
             nearest("cudnn-not-fond"),
             ["cudnn-not-found", "cuda-not-found"]

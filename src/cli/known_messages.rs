@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_stand_in_cause_and_help() {
+    fn groups_are_inserted_into_cause_and_help() {
         let line =
             "  F0101 Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.";
         assert_eq!(
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_one_explanation_also_when_it_comes_again() {
+    fn a_repeated_line_is_explained_once() {
         let line = "nvcc fatal: Unsupported gpu architecture 'compute_No CUDA devices found.'\n";
         let found = explanations(&line.repeat(3));
         let ids: Vec<_> = found.iter().map(|it| it.finding).collect();
@@ -219,7 +219,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_shown_of_a_line_is_printable() {
+    fn shown_lines_are_printable() {
         // Colored by gcc, turned around, and written by PowerShell as UTF-16.
         let line = "\u{1b}[01m/usr/bin/ld\u{1b}[K: cannot\u{202e} find\u{7} -lcudnn\u{1b}[0m";
         assert_eq!(

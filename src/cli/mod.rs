@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn init_says_below_its_examples_which_lines_it_adds() {
+    fn the_help_of_init_lists_the_added_lines() {
         let cli = command_line();
         let init = cli.find_subcommand("init").unwrap();
         let help = init.get_after_help().unwrap().to_string();
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn every_command_has_an_example_that_it_understands() {
+    fn every_command_has_a_valid_example() {
         for command in command_line().get_subcommands() {
             let help = command.get_after_help().map(ToString::to_string);
             let help = help.unwrap_or_default();

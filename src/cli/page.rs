@@ -15,7 +15,7 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 }
 
 /// Formats a text. Lines are wrapped at `columns`, but a command is never wrapped.
-pub fn laid_out(text: &str, columns: usize) -> String {
+pub fn wrap(text: &str, columns: usize) -> String {
     let mut out = String::new();
     // A paragraph as one line, and the prefix of its first line, by which the other lines are indented.
     let (mut paragraph, mut first) = (String::new(), String::new());
@@ -23,7 +23,11 @@ pub fn laid_out(text: &str, columns: usize) -> String {
     for line in text.lines().chain([""]) {
         let item = line.strip_prefix("- ");
         if (line.is_empty() || item.is_some()) && !paragraph.is_empty() {
-            let text = wrapped(&bare(paragraph.trim_end()), first.chars().count(), columns);
+            let text = wrapped(
+                &without_angle_brackets(paragraph.trim_end()),
+                first.chars().count(),
+                columns,
+            );
             out.push_str(&format!("{first}{text}\n"));
             paragraph.clear();
         }
@@ -51,7 +55,7 @@ pub fn laid_out(text: &str, columns: usize) -> String {
 }
 
 /// Removes the angle brackets around an address in Markdown, since a terminal would treat them as part of the address.
-fn bare(text: &str) -> String {
+fn without_angle_brackets(text: &str) -> String {
     let address = pattern("<(https://[^>]*)>");
     address.replace_all(text, "$1").into_owned()
 }
@@ -66,7 +70,7 @@ mod tests {
         let text =
             format!("One.\n\n## How to fix it\n\n- Debian: {command}, then\n  restart\n- no\n");
         assert_eq!(
-            laid_out(&text, 80),
+            wrap(&text, 80),
             format!(
                 "One.\n\n{}  - Debian:\n    {command},\n    then restart\n  - no\n",
                 terminal::heading("How to fix it")
@@ -78,13 +82,13 @@ mod tests {
     fn commands_for_windows_have_a_title() {
         let text = "```sh\nls\n```\n\n```powershell\ndir\ncl\n```\n";
         let expected = "    ls\n\n  Windows, in PowerShell:\n    dir\n    cl\n";
-        assert_eq!(laid_out(text, 80), expected);
+        assert_eq!(wrap(text, 80), expected);
     }
 
     #[test]
     fn lines_stay_within_the_terminal() {
         let text = "word ".repeat(100);
-        for line in laid_out(&text, 80).lines() {
+        for line in wrap(&text, 80).lines() {
             assert!(
                 (76..=80).contains(&line.chars().count()) || line.len() == 19,
                 "{line}"
@@ -93,9 +97,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_is_bare() {
+    fn addresses_have_no_angle_brackets() {
         assert_eq!(
-            bare("from (<https://a.example/b>), or <https://c.example>"),
+            without_angle_brackets("from (<https://a.example/b>), or <https://c.example>"),
             "from (https://a.example/b), or https://c.example"
         );
     }

@@ -167,7 +167,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mark_is_coloured_only_where_a_line_begins() {
+    fn a_mark_is_colored_only_at_the_start_of_a_line() {
         assert_eq!(
             painted("  ✗ nvcc ✗\n    ✗\n"),
             "  \u{1b}[31m✗\u{1b}[0m nvcc ✗\n    ✗\n"
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn a_private_word_is_replaced_where_it_stands_alone() {
+    fn a_private_word_is_replaced_only_as_a_whole_word() {
         let text = "me: /home/me/a /srv/me/venv /home/me2 readme /home/me. cudnn-me\n";
         let text = without(text, "/home/me", "~");
         assert_eq!(

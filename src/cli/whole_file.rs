@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_edited_keeps_its_form() {
+    fn edited_text_keeps_its_form() {
         for (file, edited) in [
             ("", ""),
             ("a\nb", "a\nb"),
@@ -86,7 +86,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn what_is_replaced_keeps_its_mode() {
+    fn a_replaced_file_keeps_its_mode() {
         use std::os::unix::fs::PermissionsExt;
         let path = std::env::temp_dir().join(format!("cudnn-guard-whole-{}", std::process::id()));
         fs::write(&path, "old").unwrap();

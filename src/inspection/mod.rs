@@ -307,7 +307,7 @@ impl Inspection {
     /// Queries the driver and the GPUs of this machine.
     fn ask(&mut self) {
         let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-        match within(DEADLINE, query::ask) {
+        match within(DEADLINE, query::driver) {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 // The file that the program gets is already reported.

@@ -84,7 +84,7 @@ impl Report {
 fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     let mut machine = Machine::default();
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
-    match within(DEADLINE, query::ask) {
+    match within(DEADLINE, query::driver) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
             findings.push(driver_library::locate(&problem).finding());
@@ -127,7 +127,7 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
 }
 
 pub fn driver() -> Option<Driver> {
-    let answer = within(DEADLINE, query::ask).ok()?;
+    let answer = within(DEADLINE, query::driver).ok()?;
     answer.map_or_else(|problem| problem.driver().cloned(), Some)
 }
 

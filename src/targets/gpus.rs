@@ -69,7 +69,7 @@ pub fn within<T: Send + 'static>(deadline: Duration, ask: fn() -> T) -> Result<T
 
 #[cfg(not(feature = "cudarc"))]
 fn ask() -> DriverAnswer {
-    match query::ask() {
+    match query::driver() {
         Ok(driver) => Ok(Some(driver.devices)),
         Err(DriverProblem::NoDevice { .. }) => Ok(Some(Vec::new())),
         Err(problem @ DriverProblem::Failed { .. }) => Err(GpuQueryFault::Driver(problem)),

@@ -78,7 +78,7 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    let compiles = devices(report, built, &answer.tried, answer.cuda_major);
+    let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major);
     let driver = report
         .driver
         .as_ref()
@@ -114,7 +114,7 @@ pub fn judge(
 
 /// Adds the findings of the convolutions. Without a passed convolution the verdict is unknown, unless the program
 /// disabled them.
-pub fn outcomes(report: &mut Report, built: &Built) {
+pub fn judge_convolutions(report: &mut Report, built: &Built) {
     for outcome in std::mem::take(&mut report.outcomes) {
         match (outcome.verdict, outcome.finding.clone()) {
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
@@ -141,7 +141,7 @@ pub fn outcomes(report: &mut Report, built: &Built) {
 }
 
 /// Adds the findings about the loaded version from the version tables.
-pub fn release(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapability]>) {
+pub fn judge_version(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapability]>) {
     let Some(version) = report.release() else {
         return;
     };
@@ -156,7 +156,7 @@ pub fn release(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapabil
 
 /// Adds the findings about every kind of GPU. Only those about tested GPUs stop the program, which may never use the
 /// others. Returns `true` if the driver has to compile all of cuDNN for a tested GPU.
-fn devices(
+fn judge_devices(
     report: &mut Report,
     built: &Built,
     tried: &[usize],
@@ -165,7 +165,7 @@ fn devices(
     let count = report.device_count();
     let devices = report.driver.iter().flat_map(|driver| &driver.devices);
     let gpus: Vec<_> = devices.map(|device| device.capability).collect();
-    release(report, built, Some(&gpus));
+    judge_version(report, built, Some(&gpus));
     let Some(driver) = report.driver.as_ref() else {
         return false;
     };

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 
 /// Returns `true` if cuDNN, or the loader on its behalf, crashed the child. A crash under a tool may be the tool's.
 pub fn is_caused_by_cudnn(outcome: &ChildOutcome) -> bool {
-    is_in_cudnn(outcome) && (outcome.end == ExitStatus::Itself || tool().is_none())
+    is_in_cudnn(outcome) && (outcome.end == ExitStatus::Itself || find_tool().is_none())
 }
 
 fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
@@ -114,7 +114,7 @@ pub fn judge(
                 return Interruption::DriverCrash(signal, set);
             }
             let origin = report.loaded.as_ref().map(|loaded| &loaded.origin);
-            match (tool(), missing_dlopen) {
+            match (find_tool(), missing_dlopen) {
                 (Some(tool), _) => Interruption::UnderTool(signal, tool),
                 (None, Some(missing)) => Interruption::CrashWithout(signal, missing),
                 (None, None) if origin == Some(&LoadOrigin::Within) => {
@@ -135,7 +135,7 @@ fn set_variables(names: [&'static str; 2]) -> Vec<(&'static str, String)> {
 }
 
 /// Returns the tool in the process that may crash in place of cuDNN.
-fn tool() -> Option<Tool> {
+fn find_tool() -> Option<Tool> {
     let set = set_variables(["CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"]);
     if let Some((name, value)) = set.into_iter().next() {
         return Some(Tool::Injected(name, value));

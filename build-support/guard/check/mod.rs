@@ -48,8 +48,8 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
             let folder = cudnn.main_library.folder();
             report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
-        child_verdict::release(&mut report, built, None);
-        report.unchecked("driver, GPU and convolution: only a version check was requested");
+        child_verdict::judge_version(&mut report, built, None);
+        report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
     }
     report.finish(&env_config)
 }
@@ -186,7 +186,7 @@ fn locate_cudnn<'a>(
             });
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
-            not_loadable(report, built, finding, env_config, functions);
+            add_not_loadable(report, built, finding, env_config, functions);
         }
         Err(finding) => report.add(finding),
     }
@@ -194,7 +194,7 @@ fn locate_cudnn<'a>(
 }
 
 /// Adds the finding that no cuDNN can be loaded. Without a GPU the verdict is unknown: the program may not need cuDNN.
-fn not_loadable(
+fn add_not_loadable(
     report: &mut Report,
     built: &Built,
     finding: Finding,
@@ -212,8 +212,8 @@ fn not_loadable(
     };
     let outcome = functions.and_then(|functions| {
         // If CUDA is already started, a query in this process changes nothing.
-        let may_be_here = in_process::cuda_is_started();
-        work::run(&task(functions), env_config.deadline, may_be_here).ok()
+        let allow_in_process = in_process::cuda_is_started();
+        work::run(&task(functions), env_config.deadline, allow_in_process).ok()
     });
     let Some(mut outcome) = outcome else {
         report.unknown(finding);
@@ -254,7 +254,7 @@ fn run_checks(
         };
         return report.unchecked(format!("driver, GPU and convolution: {alone}"));
     }
-    let (may_be_here, extent) = match mode {
+    let (allow_in_process, extent) = match mode {
         CheckMode::Anywhere(extent) => (true, extent),
         CheckMode::InChild(extent) => (false, extent),
     };
@@ -282,9 +282,9 @@ fn run_checks(
         Extent::Quick => env_config.deadline,
         Extent::Thorough => env_config.thorough_deadline,
     };
-    let outcome = match work::run(&task, deadline, may_be_here) {
+    let outcome = match work::run(&task, deadline, allow_in_process) {
         Ok(mut outcome) => {
-            second_try::confirm(&mut outcome, &task, deadline, may_be_here);
+            second_try::confirm(&mut outcome, &task, deadline, allow_in_process);
             outcome
         }
         Err(no_child) => {
@@ -314,7 +314,7 @@ fn run_checks(
     if count > 0 && !numbers.is_empty() {
         report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
-    child_verdict::outcomes(report, built);
+    child_verdict::judge_convolutions(report, built);
     let passed = report
         .outcomes
         .iter()

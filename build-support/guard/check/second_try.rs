@@ -10,12 +10,17 @@ use std::time::Duration;
 
 /// Repeats a failed task in a second child. Failures whose id does not recur become unknown, and the report shows both
 /// outcomes.
-pub fn confirm(outcome: &mut ChildOutcome, task: &Task, deadline: Duration, may_be_here: bool) {
+pub fn confirm(
+    outcome: &mut ChildOutcome,
+    task: &Task,
+    deadline: Duration,
+    allow_in_process: bool,
+) {
     let failed = failed_ids(outcome);
     if failed.is_empty() {
         return;
     }
-    let second = work::run(task, deadline, may_be_here).ok();
+    let second = work::run(task, deadline, allow_in_process).ok();
     let again = second.as_ref().map_or_else(Vec::new, failed_ids);
     let second = SecondTry(second.map(Box::new));
     for row in &mut outcome.answer.outcomes {

@@ -100,15 +100,15 @@ pub fn in_child(
         if Instant::now() + limit >= until {
             break;
         }
-        let exit = one_child(Some(limit), until, work)?;
+        let exit = run_child(Some(limit), until, work)?;
         if !exit.answer.is_empty() {
             return Ok(exit);
         }
     }
-    one_child(None, until, work)
+    run_child(None, until, work)
 }
 
-fn one_child(
+fn run_child(
     first_line: Option<Duration>,
     until: Instant,
     work: &dyn Fn(Sink<'_>),

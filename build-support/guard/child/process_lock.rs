@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-static TAKEN: AtomicBool = AtomicBool::new(false);
+static IS_LOCKED: AtomicBool = AtomicBool::new(false);
 
 /// The lock, held by this thread until the value is dropped.
 pub struct ProcessLock {
-    mine: bool,
+    is_owner: bool,
 }
 
 impl ProcessLock {
@@ -21,11 +21,11 @@ impl ProcessLock {
         let until = Instant::now() + limit;
         loop {
             let order = (Ordering::Acquire, Ordering::Relaxed);
-            let mine = TAKEN
+            let is_owner = IS_LOCKED
                 .compare_exchange(false, true, order.0, order.1)
                 .is_ok();
-            if mine || Instant::now() >= until {
-                return Self { mine };
+            if is_owner || Instant::now() >= until {
+                return Self { is_owner };
             }
             pause(Duration::from_millis(2));
         }
@@ -41,8 +41,8 @@ pub fn pause(time: Duration) {
 
 impl Drop for ProcessLock {
     fn drop(&mut self) {
-        if self.mine {
-            TAKEN.store(false, Ordering::Release);
+        if self.is_owner {
+            IS_LOCKED.store(false, Ordering::Release);
         }
     }
 }

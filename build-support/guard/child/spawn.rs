@@ -77,7 +77,7 @@ unsafe extern "system" {
 struct Job(*mut c_void);
 
 impl Job {
-    fn with(process: *mut c_void) -> Self {
+    fn containing(process: *mut c_void) -> Self {
         let limits = JobLimits {
             times: [0; 2],
             flags: KILL_ON_JOB_CLOSE | DIE_ON_UNHANDLED_EXCEPTION,
@@ -131,7 +131,7 @@ pub fn in_child(
         .stderr(Stdio::piped());
     let mut child = command.spawn().map_err(failed)?;
     // The child does nothing before it gets its task.
-    let _job = Job::with(child.as_raw_handle().cast());
+    let _job = Job::containing(child.as_raw_handle().cast());
     let (pipe, number) = match pipe_from(child.as_raw_handle().cast()) {
         Ok(pipe) => pipe,
         Err(error) => {

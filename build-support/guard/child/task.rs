@@ -26,7 +26,7 @@ pub struct Functions {
 
 /// The functions that programs use.
 pub const REAL: Functions = Functions {
-    driver: query::ask,
+    driver: query::driver,
     convolve: suite::run,
 };
 

@@ -67,14 +67,14 @@ pub enum ForkObstacle {
 /// A GPU in confidential computing, which may not start again after a test.
 pub struct ConfidentialGpu;
 
-/// Does the task in a child, or in this process itself if there is no child and `may_be_here`.
+/// Does the task in a child, or in this process itself if there is no child and `allow_in_process`.
 ///
 /// # Errors
 /// The reason why there is no child.
 pub fn run(
     task: &Task,
     deadline: Duration,
-    may_be_here: bool,
+    allow_in_process: bool,
 ) -> Result<ChildOutcome, ChildNotStarted> {
     let token = format!("{:016x}", RandomState::new().build_hasher().finish());
     let outcome = |exit: ChildExit, unprotected| ChildOutcome {
@@ -101,7 +101,7 @@ pub fn run(
         is_unprotected: false,
     };
     // A DLL on Windows must not put the process of another program at risk.
-    if !may_be_here || !process::IS_COPY && !in_process::cuda_is_started() {
+    if !allow_in_process || !process::IS_COPY && !in_process::cuda_is_started() {
         return Err(no_child);
     }
     no_child.is_unprotected = true;
@@ -236,7 +236,7 @@ fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
     for part in parts.iter().filter(|part| part.needed) {
         stage(sink, Stage::Opening(part.path.display().to_string()));
         if let Err(message) = Library::open_file(&part.path) {
-            let is_driver_missing = loader_words::wants_driver(&part.path, &message);
+            let is_driver_missing = loader_words::requires_driver(&part.path, &message);
             emit(sink, "refused", &(part.path.clone(), message));
             if !is_driver_missing {
                 return PartsOpened::Refused;

@@ -4,7 +4,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unserved};
 use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
-use crate::runtime::convolution::passed_over::PassedOver;
+use crate::runtime::convolution::passed_over::WorstRefusal;
 use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
 
@@ -14,7 +14,7 @@ impl CaseRunner<'_> {
     /// An engine that refuses is skipped, whatever the reason, and whether the plan or the computation is refused:
     /// programs also continue with the next engine. Wrong numbers remain a failure, since a program may get that
     /// engine. One more engine is tested, for the report.
-    pub fn by_engines(
+    pub fn run_engines(
         &self,
         case: &Case,
         reference: &Reference,
@@ -27,7 +27,7 @@ impl CaseRunner<'_> {
         )));
         let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
-        let mut passed_over = PassedOver::new(self.version);
+        let mut passed_over = WorstRefusal::new(self.version);
         let mut wrong: Option<CaseFailure> = None;
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
             let engines = match graph.engines(&with, mode) {

@@ -5,15 +5,15 @@ use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
 /// The most important refusal so far: the clearest fault, or the first one among equals.
-pub struct PassedOver {
+pub struct WorstRefusal {
     version: Version,
-    most: Option<CaseFailure>,
+    worst: Option<CaseFailure>,
 }
 
-impl PassedOver {
+impl WorstRefusal {
     pub fn new(version: Version) -> Self {
-        let most = None;
-        Self { version, most }
+        let worst = None;
+        Self { version, worst }
     }
 
     /// Adds a refusal.
@@ -32,9 +32,9 @@ impl PassedOver {
             CaseFailure::Unserved(_) => 0,
             _ => 1,
         };
-        let most = self.most.as_ref().map(weight);
-        if most.is_none_or(|most| weight(&failure) > most) {
-            self.most = Some(failure);
+        let worst = self.worst.as_ref().map(weight);
+        if worst.is_none_or(|worst| weight(&failure) > worst) {
+            self.worst = Some(failure);
         }
         Ok(())
     }
@@ -42,6 +42,6 @@ impl PassedOver {
     /// Returns the most important refusal.
     pub fn into_failure(self) -> CaseFailure {
         let none = || CaseFailure::Unserved(Unserved::NoEngine);
-        self.most.unwrap_or_else(none)
+        self.worst.unwrap_or_else(none)
     }
 }

@@ -6,7 +6,7 @@ use crate::runtime::convolution::cudnn_error::{CudnnError, MIB};
 use crate::runtime::convolution::failure::{
     CaseFailure, CaseSuccess, OVERRIDE, Unserved, WrongEverywhere,
 };
-use crate::runtime::convolution::passed_over::PassedOver;
+use crate::runtime::convolution::passed_over::WorstRefusal;
 use crate::runtime::convolution::reference::{Expected, Reference};
 use crate::runtime::convolution::tolerance::{self, Tolerance};
 use crate::runtime::cudnn::algorithm::Algorithm;
@@ -127,7 +127,7 @@ impl CaseRunner<'_> {
                 .map_err(|status| self.refused(status, Some(algorithm)))?;
             return by(algorithm);
         }
-        let mut passed_over = PassedOver::new(self.version);
+        let mut passed_over = WorstRefusal::new(self.version);
         let usual = Algorithm::usual(case.operation);
         for algorithm in usual {
             match by(algorithm) {

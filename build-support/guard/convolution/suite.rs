@@ -77,7 +77,7 @@ pub fn run_kinds(
 ) {
     let clock = Instant::now();
     let mut first = ResultRow::new(String::new(), case::FIRST);
-    let driver = match query::ask() {
+    let driver = match query::driver() {
         Ok(driver) => driver,
         Err(problem) => {
             first.conclude(problem.finding());
@@ -251,7 +251,7 @@ impl Suite<'_> {
                 return true;
             }
             match self.run_case(*case, offer, start.take(), &mut known, emit) {
-                Control::On => true,
+                Control::Continue => true,
                 Control::Declined => {
                     declined += 1;
                     true
@@ -260,7 +260,7 @@ impl Suite<'_> {
                     failed += 1;
                     failed < MOST_FAILED
                 }
-                Control::Ended => false,
+                Control::Stop => false,
             }
         };
         if !kinds.iter().all(|case| continues(case, None, emit)) {
@@ -293,7 +293,7 @@ impl Suite<'_> {
         let memory = self.runner.current.memory();
         self.runner.memory_before.set(memory);
         let mut compute = |reference: &Reference| match case.api {
-            Api::Graph => self.runner.by_engines(&case, reference, emit),
+            Api::Graph => self.runner.run_engines(&case, reference, emit),
             Api::Legacy => self.runner.attempt(&case, offer, reference, emit),
         };
         let mut result = match self.runner.unsupported_reason(&case) {
@@ -308,7 +308,7 @@ impl Suite<'_> {
                 row.outcome.algorithm = right.algorithm.to_string();
                 row.outcome.largest_error = Some(right.largest_error);
                 row.outcome.tf32 = right.tf32;
-                Control::On
+                Control::Continue
             }
             Err(failure) => {
                 let is_basic = offer.is_none() && case.is_basic();
@@ -317,7 +317,7 @@ impl Suite<'_> {
                     Some(reason) if !is_basic => {
                         row.outcome.algorithm = algorithm_words(&failure);
                         row.leave_out(reason);
-                        Control::On
+                        Control::Continue
                     }
                     _ => {
                         // The program uses the same context, so its own work may have failed instead.
@@ -329,15 +329,15 @@ impl Suite<'_> {
                         self.first_failed
                             .set(self.first_failed.get() || failed && is_basic);
                         match failure {
-                            CaseFailure::Rounded { .. } => Control::On,
-                            CaseFailure::Breach { .. } if !failed => Control::On,
-                            _ if failure.ends_the_context() => Control::Ended,
+                            CaseFailure::Rounded { .. } => Control::Continue,
+                            CaseFailure::Breach { .. } if !failed => Control::Continue,
+                            _ if failure.ends_the_context() => Control::Stop,
                             _ if failed && row.outcome.declined => Control::Declined,
                             _ if failed => Control::Failed,
                             CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {
-                                Control::On
+                                Control::Continue
                             }
-                            _ => Control::Ended,
+                            _ => Control::Stop,
                         }
                     }
                 }
@@ -365,11 +365,11 @@ impl Suite<'_> {
 /// The consequence of a convolution for the next ones.
 enum Control {
     /// It passed or was left out.
-    On,
+    Continue,
     /// The legacy API declined it, and the graph API may compute it.
     Declined,
     /// It failed, and others may show more.
     Failed,
     /// The others would fail too.
-    Ended,
+    Stop,
 }

@@ -74,7 +74,7 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
         }
     }?;
     Some(Unfit {
-        found_via: search_path.to(&path).to_string(),
+        found_via: search_path.origin_of(&path).to_string(),
         path,
         defect,
     })
@@ -99,7 +99,7 @@ fn in_place<'a>(
     });
     Some(LocatedProblem::InPlace {
         problem,
-        origin: search_path.to(&path),
+        origin: search_path.origin_of(&path),
         path,
         behind,
     })

@@ -113,7 +113,7 @@ impl DriverProblem {
 /// Opens the driver, starts CUDA and lists the GPUs.
 ///
 /// After this CUDA is initialized in the process, and a child forked from it can no longer use CUDA.
-pub fn ask() -> Result<Driver, DriverProblem> {
+pub fn driver() -> Result<Driver, DriverProblem> {
     let library = open()?;
     let file = match library.path() {
         Some(path) => by_system!(std::fs::canonicalize(&path).unwrap_or(path), path)

@@ -39,7 +39,7 @@ pub fn of_cudarc() -> Option<UnusableDriver> {
     Some(UnusableDriver {
         opener: None,
         name: PLAIN_DRIVER.to_string(),
-        origin: search_path.to(&path),
+        origin: search_path.origin_of(&path),
         path,
         older: None,
         driver: drivers

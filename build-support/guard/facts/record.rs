@@ -125,7 +125,7 @@ impl Built {
     /// Reads the record of this program. If the bytes are not a record, everything is unknown.
     #[doc(hidden)]
     pub fn read(record: &[u8]) -> Self {
-        match framed(record) {
+        match split_record(record) {
             Some((text, _)) => parse(text),
             None => Self {
                 not_understood: Some("a record that cannot be read".to_string()),
@@ -143,7 +143,7 @@ pub fn find(bytes: &[u8]) -> Vec<Built> {
     // `skip_until` is optimized even in debug builds, and programs are large.
     while rest.skip_until(b'c').is_ok_and(|skipped| skipped > 0) {
         let letter = bytes.len().saturating_sub(rest.len() + 1);
-        if let Some((text, after)) = bytes.get(letter..).and_then(framed) {
+        if let Some((text, after)) = bytes.get(letter..).and_then(split_record) {
             found.push(parse(text));
             rest = after;
         }
@@ -153,7 +153,7 @@ pub fn find(bytes: &[u8]) -> Vec<Built> {
 
 /// Returns the text of the record at the start of these bytes, and the bytes after it.
 #[cfg(feature = "runtime")]
-fn framed(bytes: &[u8]) -> Option<(&str, &[u8])> {
+fn split_record(bytes: &[u8]) -> Option<(&str, &[u8])> {
     let (_format, rest) = bytes.strip_prefix(MAGIC)?.split_first()?;
     let (length, rest) = rest.split_first_chunk::<4>()?;
     let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;

@@ -69,7 +69,7 @@ impl LaterDll {
             for part in &parts.list {
                 firsts.extend(other(&file_name::of_part(&part.name, major)));
             }
-            let is_before = |file: &Path| search_path.leads_first(file, loaded);
+            let is_before = |file: &Path| search_path.is_searched_first(file, loaded);
             return Some(Self::new(path, release, &firsts, &is_before));
         }
         None

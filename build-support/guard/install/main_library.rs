@@ -125,8 +125,8 @@ impl MainLibrary {
             }
             _ => None,
         };
-        let remedy =
-            hidden(built, &self.path).map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
+        let remedy = find_hidden(built, &self.path)
+            .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
         #[cfg(windows)]
         let remedy =
             remedy.or_else(|| LaterDll::find(built, &self.path, self.major).map(Remedy::Later));
@@ -174,7 +174,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
         if let Some(library) = Library::loaded_file(&path) {
             return Ok(MainLibrary {
                 library,
-                origin: search_path.to(&path),
+                origin: search_path.origin_of(&path),
                 path,
                 major,
                 others: paths(&loaded, &|other| other.1 == major),
@@ -234,7 +234,7 @@ fn open(
             // Opening a file with such a defect could kill or block the process.
             match Image::open(path) {
                 Err(defect @ (Defect::Truncated(..) | Defect::Garbled | Defect::Special)) => {
-                    let need = Need::Opened(search_path.to(path));
+                    let need = Need::Opened(search_path.origin_of(path));
                     return Err(UnusableFile::new(path, &defect, need).finding());
                 }
                 Err(defect) => unfit = file.take().map(|path| (path, defect)),
@@ -245,7 +245,7 @@ fn open(
             Ok(library) => {
                 let path = library.path().unwrap_or_else(|| PathBuf::from(name));
                 let by_name = || file_name::parse(Path::new(name)).and_then(|(_, major)| major);
-                let origin = search_path.to(&path);
+                let origin = search_path.origin_of(&path);
                 let major = major_by_soname(&path)
                     .or_else(by_name)
                     .unwrap_or(majors::NEWEST_CUDNN);
@@ -276,7 +276,7 @@ fn open(
         }
     }
     if let Some((path, message)) = refused {
-        if !loader_words::wants_driver(&path, &message) {
+        if !loader_words::requires_driver(&path, &message) {
             return Err(refusal::finding(&path, &message));
         }
     }
@@ -297,7 +297,7 @@ fn open(
 }
 
 /// Returns a compatible cuDNN in a directory before the loaded one, which cudarc finds by a name that it tries earlier.
-fn hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
+fn find_hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     if built.loader != Loader::Cudarc {
         return None;
     }
@@ -305,7 +305,7 @@ fn hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     let (major, file) = rules::majors(built).into_iter().find_map(|major| {
         let file = search_path.program_file(&file_name::of_main(major))?;
         search_path
-            .leads_first(&file, loaded)
+            .is_searched_first(&file, loaded)
             .then_some((major, file))
     })?;
     let parts = SubLibraries::locate_all(&file, major, search_path, true, built);

@@ -75,7 +75,7 @@ impl<'a> Foreign<'a> {
         search_path: &SearchPath,
     ) -> Self {
         let plain = file_name::of_part(&part.name, major);
-        let origin = search_path.to(&part.path);
+        let origin = search_path.origin_of(&part.path);
         let has_own = system::is_file(&folder.join(&plain));
         Self {
             path: &part.path,

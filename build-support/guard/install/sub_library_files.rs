@@ -208,7 +208,7 @@ impl SubLibraries {
                     release,
                     path: &path,
                     version,
-                    origin: search_path.to(&path),
+                    origin: search_path.origin_of(&path),
                 };
                 parts.findings.push(stray.finding());
             }

@@ -38,7 +38,7 @@ impl<'a> VersionDetector<'a> {
         if file.inside.is_some() {
             return file.inside;
         }
-        if let Some(version) = self.of_build(file) {
+        if let Some(version) = self.version_of_build(file) {
             return Some((version, VersionSource::BuildId));
         }
         if let Some(version) = LibraryName::of(&file.path).and_then(|name| name.release()) {
@@ -49,7 +49,7 @@ impl<'a> VersionDetector<'a> {
 
     /// Returns the version of a build. If several versions contain the build, the version of the files beside it
     /// decides. If those files have yet another version, any version of the build shows that this file is foreign.
-    fn of_build(&self, file: &VersionEvidence) -> Option<Version> {
+    fn version_of_build(&self, file: &VersionEvidence) -> Option<Version> {
         let first = *file.builds.first()?;
         if file.builds.len() == 1 {
             return Some(first);

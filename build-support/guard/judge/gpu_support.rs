@@ -29,9 +29,11 @@ impl Cudnn {
     /// too old.
     pub fn support(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> GpuSupport {
         match (self.row(rows), self.next_row(rows)) {
-            (Some(row), _) if self.version <= row.last => answer(row, gpu),
-            (Some(row), Some(next)) if answer(row, gpu) == answer(next, gpu) => answer(row, gpu),
-            (Some(row), None) => match answer(row, gpu) {
+            (Some(row), _) if self.version <= row.last => support_in_row(row, gpu),
+            (Some(row), Some(next)) if support_in_row(row, gpu) == support_in_row(next, gpu) => {
+                support_in_row(row, gpu)
+            }
+            (Some(row), None) => match support_in_row(row, gpu) {
                 GpuSupport::Yes => GpuSupport::Yes,
                 GpuSupport::No if is_below(row, gpu) => GpuSupport::No,
                 _ => GpuSupport::Unknown,
@@ -89,7 +91,7 @@ impl Cudnn {
     }
 }
 
-fn answer(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
+fn support_in_row(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
     // NVIDIA does not promise that machine code for cards runs on the GPU of a Jetson.
     if is_jetson(gpu) {
         return GpuSupport::Unknown;
@@ -138,7 +140,7 @@ fn is_below(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
 }
 
 fn has_code(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
-    answer(row, gpu) == GpuSupport::Yes
+    support_in_row(row, gpu) == GpuSupport::Yes
 }
 
 /// Returns the GPUs that there is machine code for.

@@ -77,7 +77,7 @@ pub fn find<'a>(
         majors,
         not_found: NotFound {
             unfit: unfit.map(|(path, defect)| Unfit {
-                found_via: search_path.to(&path).to_string(),
+                found_via: search_path.origin_of(&path).to_string(),
                 path,
                 defect,
             }),

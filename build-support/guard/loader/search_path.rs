@@ -103,7 +103,7 @@ impl SearchPath {
     }
 
     /// Returns `true` if the directory of one file is searched before the directory of the other.
-    pub fn leads_first(&self, file: &Path, other: &Path) -> bool {
+    pub fn is_searched_first(&self, file: &Path, other: &Path) -> bool {
         let is_in = |file: &Path, place: &SearchDirectory| {
             let dir = file.parent();
             dir.is_some_and(|dir| platform::same_file(dir, &place.dir))

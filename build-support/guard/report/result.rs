@@ -146,7 +146,7 @@ impl Report {
 
     /// Adds the loader's refusal of a sub-library, with its message.
     pub(crate) fn refused(&mut self, path: &Path, message: &str) {
-        if loader_words::wants_driver(path, message) {
+        if loader_words::requires_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             return self.unchecked(format!("{file}: requires {DRIVER}"));

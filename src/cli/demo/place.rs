@@ -60,7 +60,7 @@ mod tests {
     use std::path::{Path, PathBuf};
 
     #[test]
-    fn what_cargo_unpacked_is_left_alone() {
+    fn sources_that_cargo_unpacked_are_not_a_clone() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-demo-{}", std::process::id()));
         let package = |name: &str, marks: &[&str]| {
             let package = dir.join(name);

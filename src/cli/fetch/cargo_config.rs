@@ -49,7 +49,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_stays_and_the_table_gets_the_lines() {
+    fn existing_text_is_kept_and_the_table_is_extended() {
         for (before, after) in [
             (
                 "[alias]\nb = \"build\"\n",
@@ -76,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn a_variable_that_is_named_is_never_written_over() {
+    fn an_existing_variable_is_never_overwritten() {
         let text = "[env]\nCUDNN_GUARD_HOME = { value = \"x\", force = true }\n";
         let refused = Err(Refused::Named("CUDNN_GUARD_HOME".to_string()));
         assert_eq!(with(text, &home()), refused);
@@ -85,13 +85,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_already_is_left_as_it_is() {
+    fn an_up_to_date_file_is_unchanged() {
         let text = with("", &home()).expect("a table");
         assert_eq!(with(&text, &home()), Ok(text));
     }
 
     #[test]
-    fn what_has_no_place_for_it_is_left_alone() {
+    fn a_file_without_an_env_table_is_rejected() {
         for text in ["env = 1\n", "[env\n"] {
             assert_eq!(with(text, &home()), Err(Refused::Shape), "{text}");
         }

@@ -41,7 +41,7 @@ impl Choice {
                 .iter()
                 .map(|release| format!("cuDNN {release}"));
             let both: Vec<String> = cuda.chain(cudnn).collect();
-            say(&format!("{}, with {MANIFEST}", both.join(" and ")));
+            show_chosen(&format!("{}, with {MANIFEST}", both.join(" and ")));
         }
         Ok(chosen)
     }
@@ -66,7 +66,7 @@ impl Choice {
             _ => String::new(),
         };
         let serves = serves.short();
-        say(&format!(
+        show_chosen(&format!(
             "CUDA {cuda}, since the driver supports CUDA {serves}{last}"
         ));
         Some(Self {
@@ -77,7 +77,7 @@ impl Choice {
     }
 }
 
-fn say(what: &str) {
+fn show_chosen(what: &str) {
     show_step("–", "chosen", harmless(what));
 }
 
@@ -135,11 +135,11 @@ mod tests {
     use super::*;
 
     fn release(text: &str) -> Option<Release> {
-        Some(Release::of_wheel(text))
+        Some(Release::from_wheel(text))
     }
 
     #[test]
-    fn a_crate_names_what_it_needs() {
+    fn versions_are_read_from_the_manifest() {
         let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\nlibs = [\"curand\"]\n";
         let both = Choice {
             cuda: release("12.8"),
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_library_is_refused() {
+    fn an_unknown_library_is_rejected() {
         for value in ["[\"curant\"]", "\"curand\"", "[1]"] {
             let text = format!("[workspace.metadata.cudnn-guard]\nlibs = {value}\n");
             assert_eq!(
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_release_is_refused() {
+    fn an_invalid_version_is_rejected() {
         for (value, shown) in [("\">=12\"", "\">=12\""), ("12.8", "12.8"), ("{}", "{}")] {
             let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
             assert_eq!(

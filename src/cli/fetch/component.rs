@@ -228,7 +228,7 @@ impl Component {
 
     /// Returns the version in a directory in the form of an option of `fetch`.
     pub fn short_release(&self, dir: &Path) -> Option<Release> {
-        Some(Release::of_wheel(&self.release(dir)?).first(self.kind.numbers()))
+        Some(Release::from_wheel(&self.release(dir)?).first(self.kind.numbers()))
     }
 
     /// Returns the version to name for a toolkit without an nvcc, which no wheel up to CUDA 12 has.
@@ -339,11 +339,11 @@ mod tests {
     use super::*;
 
     fn release(text: &str) -> Release {
-        Release::of_wheel(text)
+        Release::from_wheel(text)
     }
 
     #[test]
-    fn the_toolkit_is_asked_for_as_one_and_brings_what_cudnn_opens() {
+    fn the_toolkit_is_one_requirement_and_includes_what_cudnn_opens() {
         let requirement = |cuda, required: Option<&str>| {
             let toolkit = Component::new(Kind::Toolkit, cuda, required.map(release));
             assert_eq!(toolkit.project(), "cuda-toolkit");
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn libraries_bring_those_that_they_need() {
+    fn libraries_include_their_dependencies() {
         let toolkit = |cuda| Component::new(Kind::Toolkit, cuda, None).with(&["cusolver"]);
         assert_eq!(toolkit(13).libraries, ["nvjitlink", "cusparse", "cusolver"]);
         assert_eq!(toolkit(13).dirs, ["nvidia/cu13"]);
@@ -396,8 +396,8 @@ mod tests {
     }
 
     #[test]
-    fn what_pypi_does_not_have_is_told_with_what_is_next_to_it() {
-        let offered = |text: &str| text.split(' ').map(Release::of_wheel).collect::<Vec<_>>();
+    fn a_version_that_pypi_lacks_is_reported_with_the_nearest_ones() {
+        let offered = |text: &str| text.split(' ').map(Release::from_wheel).collect::<Vec<_>>();
         let cuda = offered("12.9.79 12.8.90 12.6.77 12.6.37 12.4.127.post1 12.0.107");
         let fault = |text: &str| {
             let toolkit = Component::new(Kind::Toolkit, 12, Some(release(text)));

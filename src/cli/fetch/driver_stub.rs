@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn functions_are_read_with_those_behind_them() {
+    fn functions_and_the_targets_of_macros_are_read() {
         let header = "#define cuMemAlloc                 cuMemAlloc_v2\n\
              #define cuMemcpyHtoD      __CUDA_API_PTDS(cuMemcpyHtoD_v2)\n\
              #define cudaThing 1\n#define CUDAAPI __stdcall\n\

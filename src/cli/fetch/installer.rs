@@ -42,12 +42,12 @@ const PRINT_HASHES: [&str; 2] = [
 impl Installer {
     /// Finds `uv`, else a Python that has pip.
     pub fn find() -> Result<Self, FetchFault> {
-        if let Some(program) = installed("uv") {
+        if let Some(program) = find_program("uv") {
             let is_uv = true;
             return Ok(Self { program, is_uv });
         }
         let mut without_pip = Vec::new();
-        for program in ["python3", "python"].into_iter().filter_map(installed) {
+        for program in ["python3", "python"].into_iter().filter_map(find_program) {
             let mut pip = Command::new(&program);
             let pip = pip.args(["-m", "pip", "--version"]).stdin(Stdio::null());
             if pip.output().is_ok_and(|output| output.status.success()) {
@@ -66,7 +66,7 @@ impl Installer {
     }
 
     /// Returns the versions of a project for this machine; empty if the installer cannot list them.
-    pub fn offered(&self, project: &str) -> Vec<Release> {
+    pub fn available_versions(&self, project: &str) -> Vec<Release> {
         let output = Command::new(&self.program)
             .args(self.args(LIST_VERSIONS))
             .args(["--disable-pip-version-check", "--no-input"])
@@ -78,7 +78,7 @@ impl Installer {
         let mut lines = output.lines();
         let releases = lines.find_map(|line| line.strip_prefix("Available versions: "));
         let releases = releases.into_iter().flat_map(|list| list.split(", "));
-        releases.map(Release::of_wheel).collect()
+        releases.map(Release::from_wheel).collect()
     }
 
     /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: for all platforms with uv, for this one with pip.
@@ -106,7 +106,7 @@ impl Installer {
         let pins = if self.is_uv {
             requirements::parse(&printed)
         } else {
-            reported(&printed)
+            parse_report(&printed)
         };
         if output.status.success() && pins.len() == wheels.len() {
             return Ok(pins);
@@ -119,7 +119,7 @@ impl Installer {
         &self,
         component: &Component,
         target: &Path,
-        anew: bool,
+        is_repair: bool,
     ) -> Result<(), FetchFault> {
         if !component.pins.is_empty() {
             let list = target.with_extension("txt");
@@ -127,18 +127,18 @@ impl Installer {
             fs::write(&list, text).map_err(failed("write", &list))?;
             let list = list.display().to_string();
             let args = ["--no-deps", "--require-hashes", "-r", &list];
-            return self.install_args(&args, None, target, anew);
+            return self.install_args(&args, None, target, is_repair);
         }
         let requirement = component.requirement();
         let mut args = vec![&*requirement];
         if !component.has_dependencies() {
             args.insert(0, "--no-deps");
         }
-        self.install_args(&args, Some(component.project()), target, anew)?;
+        self.install_args(&args, Some(component.project()), target, is_repair)?;
         if component.libraries.contains(&CUTLASS) {
             // It depends on Python packages that no kernel needs.
             let wheel = component.package_of(CUTLASS);
-            self.install_args(&["--no-deps", &wheel], Some(&wheel), target, anew)?;
+            self.install_args(&["--no-deps", &wheel], Some(&wheel), target, is_repair)?;
         }
         Ok(())
     }
@@ -150,11 +150,11 @@ impl Installer {
         last: &[&str],
         project: Option<&str>,
         target: &Path,
-        anew: bool,
+        is_repair: bool,
     ) -> Result<(), FetchFault> {
         let mut args = self.args(INSTALL);
         // uv's files may be hard links into its cache, which is then damaged too.
-        if anew && self.is_uv {
+        if is_repair && self.is_uv {
             args.push("--no-cache".to_string());
         }
         args.extend(["--target".to_string(), target.display().to_string()]);
@@ -189,8 +189,8 @@ impl Installer {
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let words = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            scope.spawn(|| listen(out, &words));
-            scope.spawn(|| listen(err, &words));
+            scope.spawn(|| read_output(out, &words));
+            scope.spawn(|| read_output(err, &words));
         });
         let words = words.into_inner().unwrap_or_default().join("\n");
         let status = child.wait().map_err(unfinished)?;
@@ -214,12 +214,12 @@ impl Installer {
 }
 
 /// Reads the installer's output, shows the downloads, and keeps the last lines.
-fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
+fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     let Some(pipe) = pipe else { return };
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
-        if let Some(file) = downloaded(text) {
+        if let Some(file) = parse_download(text) {
             show(format!("    {file}\n"));
         }
         // Progress bars consist of box characters from U+2500.
@@ -234,7 +234,7 @@ fn listen(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
 }
 
 /// Parses pip's report of an installation.
-fn reported(report: &str) -> Vec<Pin> {
+fn parse_report(report: &str) -> Vec<Pin> {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let installs = report["install"].as_array().into_iter().flatten();
     let pin = |one: &Value| {
@@ -250,7 +250,7 @@ fn reported(report: &str) -> Vec<Pin> {
 }
 
 /// Returns the name of the wheel in a line, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
-fn downloaded(line: &str) -> Option<String> {
+fn parse_download(line: &str) -> Option<String> {
     let file = line.strip_prefix("Downloading ");
     let file = file.or_else(|| line.strip_prefix("Using cached "))?;
     match (file.split_once("-py"), file.split_once(' ')) {
@@ -259,28 +259,28 @@ fn downloaded(line: &str) -> Option<String> {
     }
 }
 
-fn installed(name: &str) -> Option<PathBuf> {
+fn find_program(name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     on_path(&name, &env::var_os("PATH")?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::downloaded;
+    use super::parse_download;
 
     #[test]
-    fn a_download_is_named_shortly() {
+    fn a_download_has_a_short_name() {
         assert_eq!(
-            downloaded(
+            parse_download(
                 "Downloading nvidia_nvvm-13.5.37-py3-none-manylinux2010_x86_64.whl (75.1 MB)"
             )
             .as_deref(),
             Some("nvidia_nvvm-13.5.37 (75.1 MB)")
         );
         assert_eq!(
-            downloaded("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
+            parse_download("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
             Some("nvidia-nvvm (71.6MiB)")
         );
-        assert_eq!(downloaded("Collecting nvidia-nvvm"), None);
+        assert_eq!(parse_download("Collecting nvidia-nvvm"), None);
     }
 }

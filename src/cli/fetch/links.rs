@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_cudnn_opens_is_found_where_older_releases_look() {
+    fn libraries_are_linked_where_older_versions_search() {
         let name = format!("cudnn-guard-neighbors-{}", std::process::id());
         let home = std::env::temp_dir().join(name);
         fs::create_dir_all(home.join("nvidia/cu13/lib")).expect("a folder");

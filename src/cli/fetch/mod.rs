@@ -6,7 +6,7 @@
 //! <home>/nvidia/cuda_runtime/  the toolkit up to CUDA 12: a directory for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
 //! <home>/cutlass_library/      CUTLASS: source/include, source/tools/util/include
-//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some releases of cuDNN search
+//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some versions of cuDNN search
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
 //! <home>/.cudnn-guard          the list of the directories that `fetch` created and may replace
 //! <home>/.fetching-<pid>/      incomplete files
@@ -120,13 +120,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         Err(fault) => vec![fault],
     };
     // The faults are the output of `--check`.
-    let tell: fn(String) = if arguments.get_flag("check") {
+    let print: fn(String) = if arguments.get_flag("check") {
         show
     } else {
         show_on_stderr
     };
     for fault in &faults {
-        tell(format!("\n{}\n", fault.finding()));
+        print(format!("\n{}\n", fault.finding()));
     }
     ExitCode::from(u8::from(!faults.is_empty()))
 }
@@ -231,7 +231,7 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
         let component = Component::new(kind, major, named.clone().or(present)).with(&libraries);
         let component = match pinned {
             Some(pinned) => Component {
-                pins: pinned.of(&component)?,
+                pins: pinned.pins_for(&component)?,
                 ..component
             },
             None => component.with_installed(home),
@@ -289,11 +289,11 @@ fn must_be_offered(installer: &Installer, component: &Component) -> Result<(), F
         let other = others.find(|other| {
             component.kind == Kind::Cudnn
                 && other.cuda != component.cuda
-                && required.is_start_of_one(&installer.offered(other.project()))
+                && required.is_start_of_one(&installer.available_versions(other.project()))
         });
         other.map(|other| other.cuda)
     };
-    let offered = installer.offered(component.project());
+    let offered = installer.available_versions(component.project());
     let fault = component.not_offered(&offered, other_cuda);
     fault.map_or(Ok(()), Err)
 }

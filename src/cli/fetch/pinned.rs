@@ -41,7 +41,7 @@ impl Pinned {
             let every = kind.every();
             let mut firsts = every.iter().filter_map(|one| one.packages.first());
             let pin = firsts.find_map(|package| self.find(package))?;
-            Some(Release::of_wheel(&pin.version).first(kind.numbers()))
+            Some(Release::from_wheel(&pin.version).first(kind.numbers()))
         };
         match Kind::BOTH.map(release) {
             [Some(cuda), cudnn @ Some(_)] => {
@@ -54,20 +54,20 @@ impl Pinned {
                     cudnn,
                 })
             }
-            _ => Err(self.lacking(None)),
+            _ => Err(self.not_locked(None)),
         }
     }
 
-    pub fn of(&self, component: &Component) -> Result<Vec<Pin>, FetchFault> {
+    pub fn pins_for(&self, component: &Component) -> Result<Vec<Pin>, FetchFault> {
         let pin = |name: &String| {
             self.find(name)
                 .cloned()
-                .ok_or_else(|| self.lacking(Some(name)))
+                .ok_or_else(|| self.not_locked(Some(name)))
         };
         component.packages.iter().map(pin).collect()
     }
 
-    fn lacking(&self, package: Option<&String>) -> FetchFault {
+    fn not_locked(&self, package: Option<&String>) -> FetchFault {
         FetchFault::NotLocked(self.path.clone(), package.cloned())
     }
 }

@@ -18,7 +18,7 @@ impl Release {
     }
 
     /// Parses a wheel's version up to the first part that is not a number: `12.4.127` for `12.4.127.post1`.
-    pub fn of_wheel(version: &str) -> Self {
+    pub fn from_wheel(version: &str) -> Self {
         Self(version.split('.').map_while(|n| n.parse().ok()).collect())
     }
 
@@ -46,7 +46,7 @@ impl Release {
 
     /// Returns `true` if a wheel's version begins with these numbers.
     pub fn is_start_of(&self, version: &str) -> bool {
-        Self::of_wheel(version).0.starts_with(&self.0)
+        Self::from_wheel(version).0.starts_with(&self.0)
     }
 
     /// Returns `true` if one of the offered versions begins with these numbers.
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_release_is_the_start_of_a_wheels() {
+    fn a_release_is_the_start_of_a_wheel_version() {
         let release = |text| Release::parse(text, 3).expect("a release");
         assert!(release("9.1").is_start_of("9.1.0.70"));
         assert!(!release("9.1").is_start_of("9.14.0.64"));
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_release_that_cannot_be_read_is_refused() {
+    fn an_invalid_release_is_rejected() {
         for text in ["", "x", "9.", ".9", "9.1.2.3", "-1", "9 .1"] {
             assert!(Release::parse(text, 3).is_err(), "{text}");
         }

@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn written_requirements_can_be_parsed() {
         let pins = [("nvidia-cublas", 2), ("nvidia-cudnn-cu13", 1)].map(|(package, count)| Pin {
             package: package.to_string(),
             version: "13.5.37".to_string(),

@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_and_goes_is_left_out() {
+    fn files_that_may_change_are_left_out() {
         let text = "nvidia/__pycache__/__init__.cpython-311.pyc,,\n../../bin/nvcc,sha256=x,1\n/etc/passwd,,\n\
             nvidia/__init__.py,sha256=x,0\nnvidia/cudnn/__init__.py,sha256=x,0\npycute/layout.py,sha256=x,1\n";
         assert_eq!(
@@ -193,7 +193,7 @@ mod tests {
 
     /// RFC 4648, section 10, without padding, and the two digits specific to URLs.
     #[test]
-    fn base64_is_that_of_urls() {
+    fn base64_is_url_safe() {
         for (bytes, text) in [
             ("", ""),
             ("f", "Zg"),
@@ -208,7 +208,7 @@ mod tests {
 
     /// The first line is that of every wheel's REQUESTED, which is empty.
     #[test]
-    fn a_file_is_told_from_one_with_other_contents() {
+    fn a_file_with_other_contents_is_damaged() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
         fs::create_dir_all(dir.join("folder")).expect("a folder");
         fs::write(dir.join("empty"), "").expect("a file");

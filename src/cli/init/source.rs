@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn statements_begin_main() {
+    fn statements_are_inserted_at_the_start_of_main() {
         for (before, after) in [
             ("fn main() {}\n", "fn main() {\n    a();\n}\n"),
             (
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_stands_above_main_and_its_attributes() {
+    fn an_item_is_inserted_above_main_and_its_attributes() {
         for (before, after) in [
             ("fn main() {}\n", "mod a;\n\nfn main() {}\n"),
             (

@@ -58,7 +58,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
 }
 
 /// Returns `true` if Windows refuses a DLL because the driver's DLL is missing.
-pub fn wants_driver(path: &Path, _words: &str) -> bool {
+pub fn requires_driver(path: &Path, _words: &str) -> bool {
     match missing_import(path, &SearchPath::of_program()) {
         Some(Refusal::MissingLibrary(_, name) | Refusal::OtherBuild(_, name, _)) => {
             name.eq_ignore_ascii_case(DRIVER)

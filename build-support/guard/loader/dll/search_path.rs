@@ -72,7 +72,7 @@ impl SearchPath {
     }
 
     /// Returns the reason why the loader used this file.
-    pub fn to(&self, file: &Path) -> LoadOrigin {
+    pub fn origin_of(&self, file: &Path) -> LoadOrigin {
         let dir = file.parent().unwrap_or(file);
         let is_it = |place: &&SearchDirectory| platform::same_file(&place.dir, dir);
         let found = self.directories.iter().find(is_it);

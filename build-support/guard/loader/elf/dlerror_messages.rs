@@ -32,7 +32,7 @@ pub fn refused<'a>(path: &Path, words: &'a str) -> RefusedLibrary<'a> {
 }
 
 /// Returns `true` if the driver's library is missing. An image may contain an empty file in its place.
-pub fn wants_driver(_path: &Path, words: &str) -> bool {
+pub fn requires_driver(_path: &Path, words: &str) -> bool {
     let named = words.split(": ").next().unwrap_or_default();
     let is_absent = || Elf::open(Path::new(named)).is_err();
     named == DRIVER || named.ends_with("/libcuda.so.1") && is_absent()

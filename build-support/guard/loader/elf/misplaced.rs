@@ -54,7 +54,7 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
         if !library_path.is_empty() {
             value = format!("{value}:{library_path}");
         }
-        return Some(led_by(file, cause, value));
+        return Some(misplaced_by_entry(file, cause, value));
     }
     misread(&library_path, &home)
 }
@@ -64,7 +64,7 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
     let mut entries = Vec::new();
     let mut found = None;
     for entry in library_path.split(BETWEEN) {
-        let (mut meant, fault) = meant(entry, home);
+        let (mut meant, fault) = intended_directories(entry, home);
         for dir in &mut meant {
             let near = match &found {
                 None => at_or_near(Path::new(dir), names),
@@ -87,13 +87,13 @@ pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Opti
         entries.extend(meant);
     }
     let (file, cause) = found?;
-    Some(led_by(file, cause, entries.join(":")))
+    Some(misplaced_by_entry(file, cause, entries.join(":")))
 }
 
 /// Finds an entry of LD_LIBRARY_PATH that the loader reads differently than intended.
 fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
     for entry in library_path.split(BETWEEN) {
-        if let (_, Some(fault)) = meant(entry, home) {
+        if let (_, Some(fault)) = intended_directories(entry, home) {
             return Some(Misplaced {
                 file: None,
                 cause: Unsearched::Entry(entry.to_string(), fault),
@@ -108,7 +108,7 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
 pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
     let mut files = vec![etc.join("ld.so.conf")];
-    files.extend(listed(&etc.join("ld.so.conf.d")));
+    files.extend(sorted_entries(&etc.join("ld.so.conf.d")));
     for conf in files {
         for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
             let dir = line.split('#').next().unwrap_or_default().trim();
@@ -129,7 +129,7 @@ pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
     None
 }
 
-fn led_by(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
+fn misplaced_by_entry(file: PathBuf, cause: Unsearched, value: String) -> Misplaced {
     Misplaced {
         file: Some(file),
         cause,
@@ -144,7 +144,7 @@ fn folder(file: &Path) -> &Path {
 
 /// Returns the directories that an entry of LD_LIBRARY_PATH refers to, and its fault if the loader reads it
 /// differently.
-fn meant(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
+fn intended_directories(entry: &str, home: &str) -> (Vec<String>, Option<EntryFault>) {
     if entry.is_empty() || system::is_there(Path::new(entry)) {
         return (vec![entry.to_string()], None);
     }
@@ -184,7 +184,7 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
         return Some(dir.to_path_buf());
     }
     let mut dirs = vec![dir.to_path_buf()];
-    dirs.append(&mut listed(dir));
+    dirs.append(&mut sorted_entries(dir));
     // `include` or `bin` instead of `lib`, or `lib64` although the directory is `lib`.
     let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !system::is_there(dir);
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
@@ -199,7 +199,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
     dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
     dirs.extend(PLACES.iter().map(|place| dir.join(place)));
     for lib in &["lib", "lib64"] {
-        for python in &listed(&dir.join(lib)) {
+        for python in &sorted_entries(&dir.join(lib)) {
             let name = python.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with("python") {
                 dirs.push(python.join("site-packages/nvidia/cudnn/lib"));
@@ -211,7 +211,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
 }
 
 /// Returns the entries of a directory, sorted.
-fn listed(dir: &Path) -> Vec<PathBuf> {
+fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();
     paths.sort_unstable();

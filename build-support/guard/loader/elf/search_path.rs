@@ -62,7 +62,7 @@ impl SearchPath {
     }
 
     /// Returns the reason why the loader used this file.
-    pub fn to(&self, file: &Path) -> LoadOrigin {
+    pub fn origin_of(&self, file: &Path) -> LoadOrigin {
         let name = file.file_name().unwrap_or_default();
         let hit = self.directories.iter().find(|place| {
             let candidate = place.dir.join(name);

@@ -20,11 +20,12 @@ pub struct Builder<'a> {
 
 /// State from the calls of one builder.
 #[derive(Default)]
-pub struct Asked {
+pub struct CallState {
     files: usize,
-    /// Flags that choose targets. The last one may be the first word of a flag whose second word is the next flag.
+    /// The flags that choose targets.
     archs: Vec<String>,
-    pub begun: Option<String>,
+    /// The first word of a flag whose second word is the next flag.
+    pub unfinished_flag: Option<String>,
 }
 
 impl Builder<'_> {
@@ -46,11 +47,11 @@ impl Builder<'_> {
         if self.tool == "nvcc" {
             return self.command(values);
         }
-        let mut asked = Asked::default();
+        let mut state = CallState::default();
         let (mut calls, mut ends) = (Vec::new(), Vec::new());
         for call in &self.calls {
             let reason = || (line(&call.method), format!("`{}`", call.method));
-            let new = self.call(call, values, &mut asked).ok_or_else(reason)?;
+            let new = self.call(call, values, &mut state).ok_or_else(reason)?;
             if call.method == "write" {
                 calls.push(module(call, values, written).ok_or_else(reason)?);
             } else if new.ends_with(")?") {
@@ -59,7 +60,7 @@ impl Builder<'_> {
                 calls.push(new);
             }
         }
-        let what = match (&asked.begun, ends.len()) {
+        let what = match (&state.unfinished_flag, ends.len()) {
             (Some(flag), _) => format!("`{flag}` without a value"),
             (None, 0) => "a builder that compiles nothing".to_string(),
             (None, 1) => String::new(),
@@ -68,13 +69,13 @@ impl Builder<'_> {
         if !what.is_empty() {
             return Err((self.line, what));
         }
-        calls.extend(asked.targets());
+        calls.extend(state.targets());
         if self.tool != "cc" {
             calls.push("default_stream(cudnn_guard::DefaultStream::PerThread)".to_string());
-        } else if asked.files > 1 {
+        } else if state.files > 1 {
             calls.push("flag(\"-rdc=true\")".to_string());
         }
-        if self.tool != "cc" && asked.files == 0 {
+        if self.tool != "cc" && state.files == 0 {
             calls.push("files(\"src/**/*.cu\")".to_string());
         }
         calls.extend(ends);
@@ -85,7 +86,12 @@ impl Builder<'_> {
     }
 
     /// Returns the equivalent call of cudnn-guard; empty if none is needed.
-    fn call(&self, call: &ExprMethodCall, values: &Values, asked: &mut Asked) -> Option<String> {
+    fn call(
+        &self,
+        call: &ExprMethodCall,
+        values: &Values,
+        state: &mut CallState,
+    ) -> Option<String> {
         CALLS.lines().find_map(|line| {
             let (old, new) = line.split_once(" =>")?;
             let mut kinds = old.strip_prefix(self.tool)?.strip_prefix(' ')?.split(' ');
@@ -94,16 +100,16 @@ impl Builder<'_> {
             }
             let mut new = new.trim_start().replace(").", &format!("){BREAK}"));
             for (at, (kind, argument)) in kinds.zip(&call.args).enumerate() {
-                let argument = asked.argument(kind, argument, values)?;
+                let argument = state.argument(kind, argument, values)?;
                 new = new.replace(&format!("${at}"), &argument);
             }
-            asked.files += usize::from(new.starts_with("files") && asked.files == 0);
+            state.files += usize::from(new.starts_with("files") && state.files == 0);
             Some(new)
         })
     }
 }
 
-impl Asked {
+impl CallState {
     /// Returns the text for an argument, if it is of this kind.
     fn argument(&mut self, kind: &str, argument: &Expr, values: &Values) -> Option<String> {
         let string = string(argument);
@@ -184,15 +190,15 @@ impl Asked {
 
     /// Returns the call for a flag: empty if it is part of the list of targets.
     pub fn flag(&mut self, flag: &str) -> Option<String> {
-        if let Some(begun) = self.begun.take() {
-            self.archs.push(format!("{begun}={flag}"));
+        if let Some(unfinished_flag) = self.unfinished_flag.take() {
+            self.archs.push(format!("{unfinished_flag}={flag}"));
             return Some(String::new());
         }
         let (name, value) = flag.split_once('=').unwrap_or((flag, ""));
         match name {
             "-gencode" | "--generate-code" | "-arch" | "--gpu-architecture" => {
                 if value.is_empty() {
-                    self.begun = Some(name.to_string());
+                    self.unfinished_flag = Some(name.to_string());
                 } else {
                     self.archs.push(flag.to_string());
                 }

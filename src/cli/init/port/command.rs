@@ -2,7 +2,7 @@
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
-use crate::cli::init::port::calls::{Asked, BREAK, Builder};
+use crate::cli::init::port::calls::{BREAK, Builder, CallState};
 use std::path::Path;
 use syn::Expr;
 
@@ -19,7 +19,7 @@ impl Builder<'_> {
                 (method, _) => return Err((line(&call.method), format!("`{method}`"))),
             }
         }
-        let mut asked = Asked::default();
+        let mut state = CallState::default();
         let (mut files, mut calls, mut end) = (Vec::new(), Vec::new(), "");
         let mut output = Vec::new();
         let mut words = words.iter();
@@ -42,8 +42,8 @@ impl Builder<'_> {
                     calls.push(format!("flags({:?})", [text, value]));
                 }
                 file if file.ends_with(".cu") => files.push(text),
-                flag if flag.starts_with('-') || asked.begun.is_some() => {
-                    calls.push(asked.flag(flag).ok_or_else(refused)?);
+                flag if flag.starts_with('-') || state.unfinished_flag.is_some() => {
+                    calls.push(state.flag(flag).ok_or_else(refused)?);
                 }
                 _ => return Err(refused()),
             }
@@ -61,14 +61,14 @@ impl Builder<'_> {
             }
             _ => None,
         };
-        let Some(end) = end.filter(|_| runs == 1 && asked.begun.is_none()) else {
+        let Some(end) = end.filter(|_| runs == 1 && state.unfinished_flag.is_none()) else {
             let what =
                 "a command that does not write one PTX file, fatbin or library into `OUT_DIR`";
             return Err((self.line, what.to_string()));
         };
         calls.retain(|call| !call.is_empty());
         calls.push(format!("files({files:?})"));
-        calls.extend(asked.targets());
+        calls.extend(state.targets());
         calls.push(end);
         Ok(format!(
             "        gpu.kernels(){BREAK}{};\n",

@@ -270,7 +270,7 @@ fn a_command_of_nvcc_with_another_result_is_not_ported() {
 }
 
 #[test]
-fn what_is_not_certain_is_not_ported() {
+fn ambiguous_scripts_are_not_ported() {
     for (calls, what) in [
         (".get_compute_cap()", "`get_compute_cap`"),
         (".exclude(&[\"old/*\"])", "`exclude`"),

@@ -15,7 +15,7 @@ fn the_origin_of_a_library_is_reported() {
         .iter()
         .map(PathBuf::from)
         .collect();
-    let via = |route: &SearchPath, file: &str| route.to(Path::new(file));
+    let via = |route: &SearchPath, file: &str| route.origin_of(Path::new(file));
     let route = SearchPath::new(&all, text("/r"), None, None);
     assert_eq!(via(&route, "/r/x.so"), LoadOrigin::Rpath("/r".into()));
     let route = SearchPath::new(&all, None, text("/l/:/both"), text("/u:/both"));
@@ -50,7 +50,7 @@ fn the_origin_of_a_library_is_reported() {
     let route = SearchPath::new(&folders, None, Some(list), None);
     for folder in folders {
         let file = folder.join("x.so");
-        assert_eq!(route.to(&file), LoadOrigin::LibraryPath(folder));
+        assert_eq!(route.origin_of(&file), LoadOrigin::LibraryPath(folder));
     }
     // A RUNPATH disables the RPATH of the same file, so the directory is in the list for another reason.
     let route = SearchPath::new(&all, text("/r"), None, text("/u"));
