@@ -10,7 +10,7 @@ use std::time::Duration;
 
 #[cfg(unix)]
 #[test]
-fn parts_are_left_out_when_asked() {
+fn sub_libraries_are_left_out_on_request() {
     let tree = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
     let _ = std::fs::remove_dir_all(&tree);
     crate::support::simulated::install(V9_14, &["ops"], &tree);
@@ -24,7 +24,7 @@ fn parts_are_left_out_when_asked() {
 }
 
 #[test]
-fn a_sound_cudnn_passes() {
+fn a_valid_cudnn_passes() {
     for version in ALL {
         let ended = convolve(version, &[]);
         ended.must_have("\"Simulated GPU\" pass Some(");
@@ -52,7 +52,7 @@ error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU
 }
 
 #[test]
-fn a_result_that_is_no_number_is_found() {
+fn a_result_that_is_not_a_number_is_found() {
     for version in ALL {
         fault(version, "nan")
             .must_have("fail Some(inf)")
@@ -78,7 +78,7 @@ fn zeros_are_found() {
 }
 
 #[test]
-fn writing_past_the_end_is_found_though_the_numbers_are_right() {
+fn writing_past_the_end_is_found_even_if_the_numbers_are_right() {
     for version in ALL {
         fault(version, "overrun").must_have("wrote past the end of its output buffer");
     }
@@ -93,7 +93,7 @@ error: cuDNN 9.14.0 wrote past the end of its output buffer in a forward convolu
 }
 
 #[test]
-fn a_refusal_is_named_as_its_release_names_it() {
+fn a_refusal_has_the_status_name_of_its_version() {
     fault(V9_14, "status:cudnnConvolutionForward:3007").must_be(
         "\"Simulated GPU\" fail None
 error: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_SUPPORTED_ARCH_MISMATCH (3007) on Simulated GPU  [convolution-failed]
@@ -114,7 +114,7 @@ error: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_SUPPO
 }
 
 #[test]
-fn a_handle_that_is_refused_is_told_from_a_convolution() {
+fn a_refused_handle_is_distinguished_from_a_convolution() {
     fault(V9_14, "status:cudnnCreate:1001").must_be(
         "\"Simulated GPU\" fail None
 error: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_INITIALIZED (1001) on Simulated GPU  [cudnn-create-failed]
@@ -125,8 +125,8 @@ error: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_INITIALIZED (1001
 }
 
 #[test]
-fn an_algorithm_that_is_not_offered_is_no_fault() {
-    // Both algorithms call this function, and the simulator rejects both.
+fn an_algorithm_that_is_not_offered_is_not_a_fault() {
+    // Both algorithms ask for it, and the simulator refuses both.
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
         .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
@@ -136,7 +136,7 @@ fn an_algorithm_that_is_not_offered_is_no_fault() {
 
 /// An engine that writes just past its result need not be a fault: a program's buffers may be larger than required.
 #[test]
-fn writing_right_behind_a_buffer_is_unknown() {
+fn writing_directly_past_a_buffer_is_unknown() {
     for version in ALL {
         fault(version, "tile").must_have("unknown None");
     }
@@ -220,7 +220,7 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
 }
 
 #[test]
-fn an_error_of_the_hardware_is_not_cudnns() {
+fn a_hardware_error_is_not_a_fault_of_cudnn() {
     for (code, words) in [
         (
             "214",
@@ -241,14 +241,14 @@ fn an_error_of_the_hardware_is_not_cudnns() {
 }
 
 #[test]
-fn a_crash_on_the_gpu_is_cudnns() {
+fn a_crash_on_the_gpu_is_a_fault_of_cudnn() {
     fault(V9_14, "status:cuCtxSynchronize:700")
         .must_have("error: cuDNN 9.14.0 failed to compute a forward convolution in f32 on Simulated GPU: CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
         .must_have("meaning     code on the GPU accessed invalid memory");
 }
 
 #[test]
-fn crashes_and_hangs_end_the_child_alone() {
+fn crashes_and_hangs_end_only_the_child() {
     for version in ALL {
         let ended = fault(version, "abort:cudnnConvolutionForward");
         ended.must_end_by("abort");
@@ -280,7 +280,7 @@ fn a_flood_is_as_loud_as_it_says() {
 
 /// SUB-05
 #[test]
-fn a_missing_part_ends_the_process_or_is_refused() {
+fn a_missing_sub_library_ends_the_process_or_is_refused() {
     for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
         let ended = convolve_in(&without(V9_14, &[part]), V9_14, &[]);
         ended.must_end_by("abort");
@@ -302,7 +302,7 @@ fn a_missing_part_ends_the_process_or_is_refused() {
 
 /// SUB-06, VER-10
 #[test]
-fn a_foreign_engine_shows_in_the_convolution_alone() {
+fn a_foreign_engine_is_found_only_by_the_convolution() {
     let tree = without(V9_14, &["heuristic", "adv"]);
     let part = file_name::of_part("heuristic", 9);
     let other = in_tree(&simulated((9, 10, 2)), &part);
@@ -327,7 +327,7 @@ fn the_programs_own_context_is_current_again() {
 
 /// VER-05
 #[test]
-fn statuses_have_the_names_of_their_release() {
+fn statuses_have_the_names_of_their_version() {
     assert_eq!(status::status_name(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
     assert_eq!(status::status_name(6, 9), "status 6");
     assert_eq!(

@@ -8,7 +8,7 @@ use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 
 /// NUM-02: f16 results with only 8 bits, which small integers do not reveal.
 #[test]
-fn results_with_fewer_bits_than_the_format_has_are_found_thoroughly() {
+fn the_thorough_check_finds_results_with_too_few_bits() {
     for (operation, words, _, _) in OPERATIONS {
         let only = format!("{operation} f16");
         let set = [("SIM_FAULT", "short"), ("SIM_ONLY", &only)];

@@ -4,7 +4,7 @@ use crate::{V9_14, ask, convolve};
 use cudnn_guard::runtime::system::names::DRIVER;
 
 #[test]
-fn the_driver_tells_its_gpus() {
+fn the_driver_reports_its_gpus() {
     ask(&[]).must_be(&format!("{DRIVER} for CUDA 13.0, Simulated GPU of 9.0"));
     let two = [
         ("SIM_DEVICES", "2"),
@@ -19,7 +19,7 @@ fn the_driver_tells_its_gpus() {
 /// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN reports the same error for all of them, so the driver is queried
 /// first.
 #[test]
-fn what_the_driver_answers_is_explained() {
+fn errors_of_the_driver_are_explained() {
     for (code, id, words) in [
         (
             "3",
@@ -71,7 +71,7 @@ fn what_the_driver_answers_is_explained() {
 
 /// DRV-10
 #[test]
-fn what_hides_the_gpus_is_named() {
+fn the_variable_that_hides_the_gpus_is_named() {
     ask(&[("CUDA_VISIBLE_DEVICES", "")])
         .must_have("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]\n")
         .must_have("  variable    CUDA_VISIBLE_DEVICES is set, and empty\n")

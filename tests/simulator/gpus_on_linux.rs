@@ -8,7 +8,7 @@ use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
 use cudnn_guard::runtime::facts::version::Version;
 
 #[test]
-fn cuda_is_started_once_and_a_forked_child_is_told() {
+fn cuda_is_started_once_and_fails_in_a_forked_child() {
     let calls = tempfile("calls");
     let log = [("SIM_CALLS", calls.to_str().unwrap())];
     child("fork", &libraries(&simulated(V9_14)), &log).must_be("the child was answered 3\n");
@@ -19,7 +19,7 @@ fn cuda_is_started_once_and_a_forked_child_is_told() {
 
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: the reasons why no GPU is visible.
 #[test]
-fn what_hides_or_closes_the_gpus_is_told_apart() {
+fn hidden_and_inaccessible_gpus_are_distinguished() {
     let told = |around: &GpuVisibility| around.finding().to_string();
     let visible = |value: &str| {
         told(&GpuVisibility {
@@ -105,7 +105,7 @@ fn what_hides_or_closes_the_gpus_is_told_apart() {
 
 /// DRV-04, DRV-13
 #[test]
-fn every_problem_is_worded() {
+fn every_problem_has_a_message() {
     let driver = || Driver {
         library: "/usr/lib/libcuda.so.535.183.01".to_string(),
         version: Some("535.183.01".to_string()),
@@ -170,7 +170,7 @@ fn every_problem_is_worded() {
 }
 
 #[test]
-fn the_release_of_the_kernel_module_is_read() {
+fn the_version_of_the_kernel_module_is_read() {
     let closed = "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024\nGCC version:  gcc version 12.2.0\n";
     assert_eq!(
         driver_release::parse_release(closed).as_deref(),

@@ -24,7 +24,7 @@ fn plans(plans: &str) -> Ended {
 }
 
 #[test]
-fn two_formats_are_tried_through_the_graph_at_once() {
+fn the_quick_check_tests_two_formats_with_the_graph_api() {
     for version in [V9_14, V9_28] {
         tried("quick", version, &[])
             .must_have(
@@ -47,7 +47,7 @@ then running the forward convolution in f16 through the graph API (NHWC, engine 
 
 /// Compiling an engine takes seconds, which would slow down every start of a program.
 #[test]
-fn the_quick_check_takes_engines_that_are_ready_first() {
+fn the_quick_check_prefers_engines_that_need_no_compilation() {
     let compiles = [("SIM_COMPILES", "38")];
     tried("quick", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 1: pass");
     tried("thorough", V9_14, &compiles).must_have("graph API, f16, NHWC, engine 38: pass");
@@ -57,7 +57,7 @@ fn the_quick_check_takes_engines_that_are_ready_first() {
 }
 
 #[test]
-fn every_operation_is_tried_in_every_format() {
+fn every_operation_is_tested_in_every_format() {
     let ended = tried("graph", V9_28, &[]);
     for (_, operation) in OPERATIONS {
         for data_type in TYPES {
@@ -115,7 +115,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
 
 /// What only the graph shows is found, though the legacy interface computes correctly.
 #[test]
-fn what_only_the_graph_refuses_is_found() {
+fn refusals_by_the_graph_api_alone_are_found() {
     let ended = plans("38=1002 1=1002 0=1002");
     ended.must_have(&format!(
         "error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002) on Simulated GPU  [convolution-failed]
@@ -142,7 +142,7 @@ fn what_only_the_graph_refuses_is_found() {
 
 /// A status that may have other reasons is a failure only if the legacy API fails in the same format too.
 #[test]
-fn what_both_interfaces_refuse_is_a_failure() {
+fn a_refusal_by_both_apis_is_a_failure() {
     for (variable, plan) in [
         ("SIM_PLANS", "38=4001 1=4001 0=4001"),
         ("SIM_EXECUTE", "38=5000 1=5000 0=5000"),
@@ -172,7 +172,7 @@ fn what_both_interfaces_refuse_is_a_failure() {
 
 /// An engine that fails while it computes is skipped, like one that fails before.
 #[test]
-fn an_engine_that_fails_to_compute_is_passed_over() {
+fn an_engine_that_fails_to_compute_is_skipped() {
     for status in [5000, 4000, 3007, 1002, 1] {
         let plan = format!("38={}", if status == 1 { 2000 } else { status });
         let ended = tried("quick", V9_28, &[("SIM_EXECUTE", &plan)]);
@@ -203,7 +203,7 @@ fn wrong_numbers_name_the_engines() {
 }
 
 #[test]
-fn an_engine_that_refuses_is_passed_over() {
+fn an_engine_that_refuses_is_skipped() {
     for status in [3000, 3007, 3008, 4000, 1008, 1] {
         let ended = plans(&format!("38={status}"));
         ended.must_have("f16, NHWC, engine 1: pass");
@@ -222,7 +222,7 @@ fn an_engine_that_refuses_is_passed_over() {
 }
 
 #[test]
-fn what_every_engine_refuses_is_left_out() {
+fn a_convolution_that_every_engine_refuses_is_left_out() {
     let ended = plans("38=3000 1=3000 0=3000");
     ended.must_have(
         "graph API, f16, NHWC, engine 38: left out, `cudnnBackendFinalize(EXECUTION_PLAN)` returned CUDNN_STATUS_NOT_SUPPORTED (3000)\n",
@@ -246,7 +246,7 @@ fn what_every_engine_refuses_is_left_out() {
 
 /// A program that uses graphs may have an alternative, so an unknown reason does not stop it.
 #[test]
-fn what_is_refused_for_another_reason_is_unknown() {
+fn a_refusal_for_an_unknown_reason_is_unknown() {
     let ended = plans("38=3008 1=3008 0=3008");
     ended
         .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
@@ -257,7 +257,7 @@ fn what_is_refused_for_another_reason_is_unknown() {
 }
 
 #[test]
-fn what_every_engine_fails_to_compute_is_a_failure_where_there_is_nothing_else() {
+fn a_failure_of_every_engine_counts_if_there_is_no_other_api() {
     for status in ["5000", "4000", "1001"] {
         let call = format!("status:cudnnBackendExecute:{status}");
         let ended = fault(&call, "graph backward-data f16");
@@ -317,7 +317,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
 
 /// The files for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` support only the graph API.
 #[test]
-fn a_graph_alone_is_tried() {
+fn a_cudnn_with_only_the_graph_api_is_tested() {
     let all = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
     let set = [("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")];
     let ended = tried_in(&without(V9_14, &all), "graph", V9_14, &set);

@@ -85,7 +85,7 @@ pub fn rows<'a>(ended: &'a Ended, words: &str) -> Vec<&'a str> {
 }
 
 #[test]
-fn one_shape_in_each_format_is_tried_at_once() {
+fn the_quick_check_tests_one_shape_in_each_format() {
     tried("quick", V8_9, &[]).must_be(
         "convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(false)
 convolution forward, tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)
@@ -106,7 +106,7 @@ then running the forward convolution in bf16 (NCHW, IMPLICIT_PRECOMP_GEMM)
 }
 
 #[test]
-fn everything_is_tried_thoroughly() {
+fn the_thorough_check_tests_everything() {
     for version in [V8_9, V9_28] {
         let ended = tried("thorough", version, &[]);
         assert_eq!(rows(&ended, "fail").len(), 0, "{}", ended.report);
@@ -239,7 +239,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
 
 /// An unsupported convolution is not a fault, except the first one, which every cuDNN supports on every GPU.
 #[test]
-fn what_is_not_served_is_left_out_in_every_operation_and_format() {
+fn unsupported_convolutions_are_left_out_in_every_operation_and_format() {
     for (operation, _, name, call) in OPERATIONS {
         for data_type in TYPES {
             let only = format!("{operation} {data_type}");
@@ -262,7 +262,7 @@ fn what_is_not_served_is_left_out_in_every_operation_and_format() {
 }
 
 #[test]
-fn a_format_that_is_not_served_is_left_out() {
+fn an_unsupported_format_is_left_out() {
     let old = [("SIM_CAPABILITY", "7.5")];
     let ended = tried("quick", V9_14, &old);
     ended.must_have(
@@ -296,7 +296,7 @@ fn a_format_that_is_not_served_is_left_out() {
 }
 
 #[test]
-fn training_parts_may_be_missing() {
+fn training_sub_libraries_may_be_missing() {
     let ended = tried_in(&without(V8_9, &["cnn_train"]), "thorough", V8_9, &[]);
     let words = format!("left out, {} is missing", of_part("cnn_train", 8));
     let left_out = rows(&ended, &words);
@@ -312,7 +312,7 @@ fn training_parts_may_be_missing() {
 /// NUM-01: TF32 where it is allowed passes and is told; using where not allowed it is told too, and stops nothing,
 /// since whoever runs the program may have asked for it.
 #[test]
-fn tf32_is_told() {
+fn tf32_is_reported() {
     let off = tried("quick", V9_14, &[("SIM_TF32", "never")]);
     off.must_have("tf32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(false)");
     let always = tried("quick", V9_14, &[("SIM_TF32", "always")]);
@@ -336,7 +336,7 @@ fn tf32_is_told() {
 }
 
 #[test]
-fn an_error_of_the_gpu_ends_the_rest() {
+fn an_error_of_the_gpu_stops_the_remaining_tests() {
     let crash = tried(
         "thorough",
         V9_14,

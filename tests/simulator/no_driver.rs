@@ -96,7 +96,7 @@ fn podmans_file_names_its_engine() {
 }
 
 #[test]
-fn capabilities_leave_the_library_out() {
+fn driver_capabilities_can_exclude_the_library() {
     let without = |runtime| {
         let container = Container {
             runtime,
@@ -133,7 +133,7 @@ fn capabilities_leave_the_library_out() {
 
 /// LOD-05
 #[test]
-fn without_a_sign_of_a_driver_both_ways_to_one_are_named() {
+fn without_any_driver_both_fixes_are_named() {
     assert_eq!(
         on(&[], WORDS, None),
         format!(
@@ -147,7 +147,7 @@ fn without_a_sign_of_a_driver_both_ways_to_one_are_named() {
 
 /// LOD-05
 #[test]
-fn a_container_and_its_host_are_told_apart() {
+fn a_container_and_its_host_are_distinguished() {
     let container = ".dockerenv";
     assert_eq!(
         on(&[container], WORDS, Some("535.183.01")),
@@ -170,7 +170,7 @@ fn a_container_and_its_host_are_told_apart() {
 }
 
 #[test]
-fn a_module_without_its_libraries_is_told_what_to_install() {
+fn a_kernel_module_without_libraries_results_in_installation_help() {
     let told = on(&[], WORDS, Some("580.65.06"));
     assert!(
         told.starts_with(
@@ -182,7 +182,7 @@ fn a_module_without_its_libraries_is_told_what_to_install() {
 
 /// LOD-28
 #[test]
-fn nixos_keeps_the_driver_in_a_directory_of_its_own() {
+fn nixos_has_its_own_driver_directory() {
     assert_eq!(
         on(&["run/opengl-driver/lib/libcuda.so.1"], WORDS, Some("580.65.06")),
         format!(
@@ -196,7 +196,7 @@ fn nixos_keeps_the_driver_in_a_directory_of_its_own() {
 }
 
 #[test]
-fn wsl_takes_the_driver_of_windows() {
+fn wsl_uses_the_driver_of_windows() {
     assert_eq!(
         on(&["dev/dxg"], WORDS, None),
         format!(

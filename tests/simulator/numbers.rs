@@ -146,7 +146,7 @@ fn buffers_are_small() {
 }
 
 #[test]
-fn a_layout_is_undone() {
+fn a_layout_can_be_restored() {
     let dims = [2, 3, 4, 5];
     let numbers: Vec<f32> = (0..120u8).map(f32::from).collect();
     assert_eq!(Layout::Nchw.arrange(dims, &numbers), numbers);
@@ -204,7 +204,7 @@ fn every_bfloat16_is_read_and_written() {
 
 /// Between any two neighbors: the midpoint, and the numbers just below and just above it.
 #[test]
-fn numbers_between_two_are_rounded_to_the_nearest_or_to_the_even_one() {
+fn numbers_are_rounded_to_nearest_with_ties_to_even() {
     type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
     let formats: [Format; 2] = [
         (from_half, to_half, 0x7C00),
@@ -279,7 +279,7 @@ fn small_whole_numbers_are_exact() {
 
 /// Results that are rounded as much as the format allows are within the tolerance. An error of one product exceeds it.
 #[test]
-fn sound_results_pass_and_one_product_shows() {
+fn right_results_pass_and_one_missing_product_fails() {
     for case in case::quick().into_iter().chain(case::thorough()) {
         let operands = Operands::for_case(&case);
         let expected = reference::convolve(&case, &operands);
@@ -350,7 +350,7 @@ fn a_comparison_takes_nothing_on_trust() {
 
 /// NUM-01: TF32 keeps ten bits of each factor. It must not pass as single precision, but must pass as TF32.
 #[test]
-fn tf32_shows_in_single_precision_alone() {
+fn tf32_fails_as_single_precision_and_passes_as_tf32() {
     let operands = Operands::for_case(&case::FIRST);
     let round = |values: &[f32]| -> Vec<f32> {
         values

@@ -12,7 +12,7 @@ const STATUSES: [(&str, (u32, u32, u32)); 4] = [
 
 /// After any error, the plain algorithm is run, then those that cuDNN's heuristic offers.
 #[test]
-fn another_algorithm_is_tried_after_a_refusal() {
+fn another_algorithm_is_tested_after_a_refusal() {
     for (status, version) in STATUSES {
         let only = [("SIM_ALGORITHMS", &format!("1={status}")[..])];
         let ended = tried("quick", version, &only);
@@ -39,7 +39,7 @@ fn another_algorithm_is_tried_after_a_refusal() {
 
 /// If the first convolution fails, errors of the others are failures too.
 #[test]
-fn where_the_first_convolution_fails_others_do_too() {
+fn if_the_first_convolution_fails_other_refusals_count() {
     for (status, version) in STATUSES {
         let fault = format!("status:cudnnConvolutionForward:{status}");
         let ended = tried("quick", version, &[("SIM_FAULT", &fault)]);
@@ -50,7 +50,7 @@ fn where_the_first_convolution_fails_others_do_too() {
 
 /// A GPU or a version that is newer than the tables may not support what they list.
 #[test]
-fn what_is_not_supported_on_something_new_is_unknown() {
+fn an_unsupported_convolution_on_a_new_gpu_or_version_is_unknown() {
     for (status, name) in [
         (3012, "NOT_SUPPORTED_BAD_LAUNCH_PARAM"),
         (3013, "NOT_SUPPORTED_CUDA_GRAPH_NATIVE_API"),
@@ -76,7 +76,7 @@ const GIB: &str = "1073741824";
 
 /// DRV-15: cuDNN's status need not name the lack of memory, and the memory may be free again afterwards.
 #[test]
-fn a_lack_of_memory_before_or_after_is_told_by_any_status_that_it_has() {
+fn a_lack_of_memory_is_recognized_by_any_of_its_statuses() {
     let low = "unknown None
 warning: Simulated GPU has 1024 MiB of free memory, which may be too little to test a convolution  [device-memory-low]
   = help: free memory on the GPU: `nvidia-smi` shows which processes use it
@@ -125,7 +125,7 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
 
 /// Mixed sub-libraries are reported even if there is little memory.
 #[test]
-fn parts_that_do_not_fit_are_told_with_little_memory_too() {
+fn mixed_sub_libraries_are_reported_even_with_little_memory() {
     for (status, version) in [
         ("1002", V9_14),
         ("1008", V9_14),

@@ -70,7 +70,7 @@ impl BoundedFile {
             let stop = end.min(block + BLOCK);
             // Never borrowed twice. `borrow_mut` could panic, and a panic would put this file's path into the program.
             let mut blocks = self.blocks.try_borrow_mut().ok()?;
-            let place = match blocks.binary_search_by_key(&block, |held| held.0) {
+            let place = match blocks.binary_search_by_key(&block, |cached| cached.0) {
                 Ok(place) => place,
                 Err(place) => {
                     let bytes = self.read(block, BLOCK.min(self.length - block))?;
@@ -82,8 +82,8 @@ impl BoundedFile {
                     place
                 }
             };
-            let (_, held) = blocks.get(place)?;
-            bytes.extend_from_slice(held.get((at - block) as usize..(stop - block) as usize)?);
+            let (_, cached) = blocks.get(place)?;
+            bytes.extend_from_slice(cached.get((at - block) as usize..(stop - block) as usize)?);
             at = stop;
         }
         Some(bytes)

@@ -144,14 +144,14 @@ fn run_child(
         close_all(&[answer, output]);
         return Err(format!("fork: {error}"));
     }
-    let mut gone = None;
+    let mut reaped = None;
     let read = read_until_end(answer, output, [first_line, until], &mut || {
-        gone = gone.or_else(|| reap(pid).ok());
-        gone.is_some()
+        reaped = reaped.or_else(|| reap(pid).ok());
+        reaped.is_some()
     });
-    gone = gone.or_else(|| reap(pid).ok());
+    reaped = reaped.or_else(|| reap(pid).ok());
     let has_ended = matches!(read, Ok((true, ..)));
-    if !has_ended && gone.is_none() {
+    if !has_ended && reaped.is_none() {
         // The child has not been reaped, so the process id still belongs to it.
         // SAFETY: kill has no conditions.
         unsafe { kill(pid, SIGKILL) };
@@ -160,7 +160,7 @@ fn run_child(
     // The child holds the GPU until it is gone, and the driver takes long to clean up after a process.
     let least = Instant::now() + LEAST_WAIT;
     let limit = if has_ended { until.max(least) } else { least };
-    let status = gone.unwrap_or_else(|| wait_status(pid, limit));
+    let status = reaped.unwrap_or_else(|| wait_status(pid, limit));
     let (_, answer_bytes, output_bytes) = read?;
     let answer = String::from_utf8_lossy(&answer_bytes).into_owned();
     let (answer, reported_signal) = match answer.rsplit_once("\nsignal ") {
@@ -248,12 +248,12 @@ fn write_all(fd: c_int, mut bytes: &[u8]) {
 /// the first line arrives, then `until`.
 ///
 /// Another child of the program may keep the pipes open. The answer therefore also counts as ended if the child is
-/// `gone` and nothing is left to read.
+/// reaped and nothing is left to read.
 fn read_until_end(
     answer: c_int,
     output: c_int,
     [first_line, until]: [Instant; 2],
-    gone: &mut dyn FnMut() -> bool,
+    is_reaped: &mut dyn FnMut() -> bool,
 ) -> Result<(bool, Vec<u8>, Vec<u8>), String> {
     let (mut answer_bytes, mut output_bytes) = (Vec::new(), Vec::new());
     let (mut answer_open, mut output_open) = (true, true);
@@ -283,7 +283,7 @@ fn read_until_end(
         ];
         // SAFETY: two valid entries.
         match unsafe { poll(fds.as_mut_ptr(), 2, wait) } {
-            0 if gone() => break,
+            0 if is_reaped() => break,
             1.. => {}
             0 => continue,
             _ => match Error::last_os_error() {

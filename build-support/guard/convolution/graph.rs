@@ -84,8 +84,8 @@ impl Graph {
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
         let tensor = self.node(&backend::TENSOR)?;
         tensor.set_enum(backend::TENSOR_TYPE, data_type_number(case.data_type))?;
-        tensor.set_numbers(backend::DIMENSIONS, &whole(&dims))?;
-        tensor.set_numbers(backend::STRIDES, &whole(&case.layout.strides(dims)))?;
+        tensor.set_numbers(backend::DIMENSIONS, &to_i64(&dims))?;
+        tensor.set_numbers(backend::STRIDES, &to_i64(&case.layout.strides(dims)))?;
         tensor.set_numbers(backend::UNIQUE_ID, &[id])?;
         tensor.set_numbers(backend::ALIGNMENT, &[ALIGNED])?;
         tensor.finalize()?;
@@ -95,14 +95,14 @@ impl Graph {
     /// Creates a convolution that sums in single precision. Its groups follow from the tensors' channels.
     pub fn convolution(&self, case: &Case) -> Result<Node, CallStatus> {
         let (shape, convolution) = (case.shape, self.node(&backend::CONVOLUTION)?);
-        let pad = whole(&shape.pad);
+        let pad = to_i64(&shape.pad);
         convolution.set_enum(backend::COMP_TYPE, FLOAT)?;
         convolution.set_enum(backend::CONV_MODE, CROSS_CORRELATION)?;
         convolution.set_numbers(backend::SPATIAL_DIMS, &[2])?;
         convolution.set_numbers(backend::PRE_PADDINGS, &pad)?;
         convolution.set_numbers(backend::POST_PADDINGS, &pad)?;
-        convolution.set_numbers(backend::DILATIONS, &whole(&shape.dilation))?;
-        convolution.set_numbers(backend::FILTER_STRIDES, &whole(&shape.stride))?;
+        convolution.set_numbers(backend::DILATIONS, &to_i64(&shape.dilation))?;
+        convolution.set_numbers(backend::FILTER_STRIDES, &to_i64(&shape.stride))?;
         convolution.finalize()?;
         Ok(convolution)
     }
@@ -234,6 +234,6 @@ impl Graph {
 }
 
 /// Converts sizes of the guard's own convolutions, which are all small.
-fn whole(sizes: &[usize]) -> Vec<i64> {
+fn to_i64(sizes: &[usize]) -> Vec<i64> {
     sizes.iter().map(|size| *size as i64).collect()
 }

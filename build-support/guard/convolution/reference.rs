@@ -29,10 +29,10 @@ impl Operands {
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
         if case.data_type.is_short() {
             Self {
-                x: whole(x, 1, 2),
-                w: whole(w, 2, 1),
-                y: whole(y, 3, 1),
-                bias: whole(shape.k, 4, 2),
+                x: whole_numbers(x, 1, 2),
+                w: whole_numbers(w, 2, 1),
+                y: whole_numbers(y, 3, 1),
+                bias: whole_numbers(shape.k, 4, 2),
             }
         } else {
             Self {
@@ -94,7 +94,7 @@ pub fn numbers(count: usize, start: u32) -> Vec<f32> {
 }
 
 /// Creates random whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
-fn whole(count: usize, start: u32, most: u32) -> Vec<f32> {
+fn whole_numbers(count: usize, start: u32, most: u32) -> Vec<f32> {
     random(count, start, &|bits| {
         let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
         let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };

@@ -59,7 +59,7 @@ impl<'a> FileVersions<'a> {
 }
 
 /// Returns the versions in the version symbols of the sub-libraries in a directory.
-fn certain(folder: &Path) -> Vec<Version> {
+fn certain(dir: &Path) -> Vec<Version> {
     let release = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;
         sub_libraries::find(&name)?.version_symbol?;
@@ -69,6 +69,6 @@ fn certain(folder: &Path) -> Vec<Version> {
         }
         Some(Image::open(file).ok()?.release(&name)?.0)
     };
-    let files = files_in(folder);
+    let files = files_in(dir);
     files.iter().filter_map(|file| release(file)).collect()
 }

@@ -117,8 +117,8 @@ impl MainLibrary {
             None => program_rules::major(built, self.major),
         };
         let mismatch = judged.err()?;
-        let fits = |version| program_rules::version(built, version).is_ok();
-        let replacement = Replacement::new(&self.origin, &self.path, lasting, &fits);
+        let is_compatible = |version| program_rules::version(built, version).is_ok();
+        let replacement = Replacement::new(&self.origin, &self.path, lasting, &is_compatible);
         let upgrade = || match (built.policy, built.cudnn, built.cudnn_cuda_major, lasting) {
             (Policy::Compatible, Some(with), Some(cuda), []) => {
                 package_owner::upgrade_command(self.folder(), cuda, with).map(Remedy::Upgrade)

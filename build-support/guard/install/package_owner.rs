@@ -20,8 +20,8 @@ pub enum Installer {
 impl Installer {
     /// Returns the installer of this Python environment, at most three directories above: uv writes its version into
     /// `pyvenv.cfg`.
-    pub fn of_environment(folder: &Path) -> Self {
-        for above in folder.ancestors().take(4) {
+    pub fn of_environment(dir: &Path) -> Self {
+        for above in dir.ancestors().take(4) {
             if let Some(config) = read(&above.join("pyvenv.cfg")) {
                 if config.lines().any(|line| line.starts_with("uv = ")) {
                     return Self::Uv;
@@ -175,9 +175,9 @@ pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String
 
 /// Returns the command that reinstalls the package whose cuDNN is in this directory: a wheel, a conda package or a
 /// Debian package. If several wheels have overwritten each other, one is kept. Other packages have to be unique.
-pub fn reinstall_command(folder: &Path) -> Option<String> {
-    let folder = std::fs::canonicalize(folder).ok()?;
-    let prefix = folder.parent()?;
+pub fn reinstall_command(dir: &Path) -> Option<String> {
+    let dir = std::fs::canonicalize(dir).ok()?;
+    let prefix = dir.parent()?;
     let wheels = Owner::of_wheels(prefix);
     if let Some(kept) = wheels.first() {
         return Some(kept.reinstall_wheel(&wheels));
@@ -192,12 +192,12 @@ pub fn reinstall_command(folder: &Path) -> Option<String> {
             ),
         });
     }
-    debian_command(&folder, &Path::new("/").join(LISTS))
+    debian_command(&dir, &Path::new("/").join(LISTS))
 }
 
 /// Returns the help to keep only the wheel for this CUDA, if another one has overwritten its files in this directory.
-pub fn keep_help(folder: &Path, cuda: u32) -> Option<String> {
-    let wheels = Owner::of_wheels(std::fs::canonicalize(folder).ok()?.parent()?);
+pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
+    let wheels = Owner::of_wheels(std::fs::canonicalize(dir).ok()?.parent()?);
     let end = format!("-cu{cuda}");
     let kept = wheels.iter().find(|wheel| wheel.name.ends_with(&end))?;
     let command = kept.reinstall_wheel(&wheels);
@@ -206,11 +206,11 @@ pub fn keep_help(folder: &Path, cuda: u32) -> Option<String> {
 
 /// Returns the command that upgrades the wheel whose cuDNN for this CUDA is in this directory, to this version or later
 /// within the major.
-pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<String> {
-    let folder = std::fs::canonicalize(folder).ok()?;
+pub fn upgrade_command(dir: &Path, cuda: u32, release: Version) -> Option<String> {
+    let dir = std::fs::canonicalize(dir).ok()?;
     let Owner {
         installer, name, ..
-    } = Owner::of_wheel(folder.parent()?)?;
+    } = Owner::of_wheel(dir.parent()?)?;
     if !name.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
@@ -219,22 +219,22 @@ pub fn upgrade_command(folder: &Path, cuda: u32, release: Version) -> Option<Str
 }
 
 /// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the directory `lists`.
-pub fn debian_command(folder: &Path, lists: &Path) -> Option<String> {
-    let package = debian_package(folder, lists)?;
+pub fn debian_command(dir: &Path, lists: &Path) -> Option<String> {
+    let package = debian_package(dir, lists)?;
     Some(format!("sudo apt install --reinstall {package}"))
 }
 
 /// Returns the only Debian package whose cuDNN is in this directory.
-pub fn debian_package(folder: &Path, lists: &Path) -> Option<String> {
-    let library = format!("{}/libcudnn.so.", folder.to_str()?);
+pub fn debian_package(dir: &Path, lists: &Path) -> Option<String> {
+    let library = format!("{}/libcudnn.so.", dir.to_str()?);
     only(debian_packages(lists, &|list| list.contains(&library)))
 }
 
 /// Returns the names in a directory that consist of this start, a number, and this end, without the end. They become
 /// part of a command, so names with characters that no package has are left out.
-fn stems(folder: &Path, start: &str, end: &str) -> Vec<String> {
+fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
-    let entries = std::fs::read_dir(folder).into_iter().flatten();
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
     for entry in entries.flatten().take(MOST_ENTRIES) {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(end));

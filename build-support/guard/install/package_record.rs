@@ -6,7 +6,7 @@ use crate::runtime::system;
 use std::path::Path;
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
-const FOLDERS: usize = 5;
+const MAX_LEVELS: usize = 5;
 /// The most bytes of a record that are read. The record of a cuDNN wheel lists about fifty files.
 const MOST: u64 = 1 << 20;
 pub const MOST_ENTRIES: usize = 1 << 15;
@@ -16,10 +16,10 @@ pub type WheelRecord = (Version, Vec<(String, u64)>);
 
 /// Returns the records above this directory that list files of the directory. A record lists files, not links: the
 /// directory must be canonical.
-pub fn records_above(folder: &Path) -> Vec<WheelRecord> {
+pub fn records_above(dir: &Path) -> Vec<WheelRecord> {
     let mut records = Vec::new();
-    for top in folder.ancestors().skip(1).take(FOLDERS) {
-        let Some(below) = folder.strip_prefix(top).ok().and_then(slashed) else {
+    for top in dir.ancestors().skip(1).take(MAX_LEVELS) {
+        let Some(below) = dir.strip_prefix(top).ok().and_then(slashed) else {
             continue;
         };
         let Ok(entries) = std::fs::read_dir(top) else {
@@ -87,8 +87,8 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
 }
 
 /// Returns a path with slashes between the directories, as in a record on every system.
-fn slashed(folder: &Path) -> Option<String> {
-    let names: Option<Vec<&str>> = folder.iter().map(|name| name.to_str()).collect();
+fn slashed(dir: &Path) -> Option<String> {
+    let names: Option<Vec<&str>> = dir.iter().map(|name| name.to_str()).collect();
     Some(names?.join("/"))
 }
 

@@ -24,14 +24,14 @@ pub struct VersionEvidence {
 pub struct VersionDetector<'a> {
     /// Returns the versions that the sub-libraries in a directory contain themselves.
     certain: &'a dyn Fn(&Path) -> Vec<Version>,
-    folders: Vec<(PathBuf, Vec<WheelRecord>)>,
+    dirs: Vec<(PathBuf, Vec<WheelRecord>)>,
 }
 
 impl<'a> VersionDetector<'a> {
     /// Creates a detector. `certain` returns the versions that the sub-libraries in a directory contain themselves.
     pub fn new(certain: &'a dyn Fn(&Path) -> Vec<Version>) -> Self {
-        let folders = Vec::new();
-        Self { certain, folders }
+        let dirs = Vec::new();
+        Self { certain, dirs }
     }
 
     pub fn version(&mut self, file: &VersionEvidence) -> Option<SourcedVersion> {
@@ -64,21 +64,21 @@ impl<'a> VersionDetector<'a> {
     }
 
     fn record(&mut self, file: &VersionEvidence) -> Option<Version> {
-        let folder = file.path.parent()?;
-        if !self.folders.iter().any(|known| known.0 == folder) {
-            let mut records = records_above(folder);
+        let dir = file.path.parent()?;
+        if !self.dirs.iter().any(|known| known.0 == dir) {
+            let mut records = records_above(dir);
             if !records.is_empty() {
                 // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of
                 // 8 and 9 can share the directory.
-                let beside = (self.certain)(folder);
+                let beside = (self.certain)(dir);
                 records.retain(|(wheel, _)| {
                     let contradicts = |one: &Version| one.major == wheel.major && one != wheel;
                     !beside.iter().any(contradicts)
                 });
             }
-            self.folders.push((folder.to_path_buf(), records));
+            self.dirs.push((dir.to_path_buf(), records));
         }
-        let (_, records) = self.folders.iter().find(|known| known.0 == folder)?;
+        let (_, records) = self.dirs.iter().find(|known| known.0 == dir)?;
         recorded_version(records, file.path.file_name()?.to_str()?, file.size)
     }
 }

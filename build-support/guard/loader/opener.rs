@@ -20,7 +20,7 @@ pub struct Opener {
 /// Returns the library that searches the directory of this file, preferably a library that is linked to the file. A
 /// library in LD_PRELOAD also counts if its constants contain the directory.
 pub fn find(file: &Path) -> Option<Opener> {
-    let folder = file.parent()?;
+    let dir = file.parent()?;
     let name = file.file_name()?.to_str()?;
     let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
     let preload = preload.to_string_lossy();
@@ -38,16 +38,16 @@ pub fn find(file: &Path) -> Option<Opener> {
         let preloaded = is_preloaded(&path);
         let is_linked = elf.needed().iter().any(|needed| needed == name);
         let mut folders = elf.folders(&path).into_iter();
-        let leads = folders.any(|one| platform::same_file(&one, folder));
+        let searches_dir = folders.any(|one| platform::same_file(&one, dir));
         let has_words = || {
-            let folder = folder.as_os_str().as_encoded_bytes();
+            let dir = dir.as_os_str().as_encoded_bytes();
             let constants = elf.constants(MOST_CONSTANTS).unwrap_or_default();
-            let first = folder.split_first();
+            let first = dir.split_first();
             first.is_some_and(|(first, rest)| contains(&constants, *first, rest))
         };
         let known = found.as_ref();
         let is_better = known.is_none_or(|(_, linked)| is_linked && !linked);
-        if is_better && (leads || preloaded && (is_linked || has_words())) {
+        if is_better && (searches_dir || preloaded && (is_linked || has_words())) {
             found = Some((Opener { path, preloaded }, is_linked));
         }
     }

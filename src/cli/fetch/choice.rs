@@ -51,11 +51,13 @@ impl Choice {
         let driver = driver()?;
         let serves = driver.cuda?;
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
-        let fits = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH)?;
+        let compatible = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH)?;
         // The wheels of an older CUDA have no nvcc, so the minor version does not matter.
-        let minor = fits.minor.filter(|_| fits.cuda == majors::NEWEST_CUDA);
-        let cuda = Release([fits.cuda].into_iter().chain(minor).collect());
-        let cudnn = fits
+        let minor = compatible
+            .minor
+            .filter(|_| compatible.cuda == majors::NEWEST_CUDA);
+        let cuda = Release([compatible.cuda].into_iter().chain(minor).collect());
+        let cudnn = compatible
             .cudnn
             .map(|one| Release(vec![one.major, one.minor, one.patch]));
         let last = match &cudnn {

@@ -111,7 +111,7 @@ mod tests {
     /// A program that is linked with the stub requests the driver's own library.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_program_is_linked_with_it() {
+    fn a_program_links_with_the_stub() {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-stub-{}", std::process::id()));
         fs::create_dir_all(dir.join("include")).expect("a folder");
         let header = "CUresult CUDAAPI cuInit(unsigned int Flags);\n";
@@ -137,8 +137,8 @@ mod tests {
             .expect("cc runs");
         assert!(status.success());
         let program = fs::read(dir.join("main")).expect("the program");
-        let asks = |name: &[u8]| program.windows(name.len()).any(|window| window == name);
-        assert!(asks(b"\0libcuda.so.1\0"));
+        let contains = |name: &[u8]| program.windows(name.len()).any(|window| window == name);
+        assert!(contains(b"\0libcuda.so.1\0"));
         fs::remove_dir_all(&dir).expect("room again");
     }
 }

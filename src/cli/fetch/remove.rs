@@ -52,15 +52,15 @@ fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     links::remove_neighbors(home)?;
     let dirs = kind.dirs().into_iter();
     let claimed = dirs.filter(|dir| is_ours(home, dir));
-    let mut gone: Vec<_> = claimed.map(|dir| home.join(dir)).collect();
+    let mut to_remove: Vec<_> = claimed.map(|dir| home.join(dir)).collect();
     // Records for another CUDA may belong to another installation.
     let every = kind.every();
     let ours = every.into_iter().filter(|one| is_claimed(home, one));
     let wheels = ours.flat_map(|one| one.with_installed(home).wheels(home));
     let wheels = wheels.flatten();
-    gone.extend(wheels.map(|wheel| wheel.info));
+    to_remove.extend(wheels.map(|wheel| wheel.info));
     let mut size = 0;
-    for dir in gone.iter().filter(|dir| dir.exists()) {
+    for dir in to_remove.iter().filter(|dir| dir.exists()) {
         size += size_of(dir)?;
         fs::remove_dir_all(dir)?;
     }

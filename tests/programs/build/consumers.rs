@@ -50,7 +50,7 @@ const GUARDED: &str = "mod cudnn_guard { include!(concat!(env!(\"OUT_DIR\"), \"/
     fn main() { cudnn_guard::startup(); }\n";
 
 #[test]
-fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_one() {
+fn a_program_that_opens_cudnn_builds_without_it_and_passes_with_a_valid_one() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let sound = installed("application-9.14", (9, 14, 0), &[]);
     start("application", &[sound.join("lib64"), sound.join("driver")])
@@ -62,7 +62,7 @@ fn a_program_that_opens_cudnn_itself_builds_without_any_and_passes_on_a_sound_on
 
 #[test]
 #[ignore = "compiles the runtime once more, as a part of a static program"]
-fn a_program_that_holds_its_c_library_is_told_that_it_is_not_checked() {
+fn a_program_with_a_static_c_library_is_not_checked() {
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
     let arguments = ["build", "-p", "application", "--target", &triple];
     let mut build = cargo(consumers(), &arguments);
@@ -80,7 +80,7 @@ fn a_program_that_holds_its_c_library_is_told_that_it_is_not_checked() {
 }
 
 #[test]
-fn without_a_driver_the_same_program_goes_on_and_says_what_is_unknown() {
+fn without_a_driver_the_program_continues_and_reports_unknown() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let sound = installed("no-driver-9.14", (9, 14, 0), &[]);
     start("application", &[sound.join("lib64")])
@@ -89,7 +89,7 @@ fn without_a_driver_the_same_program_goes_on_and_says_what_is_unknown() {
 }
 
 #[test]
-fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
+fn an_older_cudnn_first_in_the_path_stops_the_program() {
     let newer = installed("linked-9.14", (9, 14, 0), &[]);
     make("linked", &newer);
     start("linked", &[newer.join("driver")])
@@ -108,7 +108,7 @@ fn an_older_cudnn_first_in_the_path_ends_the_program_and_is_named() {
 
 /// LOD-01, LOD-03: the loader is before the guard. What opens cuDNN itself gets to say more.
 #[test]
-fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
+fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
     let home = installed("before-main-9.14", (9, 14, 0), &[]);
     let main = format!(
         "{GUARDED}#[allow(dead_code)] unsafe extern \"C\" {{ fn cudnnGetVersion() -> usize; }}\n\
@@ -152,7 +152,7 @@ fn a_linked_program_without_its_library_or_a_function_ends_before_main() {
 }
 
 #[test]
-fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
+fn a_missing_sub_library_stops_the_program_before_cudnn_can_abort() {
     let whole = installed("parts-whole", (9, 14, 0), &[]);
     make("linked", &whole);
     for part in ["graph", "cnn"] {
@@ -165,7 +165,7 @@ fn a_missing_part_ends_the_program_before_cudnn_can_abort() {
 }
 
 #[test]
-fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
+fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
     let sound = installed("faults-9.14", (9, 14, 0), &[]);
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let faulty = |fault: &str| {
@@ -212,7 +212,7 @@ fn wrong_numbers_a_crash_and_a_hang_are_told_apart() {
 /// SUB-06: an engine part that cannot be loaded shows in the first descriptor of a graph, after all convolutions of the
 /// older interface have passed. LOD-20: without NVRTC a graph is refused, and the program may have another way.
 #[test]
-fn what_only_the_graph_shows_is_told_at_the_start() {
+fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
     let sound = installed("graph-9.14", (9, 14, 0), &[]);
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     let with = |name: &str, value: &str| {
@@ -245,7 +245,7 @@ fn what_only_the_graph_shows_is_told_at_the_start() {
 
 /// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
 #[test]
-fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
+fn a_cudnn_that_only_compiles_graphs_is_tested_with_graphs() {
     let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
     let jit = installed("jit-9.14", (9, 14, 0), &missing);
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
@@ -271,7 +271,7 @@ fn a_cudnn_that_only_compiles_graphs_is_tried_through_them() {
 }
 
 #[test]
-fn a_program_above_a_sys_crate_gets_the_rpath_that_cargo_does_not_pass_on() {
+fn a_program_that_depends_on_a_sys_crate_gets_its_rpath() {
     let sound = installed("above-9.14", (9, 14, 0), &[]);
     make("above", &sound);
     start("above", &[sound.join("driver")])
@@ -336,7 +336,7 @@ fn main() {
 
 /// It answers, and touches nothing.
 #[test]
-fn a_system_that_the_guard_does_not_know_is_unknown() {
+fn an_unsupported_system_is_unknown() {
     let dir = project("guard-elsewhere", ELSEWHERE, ASKED_ELSEWHERE);
     run(&mut cargo(&dir, &["build"])).exits_with(0);
     let ran = run(&mut program(built("guard-elsewhere"))).exits_with(0);

@@ -268,7 +268,7 @@ impl Build {
 
 #[test]
 #[ignore = "runs a build script some hundred times"]
-fn a_build_that_was_killed_leaves_nothing_half_made_that_is_used() {
+fn incomplete_files_of_a_killed_build_are_not_used() {
     let (build, shim) = (Build::new(), shim("build"));
     let log = scratch("kills-build").join("log");
     build.write_sources(1);
@@ -319,7 +319,7 @@ fn a_build_that_was_killed_leaves_nothing_half_made_that_is_used() {
 
 #[test]
 #[ignore = "runs fetch some hundred times"]
-fn a_fetch_that_was_killed_leaves_nothing_half_made_that_is_used() {
+fn incomplete_files_of_a_killed_fetch_are_not_used() {
     let (test, shim) = (fresh("kills-fetch"), shim("fetch"));
     let uv = repository().join("tests/programs/terminal/fetch/uv");
     fs::create_dir_all(test.join("bin")).unwrap();
@@ -370,7 +370,7 @@ fn a_fetch_that_was_killed_leaves_nothing_half_made_that_is_used() {
 }
 
 #[test]
-fn a_report_is_the_old_one_or_the_new_one_whole() {
+fn a_report_is_replaced_atomically() {
     let (test, shim) = (fresh("kills-report"), shim("report"));
     let (report, log) = (test.join("in/report"), test.join("log"));
     let tree = installed((9, 14, 0));

@@ -124,7 +124,7 @@ fn main() {
 
 /// LNK-05: everything is in the program, engines that nobody calls by name among it, and it needs no library of NVIDIA.
 #[test]
-fn a_program_carries_cuda_and_cudnn_in_itself() {
+fn a_program_contains_cuda_and_cudnn() {
     let test = fresh("links-static");
     let (cuda, cudnn) = static_installation(&test);
     let dir = project("static-linked", SCRIPT, STATIC);
@@ -223,7 +223,7 @@ fn main() {
 
 /// LNK-05: a cuDNN that is linked into the program is asked for its release, and convolves in a child.
 #[test]
-fn a_guard_judges_the_cudnn_within_its_program() {
+fn a_guard_checks_the_cudnn_inside_its_program() {
     let test = fresh("links-static-guard");
     let (cuda, cudnn, driver) = static_simulator(&test);
     let name = "static-guarded";
@@ -310,7 +310,7 @@ fn main() {
 
 /// LNK-12: an object's calls of CUDA are resolved if `link()` comes after it was compiled, as the documentation says.
 #[test]
-fn what_a_program_compiles_itself_finds_cuda_behind_it() {
+fn objects_that_a_program_compiles_are_linked_with_cuda() {
     let test = fresh("links-order");
     let (cuda, cudnn) = (test.join("cuda"), test.join("cudnn"));
     toolkit(&cuda, 13000, false);
@@ -344,7 +344,7 @@ fn what_a_program_compiles_itself_finds_cuda_behind_it() {
 
 /// LNK-11: the linker would fail on it, or the program; the build says so first, and goes on.
 #[test]
-fn a_library_without_its_neighbour_is_a_warning() {
+fn a_library_without_its_neighbor_is_a_warning() {
     let test = fresh("links-neighbour");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, false);

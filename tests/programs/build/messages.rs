@@ -127,7 +127,7 @@ fn variables_that_name_the_wrong_place() {
 }
 
 #[test]
-fn a_release_that_does_not_fit() {
+fn an_incompatible_version() {
     let test = fresh("builds-unfit");
     let old = test.join("old");
     cudnn(&old, (8, 9, 7), false);
@@ -189,7 +189,7 @@ fn a_release_that_does_not_fit() {
 }
 
 #[test]
-fn what_the_build_script_says_wrongly() {
+fn invalid_requests_of_the_build_script() {
     let test = fresh("builds-config");
     let venv = test.join("venv");
     wheel(&venv, 13, (9, 14, 0));
@@ -218,7 +218,7 @@ fn what_the_build_script_says_wrongly() {
 
 /// Such an error stops the build as those of this crate do, and is none that a machine without CUDA has.
 #[test]
-fn what_else_goes_wrong_in_a_build_script_is_an_error_of_cargo() {
+fn other_errors_in_a_build_script_are_errors_of_cargo() {
     let script = r#"fn main() {
     cudnn_guard::build(|| {
         let text = std::fs::read_to_string(std::env::var("CARGO_MANIFEST_PATH")?)?;
@@ -286,7 +286,7 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
 }
 
 #[test]
-fn everything_that_was_found_is_shown_on_demand() {
+fn everything_that_was_found_is_shown_on_request() {
     let test = fresh("builds-print");
     let venv = test.join("venv");
     wheel(&venv, 13, (9, 14, 0));
@@ -305,7 +305,7 @@ fn everything_that_was_found_is_shown_on_demand() {
 }
 
 #[test]
-fn a_warning_is_shown_and_the_build_goes_on() {
+fn a_warning_is_shown_and_the_build_continues() {
     let test = fresh("builds-warning");
     let (one, other) = (test.join("one"), test.join("other"));
     cudnn(&one, (9, 14, 0), false);
@@ -355,7 +355,7 @@ fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
 
 /// Maxwell to Volta are in no cuDNN from 9.11 on.
 #[test]
-fn without_a_gpu_nothing_is_compiled_that_the_cudnn_does_not_serve() {
+fn without_a_gpu_only_targets_that_cudnn_supports_are_compiled() {
     let test = fresh("builds-served");
     let cuda = test.join("cuda");
     toolkit(&cuda, 12090, true);
@@ -377,7 +377,7 @@ fn without_a_gpu_nothing_is_compiled_that_the_cudnn_does_not_serve() {
 /// CFG-14: every GPU of the machine counts, not the first, and the order in which they stand does not.
 #[test]
 #[cfg(target_os = "linux")]
-fn several_gpus_of_different_capability_are_all_compiled_for() {
+fn kernels_are_compiled_for_every_gpu_of_the_machine() {
     let test = fresh("builds-gpus");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, true);

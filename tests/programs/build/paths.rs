@@ -50,7 +50,7 @@ fn build(dir: &Path, cudnn: &Path) -> Command {
 
 /// LNK-01, LNK-07: the linker finds the library there, and the program does when it runs.
 #[test]
-fn what_lies_in_an_odd_place_is_linked_and_run() {
+fn libraries_in_unusual_directories_are_linked_and_run() {
     let test = fresh("paths-odd");
     let dir = project("odd", SCRIPT, MAIN);
     for name in [
@@ -82,7 +82,7 @@ fn what_lies_in_an_odd_place_is_linked_and_run() {
 
 /// A line break, an escape sequence, white space at the end: cargo would read something else.
 #[test]
-fn what_cargo_cannot_be_told_is_refused() {
+fn paths_that_cargo_cannot_read_are_rejected() {
     let test = fresh("paths-refused");
     let dir = project("refused", SCRIPT, MAIN);
     for (name, shown, what) in [
@@ -120,7 +120,7 @@ fn what_cargo_cannot_be_told_is_refused() {
 
 /// What the loader would read differently does not become an rpath.
 #[test]
-fn what_an_rpath_cannot_hold_is_said() {
+fn paths_that_an_rpath_cannot_contain_are_reported() {
     let test = fresh("paths-rpath");
     let dir = project("unheld", SCRIPT, MAIN);
     for (name, why) in [
@@ -144,7 +144,7 @@ fn what_an_rpath_cannot_hold_is_said() {
 
 /// nvcc hands its arguments to a shell: a directory named `$(..)` would be run.
 #[test]
-fn what_nvcc_would_give_to_a_shell_is_refused() {
+fn paths_that_nvcc_would_pass_to_a_shell_are_rejected() {
     let test = fresh("paths-nvcc");
     let dir = crate_of("shelled");
     for (name, sign) in [

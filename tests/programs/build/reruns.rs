@@ -30,7 +30,7 @@ fn date(dir: &Path, days: u64) {
 }
 
 #[test]
-fn another_release_with_an_older_date_runs_the_build_script() {
+fn another_version_with_an_older_date_runs_the_build_script() {
     let test = fresh("builds-replaced");
     let dir = crate_of("replaced");
     let ask = "cudnn=>=9";
@@ -63,7 +63,7 @@ fn another_release_with_an_older_date_runs_the_build_script() {
 
 /// CFG-18: a link such as /usr/local/cuda leads elsewhere.
 #[test]
-fn a_link_that_leads_to_another_release_runs_the_build_script() {
+fn a_symlink_to_another_version_runs_the_build_script() {
     let test = fresh("builds-switched");
     let dir = crate_of("switched");
     let ask = "cuda=>=12;cudnn=>=9";
@@ -99,7 +99,7 @@ fn a_link_that_leads_to_another_release_runs_the_build_script() {
 
 /// CFG-18: CUDA is installed after a build without it. What installs it runs ldconfig, or sets a variable.
 #[test]
-fn a_cuda_that_appears_runs_the_build_script() {
+fn a_newly_installed_cuda_runs_the_build_script() {
     let test = fresh("builds-appears");
     let image = test.join("image");
     let dir = crate_of("appears");
@@ -150,7 +150,7 @@ fn kernels_are_compiled_once() {
 }
 
 #[test]
-fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
+fn nvcc_inside_a_toolkit_is_not_run_to_find_the_toolkit() {
     let test = fresh("builds-beside");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, false);
@@ -165,7 +165,7 @@ fn a_compiler_that_stands_in_its_toolkit_is_not_run_to_find_it() {
 /// nvcc hangs where it is asked and where it compiles, as what it has started does, and cargo is killed: alone, as by a machine that is short of
 /// memory, or with all of its process group.
 #[test]
-fn what_a_build_script_runs_ends_with_cargo() {
+fn programs_that_a_build_script_runs_end_with_cargo() {
     let dir = crate_of("killed");
     for (hangs_at, group) in [("", ""), ("", "-"), ("add.cu", ""), ("add.cu", "-")] {
         let test = fresh("builds-killed");
@@ -209,7 +209,7 @@ fn what_a_build_script_runs_ends_with_cargo() {
 
 /// What it waits for stands on the build script's standard error, which cargo shows with `-vv`.
 #[test]
-fn a_program_that_takes_long_is_named_and_ends_at_the_deadline() {
+fn a_slow_program_is_named_and_stopped_at_the_deadline() {
     let test = fresh("builds-long");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, false);
@@ -264,7 +264,7 @@ const FAR: &str = "fn main() {
 /// CFG-18: nothing else tells that another package has taken its place.
 #[test]
 #[ignore = "needs pkg-config"]
-fn the_file_that_led_to_a_package_runs_the_build_script() {
+fn the_file_that_names_a_package_runs_the_build_script() {
     let test = fresh("builds-packaged");
     let dir = project("packaged", FAR, "fn main() {}\n");
     let packages = test.join("pkgconfig");

@@ -65,7 +65,7 @@ fn on_second_lines(cases: &Path, found: &mut BTreeSet<String>) {
 }
 
 #[test]
-fn the_catalogue_says_what_is_shown_and_no_more() {
+fn the_catalogue_matches_the_tests() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let text = fs::read_to_string(root.join("fixtures/catalogue.txt")).unwrap();
     let (mut all, mut shown) = (BTreeSet::new(), BTreeSet::new());
@@ -107,7 +107,7 @@ fn the_catalogue_says_what_is_shown_and_no_more() {
 }
 
 #[test]
-fn a_number_counts_only_right_above_a_test() {
+fn a_number_counts_only_directly_above_a_test() {
     let source = "/// CFG-01, CFG-02: shown.\n#[test]\n#[ignore]\nfn a() {}\n/// CFG-03\nfn helper() {}\n\
         // CFG-04\n#[test]\nfn b() {}\n/// CFG-05: as well.\n#[cfg(unix)]\n#[test]\nfn c() {}\n";
     let found: Vec<String> = above_tests(source).into_iter().collect();

@@ -20,7 +20,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "  ✗ cuDNN 9.10.2",
-        "the_readme_shows_what_the_doctor_says",
+        "the_readme_shows_the_output_of_doctor",
     ),
     (
         "README.md",
@@ -30,12 +30,12 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "mod gpu {",
-        "the_program_of_the_readme_says_what_is_shown",
+        "the_program_of_the_readme_prints_what_is_shown",
     ),
     (
         "README.md",
         "loaded cuDNN 9.14.0",
-        "the_program_of_the_readme_says_what_is_shown",
+        "the_program_of_the_readme_prints_what_is_shown",
     ),
     (
         "README.md",
@@ -45,12 +45,12 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "docs/guard.md",
         "match gpu::check()",
-        "the_program_of_the_readme_says_what_is_shown",
+        "the_program_of_the_readme_prints_what_is_shown",
     ),
     (
         "docs/guard.md",
         "  ✗ `/app/app` needs",
-        "the_guide_shows_what_inspect_says",
+        "the_guide_shows_the_output_of_inspect",
     ),
     (
         "docs/guard.md",
@@ -325,7 +325,7 @@ fn the_guide_keeps_the_default_stream_of_candle_kernels() {
 }
 
 #[test]
-fn the_readme_shows_what_the_doctor_says() {
+fn the_readme_shows_the_output_of_doctor() {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));
     machine.set_to("VIRTUAL_ENV", &["me/venv"]);
@@ -336,7 +336,7 @@ fn the_readme_shows_what_the_doctor_says() {
 }
 
 #[test]
-fn the_guide_shows_what_inspect_says() {
+fn the_guide_shows_the_output_of_inspect() {
     let image = Image::new("guide");
     image.cudnn("usr/local/cuda/lib64", 14);
     image.cudnn("opt/lib", 14);
@@ -351,7 +351,7 @@ fn the_guide_shows_what_inspect_says() {
 
 /// The build script and the program of the README, and the program with a path for the CPU of the guide.
 #[test]
-fn the_program_of_the_readme_says_what_is_shown() {
+fn the_program_of_the_readme_prints_what_is_shown() {
     let (readme, guide) = (read("README.md"), read("docs/guard.md"));
     let kernels = "        gpu.kernels()";
     let build = example(&readme, "fn main() {\n    cudnn_guard::build");

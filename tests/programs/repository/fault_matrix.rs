@@ -290,7 +290,7 @@ fn material(file: &str) -> String {
 }
 
 #[test]
-fn each_finding_is_shown_wherever_it_can_arise() {
+fn every_finding_is_tested_wherever_it_can_arise() {
     let matrix = include_str!("fault_matrix.txt");
     let (arising, tests) = (arising(), tests());
     assert!(
@@ -337,7 +337,7 @@ fn each_finding_is_shown_wherever_it_can_arise() {
 }
 
 #[test]
-fn what_makes_a_finding_is_read_off_the_code() {
+fn findings_are_read_from_the_code() {
     let ids = |code: &str| -> Vec<String> { made(code).iter().map(FindingId::to_string).collect() };
     let code =
         "Finding::new(FindingId::NoGpu, x); if one.id == FindingId::IoError {} FindingId::parse(x)";

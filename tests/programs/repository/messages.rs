@@ -24,7 +24,7 @@ const EXCEPTIONS: [&str; 2] = [
 ];
 
 #[test]
-fn findings_are_made_in_messages_alone() {
+fn findings_are_only_created_in_messages() {
     let (mut made, mut wrong) = (0, Vec::new());
     for (file, code) in shipped() {
         let is_home = file.contains("/messages/");

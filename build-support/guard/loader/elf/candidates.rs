@@ -78,8 +78,8 @@ impl View {
 
 /// Returns the level of the CPU in whose subdirectory this file is.
 pub fn hwcaps_level(file: &Path) -> Option<&str> {
-    let folder = file.parent()?;
-    (folder.parent()?.file_name()? == HWCAPS).then_some(folder.file_name()?.to_str()?)
+    let dir = file.parent()?;
+    (dir.parent()?.file_name()? == HWCAPS).then_some(dir.file_name()?.to_str()?)
 }
 
 impl SearchPath {

@@ -22,8 +22,12 @@ impl Elf {
 pub fn directories(list: &[u8], separators: &[u8], file: &Path) -> Vec<PathBuf> {
     let origin = file.parent().unwrap_or(file).as_os_str();
     let libs = lib_folders(ARCH);
-    let asks = list.windows(8).any(|word| word == b"PLATFORM");
-    let platform = if asks { platform_of(ARCH) } else { ARCH };
+    let has_platform = list.windows(8).any(|word| word == b"PLATFORM");
+    let platform = if has_platform {
+        platform_of(ARCH)
+    } else {
+        ARCH
+    };
     let mut directories = Vec::new();
     for entry in list.split(|byte| separators.contains(byte)) {
         for path in expanded(entry, origin.as_encoded_bytes(), platform, &libs) {

@@ -141,13 +141,13 @@ impl CallState {
                         .iter()
                         .any(|end| one.ends_with(end))
                 };
-                let fits = |one: &String| match kind {
+                let is_valid = |one: &String| match kind {
                     "names" => !one.contains('/'),
                     "sources" => is_source(one),
                     "flags" => !one.contains("arch") && !one.contains("gencode"),
                     _ => true,
                 };
-                strings.iter().all(fits).then_some(text)
+                strings.iter().all(is_valid).then_some(text)
             }
             "dirs" => {
                 let dirs = list()?.1.into_iter().map(|header| {

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
+fn a_variable_that_names_an_empty_directory_fails_the_build() {
     let empty = fresh("empty-folder");
     let sound = installed("variable-9.14", (9, 14, 0), &[]);
     let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
@@ -31,7 +31,7 @@ fn a_variable_that_names_a_folder_with_nothing_in_it_fails_the_build_by_name() {
 }
 
 #[test]
-fn cargo_shows_the_text_and_nothing_around_it() {
+fn cargo_shows_only_the_message() {
     let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
     let dir = project("unmet", NEEDS_BOTH, GUARDED);
     let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
@@ -51,7 +51,7 @@ fn cargo_shows_the_text_and_nothing_around_it() {
 
 /// On docs.rs, and in an editor, which checks all that cargo knows of a crate. Neither has CUDA, docs.rs no network.
 #[test]
-fn without_cuda_docs_rs_documents_and_an_editor_checks() {
+fn docs_rs_and_editors_work_without_cuda() {
     let nothing = fresh("docs-nothing");
     let script = |config: &str| {
         format!(
@@ -97,7 +97,7 @@ fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
 }
 
 #[test]
-fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
+fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
     let sound = installed("folders-9.14", (9, 14, 0), &[]);
     let dir = project("folders", NEEDS_BOTH, GUARDED);
     let guard = |args: &[&str]| {
@@ -136,7 +136,7 @@ fn two_folders_give_the_same_guard_and_a_program_without_their_paths() {
 /// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
+fn a_program_without_calls_of_cudnn_stays_linked_to_it() {
     let sound = installed("kept-9.14", (9, 14, 0), &[]);
     let needed = |name: &str, main: &str| {
         let dir = project(name, NEEDS_BOTH, main);
@@ -153,7 +153,7 @@ fn a_program_that_calls_no_cudnn_itself_stays_linked_to_it() {
 
 /// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
 #[test]
-fn a_program_that_needs_what_a_release_gets_wrong_is_not_built_with_it() {
+fn a_program_that_needs_a_faulty_operation_is_not_built() {
     let bad = installed("needs-9.10", (9, 10, 2), &[]);
     let build_script = NEEDS_BOTH.replace(".write()", ".needs([\"adv\", \"conv3d-bf16\"]).write()");
     let dir = project("needs", &build_script, GUARDED);

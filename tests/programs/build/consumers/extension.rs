@@ -26,7 +26,7 @@ fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
 }
 
 #[test]
-fn where_no_cudnn_is_loaded_none_is() {
+fn an_extension_loads_no_cudnn() {
     let tree = installed((9, 14, 0));
     let (json, mapped) = ask("", &[tree.join("lib64"), tree.join("driver")]);
     assert_eq!(json["verdict"], "unknown");
@@ -36,7 +36,7 @@ fn where_no_cudnn_is_loaded_none_is() {
 
 /// LOD-11: what another package has loaded serves everybody, whatever the library path says.
 #[test]
-fn the_cudnn_of_another_package_is_judged() {
+fn the_cudnn_of_another_package_is_checked() {
     let (first, other) = (installed((9, 14, 0)), installed((9, 28, 0)));
     let theirs = first.join("lib64/libcudnn.so.9");
     let before = format!("ctypes.CDLL({:?})", theirs.to_str().unwrap());

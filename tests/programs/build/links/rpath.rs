@@ -67,7 +67,7 @@ const PROGRAM: &str = "fn main() { println!(\"cuDNN {}\", rpath_kernels::version
 
 /// It builds, and ends before `main`. What the warning says to do is done.
 #[test]
-fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
+fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     let installed = fresh("links-rpath-cudnn");
     cudnn(&installed);
     let dir = workspace("links-rpath", "\"rpath-kernels\", \"rpath-app\"");
@@ -147,7 +147,7 @@ fn a_library_whose_rpath_is_lost_says_how_programs_get_it() {
 
 /// As an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.
 #[test]
-fn a_program_finds_what_was_unpacked_with_it() {
+fn a_program_finds_libraries_that_were_unpacked_with_it() {
     let installed = fresh("links-origin-cudnn");
     cudnn(&installed);
     let dir = workspace("links-origin", "\"rpath-origin\"");
@@ -173,7 +173,7 @@ fn a_program_finds_what_was_unpacked_with_it() {
 /// As cudarc with `dynamic-linking` and candle have it: another crate asks the linker for `-lcudnn`, and NVIDIA's wheel
 /// holds `libcudnn.so.9` alone.
 #[test]
-fn a_crate_that_asks_for_a_short_name_is_linked() {
+fn a_crate_that_uses_a_short_library_name_is_linked() {
     let installed = fresh("links-short-cudnn");
     cudnn(&installed);
     let dir = workspace("links-short", "\"short-sys\", \"short-app\"");
