@@ -1,4 +1,4 @@
-//! One small crate whose build script does what it is asked to, made-up installations for it, and what it says there.
+//! A small crate whose build script follows its variables, simulated installations for it, and its output.
 
 #[path = "../../src/toolchain/tests/cases/truth.rs"]
 #[allow(
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
 
-/// A build script that does what ASK says.
+/// A build script that follows the variable ASK.
 pub const SCRIPT: &str = r#"use cudnn_guard::{Config, Link, Linked};
 
 pub fn main() {
@@ -58,14 +58,14 @@ pub fn main() {
 }
 "#;
 
-/// The crate `name` that asks, in a folder of its own.
+/// Creates the crate `name` with this build script in its own directory.
 pub fn crate_of(name: &str) -> PathBuf {
     let dir = project(name, SCRIPT, "fn main() {}\n");
     write_if_new(&dir.join("src/add.cu"), "// a kernel\n");
     dir
 }
 
-/// `cargo check` of it on an empty image, with nothing on PATH.
+/// Returns `cargo check` of the crate in an empty image, with nothing on PATH.
 pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
     // nvcc is told what the profile says of the package; what it depends on is the one of all others.
     let dependencies = r#"profile.dev.package."*".debug=false"#;
@@ -78,13 +78,13 @@ pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
     command
 }
 
-/// Writes a file and the folders above it.
+/// Writes a file, and creates the directories above it.
 pub fn write(path: &Path, text: &str) {
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
 }
 
-/// Headers and libraries of a cuDNN, with the links of a tarball if `links`, else as wheels have them.
+/// Creates the headers and libraries of a cuDNN, with the links of a tarball if `links`, else like the wheels.
 pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
     let header = format!(
         "#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"
@@ -115,7 +115,7 @@ pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
     }
 }
 
-/// The shortest file that is a library, with nothing in it.
+/// Writes the shortest file that is a library. It contains nothing.
 pub fn library(path: &Path) {
     write(path, "");
     let mut bytes = [0; 64];
@@ -129,7 +129,7 @@ pub fn library(path: &Path) {
     fs::write(path, bytes).unwrap();
 }
 
-/// A cuDNN as `pip` installs it into a virtual environment.
+/// Creates a cuDNN as `pip` installs it into a virtual environment.
 pub fn wheel(venv: &Path, cuda: u32, version: (u32, u32, u32)) -> PathBuf {
     let site = venv.join("lib/python3.12/site-packages");
     let (major, minor, patch) = version;
@@ -139,7 +139,7 @@ pub fn wheel(venv: &Path, cuda: u32, version: (u32, u32, u32)) -> PathBuf {
     site.join("nvidia/cudnn")
 }
 
-/// A CUDA toolkit, with the nvcc of `fixtures/nvcc` or with none.
+/// Creates a CUDA toolkit, with the nvcc of `fixtures/nvcc` if `nvcc`.
 pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
     write(
         &dir.join("include/cuda.h"),
@@ -156,7 +156,7 @@ pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
     }
 }
 
-/// Each path that cargo shows of an error is where it says.
+/// Checks that each path that cargo shows of an error exists.
 #[track_caller]
 pub fn must_be_true(said: &str) {
     let own = |line: &str| Some(line.split_once("@0.1.0: ")?.1.to_string());
@@ -165,11 +165,11 @@ pub fn must_be_true(said: &str) {
     assert!(wrong.is_empty(), "{}\n\n{said}", wrong.join("\n"));
 }
 
-/// Tests run beside each other.
+/// Tests run in parallel.
 static TEXTS: Mutex<()> = Mutex::new(());
 
-/// Holds what was said against the text of that name in `fixtures/texts.txt`, to the byte. Above each text stands a line
-/// with its name in brackets, below it an empty one. BLESS=1 writes it anew.
+/// Compares an output with the text of this name in `fixtures/texts.txt`, to the byte. The line before each text
+/// contains its name in brackets, and an empty line follows. BLESS=1 rewrites the text.
 #[track_caller]
 pub fn says(name: &str, said: &str) {
     let file = repository().join("fixtures/texts.txt");

@@ -1,11 +1,11 @@
-//! The consumer `circumstances`, which does what its arguments say, and simulated cuDNNs for it.
+//! The consumer `circumstances`, which does what its arguments name, and simulated cuDNNs for it.
 
 use super::{Ran, built, cargo, consumers, fresh, program, run, scratch, simulated};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, Once, PoisonError};
 
-/// The program, built.
+/// Returns the program, built.
 pub fn circumstances() -> PathBuf {
     static BUILT: Once = Once::new();
     BUILT.call_once(|| {
@@ -14,7 +14,7 @@ pub fn circumstances() -> PathBuf {
     built("circumstances")
 }
 
-/// A simulated installation, made once for all tests of a file. Nobody changes it: see [`copy`].
+/// Returns a simulated installation, created once for all tests of a file. No test changes it: see [`copy`].
 pub fn installed((major, minor, patch): (u32, u32, u32)) -> PathBuf {
     static MADE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -27,14 +27,14 @@ pub fn installed((major, minor, patch): (u32, u32, u32)) -> PathBuf {
     into
 }
 
-/// A folder with a copy of these files, links as links.
+/// Returns a directory with a copy of these files. Links stay links.
 pub fn copy(name: &str, from: &Path) -> PathBuf {
     let into = fresh(&format!("{}-{name}", env!("CARGO_CRATE_NAME")));
     simulated::copy(from, &into);
     into
 }
 
-/// A shared library of this C code.
+/// Compiles this C code into a shared library.
 pub fn library(code: &str, into: &Path) {
     let source = into.with_extension("c");
     std::fs::write(&source, code).unwrap();
@@ -43,7 +43,7 @@ pub fn library(code: &str, into: &Path) {
     run(compiler.arg(into).arg(&source)).exits_with(0);
 }
 
-/// The program with these acts, which finds libraries in these folders.
+/// Returns a command for the program with these acts, which finds libraries in these directories.
 pub fn command(acts: &[&str], folders: &[PathBuf]) -> Command {
     let mut command = program(circumstances());
     command
@@ -52,14 +52,15 @@ pub fn command(acts: &[&str], folders: &[PathBuf]) -> Command {
     command
 }
 
-/// The same on the simulated 9.14 with a GPU, run.
+/// Runs the program with these acts on the simulated 9.14 with a GPU.
 pub fn do_all(acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let tree = installed((9, 14, 0));
     let mut command = command(acts, &[tree.join("lib64"), tree.join("driver")]);
     run(command.envs(variables.iter().copied()))
 }
 
-/// The processes behind these lines of SIM_CALLS, in turn: one that others asked in between stands there again.
+/// Returns the processes of these lines of SIM_CALLS, in turn. A process that calls again after another one occurs
+/// again.
 pub fn turns(calls: &[String]) -> Vec<u32> {
     let by = calls.iter().map(|call| call.rsplit_once(' ').unwrap().1);
     let mut turns: Vec<u32> = by.map(|process| process.parse().unwrap()).collect();

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-/// A finished program: how it ended and what it said.
+/// A finished program: its exit status and its output.
 #[derive(Debug)]
 pub struct Ran {
     pub code: Option<i32>,
@@ -42,7 +42,7 @@ impl Ran {
         self
     }
 
-    /// Wherever the lines are broken.
+    /// Like [`says`](Self::says), but ignores line breaks.
     #[track_caller]
     pub fn says_in_words(self, words: &str) -> Self {
         let text = self.text();
@@ -66,7 +66,7 @@ impl Ran {
     }
 }
 
-/// Runs to the end.
+/// Runs a program to its end.
 pub fn run(command: &mut Command) -> Ran {
     let output = command
         .output()
@@ -122,21 +122,21 @@ fn is_plain(dir: &Path) -> bool {
             && dir.ancestors().all(is_open)
 }
 
-/// A folder of the tests.
+/// Returns the directory of this name below [`temporary`].
 pub fn scratch(name: &str) -> PathBuf {
     let dir = temporary().join(name);
     fs::create_dir_all(&dir).unwrap();
     dir
 }
 
-/// The same, empty.
+/// Like [`scratch`], but the directory is empty.
 pub fn fresh(name: &str) -> PathBuf {
     let dir = scratch(name);
     fs::remove_dir_all(&dir).unwrap();
     scratch(name)
 }
 
-/// A program whose environment says nothing of CUDA.
+/// Returns a command whose environment contains nothing about CUDA.
 pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
@@ -162,8 +162,8 @@ pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Which form of the guard the programs have that are built here: the short one, or, with `GUARD_FORM=standalone`, the
-/// one that stands alone. Their folders end in it.
+/// Returns the form of the guard in the programs that are built here: the short form, or with `GUARD_FORM=standalone`
+/// the standalone form. The directories of the latter end in its name.
 pub fn form() -> &'static str {
     match std::env::var("GUARD_FORM").as_deref() {
         Ok("standalone") => "-standalone",
@@ -172,7 +172,7 @@ pub fn form() -> &'static str {
     }
 }
 
-/// A build script that writes the guard in that form.
+/// Returns a build script that writes the guard in the chosen form.
 fn in_form(build_rs: &str) -> String {
     match form() {
         "" => build_rs.to_string(),
@@ -183,7 +183,7 @@ fn in_form(build_rs: &str) -> String {
     }
 }
 
-/// A crate's name and build script for the short form, and for the one that stands alone.
+/// Returns a crate's name and build script for the short form and for the standalone form.
 pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
     let alone = build_rs.replace(".guard()", ".guard().standalone()");
     [
@@ -192,7 +192,7 @@ pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
     ]
 }
 
-/// `cargo …` in this folder, offline, with [`target`] and the profile of this crate's own tests.
+/// Returns `cargo …` in this directory, offline, with [`target`] and the profile of this crate's own tests.
 pub fn cargo(dir: &Path, args: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command
@@ -201,7 +201,7 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
         .arg("--offline")
         .env("CARGO_TARGET_DIR", target())
         .env("CARGO_TERM_COLOR", "never")
-        // Nobody looks into these programs with a debugger, or builds them after a small change: half the time.
+        // These programs are not debugged or built incrementally. This halves the build time.
         .env("CARGO_INCREMENTAL", "0")
         .env("CARGO_PROFILE_DEV_DEBUG", "false")
         .env("CARGO_PROFILE_DEV_BUILD_OVERRIDE_DEBUG", "false")
@@ -210,7 +210,7 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// The OUT_DIR of this package, as cargo tells it with `--message-format=json`.
+/// Returns the OUT_DIR of this package, as cargo reports it with `--message-format=json`.
 pub fn out_dir(said: &Ran, package: &str) -> PathBuf {
     let messages = said
         .stdout
@@ -229,13 +229,13 @@ pub fn out_dir(said: &Ran, package: &str) -> PathBuf {
     message["out_dir"].as_str().unwrap().into()
 }
 
-/// Where a consumer's program lies once it is built.
+/// Returns the path of a consumer's program, once it is built.
 pub fn built(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-/// The target folder of all consumers in this form: that of the tests themselves, where what the build scripts depend on
-/// is compiled already, or one beside it for programs of the same names.
+/// Returns the target directory of all consumers in this form: that of the tests themselves, in which the dependencies
+/// of the build scripts are already compiled, or one beside it for programs with the same names.
 pub fn target() -> PathBuf {
     match form() {
         "" => Path::new(env!("CARGO_TARGET_TMPDIR"))
@@ -246,7 +246,7 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The consumers, staged once per test program: those of `fixtures/consumers`, and those of `fixtures/programs`.
+/// Returns the consumers, staged once per test program: those of `fixtures/consumers` and those of `fixtures/programs`.
 pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
@@ -262,7 +262,7 @@ pub fn consumers() -> &'static Path {
     })
 }
 
-/// Writes the files of such a text, each of which stands below a line `---- PATH`.
+/// Writes the files in a text. Each follows a line `---- PATH`.
 fn unpack(text: &str, into: &Path) {
     let files = text.strip_prefix("---- ").expect("a file's path");
     for file in files.split("\n---- ") {
@@ -274,7 +274,7 @@ fn unpack(text: &str, into: &Path) {
     }
 }
 
-/// A crate of one build script and one main, for what no consumer shows.
+/// Creates a crate with a build script and a main file, for what no consumer tests.
 pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
     let dir = scratch(&format!("{name}{}", form()));
     fs::create_dir_all(dir.join("src")).unwrap();
@@ -300,7 +300,7 @@ pub fn write_if_new(path: &Path, text: &str) {
     }
 }
 
-/// The files of a folder once more, without a second copy where that can be.
+/// Links or copies the files of a directory, without a second copy if possible.
 pub fn place(from: &Path, to: &Path) {
     fs::create_dir_all(to).unwrap();
     for entry in fs::read_dir(from).unwrap() {

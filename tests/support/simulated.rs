@@ -1,4 +1,4 @@
-//! Simulated installations for tests: each release is compiled once for all test programs, and each test has a copy.
+//! Simulated installations for tests. Each version is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
 use super::{simulator, sources::SIMULATOR};
@@ -11,13 +11,13 @@ use std::sync::{Mutex, PoisonError};
 
 type Release = (u32, u32, u32);
 
-/// The simulated installation of this release, all parts there.
+/// Returns the simulated installation of this version, with all sub-libraries.
 #[track_caller]
 pub fn simulated(cudnn: Release) -> PathBuf {
     without(cudnn, &[])
 }
 
-/// The same with parts missing.
+/// Like [`simulated`], but without these sub-libraries.
 #[track_caller]
 pub fn without(cudnn: Release, parts: &[&str]) -> PathBuf {
     static MADE: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
@@ -35,7 +35,7 @@ pub fn without(cudnn: Release, parts: &[&str]) -> PathBuf {
         .clone()
 }
 
-/// A copy of this release in a folder of the test's own, without these parts.
+/// Copies this version into the test's own directory, without these sub-libraries.
 #[track_caller]
 pub fn install(cudnn: Release, leave_out: &[&str], into: &Path) {
     copy(&compiled(cudnn), into);
@@ -46,7 +46,7 @@ pub fn install(cudnn: Release, leave_out: &[&str], into: &Path) {
     }
 }
 
-/// Links as links.
+/// Copies a directory. Links stay links.
 #[track_caller]
 pub fn copy(from: &Path, into: &Path) {
     fs::create_dir_all(into).unwrap();
@@ -55,20 +55,20 @@ pub fn copy(from: &Path, into: &Path) {
     assert!(done.unwrap().success(), "{}", from.display());
 }
 
-/// The same for Windows, all parts there. Nobody changes it: see [`copy`].
+/// Like [`simulated`], but for Windows. No test changes it: see [`copy`].
 #[track_caller]
 pub fn for_windows(cudnn: Release) -> PathBuf {
     made_once("windows-", "x86_64-w64-mingw32-gcc", cudnn)
 }
 
-/// The one that all copies are made of.
+/// Returns the installation that all copies are made from.
 #[track_caller]
 fn compiled(cudnn: Release) -> PathBuf {
     made_once("", "cc", cudnn)
 }
 
-/// An installation for all test programs. Its name holds what it was made from, so that another state of the sources has
-/// another; it comes there whole, since two test programs may run at a time.
+/// Returns an installation for all test programs. Its name contains a hash of its sources, so that other sources have
+/// another installation. It is moved into place complete, since two test programs may run at the same time.
 #[track_caller]
 fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
@@ -82,7 +82,7 @@ fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
     if !into.is_dir() {
         let making = below("simulated").join(format!("{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&making);
-        // What the C compiler says fails the test.
+        // Any output of the C compiler fails the test.
         if let Err(words) = simulator::build(compiler, cudnn, &making) {
             panic!("{words}");
         }

@@ -1,4 +1,4 @@
-//! Real little crates, built by cargo as their users build them, on the simulator: no CUDA, GPU or network.
+//! Small crates, built by cargo as users build them, with the simulator: no CUDA, GPU or network.
 
 pub mod build;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A simulated installation of this cuDNN with CUDA 13.0, of this test alone.
+/// Creates a simulated installation of this cuDNN with CUDA 13.0, for this test only.
 fn installed(name: &str, cudnn: (u32, u32, u32), without: &[&str]) -> PathBuf {
     let into = fresh(name);
     simulated::install(cudnn, without, &into);
@@ -106,7 +106,7 @@ fn an_older_cudnn_first_in_the_path_stops_the_program() {
     assert_eq!(said.stdout, "", "nothing of the program itself ran");
 }
 
-/// LOD-01, LOD-03: the loader is before the guard. What opens cuDNN itself gets to say more.
+/// LOD-01, LOD-03: the loader runs before the guard. A program that opens cuDNN itself gets better messages.
 #[test]
 fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
     let home = installed("before-main-9.14", (9, 14, 0), &[]);
@@ -127,12 +127,12 @@ fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
     let ran = start("before-main", &[other.parent().unwrap().into()]).exits_with(127);
     let text = ran.text();
     assert!(text.contains("undefined symbol: cudnn"), "{text}");
-    // All that is printed comes from the loader, which begins each line with the program.
+    // The whole output comes from the loader, which begins each line with the program.
     let program = built("before-main").display().to_string();
     let is_loader = |line: &str| line.is_empty() || line.starts_with(&program);
     assert!(text.lines().all(is_loader), "{text}");
 
-    // Everything from here on: the installation is gone.
+    // From here on, the installation no longer exists.
     fs::rename(home.join("lib64/libcudnn.so.9"), home.join("lib64/kept")).unwrap();
     let ran = start("before-main", &[]).exits_with(127);
     assert_eq!(
@@ -185,7 +185,7 @@ fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
     faulty("hang:cudnnConvolutionForward")
         .exits_with(0)
         .says("[convolution-timeout]");
-    // What only a thorough check sees: startup() lets the program begin.
+    // Only the thorough check finds this, so startup() lets the program start.
     let thoroughly = |fault: &str, only: &str| {
         run(program(built("application"))
             .arg("thorough")
@@ -209,8 +209,8 @@ fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
     );
 }
 
-/// SUB-06: an engine part that cannot be loaded shows in the first descriptor of a graph, after all convolutions of the
-/// older interface have passed. LOD-20: without NVRTC a graph is refused, and the program may have another way.
+/// SUB-06: an engine sub-library that cannot be loaded fails at the first descriptor of a graph, after all convolutions
+/// of the legacy API have passed. LOD-20: without NVRTC a graph is refused, and the program may have an alternative.
 #[test]
 fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
     let sound = installed("graph-9.14", (9, 14, 0), &[]);
@@ -243,7 +243,7 @@ fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
         .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` returned");
 }
 
-/// What is shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tried by what it has.
+/// A cuDNN as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tested with what it contains.
 #[test]
 fn a_cudnn_that_only_compiles_graphs_is_tested_with_graphs() {
     let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
@@ -279,7 +279,7 @@ fn a_program_that_depends_on_a_sys_crate_gets_its_rpath() {
         .says("cudnnGetVersion() = 91400");
 }
 
-/// It uses the GPU only after the guard said yes.
+/// Uses the GPU only after the guard has passed.
 const FALLBACK: &str = r#"mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
 }
@@ -312,7 +312,7 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
         .says("[built-without-cuda]");
 }
 
-/// The guard's own condition for a system that it knows is one that no system meets.
+/// The guard's own condition for a supported system, replaced by one that no system meets.
 const ELSEWHERE: &str = r#"fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
@@ -334,7 +334,7 @@ fn main() {
 }
 "#;
 
-/// It answers, and touches nothing.
+/// The check returns a result and does nothing else.
 #[test]
 fn an_unsupported_system_is_unknown() {
     let dir = project("guard-elsewhere", ELSEWHERE, ASKED_ELSEWHERE);

@@ -1,5 +1,5 @@
-//! Builds, `fetch` and the report of a program, each killed in the midst of its work: nothing half-made is used, and who
-//! comes next gets what it would have got without that.
+//! Builds, `fetch` and the report of a program, each killed at some step. No incomplete file is used, and the next run
+//! has the same result as without the kill.
 
 use crate::support::builds::{toolkit, write};
 use crate::support::circumstances::{command, installed, library};
@@ -22,7 +22,7 @@ fn shim(test: &str) -> PathBuf {
     shim
 }
 
-/// The program with this name, which ends before a step, or in none of them, and writes down its steps.
+/// Returns a command for this program that is killed at a step, or at none, and that logs its steps.
 fn watched<'a>(
     command: &'a mut Command,
     shim: &Path,
@@ -38,7 +38,7 @@ fn watched<'a>(
         .env("KILL_AT", at.to_string())
 }
 
-/// The steps of an undisturbed run, and the numbers of those in which it is killed: evenly spread, none twice.
+/// Returns the steps of an undisturbed run, and the numbers of the steps at which to kill: evenly spread, none twice.
 fn moments(log: &Path) -> (Vec<String>, Vec<usize>) {
     let steps: Vec<String> = fs::read_to_string(log)
         .unwrap()
@@ -52,7 +52,7 @@ fn moments(log: &Path) -> (Vec<String>, Vec<usize>) {
     (steps, moments)
 }
 
-/// What kinds of step these are.
+/// Returns the kinds of these steps.
 fn kinds(steps: &[String], moments: &[usize]) -> Vec<String> {
     let mut kinds: Vec<String> = moments
         .iter()
@@ -63,7 +63,8 @@ fn kinds(steps: &[String], moments: &[usize]) -> Vec<String> {
     kinds
 }
 
-/// Every file below a folder that these names are not part of, with its bytes; of a link, where it leads.
+/// Returns every file below a directory, except those with these names in their path, with its bytes, or with the
+/// target of a link.
 fn contents(dir: &Path, without: &[&str]) -> BTreeMap<PathBuf, Vec<u8>> {
     let mut all = BTreeMap::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -113,7 +114,7 @@ fn was_killed(ran: &Ran, when: &str) {
     assert_eq!(ran.code, None, "{when}\n{}", ran.text());
 }
 
-/// A build script that notes how cargo starts it.
+/// A build script that records how cargo starts it.
 const SCRIPT: &str = r#"fn main() {
     if let Ok(file) = std::env::var("KILLS_START") {
         let mut start = format!("{}\n", std::env::current_exe().unwrap().display());
@@ -131,8 +132,9 @@ const SCRIPT: &str = r#"fn main() {
 }
 "#;
 
-/// What the source says is in what is compiled, and nothing else: with one letter for another, its size stays. In the
-/// call that KILL_NVCC numbers, half of it is there when the build script ends; in that of KILL_NVCC_AFTER, all of it.
+/// An nvcc whose output contains the text of the source and nothing else; the size of the output stays the same if a
+/// letter changes. In the call with the number KILL_NVCC, half of the output is written when the build script is
+/// killed; with KILL_NVCC_AFTER, all of it.
 const NVCC: &str = r#"#!/bin/sh
 here=${0%/*}
 "$here/fixture" "$@" || exit
@@ -158,7 +160,7 @@ fi
 exit 0
 "#;
 
-/// The names of the sources, and what they say at first and then.
+/// The names of the sources, and their first and second texts.
 const SOURCES: [(&str, [&str; 2]); 3] = [
     ("a", ["one", "two"]),
     ("b", ["red", "tan"]),
@@ -197,7 +199,7 @@ impl Build {
         fs::create_dir(build.cuda.join("bin/calls")).unwrap();
         let start = scratch("kills-build").join("start");
         let mut check = cargo(&build.dir, &["check"]);
-        // cargo does not run it again over a variable that it is not told of.
+        // cargo does not run the build script again for a variable that it does not track.
         write(
             &build.dir.join("build.rs"),
             &format!("{SCRIPT}// {}\n", std::process::id()),
@@ -222,7 +224,7 @@ impl Build {
         build
     }
 
-    /// Each with the date of its own, as what unpacks or synchronises files sets it.
+    /// Each file has its own date, as set by a program that unpacks or synchronizes files.
     fn write_sources(&self, which: usize) {
         let date = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000 + which as u64);
         for (name, words) in SOURCES {
@@ -233,10 +235,10 @@ impl Build {
         }
     }
 
-    /// The build script as cargo starts it.
+    /// Returns the build script as cargo starts it.
     fn script(&self) -> Command {
         let calls = self.cuda.join("bin/calls");
-        // What a build script that was killed had started ends a moment later.
+        // Programs that a killed build script had started end a moment later.
         while fs::remove_dir_all(&calls).is_err() {}
         fs::create_dir(&calls).unwrap();
         let mut command = Command::new(&self.script);
@@ -247,10 +249,10 @@ impl Build {
         command
     }
 
-    /// What it says to cargo, and what is there then; the times that nvcc took are not the same twice.
+    /// Returns its output for cargo, and the files afterwards. The times that nvcc took vary, so they are left out.
     fn done(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {
         let ran = run(&mut self.script()).exits_with(0);
-        // It says besides how long nvcc took, in the order in which it ended.
+        // The output also contains the times of nvcc, in the order in which its runs ended.
         let lines = ran
             .stdout
             .lines()
@@ -305,7 +307,7 @@ fn incomplete_files_of_a_killed_build_are_not_used() {
         let mut killed = build.script();
         watched(&mut killed, &shim, "build-script-build", &log, 0).env(how, at.to_string());
         was_killed(&run(&mut killed), &when);
-        // What comes next are the new sources, or the first ones again.
+        // Next come the new sources, or the first ones again.
         let back = number % 2 == 1;
         build.write_sources(usize::from(!back));
         let (said, made) = build.done();
@@ -335,7 +337,7 @@ fn incomplete_files_of_a_killed_fetch_are_not_used() {
         let _ = fs::remove_dir_all(&to);
         run(&mut fetch(&["--cuda", "12.4"])).exits_with(0);
     };
-    // One release takes the place of another.
+    // One version replaces another.
     from_nothing();
     run(watched(
         &mut fetch(&["--cuda", "13"]),
@@ -387,7 +389,7 @@ fn a_report_is_replaced_atomically() {
     let old = "{\"verdict\":\"pass\",\"old\":true}\n";
     write(&report, old);
     start(0).exits_with(0);
-    // It has times in it, so that two are not the same.
+    // It contains times, so no two reports are the same.
     let is_new = |text: &str| {
         let json: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
         text.ends_with('\n') && json["loaded"]["version"] == "9.14.0"
@@ -404,7 +406,7 @@ fn a_report_is_replaced_atomically() {
         start(0).exits_with(0);
         assert!(is_new(&read()), "{when}: {}", read());
     }
-    // Programs on the way to their end leave at most the file that they were writing.
+    // A killed program leaves at most the file that it was writing.
     let left = fs::read_dir(test.join("in")).unwrap().count() - 1;
     assert!(left < steps.len(), "{left}");
 }

@@ -1,4 +1,4 @@
-//! Programs that are linked by a real linker: with archives, and with C of their own beside CUDA.
+//! Programs that are linked by a real linker: with archives, and with their own C code beside CUDA.
 
 pub mod rpath;
 
@@ -36,8 +36,8 @@ fn headers(dir: &Path) {
     );
 }
 
-/// Parts that call each other in a ring; an engine that nobody calls and that makes itself known before `main`; and
-/// archives of CUDA below, each of which calls the next.
+/// Sub-libraries that call each other in a cycle, an engine that is not called and that registers itself before `main`,
+/// and the archives of CUDA, each of which calls the next.
 fn static_installation(test: &Path) -> (PathBuf, PathBuf) {
     let (cuda, cudnn) = (test.join("cuda"), test.join("cudnn"));
     toolkit(&cuda, 13000, false);
@@ -100,7 +100,7 @@ fn static_installation(test: &Path) -> (PathBuf, PathBuf) {
 
 fn build(dir: &Path, ask: &str, cuda: &Path, cudnn: &Path) -> Ran {
     let mut command = cargo(dir, &["rustc"]);
-    // The one that reads archives once, in their order.
+    // The linker that reads archives once, in order.
     command
         .args(["--", "-Clink-arg=-fuse-ld=bfd"])
         .env("ASK", ask)
@@ -122,7 +122,8 @@ fn main() {
 }
 "#;
 
-/// LNK-05: everything is in the program, engines that nobody calls by name among it, and it needs no library of NVIDIA.
+/// LNK-05: the program contains everything, including engines that are not called by name, and needs no library of
+/// NVIDIA.
 #[test]
 fn a_program_contains_cuda_and_cudnn() {
     let test = fresh("links-static");
@@ -192,7 +193,7 @@ const GUARD_SCRIPT: &str = "fn main() {\n    cudnn_guard::build(|| {\n        \
     let gpu = config.root(std::env::var(\"IMAGE\").unwrap()).env(\"PATH\", \"/nowhere\").probe()?;\n        \
     gpu.link();\n        gpu.guard().write()\n    });\n}\n";
 
-/// It declares a function of cuDNN with types of its own, as bindings do.
+/// Declares a function of cuDNN with its own types, as bindings do.
 const GUARDED: &str = r#"#![deny(warnings)]
 mod guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
@@ -221,7 +222,7 @@ fn main() {
 }
 "#;
 
-/// LNK-05: a cuDNN that is linked into the program is asked for its release, and convolves in a child.
+/// LNK-05: a cuDNN that is linked into the program is queried for its version, and convolves in a child.
 #[test]
 fn a_guard_checks_the_cudnn_inside_its_program() {
     let test = fresh("links-static-guard");
@@ -251,9 +252,9 @@ fn a_guard_checks_the_cudnn_inside_its_program() {
         .does_not_say("  [");
     program("wrong").says("[convolution-wrong]");
     program("abort:cudnnConvolutionForward")
-        .says("cuDNN crashed the test process (SIGABRT) while running the forward convolution")
-        .says("= help: rebuild the program with the archives of another cuDNN version");
-    // Headers of a later release than the archives.
+        .says("cuDNN ended the process that tried it with SIGABRT while running the forward convolution")
+        .says("= help: build the program again, with the archives of another release of cuDNN");
+    // The headers are of a later version than the archives.
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
     build(&dir, "", &cuda, &cudnn).exits_with(0);
     program("")
@@ -271,7 +272,7 @@ fn a_guard_checks_the_cudnn_inside_its_program() {
     fs::remove_dir_all(&test).unwrap();
 }
 
-/// C of the program's own that calls CUDA, compiled where the script says.
+/// Returns a build script that compiles the program's own C code, which calls CUDA, at the chosen place.
 fn mixed_script(order: &str) -> String {
     format!(
         r#"use std::process::Command;
@@ -308,7 +309,7 @@ fn main() {
 }
 "#;
 
-/// LNK-12: an object's calls of CUDA are resolved if `link()` comes after it was compiled, as the documentation says.
+/// LNK-12: an object's calls of CUDA are resolved if `link()` is called after the compilation, as documented.
 #[test]
 fn objects_that_a_program_compiles_are_linked_with_cuda() {
     let test = fresh("links-order");
@@ -342,7 +343,7 @@ fn objects_that_a_program_compiles_are_linked_with_cuda() {
         .says("undefined reference to `cudnnGetVersion'");
 }
 
-/// LNK-11: the linker would fail on it, or the program; the build says so first, and goes on.
+/// LNK-11: the linker or the program would fail. The build reports that first, and continues.
 #[test]
 fn a_library_without_its_neighbor_is_a_warning() {
     let test = fresh("links-neighbour");

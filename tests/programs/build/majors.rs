@@ -1,4 +1,4 @@
-//! CUDA 14 and cuDNN 10, which do not exist: the crate with a row for each knows all that it is to know of them.
+//! CUDA 14 and cuDNN 10, which do not exist: with a row for each, the crate supports them.
 
 use crate::support::builds::{SCRIPT, check, cudnn, library, toolkit, write};
 use crate::support::{fresh, place, repository, run};
@@ -19,7 +19,7 @@ fn crate_with_new_majors(dir: &Path) {
         .replace("&[9, 8]", "&[10, 9, 8]")
         .replace("&[13, 12, 11]", "&[14, 13, 12, 11]");
     assert_eq!(new.len(), text.len() + 8);
-    // It may be a link to the file of the repository.
+    // The file may be a link to the one in the repository.
     fs::remove_file(&path).unwrap();
     fs::write(&path, new).unwrap();
 }
@@ -51,7 +51,7 @@ fn a_new_major_is_one_row() {
     run(&mut check(&asks, ask, &there))
         .exits_with(0)
         .does_not_say("warning: asks");
-    // Its libraries are those of the newest major until a row says otherwise.
+    // Its libraries are those of the newest major until a row changes that.
     for end in ["", ".10", ".10.1.0"] {
         fs::remove_file(dnn.join(format!("lib/libcudnn_ops.so{end}"))).unwrap();
     }

@@ -1,12 +1,12 @@
-//! What a build says, to the byte: `cargo check` of one small crate on made-up installations.
+//! The messages of a build, to the byte: `cargo check` of a small crate with simulated installations.
 
 use crate::support::builds::{check, crate_of, cudnn, must_be_true, says, toolkit, wheel, write};
 use crate::support::{cargo, fresh, project, run, target, write_if_new};
 use std::fs;
 use std::path::Path;
 
-/// Builds, which must fail, and holds what cargo shows against the text of that name in `fixtures/texts.txt`. There
-/// `$T` stands for the folder of the test, `$S` for that of all tests, `$B` for that of what cargo builds.
+/// Runs a build, which must fail, and compares cargo's output with the text of this name in `fixtures/texts.txt`. In
+/// the text, `$T` is the directory of the test, `$S` that of all tests, and `$B` that of cargo's output.
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
     let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
@@ -17,7 +17,7 @@ fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S")
         .replace(target().to_str().unwrap(), "$B");
-    // A command quotes a path with a blank.
+    // A path with a space is quoted in a command.
     while let Some(from) = shown.find("'$B") {
         shown.remove(from);
         let length = shown[from..].find('\'').expect("the closing quote");
@@ -216,7 +216,7 @@ fn invalid_requests_of_the_build_script() {
     }
 }
 
-/// Such an error stops the build as those of this crate do, and is none that a machine without CUDA has.
+/// Such an error stops the build like those of this crate, and does not mean that the machine has no CUDA.
 #[test]
 fn other_errors_in_a_build_script_are_errors_of_cargo() {
     let script = r#"fn main() {
@@ -237,7 +237,7 @@ fn other_errors_in_a_build_script_are_errors_of_cargo() {
         .does_not_say("panicked");
 }
 
-/// CFG-06: nvcc is of another release than the headers that it would read.
+/// CFG-06: nvcc has another version than the headers that it would read.
 #[test]
 fn kernels_without_a_compiler_and_with_one_that_fails() {
     let test = fresh("builds-kernels");
@@ -271,7 +271,7 @@ fn kernels_without_a_compiler_and_with_one_that_fails() {
         "archs=80;kernels=src/wrong.cu",
         &[("CUDA_HOME", &cuda)],
     );
-    // CFG-06. Another nvcc, since what this one has said is remembered.
+    // CFG-06. Another nvcc, since the output of this one is cached.
     let other = test.join("other");
     toolkit(&other, 13000, true);
     fails(
@@ -327,7 +327,7 @@ fn a_warning_is_shown_and_the_build_continues() {
     );
 }
 
-/// What the nvcc of the fixtures was told to compile for, one target behind the other.
+/// Returns the targets that the nvcc of the fixtures was to compile for.
 fn compiled_for(cuda: &Path, ask: &str, env: &[(&str, &Path)]) -> String {
     let _ = fs::remove_file(cuda.join("calls"));
     let mut build = check(&crate_of("compiled"), ask, env);
@@ -340,7 +340,7 @@ fn compiled_for(cuda: &Path, ask: &str, env: &[(&str, &Path)]) -> String {
     codes.join(" ")
 }
 
-/// CFG-01: a container without a GPU, without a driver to ask and without `nvidia-smi`: kernels are compiled for all.
+/// CFG-01: a container without a GPU, a driver or `nvidia-smi`: kernels are compiled for all GPUs.
 #[test]
 fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
     let test = fresh("builds-no-gpu");
@@ -353,7 +353,7 @@ fn without_a_gpu_all_majors_are_compiled_and_nothing_fails() {
     );
 }
 
-/// Maxwell to Volta are in no cuDNN from 9.11 on.
+/// No cuDNN from 9.11 on supports Maxwell to Volta.
 #[test]
 fn without_a_gpu_only_targets_that_cudnn_supports_are_compiled() {
     let test = fresh("builds-served");
@@ -374,7 +374,7 @@ fn without_a_gpu_only_targets_that_cudnn_supports_are_compiled() {
     }
 }
 
-/// CFG-14: every GPU of the machine counts, not the first, and the order in which they stand does not.
+/// CFG-14: every GPU of the machine counts, not only the first, and their order does not matter.
 #[test]
 #[cfg(target_os = "linux")]
 fn kernels_are_compiled_for_every_gpu_of_the_machine() {
@@ -395,7 +395,7 @@ fn kernels_are_compiled_for_every_gpu_of_the_machine() {
     );
 }
 
-/// CFG-15: however a capability is written, and in whichever variable, it is read.
+/// CFG-15: a capability can be written in several ways, and in several variables.
 #[test]
 fn every_spelling_of_a_capability_is_read() {
     let test = fresh("builds-spellings");

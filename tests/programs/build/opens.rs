@@ -1,4 +1,4 @@
-//! How often a build script opens the files of an installation.
+//! The number of times that a build script opens the files of an installation.
 
 use crate::support::builds::{check, crate_of, toolkit, wheel};
 use crate::support::circumstances::library;
@@ -35,7 +35,8 @@ int open64(const char *path, int flags, ...) {
 }
 "#;
 
-/// Several steps of the search lead to the toolkit: CUDA_HOME, the link of the usual directory, and the versioned one.
+/// Several steps of the search find the toolkit: CUDA_HOME, the link of the default directory, and the versioned
+/// directory.
 #[test]
 fn a_probe_opens_each_file_once() {
     let tree = fresh("opens-tree");
@@ -57,7 +58,7 @@ fn a_probe_opens_each_file_once() {
     run(&mut command).exits_with(0);
     let mut times: BTreeMap<String, u32> = BTreeMap::new();
     for line in fs::read_to_string(&log).unwrap().lines() {
-        // The rest was tried and does not exist.
+        // The other files do not exist.
         if let Ok(file) = fs::canonicalize(line) {
             *times.entry(file.display().to_string()).or_default() += 1;
         }

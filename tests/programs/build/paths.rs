@@ -1,5 +1,5 @@
-//! Directories with names that mean something to a shell, to cargo or to the linker: whole programs are built with the
-//! cuDNN in them, and run; or the build stops and shows the path.
+//! Directories whose names have a meaning to a shell, to cargo or to the linker. Complete programs are built with a
+//! cuDNN in such a directory and run, or the build stops and shows the path.
 
 use crate::support::builds::{crate_of, cudnn, toolkit, write};
 use crate::support::{built, cargo, fresh, project, run, scratch};
@@ -25,10 +25,10 @@ fn main() {
 }
 "#;
 
-/// A cuDNN of which one function works.
+/// A cuDNN in which one function works.
 fn working(dir: &Path) {
     cudnn(dir, (9, 14, 0), false);
-    // One of its own: tests run at the same time.
+    // Each test has its own, since tests run at the same time.
     let source = dir.join("cudnn.c");
     write(
         &source,
@@ -48,7 +48,7 @@ fn build(dir: &Path, cudnn: &Path) -> Command {
     command
 }
 
-/// LNK-01, LNK-07: the linker finds the library there, and the program does when it runs.
+/// LNK-01, LNK-07: the linker finds the library in that directory, and so does the program at run time.
 #[test]
 fn libraries_in_unusual_directories_are_linked_and_run() {
     let test = fresh("paths-odd");
@@ -74,13 +74,13 @@ fn libraries_in_unusual_directories_are_linked_and_run() {
         run(&mut Command::new(built("odd")))
             .exits_with(0)
             .says("cuDNN 91400");
-        // It is this one that was loaded, and no other could have been.
+        // Shows that this cuDNN was loaded and no other.
         fs::remove_dir_all(&place).unwrap();
         assert_ne!(run(&mut Command::new(built("odd"))).code, Some(0), "{name}");
     }
 }
 
-/// A line break, an escape sequence, white space at the end: cargo would read something else.
+/// A line break, an escape sequence, trailing white space: cargo would read something else.
 #[test]
 fn paths_that_cargo_cannot_read_are_rejected() {
     let test = fresh("paths-refused");
@@ -118,7 +118,7 @@ fn paths_that_cargo_cannot_read_are_rejected() {
         .says("a path that is not UTF-8, which build scripts cannot pass to cargo");
 }
 
-/// What the loader would read differently does not become an rpath.
+/// A directory that the loader would read differently does not become an rpath.
 #[test]
 fn paths_that_an_rpath_cannot_contain_are_reported() {
     let test = fresh("paths-rpath");
@@ -142,7 +142,7 @@ fn paths_that_an_rpath_cannot_contain_are_reported() {
     }
 }
 
-/// nvcc hands its arguments to a shell: a directory named `$(..)` would be run.
+/// nvcc passes its arguments to a shell, which would run a directory named `$(..)`.
 #[test]
 fn paths_that_nvcc_would_pass_to_a_shell_are_rejected() {
     let test = fresh("paths-nvcc");

@@ -1,4 +1,5 @@
-//! When cargo runs a build script again, and what the script itself does not run.
+//! The conditions under which cargo runs a build script again, and the programs that the script itself does not run
+//! again.
 
 use crate::support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
 use crate::support::{fresh, program, project, repository, run};
@@ -9,14 +10,15 @@ use std::path::Path;
 use std::process::Stdio;
 use std::time::{Duration, Instant, SystemTime};
 
-/// Builds, and says whether the build script ran.
+/// Builds, and returns whether the build script ran.
 #[track_caller]
 fn runs(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> bool {
     let said = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
     said.text().contains("build-script-build`")
 }
 
-/// Dates everything below a folder, links aside, so many days back: copies and tarballs keep the dates of their maker.
+/// Sets the date of everything below a directory, except links, to so many days ago: copies and tarballs keep old
+/// dates.
 fn date(dir: &Path, days: u64) {
     let then = SystemTime::now() - Duration::from_secs(days * 86_400);
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -61,7 +63,7 @@ fn another_version_with_an_older_date_runs_the_build_script() {
     assert!(runs(&dir, ask, &in_venv), "the variable is unset");
 }
 
-/// CFG-18: a link such as /usr/local/cuda leads elsewhere.
+/// CFG-18: a link such as /usr/local/cuda is changed.
 #[test]
 fn a_symlink_to_another_version_runs_the_build_script() {
     let test = fresh("builds-switched");
@@ -97,7 +99,7 @@ fn a_symlink_to_another_version_runs_the_build_script() {
     assert!(!runs(&dir, ask, &env), "nothing changed");
 }
 
-/// CFG-18: CUDA is installed after a build without it. What installs it runs ldconfig, or sets a variable.
+/// CFG-18: CUDA is installed after a build without it. Its installer runs ldconfig, or sets a variable.
 #[test]
 fn a_newly_installed_cuda_runs_the_build_script() {
     let test = fresh("builds-appears");
@@ -129,7 +131,7 @@ fn a_newly_installed_cuda_runs_the_build_script() {
     assert!(runs(&dir, ask, &named), "variables name one");
     assert!(!runs(&dir, ask, &named), "nothing changed");
 
-    // Who needs CUDA alone lacks nothing.
+    // A crate that only needs CUDA has everything.
     runs(&dir, "cuda=>=12", &named);
     write(&cache, "another package");
     assert!(!runs(&dir, "cuda=>=12", &named), "another package");
@@ -162,8 +164,8 @@ fn nvcc_inside_a_toolkit_is_not_run_to_find_the_toolkit() {
     run(&mut check(&dir, "cuda=>=13, <13.1", &[("NVCC", &link)])).exits_with(0);
 }
 
-/// nvcc hangs where it is asked and where it compiles, as what it has started does, and cargo is killed: alone, as by a machine that is short of
-/// memory, or with all of its process group.
+/// nvcc hangs when it is queried and when it compiles, and so does the program that it starts. cargo is killed: by
+/// itself, as on a machine that is short of memory, or with its process group.
 #[test]
 fn programs_that_a_build_script_runs_end_with_cargo() {
     let dir = crate_of("killed");
@@ -207,7 +209,7 @@ fn programs_that_a_build_script_runs_end_with_cargo() {
     }
 }
 
-/// What it waits for stands on the build script's standard error, which cargo shows with `-vv`.
+/// The build script's standard error, which cargo shows with `-vv`, names the program that it waits for.
 #[test]
 fn a_slow_program_is_named_and_stopped_at_the_deadline() {
     let test = fresh("builds-long");
@@ -244,7 +246,7 @@ fn a_slow_program_is_named_and_stopped_at_the_deadline() {
     assert_eq!(warnings[..4], expected);
 }
 
-/// What comes of it, if anything does in that time.
+/// Returns the result of `of`, if there is one in that time.
 fn within<T>(time: Duration, of: impl Fn() -> Option<T>) -> Option<T> {
     let begun = Instant::now();
     loop {
@@ -255,13 +257,13 @@ fn within<T>(time: Duration, of: impl Fn() -> Option<T>) -> Option<T> {
     }
 }
 
-/// A build script that takes a cuDNN which no machine has.
+/// A build script that uses a cuDNN that no machine has.
 const FAR: &str = "fn main() {
     cudnn_guard::build(|| cudnn_guard::Config::new().cudnn(\">=99\").probe().map(drop));
 }
 ";
 
-/// CFG-18: nothing else tells that another package has taken its place.
+/// CFG-18: nothing else shows that another package has replaced it.
 #[test]
 #[ignore = "needs pkg-config"]
 fn the_file_that_names_a_package_runs_the_build_script() {

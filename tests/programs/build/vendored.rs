@@ -1,4 +1,4 @@
-//! The crate as it is published, in a program whose dependencies are vendored: no registry, no network, no checkout.
+//! The crate as it is published, in a program with vendored dependencies: no registry, no network, no clone.
 
 use crate::foreign::qemu::MAIN;
 use crate::support::{cargo, fresh, program, project, repository, run};
@@ -15,7 +15,7 @@ fn main() {
     });
 }
 "#;
-/// The package, unpacked beside nothing that it could lean on.
+/// Unpacks the package into a directory without other files of the repository.
 fn published() -> PathBuf {
     let into = fresh("published");
     let target = into.join("target");
@@ -39,7 +39,7 @@ fn a_vendored_program_is_built_without_a_registry() {
         package.display().to_string(),
     );
     fs::write(&manifest, own.replace(&here, &there)).unwrap();
-    // What it prints is the configuration to use it.
+    // Its output is the configuration that uses it.
     let _ = fs::remove_dir_all(dir.join(".cargo"));
     let config = run(&mut cargo(&dir, &["vendor"])).exits_with(0).stdout;
     fs::create_dir(dir.join(".cargo")).unwrap();

@@ -1,8 +1,8 @@
-//! Sentences are written in `messages` alone.
+//! Sentences are only written in `messages`.
 
 use super::fault_matrix::shipped;
 
-/// What makes a finding, or changes one.
+/// Functions that create or change a finding.
 const WRITES: [&str; 12] = [
     "Finding::error(",
     "Finding::warning(",
@@ -17,7 +17,7 @@ const WRITES: [&str; 12] = [
     ".help.push(",
     ".evidence.push(",
 ];
-/// The type itself, and the child protocol, which carries findings from one process to the other.
+/// The type itself, and the child protocol, which transfers findings from one process to the other.
 const EXCEPTIONS: [&str; 2] = [
     "build-support/guard/facts/finding.rs",
     "build-support/guard/child/protocol.rs",

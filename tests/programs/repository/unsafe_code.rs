@@ -1,4 +1,4 @@
-//! The files with `unsafe` code, and what they need it for. Why each block is sound stands above it: clippy sees to that.
+//! The files with `unsafe` code, and the reason why they need it. clippy requires a comment that justifies each block.
 
 use crate::repository::fault_matrix::shipped;
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! What building such a crate says and writes.
+//! The output and the files of a build of such a crate.
 
 use super::{GUARDED, NEEDS_BOTH, installed, on};
 use crate::support::{built, cargo, form, fresh, out_dir, program, project, repository, run};
@@ -49,7 +49,8 @@ fn cargo_shows_only_the_message() {
     );
 }
 
-/// On docs.rs, and in an editor, which checks all that cargo knows of a crate. Neither has CUDA, docs.rs no network.
+/// On docs.rs, and in an editor, which checks everything that cargo knows of a crate. Neither has CUDA, and docs.rs has
+/// no network.
 #[test]
 fn docs_rs_and_editors_work_without_cuda() {
     let nothing = fresh("docs-nothing");
@@ -103,7 +104,7 @@ fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
     let guard = |args: &[&str]| {
         let mut build = cargo(&dir, args);
         build.arg("--message-format=json");
-        // As a release build has it, with the least of its optimizations, beside libraries that are compiled already.
+        // As in a release build with the lowest optimization, beside libraries that are already compiled.
         if args[0] == "rustc" {
             build.args([
                 "--",
@@ -124,7 +125,7 @@ fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
         !program.windows(path.len()).any(|bytes| bytes == path),
         "the program holds {here:?}"
     );
-    // Another feature is built in folders of its own.
+    // Another feature is built in its own directories.
     let manifest = dir.join("Cargo.toml");
     let text = fs::read_to_string(&manifest).unwrap();
     fs::write(manifest, format!("{text}\n[features]\nother = []\n")).unwrap();
@@ -133,7 +134,8 @@ fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
     assert!(first == second, "the generated files differ");
 }
 
-/// LNK-09: the linker leaves out a library of which no function is called, and the guard would then judge nothing.
+/// LNK-09: the linker leaves out a library if no function of it is called, and the guard would then have nothing to
+/// check.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn a_program_without_calls_of_cudnn_stays_linked_to_it() {
@@ -151,7 +153,7 @@ fn a_program_without_calls_of_cudnn_stays_linked_to_it() {
     needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
 }
 
-/// NUM-02: what a release gets wrong stops the build of a program that says it uses that.
+/// NUM-02: a known fault of a version stops the build of a program that declares that it uses the faulty operation.
 #[test]
 fn a_program_that_needs_a_faulty_operation_is_not_built() {
     let bad = installed("needs-9.10", (9, 10, 2), &[]);
@@ -178,13 +180,13 @@ fn a_program_that_needs_a_faulty_operation_is_not_built() {
         .says("`.needs(..)` contains `convolution`, which is neither a sub-library of cuDNN nor an operation  [config-invalid]");
 }
 
-/// Crates of the oldest edition, which forbid unsafe code; and two crates with a guard each have one runtime.
+/// Crates of the oldest edition, which forbid unsafe code. Two crates with a guard share one runtime.
 #[test]
 fn two_old_crates_without_unsafe_code_share_a_runtime() {
     share_a_runtime("2");
 }
 
-/// The same under the resolver that such crates have by themselves, which gives all dependencies the features of all.
+/// The same under the default resolver of such crates, which unifies the features of all dependencies.
 #[test]
 #[ignore = "compiles cudnn-guard once more, with the features of both dependencies"]
 fn two_old_crates_under_the_old_resolver_share_a_runtime() {

@@ -1,10 +1,10 @@
-//! The guard in a library that Python loads into itself: it judges what is in the process, and brings nothing in.
+//! The guard in a library that Python loads. It checks the cuDNN in the process, and loads none itself.
 
 use crate::support::circumstances::installed;
 use crate::support::{cargo, consumers, program, run, target};
 use std::path::PathBuf;
 
-/// What Python is told by the extension after these lines; it finds libraries in these folders.
+/// Returns the result that the extension gives to Python after these lines. It finds libraries in these directories.
 fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
     run(&mut cargo(consumers(), &["build", "-p", "extension"])).exits_with(0);
     let extension = target().join("debug/libextension.so");
@@ -34,7 +34,7 @@ fn an_extension_loads_no_cudnn() {
     assert_eq!(mapped, "[]\n");
 }
 
-/// LOD-11: what another package has loaded serves everybody, whatever the library path says.
+/// LOD-11: a cuDNN that another package has loaded is used by all, whatever the library path is.
 #[test]
 fn the_cudnn_of_another_package_is_checked() {
     let (first, other) = (installed((9, 14, 0)), installed((9, 28, 0)));

@@ -1,4 +1,4 @@
-//! Where a linked program looks for its libraries when it runs.
+//! The directories in which a linked program searches for its libraries at run time.
 
 use crate::support::builds::write;
 use crate::support::{Ran, cargo, fresh, program, repository, run, scratch, target};
@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// A cuDNN that knows its release, and nothing else.
+/// A cuDNN that only reports its version.
 fn cudnn(dir: &Path) {
     super::headers(dir);
     let (source, lib) = (dir.join("cudnn.c"), dir.join("lib"));
@@ -65,7 +65,7 @@ const LIBRARY: &str = "unsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
     pub fn version() -> usize { unsafe { cudnnGetVersion() } }\n";
 const PROGRAM: &str = "fn main() { println!(\"cuDNN {}\", rpath_kernels::version()); }\n";
 
-/// It builds, and ends before `main`. What the warning says to do is done.
+/// The program builds and fails to load. The test then does what the warning suggests.
 #[test]
 fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     let installed = fresh("links-rpath-cudnn");
@@ -98,7 +98,7 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     let built = target().join("debug/rpath-app");
     run(&mut program(&built)).exits_with(127);
 
-    // As a `-sys` crate has it, and no program asks.
+    // As in a `-sys` crate, without a program.
     kernels("links = \"rpath-kernels\"\n");
     let warning = format!(
         "warning: rpath-kernels@0.1.0: programs that depend on `rpath-kernels` cannot find the libraries in `{}` \
@@ -133,7 +133,7 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
         .does_not_say("[library-not-found]");
     run(&mut program(&built)).exits_with(0).says("cuDNN 91400");
 
-    // The other help.
+    // The second help.
     kernels("");
     app("");
     let script = LINK.replace(".probe()", ".rpath(false).probe()");
@@ -145,7 +145,7 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     run(told.env("LD_LIBRARY_PATH", installed.join("lib"))).says("cuDNN 91400");
 }
 
-/// As an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.
+/// As when an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.
 #[test]
 fn a_program_finds_libraries_that_were_unpacked_with_it() {
     let installed = fresh("links-origin-cudnn");
@@ -170,8 +170,8 @@ fn a_program_finds_libraries_that_were_unpacked_with_it() {
     run(&mut program(&moved)).exits_with(0).says("cuDNN 91400");
 }
 
-/// As cudarc with `dynamic-linking` and candle have it: another crate asks the linker for `-lcudnn`, and NVIDIA's wheel
-/// holds `libcudnn.so.9` alone.
+/// As in cudarc with `dynamic-linking` and in candle: another crate passes `-lcudnn` to the linker, but NVIDIA's wheel
+/// only contains `libcudnn.so.9`.
 #[test]
 fn a_crate_that_uses_a_short_library_name_is_linked() {
     let installed = fresh("links-short-cudnn");
@@ -194,7 +194,7 @@ fn a_crate_that_uses_a_short_library_name_is_linked() {
         ))
     };
     start().exits_with(0).says("cuDNN 91400\n");
-    // The link goes where the library went.
+    // The link is where the library is.
     let moved = fresh("links-short-moved");
     cudnn(&moved);
     fs::remove_dir_all(&installed).unwrap();
