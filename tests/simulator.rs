@@ -1,9 +1,9 @@
-//! Driver queries and convolutions on simulators: every fault is detected and named.
+//! The queries of the driver and the convolutions, on simulators: every fault is found and named.
 //!
-//! The functions that the guard calls may crash the process, so each test starts this test binary again in a child process.
-//! `GUARD_TEST_DO` contains the task of the child process, and `GUARD_TEST_OUT` the file for its report.
+//! The code under test may end the process, so it runs in its own process: this test binary again, with the task in
+//! `GUARD_TEST_DO` and the file for the result in `GUARD_TEST_OUT`.
 //!
-//! The tests also run on Windows: tests/programs/windows/wine_guard/simulator.rs builds the simulators and starts them.
+//! These tests also run on Windows: tests/wine/simulator.rs starts them there, and builds the simulators.
 #![cfg(any(windows, all(target_os = "linux", target_env = "gnu")))]
 #![allow(
     clippy::disallowed_methods,
@@ -65,7 +65,7 @@ const GRAPH_ONLY: Scope = Scope {
     is_explicit: false,
     newest_gpu: None,
 };
-/// Like [`QUICK`], but with a simulated GPU that is newer than all GPUs in the tables.
+/// Versions that are newer than the tables.
 const NEW: Scope = Scope {
     newest_gpu: Some(ComputeCapability::new(8, 9)),
     ..QUICK
@@ -78,13 +78,13 @@ const THOROUGH: Scope = Scope {
     newest_gpu: None,
 };
 
-/// The result of a child process.
+/// The result of a process.
 struct Ended {
-    /// One word for the crash, if a library crashed the process.
+    /// The way it ended, in one word, if a library crashed it.
     by: Option<&'static str>,
-    /// The report that it wrote.
+    /// The result that it wrote.
     report: String,
-    /// The output of the process and the libraries.
+    /// The output of the process and its libraries.
     printed: String,
 }
 
@@ -130,7 +130,7 @@ fn child(task: &str, libraries: &[PathBuf], environment: &[(&str, &str)]) -> End
     child_within(Duration::from_secs(20), task, libraries, environment)
 }
 
-/// Like [`child`], but kills the process after this time.
+/// Like [`child`], but killed after this time.
 #[track_caller]
 fn child_within(
     patience: Duration,
@@ -153,7 +153,7 @@ fn child_within(
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
         .stderr(file);
-    // If many processes start at once, Wine sometimes fails with ERROR_INTERNAL_ERROR.
+    // If many processes start at once, Wine sometimes refuses one: ERROR_INTERNAL_ERROR.
     let mut child = match command.spawn() {
         Err(error) if cfg!(windows) && error.raw_os_error() == Some(1359) => command.spawn(),
         started => started,
@@ -196,7 +196,7 @@ fn libraries(tree: &Path) -> [PathBuf; 2] {
     [in_tree(tree, ""), tree.join("driver")]
 }
 
-/// Returns the path of a library, or of their directory if `file` is empty.
+/// Returns a file in the directory of the libraries.
 fn in_tree(tree: &Path, file: &str) -> PathBuf {
     let libraries = if cfg!(windows) { "bin" } else { "lib64" };
     tree.join(libraries).join(file)
@@ -224,7 +224,7 @@ fn ask(environment: &[(&str, &str)]) -> Ended {
     child("driver", &libraries(&simulated(V9_14)), environment)
 }
 
-/// Runs the task of a child process. This is not a test.
+/// Not a test itself: the code that the other tests run in a child.
 #[test]
 fn in_child() {
     let Some(task) = std::env::var_os("GUARD_TEST_DO") else {
@@ -272,7 +272,7 @@ fn in_child() {
     std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
 }
 
-/// Returns all results, and the stages that were announced.
+/// Returns all results, and the steps that were announced.
 fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Vec<String>) {
     let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
     run(&mut |told| match told {
@@ -282,7 +282,7 @@ fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Ve
     (outcomes, stages)
 }
 
-/// Returns the first result. The others have their own tests: an error in the first one also occurs in them.
+/// Returns the first outcome. The other outcomes have their own tests.
 fn first(shim: Library, version: Version) -> String {
     let (outcomes, _) = collect(|tell| suite::run(shim, version, 0, QUICK, tell));
     let outcome = &outcomes[0];
@@ -299,7 +299,7 @@ fn first(shim: Library, version: Version) -> String {
     text
 }
 
-/// Returns a line and the finding for every result, and a line for every stage.
+/// Returns every outcome, one line each with its finding, and every stage.
 fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
@@ -333,7 +333,7 @@ fn told(driver: &Driver) -> String {
     text
 }
 
-/// Returns the first result, and whether the program's own context is still current afterwards.
+/// A program may have its own current context, which must be current again afterwards.
 fn context(shim: Library, version: Version) -> String {
     type Context = *mut std::ffi::c_void;
     let cuda = query::open().unwrap();
@@ -353,7 +353,7 @@ fn context(shim: Library, version: Version) -> String {
     }
 }
 
-/// Returns the driver's answer in a child process that was forked after CUDA was initialized.
+/// Returns the result in a child that was forked after CUDA was started.
 #[cfg(unix)]
 fn fork() -> String {
     unsafe extern "C" {
@@ -363,7 +363,7 @@ fn fork() -> String {
     }
     use cudnn_guard::runtime::driver::query::DriverProblem;
     query::driver().unwrap();
-    // SAFETY: the child only asks the driver and ends.
+    // SAFETY: the child only queries the driver and ends.
     unsafe {
         let pid = fork();
         if pid == 0 {

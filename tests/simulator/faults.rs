@@ -1,4 +1,4 @@
-//! Faults of cuDNN that the first convolution, or a call before it, detects.
+//! Faults of a cuDNN, each found by the first convolution or by an earlier step.
 
 use crate::{
     ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, in_tree, libraries,
@@ -126,7 +126,7 @@ error: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_INITIALIZED (1001
 
 #[test]
 fn an_algorithm_that_is_not_offered_is_not_a_fault() {
-    // Both algorithms ask for it, and the simulator refuses both.
+    // Both algorithms require it, and the simulator refuses both.
     fault(V9_14, "status:cudnnGetConvolutionForwardWorkspaceSize:3000")
         .must_have("CUDNN_STATUS_NOT_SUPPORTED (3000)")
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
@@ -134,7 +134,7 @@ fn an_algorithm_that_is_not_offered_is_not_a_fault() {
         .must_have("NCHW, IMPLICIT_PRECOMP_GEMM");
 }
 
-/// An engine that writes just past its result need not be a fault: a program's buffers may be larger than required.
+/// An engine may write directly past its result without a fault: buffers are larger than requested.
 #[test]
 fn writing_directly_past_a_buffer_is_unknown() {
     for version in ALL {
@@ -156,7 +156,7 @@ warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer i
 /// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
-    // Without any free memory, cuDNN is not called. It would abort here.
+    // cuDNN is not called if there is no memory left: it would end the process.
     for version in ALL {
         let full = [
             ("SIM_MEMORY", "2097151"),
@@ -170,7 +170,7 @@ warning: Simulated GPU has too little free memory to test a convolution: 1 MiB  
 ",
         );
     }
-    // A GPU that does not report its free memory is tested.
+    // A GPU that does not report its memory may have too little anyway.
     fault(V9_14, "status:cuMemGetInfo_v2:1").must_have("pass");
     convolve(V9_14, &[("SIM_MEMORY", "2097152")]).must_have("pass");
     fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
@@ -194,7 +194,7 @@ warning: Simulated GPU has too little free memory to test a convolution: 100 MiB
     );
     fault(V9_14, "status:cudnnConvolutionForward:4004").must_have("unknown None");
     fault(V8_9, "status:cudnnCreate:2").must_have("[device-memory-low]");
-    // Little memory is not a fault by itself.
+    // Little memory by itself is no obstacle.
     convolve(V9_14, &[("SIM_MEMORY", "104857600")]).must_have("pass");
 }
 
@@ -296,7 +296,7 @@ fn a_missing_sub_library_ends_the_process_or_is_refused() {
             .must_have("= help: install every sub-library of that cuDNN version next to its `");
     }
     convolve_in(&without(V8_9, &["cnn_infer"]), V8_9, &[]).must_end_by("abort");
-    // Convolutions do not need this sub-library.
+    // A sub-library that no convolution needs.
     convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
 }
 

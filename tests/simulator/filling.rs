@@ -1,4 +1,4 @@
-//! The second set of numbers for the 16-bit formats: results that use all bits of the format.
+//! The second set of numbers in the short formats, whose results need all bits of the format.
 
 use super::kinds::{OPERATIONS, rows, tried};
 use crate::V9_14;
@@ -6,7 +6,7 @@ use cudnn_guard::runtime::convolution::case;
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
 use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
 
-/// NUM-02: f16 results with only 8 bits, which small integers do not reveal.
+/// NUM-02: f16 results of 8 bits, which small whole numbers do not detect.
 #[test]
 fn the_thorough_check_finds_results_with_too_few_bits() {
     for (operation, words, _, _) in OPERATIONS {
@@ -29,8 +29,8 @@ fn the_thorough_check_finds_results_with_too_few_bits() {
     assert_eq!(rows(&ended, ": pass").len(), rows(&ended, "").len());
 }
 
-/// The second set relies on two properties. No sum of magnitudes exceeds the integers that the format can represent, so no
-/// partial sum is rounded. With one bit less than the format has, some result of each operation is wrong.
+/// The conditions on the second set: no sum of magnitudes exceeds what the format represents, so no partial sum is
+/// rounded; and with one bit less than the format has, some result of each operation is wrong.
 #[test]
 fn results_that_fill_the_format_are_exact() {
     let cases = case::thorough().into_iter().chain(case::thorough_graph());
@@ -45,7 +45,7 @@ fn results_that_fill_the_format_are_exact() {
             assert_eq!((it.value, it.value.fract()), (it.magnitude, 0.0));
             assert_eq!(tolerance.bound(it), 0.25);
             largest = largest.max(it.value);
-            // Truncated to one bit less.
+            // One bit less, truncated.
             let unit = 2f64.powi((it.value.log2().floor() as i32 + 2 - precision).max(0));
             cut.push(((it.value / unit).floor() * unit) as f32);
         }

@@ -1,4 +1,4 @@
-//! The driver's answers, and their absence.
+//! The answers of the driver, and its failures.
 
 use crate::{V9_14, ask, convolve};
 use cudnn_guard::runtime::system::names::DRIVER;
@@ -16,7 +16,7 @@ fn the_driver_reports_its_gpus() {
     ));
 }
 
-/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN reports the same error for all of them, so the driver is queried
+/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN returns the same status for all, so the driver is queried
 /// first.
 #[test]
 fn errors_of_the_driver_are_explained() {
@@ -31,7 +31,7 @@ fn errors_of_the_driver_are_explained() {
             "driver-stub",
             "is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
         ),
-        // The message depends on this machine, which may be a container.
+        // The rest of the message is about this machine, which may be a container.
         ("100", "no-gpu", ""),
         (
             "802",
@@ -61,7 +61,7 @@ fn errors_of_the_driver_are_explained() {
     ] {
         let ended = ask(&[("SIM_CUINIT", code)]);
         ended.must_have(words).must_have(&format!("  [{id}]\n"));
-        // Like NVIDIA's driver, the simulator reports its version anyway. The stub reports none.
+        // The driver's version is reported anyway, as by NVIDIA's driver; the stub reports nothing.
         let cuda = if code == "34" { "none" } else { "13.0" };
         ended.must_have(&format!("known: {DRIVER} for CUDA {cuda}"));
     }

@@ -1,4 +1,4 @@
-//! Signs of a driver on Linux: devices, containers and the kernel module.
+//! The environment of a driver on Linux: devices, containers, the kernel module.
 
 use crate::{V9_14, child, libraries, simulated, tempfile};
 use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime};
@@ -183,7 +183,7 @@ fn the_version_of_the_kernel_module_is_read() {
     );
     assert_eq!(driver_release::parse_release("GCC 12\nversion 1.2.3"), None);
     assert_eq!(driver_release::parse_release(""), None);
-    // The library's file name contains the version too, except on a Jetson.
+    // The library's name contains it too, except on a Jetson.
     let named =
         |name: &str| driver_release::release_in_name(&format!("/usr/lib/tegra/libcuda.so.{name}"));
     assert_eq!(named("535.183.01").as_deref(), Some("535.183.01"));
@@ -191,7 +191,7 @@ fn the_version_of_the_kernel_module_is_read() {
     assert_eq!(named("1"), None);
 }
 
-/// A Jetson has other devices, and a container on a Jetson may have access to them.
+/// A Jetson has other devices, which a container on it may have access to.
 #[test]
 fn a_jetsons_devices_are_known() {
     let root = std::env::temp_dir().join(format!("guard-jetson-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! The graph API: correct engines pass, engines that return an error are skipped, and every fault is detected and named.
+//! The graph API: valid engines pass, engines that refuse are skipped, and every fault is found and named.
 
 use super::kinds::{rows, tried, tried_in};
 use crate::{Ended, V8_9, V9_14, V9_28, without};
@@ -11,7 +11,7 @@ const OPERATIONS: [(&str, &str); 3] = [
 ];
 const TYPES: [&str; 4] = ["f16", "f32", "tf32", "bf16"];
 
-/// Runs every case through the graph API, with this fault in one of them.
+/// Runs every kind of convolution through the graph API, with this fault in one of them.
 #[track_caller]
 fn fault(fault: &str, only: &str) -> Ended {
     let set = [("SIM_FAULT", fault), ("SIM_ONLY", only)];
@@ -45,7 +45,7 @@ then running the forward convolution in f16 through the graph API (NHWC, engine 
     assert_eq!(rows(&ended, "graph").len(), 0, "{}", ended.report);
 }
 
-/// Compiling an engine takes seconds, which would slow down every start of a program.
+/// Compiling an engine takes seconds, at every start of a program.
 #[test]
 fn the_quick_check_prefers_engines_that_need_no_compilation() {
     let compiles = [("SIM_COMPILES", "38")];
@@ -61,7 +61,7 @@ fn every_operation_is_tested_in_every_format() {
     let ended = tried("graph", V9_28, &[]);
     for (_, operation) in OPERATIONS {
         for data_type in TYPES {
-            // Strict single precision requires the engine that does not round.
+            // Strict single precision gets the engine that does not round.
             let (engine, tf32) = match data_type {
                 "f32" => (1, "Some(false)"),
                 "tf32" => (38, "Some(true)"),
@@ -113,7 +113,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
     );
 }
 
-/// What only the graph shows is found, though the legacy interface computes correctly.
+/// Faults of the graph API are found even if the legacy API computes correctly.
 #[test]
 fn refusals_by_the_graph_api_alone_are_found() {
     let ended = plans("38=1002 1=1002 0=1002");
@@ -128,19 +128,19 @@ fn refusals_by_the_graph_api_alone_are_found() {
     ));
     assert_eq!(rows(&ended, ": pass").len(), 4, "{}", ended.report);
     assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
-    // A missing sub-library causes an error in the first descriptor.
+    // A missing sub-library fails at the first descriptor.
     let set = [("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")];
     tried("quick", V9_14, &set).must_have(
         "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 returned CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
     );
-    // If engines return different errors, a fault counts, whatever its position.
+    // A fault among refusals counts, whatever its position.
     plans("38=3000 1=4000 0=3000")
         .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000)")
         .must_have("  operation   convolution forward, f16, NHWC, engine 1\n");
     plans("38=4000 1=3009 0=4000").must_have("error: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE (3009)");
 }
 
-/// A status that may have other reasons is a failure only if the legacy API fails in the same format too.
+/// A status that may have other reasons counts if the legacy API does not compute in the format either.
 #[test]
 fn a_refusal_by_both_apis_is_a_failure() {
     for (variable, plan) in [
@@ -161,7 +161,7 @@ fn a_refusal_by_both_apis_is_a_failure() {
         assert!(failed[0].starts_with("convolution forward through the graph API, f16"));
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     }
-    // A legacy API that rounds has not failed.
+    // Rounding is not a refusal.
     let rounds = [
         ("SIM_TF32", "always"),
         ("SIM_PLANS", "38=4001 1=4001 0=4001"),
@@ -170,7 +170,7 @@ fn a_refusal_by_both_apis_is_a_failure() {
     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
 }
 
-/// An engine that fails while it computes is skipped, like one that fails before.
+/// An engine that fails to compute is skipped, like one that fails before.
 #[test]
 fn an_engine_that_fails_to_compute_is_skipped() {
     for status in [5000, 4000, 3007, 1002, 1] {
@@ -179,12 +179,12 @@ fn an_engine_that_fails_to_compute_is_skipped() {
         ended.must_have("f16, NHWC, engine 1: pass");
         assert_eq!(rows(&ended, ": pass").len(), 6, "{}", ended.report);
     }
-    // An error of the GPU itself is not specific to an engine.
+    // A failure of the GPU is not that of an engine.
     let set = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
     assert_eq!(rows(&tried("graph", V9_28, &set), ": fail").len(), 1);
 }
 
-/// Wrong numbers are a failure in any case, and the message names the engines that are wrong.
+/// Wrong numbers remain a failure, and the report names the wrong engines.
 #[test]
 fn wrong_numbers_name_the_engines() {
     let wrong = |engines| tried("quick", V9_28, &[("SIM_EXECUTE", engines)]);
@@ -209,7 +209,7 @@ fn an_engine_that_refuses_is_skipped() {
         ended.must_have("f16, NHWC, engine 1: pass");
         assert_eq!(rows(&ended, ": pass").len(), 6, "{}", ended.report);
     }
-    // The fallback engines are used if no fast engine works.
+    // The fallback engines are queried if no fast engine supports the convolution.
     plans("38=3000 1=3000")
         .must_have("f16, NHWC, engine 0: pass")
         .must_have("f32, NHWC, engine 0: pass");
@@ -244,7 +244,7 @@ fn a_convolution_that_every_engine_refuses_is_left_out() {
     );
 }
 
-/// A program that uses graphs may have an alternative, so an unknown reason does not stop it.
+/// A program that uses a graph may have an alternative, so an unknown reason stops nothing.
 #[test]
 fn a_refusal_for_an_unknown_reason_is_unknown() {
     let ended = plans("38=3008 1=3008 0=3008");
@@ -283,7 +283,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
         for data_type in TYPES {
             let only = format!("graph {operation} {data_type}");
             if data_type == "tf32" {
-                // The simulator's other engine does not round, and SIM_ONLY treats it as another format.
+                // The simulator's other engine does not round, so SIM_ONLY counts it as another format.
                 let ended = fault("status:cudnnBackendExecute:4000", &only);
                 assert_eq!(rows(&ended, ": pass").len(), 12, "{}", ended.report);
                 continue;
@@ -315,7 +315,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
     }
 }
 
-/// The files for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` support only the graph API.
+/// A cuDNN as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` computes only through the graph API.
 #[test]
 fn a_cudnn_with_only_the_graph_api_is_tested() {
     let all = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];

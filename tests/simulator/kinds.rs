@@ -1,4 +1,4 @@
-//! Every operation in every format: correct ones pass, and every fault is detected and named.
+//! Every operation in every format: valid ones pass, and every fault is found and named.
 
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
 use cudnn_guard::runtime::convolution::case::{self, Case};
@@ -37,7 +37,8 @@ pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [
 ];
 const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 
-/// Returns the first convolution, a few of this operation and format, and some that differ in either of them.
+/// Returns the first convolution, a few of this operation and format, and those that differ from them in one of the
+/// two.
 pub fn some(operation: &str, data_type: &str) -> Vec<Case> {
     let place = OPERATIONS.iter().position(|it| it.0 == operation).unwrap();
     let name = OPERATIONS[place].2;
@@ -76,7 +77,7 @@ pub fn tried_in(
     child(&task, &libraries(tree), environment)
 }
 
-/// Returns the rows that contain these words.
+/// Returns the rows with these words.
 pub fn rows<'a>(ended: &'a Ended, words: &str) -> Vec<&'a str> {
     let lines = ended.report.lines();
     lines
@@ -120,7 +121,7 @@ fn the_thorough_check_tests_everything() {
                 }
             }
         }
-        // Besides the usual algorithm, those that the heuristic offers, except those that it reports as unsupported.
+        // The algorithms that the heuristic offers besides the usual one, except those that it reports as unavailable.
         for data_type in TYPES {
             for (algorithm, times) in [("IMPLICIT_GEMM", 1), ("FFT", 1), ("WINOGRAD", 0)] {
                 let words = format!("convolution forward, {data_type}, NCHW, {algorithm}: pass");
@@ -133,7 +134,7 @@ fn the_thorough_check_tests_everything() {
     }
 }
 
-/// NUM-02: a format that is wrong in only one version. NUM-04: a result of zeros, or a result that was never written,
+/// NUM-02: a format that is wrong in only one version. NUM-04: a result of zeros, or one that was never written,
 /// although cuDNN reports success.
 #[test]
 fn every_fault_is_found_in_every_operation_and_format() {
@@ -158,7 +159,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
                 if ["wrong", "nan"].contains(&fault) {
                     ended.must_have("\n  wrong       1 of ");
                 }
-                // No other operation or format fails, and the tests stop after three failures.
+                // No other convolution fails, and after three failures the test stops.
                 let blamed = format!("{name}, {data_type}, ");
                 let failed = rows(&ended, ": fail");
                 let times = if operation == "fused" { 2 } else { 3 };
@@ -172,7 +173,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
     }
 }
 
-/// An error in the first convolution is a fault. If the first one works, errors in others are only reported.
+/// In the first convolution a refusal is a fault. In others it is reported while the first one is computed.
 #[test]
 #[ignore = "48 programs: eight seconds of a core"]
 fn every_refusal_is_named_in_every_operation_and_format() {
@@ -203,7 +204,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
                 }
             }
-            // Mixed sub-libraries are a fault in any convolution.
+            // Incompatible sub-libraries are found by any convolution.
             for (version, status) in [(V9_14, 1002), (V9_14, 1008), (V9_14, 3009), (V8_9, 14)] {
                 let fault = format!("status:{call}:{status}");
                 let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
@@ -237,7 +238,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
     }
 }
 
-/// An unsupported convolution is not a fault, except the first one, which every cuDNN supports on every GPU.
+/// Nothing is broken, except in the first convolution, which every cuDNN supports on every GPU.
 #[test]
 fn unsupported_convolutions_are_left_out_in_every_operation_and_format() {
     for (operation, _, name, call) in OPERATIONS {
@@ -249,7 +250,7 @@ fn unsupported_convolutions_are_left_out_in_every_operation_and_format() {
             let left_out = rows(&ended, "CUDNN_STATUS_NOT_SUPPORTED (3000)");
             let what = format!("{name}, {data_type}, ");
             assert!(left_out.iter().all(|row| row.starts_with(&what)), "{only}");
-            // The first convolution is also among those of its operation and format.
+            // This convolution occurs again among those of its own operation and format.
             let wanted = match &only[..] {
                 "forward f32" => (2, 3),
                 only if only.starts_with("fused") => (0, 2),
@@ -271,7 +272,7 @@ fn an_unsupported_format_is_left_out() {
     assert_eq!(rows(&ended, ": pass").len(), 3 + 2);
     tried("quick", V9_14, &[("SIM_CAPABILITY", "5.2")])
         .must_have("f16, NCHW, : left out, the GPU is of compute capability 5.2, and f16 begins");
-    // cuDNN itself may report a format as unsupported, in any of its functions.
+    // cuDNN itself may also report it, in any of its calls.
     let ended = tried("quick", V8_9, &[("SIM_LACKS", "f16 tf32")]);
     ended.must_have(
         "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` returned CUDNN_STATUS_NOT_SUPPORTED (9)\n",
@@ -285,7 +286,7 @@ fn an_unsupported_format_is_left_out() {
         let graph = if version == V8_9 { 0 } else { 2 };
         assert_eq!(rows(&ended, ": pass").len(), 3 + graph, "{}", ended.report);
     }
-    // Every cuDNN supports the first convolution, so an error there is a fault.
+    // Every cuDNN supports the first convolution, so there it is a fault.
     let set = [
         ("SIM_FAULT", "status:cudnnConvolutionForward:3000"),
         ("SIM_ONLY", "forward f32"),
@@ -309,8 +310,8 @@ fn training_sub_libraries_may_be_missing() {
     assert_eq!(rows(&ended, ": fail").len(), 0);
 }
 
-/// NUM-01: TF32 where it is allowed passes and is told; using where not allowed it is told too, and stops nothing,
-/// since whoever runs the program may have asked for it.
+/// NUM-01: TF32 passes and is reported where it is allowed. Where it is not allowed, it is also reported, but stops
+/// nothing, since the user of the program may have requested it.
 #[test]
 fn tf32_is_reported() {
     let off = tried("quick", V9_14, &[("SIM_TF32", "never")]);
@@ -321,17 +322,17 @@ fn tf32_is_reported() {
         .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, although TF32 is disabled  [convolution-wrong]\n  = help: set NVIDIA_TF32_OVERRIDE=0 for full single precision\n")
         .must_have("  largest     off by ");
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
-    // An engine may round only part of its work.
+    // An engine may round only a part of its work.
     tried("quick", V9_14, &[("SIM_TF32", "some")])
-        .must_have("rounds single precision to TF32 on Simulated GPU, although TF32 is disabled");
-    // The operator's choice is none of cuDNN's faults.
+        .must_have("rounds single precision to TF32 on Simulated GPU, though told not to");
+    // The operator's choice is not a fault of cuDNN.
     let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
     let chosen = tried("quick", V9_14, &set);
     chosen
         .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: pass, tf32 Some(true)")
         .must_have("note: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, as NVIDIA_TF32_OVERRIDE=1 requests  [convolution-wrong]\n");
     assert_eq!(rows(&chosen, ": pass").len(), 4 + 1);
-    // A single wrong number is not rounding, however small the error is.
+    // A single wrong number is not rounding, however small the difference is.
     fault(V9_14, "wrong").must_have("fail");
 }
 
@@ -349,7 +350,7 @@ fn an_error_of_the_gpu_stops_the_remaining_tests() {
     assert_eq!(rows(&full, "").len(), 1);
 }
 
-/// After an error of the GPU, cuDNN's status does not show what it supports.
+/// The statuses of cuDNN after a failure of the GPU say nothing about what it supports.
 #[test]
 fn an_error_of_the_gpu_is_not_left_out() {
     let refused = |gpu| {

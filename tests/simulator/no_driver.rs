@@ -1,4 +1,4 @@
-//! The help for a missing driver library, which depends on the system.
+//! The source of the driver's library, if it is missing.
 
 use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime, is_without_compute};
 use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
@@ -86,7 +86,7 @@ fn podmans_file_names_its_engine() {
         runtime(""),
         runtime("engine=\"podman-4.9.3\"\nrootless=1\n"),
     );
-    // podman's file is never that long.
+    // Podman's file is never as large as a megabyte.
     let long = runtime(&format!("{}engine=\"podman-4.9.3\"\n", " ".repeat(1 << 20)));
     assert_eq!(long, Some(ContainerRuntime::Docker));
     fs::remove_dir_all(&root).unwrap();
@@ -160,7 +160,7 @@ fn a_container_and_its_host_are_distinguished() {
   container   /.dockerenv"
         )
     );
-    // A library that exists but cannot be loaded has nothing to do with containers.
+    // A file that exists and is refused is not a problem of containers.
     let refused = on(&[container], "libcuda.so.1: invalid ELF header", None);
     assert!(
         refused.starts_with("`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened")

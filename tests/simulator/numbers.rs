@@ -1,4 +1,4 @@
-//! The reference, its tolerances and the 16-bit formats, compared with other ways to compute the same numbers.
+//! The reference, its tolerances and the short formats, compared with independent computations.
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
@@ -12,7 +12,7 @@ use cudnn_guard::runtime::cudnn::shape::{Layout, Shape, count, indices};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
-/// Compares the reference with a matrix of all patches, which does not use the reference's index arithmetic.
+/// An independent computation: a matrix of all patches, without the reference's index arithmetic.
 #[test]
 fn the_reference_convolves() {
     let shape = Shape {
@@ -73,8 +73,8 @@ fn the_reference_convolves() {
     }
 }
 
-/// The forward convolution and its gradients define the same trilinear form: `<y, f(x, w)>`, `<x, dx(y, w)>` and
-/// `<w, dw(x, y)>` are the same number.
+/// The gradients make the forward convolution a linear form in all three operands: `<y, f(x, w)>` equals `<x, dx(y,
+/// w)>` and `<w, dw(x, y)>`.
 #[test]
 fn the_three_operations_are_adjoint() {
     for case in case::thorough() {
@@ -121,7 +121,7 @@ fn bias_and_relu_are_applied() {
     assert!(zeros > fused.len() / 4 && zeros < fused.len() * 3 / 4);
 }
 
-/// Canaries directly follow the last number only if the numbers fill complete words.
+/// A canary directly follows the last number only if the numbers fill complete words.
 #[test]
 fn every_buffer_is_whole_words() {
     for case in case::quick().into_iter().chain(case::thorough()) {
@@ -151,14 +151,14 @@ fn a_layout_can_be_restored() {
     let numbers: Vec<f32> = (0..120u8).map(f32::from).collect();
     assert_eq!(Layout::Nchw.arrange(dims, &numbers), numbers);
     let other = Layout::Nhwc.arrange(dims, &numbers);
-    // The channels of the first position, which are 20 numbers apart.
+    // The channels of the first pixel are 20 numbers apart.
     assert_eq!(other[..4], [0.0, 20.0, 40.0, 1.0]);
     assert_eq!(Layout::Nhwc.restore(dims, &other), numbers);
     assert!(Layout::Nhwc.restore(dims, &other[..119])[119].is_nan());
     assert_eq!(indices(dims, 119), [1, 2, 3, 4]);
 }
 
-/// Every bit pattern is compared with its definition, and survives a round trip.
+/// Every bit pattern: its value is computed from the definition of the format, and is encoded to the same pattern.
 #[test]
 fn every_half_is_read_and_written() {
     for bits in 0..=u16::MAX {
@@ -202,7 +202,7 @@ fn every_bfloat16_is_read_and_written() {
     }
 }
 
-/// Between any two neighbors: the midpoint, and the numbers just below and just above it.
+/// Between any two neighbors: just below the middle, the middle itself, just above it.
 #[test]
 fn numbers_are_rounded_to_nearest_with_ties_to_even() {
     type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
@@ -243,7 +243,7 @@ fn poison_is_a_nan_in_every_format() {
     assert_eq!(DataType::F16.unpack(&packed), [1.0, -2.0]);
 }
 
-/// The tolerance relies on this: in the 16-bit formats nothing is rounded, unless the magnitudes show it.
+/// The condition on the tolerance: in the short formats nothing is ever rounded, or the magnitudes show it.
 #[test]
 fn small_whole_numbers_are_exact() {
     let (mut exact, mut all) = (0, 0);
@@ -273,11 +273,12 @@ fn small_whole_numbers_are_exact() {
             }
         }
     }
-    // Nearly all of them: an engine's error could go undetected in a shape that is not exact.
+    // Nearly all: a shape that is not exact is one more chance for an undetected error of an engine.
     assert!(exact * 10 >= all * 9, "{exact} of {all}");
 }
 
-/// Results that are rounded as much as the format allows are within the tolerance. An error of one product exceeds it.
+/// A sum of products in the format itself, in order, as in the worst engine, is within the tolerance. With one product
+/// left out, it is not.
 #[test]
 fn right_results_pass_and_one_missing_product_fails() {
     for case in case::quick().into_iter().chain(case::thorough()) {
@@ -286,7 +287,7 @@ fn right_results_pass_and_one_missing_product_fails() {
         let tolerance = Tolerance::for_case(&case, false, &expected);
         let round = |value: f64| match case.data_type {
             DataType::F32 => f64::from(value as f32),
-            // Truncated instead of rounded, which is the largest error that is allowed.
+            // Truncated, not rounded: the worst that is allowed.
             DataType::Tf32 => f64::from(f32::from_bits((value as f32).to_bits() & 0xFFFF_E000)),
             short => f64::from(short.unpack(&short.pack(&[value as f32]))[0]),
         };
@@ -312,7 +313,8 @@ fn right_results_pass_and_one_missing_product_fails() {
             .collect();
         let comparison = compare(&sound, &expected, &tolerance);
         assert_eq!(comparison.wrong, 0, "{case:?} {comparison:?}");
-        // A typical product is the magnitude divided by the number of products. For small integers, it is at least 1.
+        // A typical product is as large as the magnitude divided by the number of products; for small whole numbers, at
+        // least 1.
         let middle = expected.len() / 2;
         let typical = match case.data_type.is_short() {
             true => 1.0,
@@ -348,7 +350,7 @@ fn a_comparison_takes_nothing_on_trust() {
     assert_eq!(compare(&[]), (Some(0), 3));
 }
 
-/// NUM-01: TF32 keeps ten bits of each factor. It must not pass as single precision, but must pass as TF32.
+/// NUM-01: TF32 keeps ten bits of each factor. It must fail as single precision, and pass as TF32.
 #[test]
 fn tf32_fails_as_single_precision_and_passes_as_tf32() {
     let operands = Operands::for_case(&case::FIRST);

@@ -1,4 +1,4 @@
-//! The errors that stop a program. Alternatives are tried first, and errors that are not a fault are only reported.
+//! The refusals that stop a program: alternatives are tested first, and a refusal that is not a fault is reported.
 
 use super::kinds::{rows, tried};
 use crate::{ALL, V8_9, V9_14, V9_28, convolve};
@@ -10,7 +10,7 @@ const STATUSES: [(&str, (u32, u32, u32)); 4] = [
     ("8", V8_9),
 ];
 
-/// After any error, the plain algorithm is run, then those that cuDNN's heuristic offers.
+/// After any refusal the plain algorithm is tested, then those that cuDNN's heuristic offers.
 #[test]
 fn another_algorithm_is_tested_after_a_refusal() {
     for (status, version) in STATUSES {
@@ -28,7 +28,7 @@ fn another_algorithm_is_tested_after_a_refusal() {
             .must_have("fail None")
             .must_have("  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
     }
-    // The most informative error is reported.
+    // The most informative refusal is reported.
     convolve(V9_14, &[("SIM_ALGORITHMS", "1=3000 0=5000 4=1002")])
         .must_have("returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
         .must_have("f32, NCHW, FFT\n");
@@ -37,7 +37,7 @@ fn another_algorithm_is_tested_after_a_refusal() {
     convolve(V9_14, &crash).must_have("f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
 }
 
-/// If the first convolution fails, errors of the others are failures too.
+/// If the first convolution fails, the refusals of the others are failures too.
 #[test]
 fn if_the_first_convolution_fails_other_refusals_count() {
     for (status, version) in STATUSES {
@@ -48,7 +48,7 @@ fn if_the_first_convolution_fails_other_refusals_count() {
     }
 }
 
-/// A GPU or a version that is newer than the tables may not support what they list.
+/// The tables may not apply to a GPU or a version that is newer than they are.
 #[test]
 fn an_unsupported_convolution_on_a_new_gpu_or_version_is_unknown() {
     for (status, name) in [
@@ -66,7 +66,7 @@ fn an_unsupported_convolution_on_a_new_gpu_or_version_is_unknown() {
         assert_eq!(rows(&ended, ": unknown").len(), 1, "{}", ended.report);
     }
     let set = [("SIM_FAULT", "status:cudnnConvolutionForward:3000")];
-    // A known GPU is supported.
+    // Known ones are supported.
     assert_eq!(rows(&tried("quick", V9_28, &set), ": fail").len(), 1);
     let broken = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
     assert!(!rows(&tried("new", V9_28, &broken), ": fail").is_empty());
@@ -74,7 +74,7 @@ fn an_unsupported_convolution_on_a_new_gpu_or_version_is_unknown() {
 
 const GIB: &str = "1073741824";
 
-/// DRV-15: cuDNN's status need not name the lack of memory, and the memory may be free again afterwards.
+/// DRV-15: cuDNN's status may not name the lack of memory, and there may be enough memory again afterwards.
 #[test]
 fn a_lack_of_memory_is_recognized_by_any_of_its_statuses() {
     let low = "unknown None
@@ -108,7 +108,7 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
             convolve(version, &before).must_have(low);
         }
     }
-    // An amount that is little on a large GPU is half of a small one's memory.
+    // An amount that is little for a large GPU is half of a small one.
     let half = [
         ("SIM_FAULT", "status:cudnnCreate:4000"),
         ("SIM_MEMORY", GIB),

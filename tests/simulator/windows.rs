@@ -1,4 +1,4 @@
-//! Simulators for Windows, which has no compiler: they are already built, in the directory in `SIMULATED`.
+//! Simulators for Windows, which has no compiler: they are built elsewhere, below the directory in `SIMULATED`.
 
 use cudnn_guard::runtime::loader::loader_words;
 use std::fs;
@@ -15,7 +15,7 @@ pub fn simulated((major, minor, patch): Release) -> PathBuf {
     PathBuf::from(folder).join(format!("{major}.{minor}.{patch}"))
 }
 
-/// Returns a copy of the simulated installation without these sub-libraries.
+/// Like [`simulated`], but without these sub-libraries.
 pub fn without(release: Release, parts: &[&str]) -> PathBuf {
     static NEXT: AtomicU32 = AtomicU32::new(0);
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -33,7 +33,7 @@ pub fn without(release: Release, parts: &[&str]) -> PathBuf {
     into
 }
 
-/// Returns one word for an exit that a library or a test caused.
+/// Returns the way a process ended, in one word, if a library or a test crashed it.
 pub fn ending(status: ExitStatus) -> Option<&'static str> {
     match status.code()? as u32 {
         1 => Some("kill"),

@@ -1,5 +1,5 @@
-//! The failures that users meet, in `fixtures/catalogue.txt`: one to a line, with a tab between its number, what is
-//! seen, and where it is shown.
+//! The failures that users meet, in `fixtures/catalogue.txt`: one per line, with its number, its symptom and the place
+//! of its test, separated by tabs.
 //!
 //! ```text
 //! test             a test names it in the comment above `#[test]`, or a case on its second line

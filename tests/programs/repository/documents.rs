@@ -1,4 +1,4 @@
-//! What README.md and docs show is so: their texts are those that the programs print, and their programs compile. Those
+//! Checks of README.md and docs: their outputs are those that the programs print, and their programs compile. Those
 //! marked `rust,no_run` are documentation tests of the crate.
 
 use crate::repository::fault_matrix::shipped;
@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// Every other example, by its document and the beginning of its first line, and the test that does what it shows.
+/// Every other example, by its document and the beginning of its first line, and the test that covers it.
 const TESTED: [(&str, &str, &str); 19] = [
     (
         "README.md",
@@ -123,25 +123,25 @@ fn read(document: &str) -> String {
     fs::read_to_string(repository().join(document)).unwrap()
 }
 
-/// The examples of a document: the language, and the text.
+/// Returns the examples of a document: the language and the text.
 fn examples(text: &str) -> Vec<(&str, &str)> {
     let fenced = text.split("\n```").skip(1).step_by(2);
     fenced.map(|one| one.split_once('\n').unwrap()).collect()
 }
 
-/// The example that begins so.
+/// Returns the example with this beginning.
 fn example<'a>(document: &'a str, beginning: &str) -> &'a str {
     let mut all = examples(document).into_iter();
     let (_, text) = all.find(|(_, text)| text.starts_with(beginning)).unwrap();
     text
 }
 
-/// Words without the places where lines are broken.
+/// Joins words that are separated by line breaks.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// What is shown of a longer text: each headline, help and row of it stands there, in this order.
+/// Checks an excerpt of a longer text: each of its headlines, helps and rows is in the text, in this order.
 #[track_caller]
 fn must_be_said(shown: &str, said: &str) {
     let said = plain(said);
@@ -180,7 +180,7 @@ fn every_example_is_tested() {
     for document in DOCUMENTS {
         let text = read(document);
         let languages = examples(&text);
-        // In the pages of the findings stand commands by which people look and mend: what they say is tested there.
+        // The pages of the findings contain commands for diagnosis and fixes, whose output is tested there.
         let others = languages
             .iter()
             .filter(|(language, _)| *language != "rust,no_run" && document != "docs/findings.md");
@@ -196,10 +196,10 @@ fn every_example_is_tested() {
     }
 }
 
-/// Findings of Linux alone: Windows has no stub of the driver's library, and no headers of glibc.
+/// Findings that only occur on Linux: Windows has no stub of the driver's library, and no headers of glibc.
 const LINUX_ONLY: [&str; 2] = ["driver-stub", "host-headers-incompatible"];
 
-/// A page with commands for Linux also has commands and a fix for Windows, without anything of Linux in them.
+/// A page with commands for Linux also has commands and a fix for Windows, without anything that is specific to Linux.
 #[test]
 fn every_page_helps_on_windows() {
     let of_linux = ["sudo", "ldconfig", "LD_LIBRARY_PATH", "/usr/", "apt "];
@@ -233,7 +233,7 @@ fn every_page_helps_on_windows() {
     }
 }
 
-/// Its arguments, as the documents write them; a program is one that is there.
+/// Returns the arguments of a command line in the documents. A program in it is replaced by an existing one.
 fn arguments(line: &str) -> Vec<String> {
     let line = line.split(" #").next().unwrap();
     let line = line.replace("X.Y", "13.0").replace(['[', ']'], "");
@@ -269,7 +269,7 @@ fn every_command_line_is_accepted() {
     fs::create_dir(dir.join("rootfs")).unwrap();
     for line in lines {
         let mut words = arguments(&line);
-        // What follows a program is the program's.
+        // The arguments after a program belong to the program.
         let end = if words[0] == "run" { 1 } else { words.len() };
         words.insert(end, "--help".into());
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
@@ -295,7 +295,7 @@ fn the_guide_counts_the_functions_of_the_guard() {
     }
 }
 
-/// Nothing is published yet: what is shown must work from a clone.
+/// Nothing is published yet, so the examples must work from a clone.
 #[test]
 fn no_command_needs_a_release() {
     for document in DOCUMENTS.iter().chain(&["src/lib.rs"]) {
@@ -310,11 +310,11 @@ fn no_command_needs_a_release() {
     }
 }
 
-/// Both crates that people come from compile for a default stream in each thread, which nvcc does not do by itself.
+/// The two crates that users migrate from compile with a default stream per thread, which nvcc does not do by default.
 #[test]
 fn the_guide_keeps_the_default_stream_of_candle_kernels() {
     let guide = read("docs/migration.md");
-    // The guide shows this very script: see `real::candle`.
+    // The guide contains this script: see `real::candle`.
     let script = read("fixtures/candle-kernels/build.rs");
     assert!(
         script.contains(".default_stream(DefaultStream::PerThread)"),
@@ -349,7 +349,7 @@ fn the_guide_shows_the_output_of_inspect() {
     must_be_said(shown, &ran.stdout.replace(image.0.to_str().unwrap(), ""));
 }
 
-/// The build script and the program of the README, and the program with a path for the CPU of the guide.
+/// The build script and the program of the README, and the program with a CPU path of the guide.
 #[test]
 fn the_program_of_the_readme_prints_what_is_shown() {
     let (readme, guide) = (read("README.md"), read("docs/guard.md"));
@@ -366,7 +366,7 @@ fn the_program_of_the_readme_prints_what_is_shown() {
         example(&guide, "match gpu::check()")
     );
     let dir = project("of-the-readme", &build.join("\n"), &main);
-    // With the clone beside the crate, as it is written there.
+    // With the clone beside the crate, as written there.
     let clone = dir.parent().unwrap().join("cudnn-guard");
     let _ = fs::remove_file(&clone);
     std::os::unix::fs::symlink(repository(), &clone).unwrap();
@@ -395,7 +395,7 @@ fn the_program_of_the_readme_prints_what_is_shown() {
     assert!(said.starts_with(shown), "{said}");
 }
 
-/// In the order in which CONTRIBUTING.md has them.
+/// In the order of CONTRIBUTING.md.
 #[test]
 fn a_module_of_the_build_uses_only_those_before_it() {
     let text = read("CONTRIBUTING.md");

@@ -42,7 +42,7 @@ const BUILD: &[&str] = &[
     "src/toolchain",
     "src/toolkit/",
 ];
-/// What a build finds, before it compiles, links or writes anything.
+/// The findings of a build before it compiles, links or writes anything.
 const DOCTOR: &[&str] = &[
     "src/choice/",
     "src/compat/",
@@ -55,7 +55,7 @@ const DOCTOR: &[&str] = &[
     "src/toolchain",
     "src/toolkit/",
 ];
-/// They sort findings, and make none.
+/// Files that sort findings and create none.
 const SORTING: &[&str] = &[
     "build-support/guard/facts/finding_id.rs",
     "src/cli/demo.rs",
@@ -64,7 +64,7 @@ const SORTING: &[&str] = &[
     "src/report/text.rs",
 ];
 
-/// The text of each file below these folders, by its path in the repository.
+/// Returns the text of each file below these directories, by its path in the repository.
 fn sources(folders: &[&str], end: &str) -> BTreeMap<String, String> {
     fn collect(dir: &Path, end: &str, found: &mut BTreeMap<String, String>) {
         for entry in fs::read_dir(dir).unwrap() {
@@ -85,7 +85,7 @@ fn sources(folders: &[&str], end: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// What is compiled into programs of others, without comments.
+/// Returns the code that is compiled into users' programs, without comments.
 pub fn shipped() -> BTreeMap<String, String> {
     let mut sources = sources(&["src", "build-support/guard"], ".rs");
     sources.retain(|path, _| !path.contains("test") && !path.contains("/real"));
@@ -98,7 +98,7 @@ pub fn shipped() -> BTreeMap<String, String> {
     sources
 }
 
-/// The findings that this code makes.
+/// Returns the findings that this code creates.
 fn made(code: &str) -> BTreeSet<FindingId> {
     let mut made = BTreeSet::new();
     let parts: Vec<&str> = code.split("FindingId::").collect();
@@ -168,7 +168,7 @@ fn raised(code: &str, messages: &BTreeMap<String, BTreeSet<FindingId>>) -> BTree
     raised
 }
 
-/// The files that this code names: `crate::runtime::{judge::rules, parts}` and the like.
+/// Returns the files that this code names: `crate::runtime::{judge::rules, parts}` and the like.
 fn named(code: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
     let mut named = BTreeSet::new();
     for part in code.split("crate::").skip(1) {
@@ -185,7 +185,7 @@ fn named(code: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
                 Some(inside) => format!("build-support/guard/{inside}"),
                 None => format!("src/{whole}"),
             };
-            // A function or a type stands behind the names of its modules.
+            // The names of modules are followed by a function or a type.
             let mut modules = Path::new(&whole).ancestors();
             let file = modules.find_map(|module| {
                 let module = module.to_str().unwrap();
@@ -198,7 +198,7 @@ fn named(code: &str, files: &BTreeMap<String, String>) -> BTreeSet<String> {
     named
 }
 
-/// Each finding with the places where it can arise, and the files that make it there.
+/// Returns each finding with the places where it can arise, and the files that create it there.
 fn arising() -> BTreeMap<(String, &'static str), Vec<String>> {
     let mut files = shipped();
     let mut messages = BTreeMap::new();
@@ -234,7 +234,7 @@ fn arising() -> BTreeMap<(String, &'static str), Vec<String>> {
     arising
 }
 
-/// The tests of the repository, as `fault_matrix.txt` names them, each with the file that it stands in.
+/// Returns the tests of the repository, named as in `fault_matrix.txt`, each with its file.
 fn tests() -> BTreeMap<String, String> {
     let mut tests = BTreeMap::new();
     for (path, text) in sources(&["src", "tests"], ".rs") {
@@ -244,7 +244,7 @@ fn tests() -> BTreeMap<String, String> {
                 let inside = &path["tests/".len()..path.len() - ".rs".len()];
                 match inside.split_once('/') {
                     Some(("programs", modules)) => ("programs", modules),
-                    // tests/simulator.rs has a module of its own name.
+                    // tests/simulator.rs has a module with its own name.
                     Some((program, _)) => (program, inside),
                     None => (inside, ""),
                 }
@@ -276,7 +276,7 @@ fn tests() -> BTreeMap<String, String> {
     tests
 }
 
-/// What a test has before it: its file, and the texts that it holds what is said against.
+/// Returns the material of a test: its file, and the texts that it compares the output with.
 fn material(file: &str) -> String {
     let mut text = fs::read_to_string(repository().join(file)).unwrap();
     if file == "src/toolchain/tests/cases.rs" {
