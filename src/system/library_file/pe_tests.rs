@@ -150,7 +150,7 @@ fn files_that_are_not_dlls() {
         defect(&valid[..600]),
         format!(
             "is truncated: its size is 600 bytes, but its sections extend to byte {}",
-            whole.len()
+            valid.len()
         )
     );
 }

@@ -220,7 +220,11 @@ cannot load `{SHIM}`; `{path}/{SHIM}` cannot be read: permission denied  [cudnn-
 "
     );
     assert!(text.starts_with(&wanted), "{text}");
-    assert_eq!(text.matches("cannot be read: permission denied").count(), 1, "{text}");
+    assert_eq!(
+        text.matches("cannot be read: permission denied").count(),
+        1,
+        "{text}"
+    );
     open(&cudnn.file(PART));
     // Two directories below, and through a link.
     let above = Folder::new();

@@ -152,11 +152,13 @@ fn invalid_values_are_named() {
 #[test]
 fn an_unknown_finding_id_is_named() {
     let cudnn = sound();
-    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")])
-        .must_end_with(0)
-        .must_say(
-            "cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"\n",
-        );
+    run(
+        "startup",
+        &cudnn.0,
+        &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")],
+    )
+    .must_end_with(0)
+    .must_say("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"\n");
 }
 
 /// LOD-05

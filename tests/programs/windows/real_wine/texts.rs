@@ -106,7 +106,10 @@ fn same_words(windows: &Windows, start: &Start) {
     for of in ["summary", "help"] {
         assert_eq!(first[of], found[of]);
     }
-    assert_eq!(first["evidence"]["available"], found["evidence"]["available"]);
+    assert_eq!(
+        first["evidence"]["available"],
+        found["evidence"]["available"]
+    );
 }
 
 /// The directory of the program is searched before PATH.
