@@ -90,8 +90,8 @@ fn record_text(record: &[u8]) -> String {
 
 /// Code that keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
 const LINKED: &str = "\
-// The program is linked with cuDNN. If cuDNN is missing, the program fails to start, and the guard does not run, unless
-// Microsoft's linker was told to load cuDNN on first use. In this case `cudnn-guard run PROGRAM` reports what is missing.
+// The program is linked with cuDNN. If cuDNN is missing, the system's loader fails before `main` and no guard runs,
+// unless cuDNN is delay-loaded, as with Microsoft's linker. `cudnn-guard run PROGRAM` then reports what is missing.
 unsafe extern \"C\" {
     fn cudnnGetVersion() -> usize;
 }
@@ -109,9 +109,9 @@ pub fn startup() {
     runtime::startup(&BUILT);
 }
 
-/// Verifies everything: the files, their versions, the driver, the GPU and a small convolution in each format. Returns
-/// `Ok` only if everything is compatible. If something cannot be checked, the verdict of the `Failure` is `Unknown`.
-/// Never panics, never exits.
+/// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns
+/// `Ok` only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict
+/// `Unknown`. Never panics or exits.
 pub fn check() -> Result<Report, Failure> {
     runtime::check(&BUILT)
 }

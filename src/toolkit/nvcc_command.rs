@@ -55,8 +55,8 @@ pub struct Plan {
 }
 
 /// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
-/// `extra_args` contains options that do not change the output, such as the depfile and the number of threads. `profile`
-/// is the environment with cargo's profile.
+/// `extra_args` contains options that do not change the output, such as the depfile and the number of threads.
+/// `profile` is the environment with cargo's profile.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],

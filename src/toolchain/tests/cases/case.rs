@@ -29,16 +29,16 @@
 //! and the findings. `$ROOT` stands for the small file system. `[files]` contains its entries, one per line:
 //!
 //! ```text
-//! usr/include/cuda.h                 a text file, whose lines stand below it, each behind four spaces
+//! usr/include/cuda.h                 a text file, with its lines below it, each indented by four spaces
 //!     #define CUDA_VERSION 12080
 //! usr/include/cudnn.h (empty)        an empty file
-//! usr/lib64/libcudnn.so.9 (elf)      a library that tells nothing; `elf aarch64`: for that processor; `elf cut`: torn;
-//!                                    `elf soname libcudnn.so.8`: with that name; `elf of another build`
+//! usr/lib64/libcudnn.so.9 (elf)      a library without a version; `elf aarch64`: for that CPU; `elf cut`: truncated;
+//!                                    `elf soname libcudnn.so.8`: with that SONAME; `elf of another build`
 //! dnn/bin/cudnn64_9.dll (dll version 9.1.0, imports cublas64_12.dll one two)
-//!                                    a DLL that says this, see `library_file/made_dll.rs`; `dll`: one that says nothing
-//! usr/bin/nvcc (failing program)     a program that is only looked at
-//! usr/bin/nvcc (program)             a script, whose lines stand below it, as those of the next ones do
-//! usr/include/cudnn.h (crlf)         a text file with the line ends of Windows; `bom crlf`: with a byte order mark too
+//!                                    a DLL with these properties, see `library_file/made_dll.rs`; `dll`: without any
+//! usr/bin/nvcc (failing program)     a program that fails when it is run
+//! usr/bin/nvcc (program)             a script, with its lines below it, as for the next entries
+//! usr/include/cudnn.h (crlf)         a text file with Windows line endings; `bom crlf`: also with a byte order mark
 //! proc/version (unended)             a text file without a newline at its end
 //! usr/local/cuda -> cuda-12.8        a link
 //! opt/nothing/                       an empty directory

@@ -6,14 +6,14 @@
 //! build.rs + link runtime                       a line of `[config]`; `build.rs - optional`
 //! remove opt/dnn/lib/libcudnn_cnn.so.9          a file or a directory
 //! move opt/dnn to opt/cudnn
-//! unpack opt/dnn.tar to opt/dnn                 what was an archive is a cuDNN 9.14.0
-//! open opt/dnn/include/cudnn.h                  the user may open it now
-//! install cuDNN 9.14.0 in opt/dnn               headers, the library and all of its parts
+//! unpack opt/dnn.tar to opt/dnn                 replaces the archive with cuDNN 9.14.0
+//! open opt/dnn/include/cudnn.h                  allows the user to open it
+//! install cuDNN 9.14.0 in opt/dnn               headers, the library and all sub-libraries
 //! install headers of 9.14.0 in opt/dnn/include
-//! install parts of 9.14.0 in opt/dnn/lib        the library and all of its parts
+//! install parts of 9.14.0 in opt/dnn/lib        the library and all sub-libraries
 //! install CUDA 12.8 in opt/cuda                 nvcc, headers and the runtime
-//! run conda install cudnn                       what the help says, and the next lines do
-//! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, in the place of what is there
+//! run conda install cudnn                       a command in the help, whose effect the next lines describe
+//! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, which replace existing ones
 //! ```
 //!
 //! A fix that no machine can do has a single line, `none: ` and the reason.
