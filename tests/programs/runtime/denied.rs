@@ -176,7 +176,7 @@ fn a_refused_system_call_does_not_make_a_working_cudnn_fail() {
             AtMost(list) => (ids.iter().all(|id| list.contains(id)), list),
         };
         if !as_wanted {
-            wrong.push(format!("{name}: {ids:?} are told, and not {list:?}"));
+            wrong.push(format!("{name}: reported {ids:?} instead of {list:?}"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));

@@ -24,9 +24,9 @@ static ROWS: Mutex<()> = Mutex::new(());
 fn rows() -> Vec<(&'static str, Said, Command)> {
     let other = |release| installed(release).join("lib64");
     vec![
-        ("a sound one", Nothing, sound()),
+        ("a working cuDNN", Nothing, sound()),
         (
-            "links to the files of one release",
+            "links to the files of one version",
             Nothing,
             with(&[farm(), driver()]),
         ),
@@ -46,12 +46,12 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             with(&[other((8, 9, 7)), lib64(), driver()]),
         ),
         (
-            "folders of NVIDIA's images, which are not there",
+            "missing directories of NVIDIA's images",
             Nothing,
             with(&images()),
         ),
         (
-            "entries of the library path that lead nowhere before it",
+            "library path entries that do not exist before it",
             Nothing,
             with(&[
                 PathBuf::from("~/lib"),
@@ -61,7 +61,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             ]),
         ),
         (
-            "a second copy of the release behind",
+            "a second copy of the version behind it",
             Nothing,
             with(&[lib64(), copy("second", &lib64()), driver()]),
         ),
@@ -81,7 +81,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             with(&[without("no-adv", &["adv"]), driver()]),
         ),
         (
-            "only what is compiled at run time",
+            "only the sub-libraries for compiling at run time",
             Unknown("convolution-failed"),
             with(&[
                 without(
@@ -92,25 +92,25 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             ]),
         ),
         ("a relative library path", Nothing, relative()),
-        ("a name that is not UTF-8", Nothing, in_folder(b"b\xffse")),
         (
-            "a name with a line break and a quote",
+            "a directory name that is not UTF-8",
+            Nothing,
+            in_folder(b"b\xffse"),
+        ),
+        (
+            "a directory name with a line break and a quote",
             Nothing,
             in_folder(b"a\n\"b'`c"),
         ),
         (
-            "nothing else in the environment",
+            "an otherwise empty environment",
             Nothing,
             nothing_else_set(),
         ),
-        ("symbols bound at once", Nothing, set("LD_BIND_NOW", "1")),
+        ("symbols bound at startup", Nothing, set("LD_BIND_NOW", "1")),
         ("no /proc", Nothing, hidden("/proc")),
         ("no /etc", Nothing, hidden("/etc")),
-        (
-            "no folder for what is written for a time",
-            Nothing,
-            set("TMPDIR", "/nowhere"),
-        ),
+        ("no temporary directory", Nothing, set("TMPDIR", "/nowhere")),
         ("no cuDNN, no GPU", Unknown("cudnn-not-loadable"), with(&[])),
         ("no driver", Unknown("driver-missing"), with(&[lib64()])),
         (
@@ -124,12 +124,12 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             set("SIM_DEVICES", "0"),
         ),
         (
-            "GPUs that are hidden",
+            "hidden GPUs",
             Unknown("no-gpu"),
             set("CUDA_VISIBLE_DEVICES", ""),
         ),
         (
-            "a machine that is not ready",
+            "a machine whose GPUs are not ready",
             Unknown("driver-error"),
             set("SIM_CUINIT", "802"),
         ),
@@ -139,7 +139,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             set("SIM_CUINIT", "803"),
         ),
         (
-            "a driver that does not know why",
+            "a driver with an unknown error",
             Unknown("driver-error"),
             set("SIM_CUINIT", "999"),
         ),
@@ -154,7 +154,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             fault("status:cuDevicePrimaryCtxRetain:46"),
         ),
         (
-            "a GPU that is busy",
+            "a busy GPU",
             Unknown("device-busy"),
             fault("status:cuCtxSynchronize:999"),
         ),
@@ -164,78 +164,74 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             set("SIM_MEMORY", "4000"),
         ),
         (
-            "a cuDNN that finds no memory",
+            "a cuDNN without enough memory",
             Unknown("device-memory-low"),
             fault("status:cudnnCreate:4004"),
         ),
-        ("a cuDNN that prints a great deal", Nothing, fault("flood")),
+        ("a cuDNN that prints a lot", Nothing, fault("flood")),
         ("several GPUs", Nothing, set("SIM_DEVICES", "8")),
         (
-            "no child to be had",
+            "no child process available",
             Unknown("child-not-started"),
             odd("no-child"),
         ),
         (
-            "no file to be had",
+            "no file descriptor available",
             Unknown("child-not-started"),
             odd("few-files"),
         ),
         (
-            "CUDA in use already",
+            "CUDA already in use",
             Unknown("child-not-started"),
             odd("start-cuda"),
         ),
         ("nothing can be written", Nothing, odd("read-only")),
         ("a thread with a small stack", Nothing, odd("small-stack")),
+        ("ignored child processes", Nothing, odd("ignore-children")),
         (
-            "children that nobody waits for",
-            Nothing,
-            odd("ignore-children"),
-        ),
-        (
-            "a handler that waits for all children",
+            "a signal handler that waits for all children",
             Nothing,
             odd("wait-in-handler"),
         ),
         ("little memory", Nothing, odd("little-memory")),
         (
-            "an allocator that ends children",
+            "an allocator that kills children",
             Unknown("child-not-started"),
             odd("end-children"),
         ),
         ("no more threads", Nothing, odd("no-threads")),
         ("two thousand open files", Nothing, odd("many-files")),
         ("all signals blocked", Nothing, odd("block-signals")),
-        ("threads at work", Nothing, odd("busy-threads")),
-        ("a program that was deleted", Nothing, deleted()),
+        ("busy threads", Nothing, odd("busy-threads")),
+        ("a deleted program", Nothing, deleted()),
         (
-            "a folder that was deleted",
+            "a deleted working directory",
             Nothing,
             from_a_deleted_folder(),
         ),
         ("started through the loader", Nothing, through_the_loader()),
         (
-            "closed streams",
+            "closed standard streams",
             Nothing,
             shell("exec \"$@\" <&- 2>&-", &sound()),
         ),
         (
-            "no cores, small files",
+            "no core dumps, small files",
             Nothing,
             shell("ulimit -c 0; ulimit -f 100; exec \"$@\"", &sound()),
         ),
         (
-            "a report that nobody can write",
+            "a report that cannot be written",
             Unknown("io-error"),
             report_into(Path::new("/nowhere/at/all")),
         ),
         (
-            "a report that is larger than a file may be",
+            "a report that exceeds the file size limit",
             Unknown("io-error"),
             no_large_file(),
         ),
         (
-            "parts that were loaded from files of other names",
+            "sub-libraries loaded from files with other names",
             Nothing,
             parts_of_other_names(),
         ),
@@ -250,17 +246,17 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
             open_when("upgrade-cudnn"),
         ),
         (
-            "a cuDNN whose folder is another one while it is in use",
+            "a cuDNN whose directory is replaced while it is in use",
             Nothing,
             open_when("swap-cudnn"),
         ),
         (
-            "a newer release than all that are known, of other parts",
+            "a version newer than the tables, with other sub-libraries",
             Nothing,
             with(&[of_other_parts(), driver()]),
         ),
         (
-            "a report into a device",
+            "a report written to a device",
             Nothing,
             report_into(Path::new("/dev/null")),
         ),

@@ -223,7 +223,7 @@ fn crafted_files_take_neither_memory_nor_time() {
             },
         ),
         (
-            "a chain in a circle",
+            "a hash chain with a loop",
             Tables {
                 names: defined(1),
                 strings: text(4000),

@@ -11,23 +11,20 @@ use std::os::unix::fs::symlink;
 pub const ALL: &[SetUp<Start>] = &[
     ("on PATH", on_path),
     ("beside the program", beside_the_program),
-    ("any letters", any_letters),
+    ("a non-ASCII path", any_letters),
     ("a long path", a_long_path),
     ("slashes", slashes),
     ("another case", another_case),
     ("twice on PATH", twice_on_path),
     ("a newer minor", a_newer_minor),
-    ("8.9.7 where 8 is allowed", eight),
+    ("8.9.7 if cuDNN 8 is allowed", eight),
     ("junk before", junk_before),
     ("a relative entry of PATH", relative),
     ("a link to the directory", a_link),
-    ("an older one behind", an_older_one_behind),
+    ("an older cuDNN behind", an_older_one_behind),
     ("both majors", both_majors),
     ("SetDllDirectory", set_dll_directory),
-    (
-        "a part of another release that nobody comes to",
-        unreached_part,
-    ),
+    ("an unused sub-library of another version", unreached_part),
 ];
 
 #[test]
