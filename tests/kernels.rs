@@ -1,7 +1,7 @@
 //! Kernels through the public API, with the nvcc of fixtures/nvcc, which only logs its arguments, and the rules for
 //! which GPU runs which code, compared with NVIDIA's own assembler.
 #![cfg(unix)]
-#![allow(clippy::disallowed_methods)] // tests make and read a machine of their own
+#![allow(clippy::disallowed_methods)] // tests create and read their own files
 
 use cudnn_guard::{Code, ComputeCapability, Config, Link, Suffix, Target, Toolchain};
 use std::path::{Path, PathBuf};

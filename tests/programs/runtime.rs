@@ -1,4 +1,4 @@
-//! The guard in whole programs, on the simulator.
+//! The guard in complete programs, on the simulator.
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod child;

@@ -1,4 +1,4 @@
-//! Builds, the terminal program and the guard on Windows, under Wine.
+//! Builds, the `cudnn-guard` command and the guard on Windows, under Wine.
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod real_wine;

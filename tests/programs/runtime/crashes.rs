@@ -12,7 +12,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Checks the reports of all planted faults.
-fn all_must_be_told(planted: Vec<Planted>) {
+fn check_all_reports(planted: Vec<Planted>) {
     // Both are built once, before several threads need them.
     installed((9, 14, 0));
     circumstances();
@@ -22,24 +22,24 @@ fn all_must_be_told(planted: Vec<Planted>) {
         segv: "SIGSEGV",
         patience: &[2, 8, 32],
     };
-    planted::all_must_be_told(planted, &system);
+    planted::check_all_reports(planted, &system);
 }
 
 #[test]
 fn a_crash_or_hang_report_names_the_operation() {
-    all_must_be_told(planted::legacy());
+    check_all_reports(planted::legacy());
 }
 
 #[test]
 #[ignore = "48 programs: seven seconds of a core"]
 fn a_crash_or_hang_report_names_the_graph_operation() {
-    all_must_be_told(planted::graph());
+    check_all_reports(planted::graph());
 }
 
 /// A crash before an algorithm is chosen is not attributed to the previous convolution.
 #[test]
 fn a_crash_before_a_convolution_names_that_convolution() {
-    all_must_be_told(planted::on_the_way());
+    check_all_reports(planted::on_the_way());
 }
 
 /// SUB-11: engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and

@@ -65,7 +65,7 @@ fn ids(report: &Value) -> Vec<&str> {
 }
 
 #[test]
-fn a_program_that_opens_cudnn() {
+fn both_forms_agree_if_a_program_opens_cudnn() {
     let (sound, old) = (installed((9, 14, 0)), installed((9, 10, 2)));
     let config = ".cudnn(\">=9.12, <10\").link(cudnn_guard::Link::Runtime)";
     let programs = build("forms-opened", config, Some(&sound));
@@ -97,7 +97,7 @@ fn a_program_that_opens_cudnn() {
 }
 
 #[test]
-fn a_program_that_is_linked_with_cudnn() {
+fn both_forms_agree_if_a_program_is_linked_with_cudnn() {
     let (sound, old) = (installed((9, 14, 0)), installed((9, 10, 2)));
     let programs = build(
         "forms-linked",
@@ -119,7 +119,7 @@ fn a_program_that_is_linked_with_cudnn() {
 }
 
 #[test]
-fn a_program_that_is_built_without_cuda() {
+fn both_forms_agree_if_a_program_is_built_without_cuda() {
     let nothing = fresh("forms-nothing");
     let config = format!(".cudnn(\">=9\").root({nothing:?}).optional()");
     let programs = build("forms-absent", &config, None);

@@ -268,7 +268,7 @@ fn a_working_or_unknown_setup_does_not_stop_a_program() {
     let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = rows();
     assert!(rows.len() >= 25);
-    all_go_on(rows);
+    all_must_continue(rows);
 }
 
 /// `CUDNN_GUARD_REQUIRE_GPU=1` requires a GPU, a driver that answers and cuDNN. Everything else that is unknown stays
@@ -302,7 +302,7 @@ fn a_required_gpu_stops_a_program_only_if_it_is_missing() {
 #[test]
 #[ignore = "needs PRoot"]
 fn a_setup_under_proot_does_not_stop_a_program() {
-    all_go_on(vec![
+    all_must_continue(vec![
         ("cuDNN by another name", Nothing, below_proot("")),
         ("and no /proc", Nothing, below_proot("-b /var/empty:/proc")),
         (
@@ -318,7 +318,7 @@ fn a_setup_under_proot_does_not_stop_a_program() {
 #[ignore = "needs fakechroot"]
 fn a_setup_under_fakechroot_does_not_stop_a_program() {
     let (folder, driver) = ("/mnt/cudnn/lib64", "/mnt/cudnn/driver");
-    all_go_on(vec![
+    all_must_continue(vec![
         (
             "cuDNN in the library path",
             Nothing,
@@ -342,7 +342,7 @@ fn a_setup_under_fakechroot_does_not_stop_a_program() {
     ]);
 }
 
-fn all_go_on(rows: Vec<(&str, Said, Command)>) {
+fn all_must_continue(rows: Vec<(&str, Said, Command)>) {
     let mut wrong = Vec::new();
     for (what, said, mut command) in rows {
         let began = std::time::Instant::now();

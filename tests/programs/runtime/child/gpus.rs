@@ -310,7 +310,7 @@ fn tf32_enabled_by_the_operator_passes_with_a_note() {
 
 /// Processes that start CUDA at the same time take turns in the driver, and the last one waits.
 #[test]
-fn a_deadline_met_while_the_driver_starts_names_contention() {
+fn a_deadline_met_while_the_driver_starts_reports_contention() {
     let deadline = ("CUDNN_GUARD_DEADLINE", "1");
     for (call, stage) in [
         ("cuInit", "querying the driver"),
@@ -336,7 +336,7 @@ fn a_deadline_met_while_the_driver_starts_names_contention() {
 
 /// The driver compiles all of cuDNN for a newer GPU, which takes minutes the first time.
 #[test]
-fn a_deadline_met_while_ptx_is_compiled_says_so() {
+fn a_deadline_met_while_ptx_is_compiled_explains_the_delay() {
     let set = [
         ("SIM_CAPABILITY", "13.0"),
         ("SIM_FAULT", "hang:cudnnConvolutionForward"),

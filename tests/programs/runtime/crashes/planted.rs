@@ -102,7 +102,7 @@ impl Planted {
         format!("the test process timed out while {doing}")
     }
 
-    fn must_be_told(&self, system: &System<'_>) {
+    fn check_report(&self, system: &System<'_>) {
         let (how, call) = self.fault.split_once(':').unwrap();
         let aborted = |signal: &str, evidence: Value| {
             let doing = &self.doing;
@@ -148,14 +148,14 @@ impl Planted {
 }
 
 /// Checks all reports, a few at a time, since the programs mostly wait.
-pub fn all_must_be_told(planted: Vec<Planted>, system: &System<'_>) {
+pub fn check_all_reports(planted: Vec<Planted>, system: &System<'_>) {
     let rest = Mutex::new(planted);
     let next = || rest.lock().unwrap().pop();
     std::thread::scope(|threads| {
         for _ in 0..6 {
             threads.spawn(|| {
                 while let Some(planted) = next() {
-                    planted.must_be_told(system);
+                    planted.check_report(system);
                 }
             });
         }

@@ -56,7 +56,7 @@ fn says(drivers: &[&Folder], text: &str) {
 
 /// For such a file the loader reports that it does not exist.
 #[test]
-fn a_driver_library_for_another_cpu() {
+fn a_driver_library_for_another_cpu_is_reported() {
     let (byte, other, own) = if cfg!(target_arch = "x86_64") {
         (183, "aarch64", "x86_64")
     } else {
@@ -79,7 +79,7 @@ fn a_driver_library_for_another_cpu() {
 
 /// The loader skips a 32-bit library, and reports it if there is no other one.
 #[test]
-fn a_driver_library_of_another_word_size() {
+fn a_driver_library_of_another_word_size_is_reported() {
     let name = "libcuda.so.535.183.01";
     let narrow = driver(name, 0).with_byte(name, 4, 1);
     let (cudnn, path) = (sound(), narrow.text());
@@ -100,7 +100,7 @@ fn a_driver_library_of_another_word_size() {
 
 /// As in an image that was created from a container with a GPU.
 #[test]
-fn a_broken_link_to_a_driver() {
+fn a_broken_link_to_a_driver_is_reported() {
     let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
     let cudnn = sound();
     let way = format!("{}:{}", cudnn.text(), left.text());
@@ -119,7 +119,7 @@ fn a_broken_link_to_a_driver() {
 /// For example after a full disk. Opening the file would kill the child with SIGBUS. If the loader finds a complete
 /// file first, nothing is wrong.
 #[test]
-fn a_truncated_driver() {
+fn a_truncated_driver_is_reported() {
     let name = "libcuda.so.535.183.01";
     let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
     let path = cut.text();
@@ -162,7 +162,7 @@ fn an_empty_driver_is_not_attributed_to_the_sub_library_linked_to_it() {
 }
 
 #[test]
-fn a_stub_and_the_driver_behind_it() {
+fn a_stub_in_front_of_the_driver_is_reported() {
     let (stub, real) = (
         driver("libcuda.so", 34),
         driver("libcuda.so.580.65.06", 100),
@@ -209,7 +209,7 @@ fn a_stub_and_the_driver_behind_it() {
 
 /// Error 803, because the first driver library does not match the kernel module.
 #[test]
-fn two_drivers_of_different_versions() {
+fn two_drivers_of_different_versions_are_reported() {
     let real = driver("libcuda.so.580.65.06", 100);
     for (answer, words) in [
         (
@@ -254,7 +254,7 @@ the driver's library and its kernel module have different versions: `cuInit` ret
 
 /// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.
 #[test]
-fn a_compat_directory_without_the_host_driver() {
+fn a_compat_directory_without_the_host_driver_is_reported() {
     let cudnn = sound();
     let library = driver("libcuda.so.535.104.05", 803);
     let dirs = |name: &str| {
@@ -343,7 +343,7 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
 
 /// cudarc opens `libcuda.so`, which driver packages may not contain, while the toolkit's `stubs` directory does.
 #[test]
-fn a_stub_that_only_cudarc_loads() {
+fn a_stub_that_only_cudarc_loads_is_reported() {
     let cudnn = sound();
     let (stub, real) = (
         driver("libcuda.so", 34).without("libcuda.so.1"),
@@ -395,7 +395,7 @@ driver, so it cannot use a GPU  [driver-stub]
 
 /// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.
 #[test]
-fn a_driver_that_is_found_only_by_its_path() {
+fn a_driver_that_is_found_only_by_its_path_is_reported() {
     let machine = Folder::new();
     let nothing = SearchPath::new(&[], None, None, None);
     if nothing.program_file("libcuda.so.1").is_some() {
@@ -432,7 +432,7 @@ fn a_driver_that_is_found_only_by_its_path() {
 
 /// hyprstream/hyprstream#443: the loader of an AppImage does not search the directories of the system.
 #[test]
-fn a_driver_that_only_the_system_loader_finds() {
+fn a_driver_that_only_the_system_loader_finds_is_reported() {
     let machine = Folder::new();
     let dir = machine.file("usr/lib64");
     std::fs::create_dir_all(&dir).unwrap();

@@ -175,7 +175,7 @@ fn the_version_and_cuda_major_are_read() {
         &folder,
         "const unsigned char cudnn_ops_infer_version[4] = {2, 14, 9, 0};\n\
          const char *first(void) { return \"Lall LibL libcublasLt.so. libcublasL\"; }\n\
-         const char *flavour(void) { return \"libcublasLt.so.13\"; }\n\
+         const char *major(void) { return \"libcublasLt.so.13\"; }\n\
          const char *other(void) { return \"libcublasLt\"; }\n",
         &["-Wl,--hash-style=gnu"],
     );

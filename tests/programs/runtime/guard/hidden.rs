@@ -169,7 +169,7 @@ fn that_opens(cudnn: &Folder, name: &str, then: &str) {
 
 /// LOD-06: every driver includes libcuda.so.1, but cuDNN 8 opens libcuda.so.
 #[test]
-fn a_missing_unversioned_name_of_the_driver() {
+fn a_missing_unversioned_name_of_the_driver_is_reported() {
     let cudnn = sound();
     that_opens(&cudnn, "libcuda.so", "abort()");
     with(&cudnn, "libcuda.so.1");
@@ -263,7 +263,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_cudnn_fails() {
 
 /// cuDNN 8.5 opens `libnvrtc.so` and `libcuda.so`. cuDNN 8.9 tries `libnvrtc.so.12` first. The names are in its files.
 #[test]
-fn unversioned_names_in_the_files_of_cudnn_8() {
+fn unversioned_names_in_the_files_of_cudnn_8_are_found() {
     let cudnn = Folder::new().with_cudnn("8.9.7");
     let old = ("TEST_BUILT", "8.9.7");
     with(&cudnn, "libcuda.so.1");

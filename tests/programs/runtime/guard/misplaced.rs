@@ -25,7 +25,13 @@ fn copy(from: &Path, to: &Path) {
 
 /// Checks the message without a GPU and the failure with a GPU. After following the help, the program prints nothing.
 #[track_caller]
-fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &str, reason: &str) {
+fn must_be_fixed_by_help(
+    folder: &Folder,
+    variables: &[(&str, &str)],
+    file: &str,
+    export: &str,
+    reason: &str,
+) {
     let here = |text: &str| text.replace("HERE", folder.text());
     let text = here(&format!(
         "cannot load `libcudnn.so.9`; `HERE/{file}` exists, but the loader does not search there  [cudnn-not-loadable]
@@ -59,7 +65,7 @@ fn is_mended(folder: &Folder, variables: &[(&str, &str)], file: &str, export: &s
 }
 
 #[test]
-fn an_entry_that_the_loader_reads_differently() {
+fn an_entry_that_the_loader_reads_differently_is_reported() {
     let opt = cudnn_in("opt/dnn/lib");
     let file = "opt/dnn/lib/libcudnn.so.9";
     let at = |text: &str| text.replace("HERE", opt.text());
@@ -112,14 +118,14 @@ fn an_entry_that_the_loader_reads_differently() {
         ),
     ] {
         let variables = [home, ("LD_LIBRARY_PATH", &*at(value))];
-        is_mended(&opt, &variables, file, export, &format!("the entry {why}"));
+        must_be_fixed_by_help(&opt, &variables, file, export, &format!("the entry {why}"));
     }
 }
 
 #[test]
 fn a_directory_with_a_space_in_its_name_is_one_entry() {
     let odd = cudnn_in("o'dd one/lib");
-    is_mended(
+    must_be_fixed_by_help(
         &odd,
         &[("LD_LIBRARY_PATH", odd.file("o'dd one").to_str().unwrap())],
         "o'dd one/lib/libcudnn.so.9",
@@ -136,11 +142,11 @@ fn a_directory_with_a_space_in_its_name_is_one_entry() {
 }
 
 #[test]
-fn an_active_environment() {
+fn a_cudnn_in_an_active_environment_is_named() {
     let lib = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
     let venv = cudnn_in(lib);
     let named = venv.file("venv");
-    is_mended(
+    must_be_fixed_by_help(
         &venv,
         &[
             ("LD_LIBRARY_PATH", "/usr/lib"),
@@ -152,7 +158,7 @@ fn an_active_environment() {
     );
     let conda = cudnn_in("conda/lib");
     let named = conda.file("conda");
-    is_mended(
+    must_be_fixed_by_help(
         &conda,
         &[
             ("LD_LIBRARY_PATH", ""),
@@ -166,10 +172,10 @@ fn an_active_environment() {
 
 /// Windows finds DLLs through PATH.
 #[test]
-fn a_directory_in_path() {
+fn a_cudnn_in_a_directory_of_path_is_named() {
     let folder = cudnn_in("opt/lib");
     let path = format!("/usr/bin:{}", folder.file("opt/lib").display());
-    is_mended(
+    must_be_fixed_by_help(
         &folder,
         &[("LD_LIBRARY_PATH", ""), ("PATH", &path)],
         "opt/lib/libcudnn.so.9",
@@ -235,7 +241,7 @@ fn the_variable_is_set_where_the_program_is_started() {
 
 /// A cuDNN installed by `cudnn-guard fetch`, in a directory set by a variable and in the default directory.
 #[test]
-fn a_fetched_cudnn() {
+fn a_fetched_cudnn_is_named() {
     let lib = "nvidia/cudnn/lib";
     for (dir, variable, reason) in [
         (
@@ -257,7 +263,7 @@ fn a_fetched_cudnn() {
         let lib = format!("{dir}/{lib}");
         let fetched = cudnn_in(&lib);
         let named = fetched.file(variable.1);
-        is_mended(
+        must_be_fixed_by_help(
             &fetched,
             &[
                 ("LD_LIBRARY_PATH", ""),
@@ -298,7 +304,7 @@ cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
 
 /// A relative entry names a different directory depending on where the program is started.
 #[test]
-fn a_relative_entry() {
+fn a_relative_entry_is_reported() {
     let folder = cudnn_in("opt/lib");
     let start = |dir: &str| {
         let gpu_and_path = [GPU, ("LD_LIBRARY_PATH", "opt/lib")];
@@ -315,7 +321,7 @@ fn a_relative_entry() {
 }
 
 #[test]
-fn a_directory_that_ldconfig_does_not_know_yet() {
+fn a_directory_missing_from_the_loader_cache_is_named() {
     let cudnn = cudnn_in("lib");
     let names = ["libcudnn.so.9".to_string()];
     let conf = cudnn.file("ld.so.conf.d");

@@ -48,7 +48,7 @@ const FAULTS: [Fault; 6] = [
 ];
 
 #[test]
-fn a_main_library_that_is_not_a_library() {
+fn a_main_library_that_is_not_a_library_is_reported() {
     for (make, what, help) in FAULTS {
         let cudnn = sound().without(SHIM);
         make(&cudnn.file(SHIM));
@@ -72,7 +72,7 @@ cannot load `{SHIM}`; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
 }
 
 #[test]
-fn a_sub_library_that_is_not_a_library() {
+fn a_sub_library_that_is_not_a_library_is_reported() {
     for (make, what, help) in FAULTS {
         let cudnn = sound().without(PART);
         make(&cudnn.file(PART));
@@ -127,7 +127,7 @@ fn a_pipe_is_reported_and_not_opened() {
 
 /// As in copies and archives that lost their links.
 #[test]
-fn a_main_library_without_its_link() {
+fn a_main_library_without_its_link_is_reported() {
     let cudnn = sound();
     let named = cudnn.file("libcudnn.so.9.14.0");
     fs::rename(cudnn.file(SHIM), &named).unwrap();

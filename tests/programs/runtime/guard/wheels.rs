@@ -21,7 +21,7 @@ fn site(release: &str) -> Folder {
 }
 
 /// Installs a wheel as pip does: the files, then the record with the size of each.
-fn install(site: &Folder, flavour: &str, release: &str) {
+fn install(site: &Folder, suffix: &str, release: &str) {
     let from = Folder::new().with_cudnn(release);
     let lib = site.file(LIB);
     std::fs::create_dir_all(&lib).unwrap();
@@ -36,11 +36,11 @@ fn install(site: &Folder, flavour: &str, release: &str) {
         let _ = std::fs::remove_file(&to);
         std::fs::write(to, bytes).unwrap();
     }
-    record(site, flavour, &format!("{release}.42"), &lines);
+    record(site, suffix, &format!("{release}.42"), &lines);
 }
 
-fn record(site: &Folder, flavour: &str, release: &str, lines: &str) {
-    let info = site.file(&format!("nvidia_cudnn_{flavour}-{release}.dist-info"));
+fn record(site: &Folder, suffix: &str, release: &str, lines: &str) {
+    let info = site.file(&format!("nvidia_cudnn_{suffix}-{release}.dist-info"));
     std::fs::create_dir_all(&info).unwrap();
     std::fs::write(info.join("RECORD"), lines).unwrap();
 }

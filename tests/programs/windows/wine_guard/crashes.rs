@@ -3,7 +3,7 @@
 use super::{V9_14, cudnn, guarded, windows};
 use crate::runtime::crashes::planted::{self, Planted, System};
 
-fn all_must_be_told(planted: Vec<Planted>) {
+fn check_all_reports(planted: Vec<Planted>) {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let bin = cudnn(V9_14);
@@ -13,23 +13,23 @@ fn all_must_be_told(planted: Vec<Planted>) {
         segv: "STATUS_ACCESS_VIOLATION, 0xC0000005",
         patience: &[4, 16, 64],
     };
-    planted::all_must_be_told(planted, &system);
+    planted::check_all_reports(planted, &system);
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_crash_or_hang_report_names_the_operation() {
-    all_must_be_told(planted::legacy());
+    check_all_reports(planted::legacy());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_crash_or_hang_report_names_the_graph_operation() {
-    all_must_be_told(planted::graph());
+    check_all_reports(planted::graph());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_crash_before_a_convolution_names_that_convolution() {
-    all_must_be_told(planted::on_the_way());
+    check_all_reports(planted::on_the_way());
 }

@@ -1,5 +1,5 @@
-/* Loads the DLLs that its arguments name, asks the guard in the first of them, and says what CUDA and cuDNN is in the
- * process then. Each start of it leaves a letter in the file that HOST_STARTS names. */
+/* Loads the DLLs in its arguments, calls the guard in the first one, and prints the CUDA and cuDNN libraries that are
+ * then in the process. Each start appends a letter to the file in HOST_STARTS. */
 #include <windows.h>
 #include <psapi.h>
 #include <stdio.h>

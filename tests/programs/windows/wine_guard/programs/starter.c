@@ -1,5 +1,5 @@
-/* Starts a program: "closed" without standard streams, and ends as it does; "orphan" to kill it while it has a child,
- * and says how many milliseconds later that is gone. */
+/* Starts a program. "closed" starts it without standard streams and returns its exit code. "orphan" kills it while it
+ * has a child, and prints how many milliseconds later the child has exited. */
 #include <windows.h>
 #include <tlhelp32.h>
 #include <stdio.h>
@@ -33,7 +33,7 @@ int main(int count, char **words) {
     for (int i = 0; i < 2000 && child == 0; i++, Sleep(10))
         child = child_of(process.dwProcessId);
     HANDLE handle = OpenProcess(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, child);
-    /* It comes to where it hangs. */
+    /* Gives the child time to reach the call that hangs. */
     Sleep(1000);
     if (handle == NULL || WaitForSingleObject(handle, 0) != WAIT_TIMEOUT)
         return 2;
