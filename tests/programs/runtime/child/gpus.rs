@@ -1,4 +1,4 @@
-//! Which GPUs are tested, and how the operator selects them.
+//! The GPUs that are tested, and how the operator selects them.
 
 use super::{json, told};
 use crate::support::circumstances::do_all;
@@ -55,7 +55,7 @@ fn gpus_shared_through_mps_are_tested_only_on_request() {
     assert_eq!(told(&ran.stdout), "pass ");
 }
 
-/// Temporary conditions must not stop a program in a container that is restarted whenever it exits. Faults do.
+/// In a container that is restarted whenever it exits, temporary conditions must not stop the program. Faults must.
 #[test]
 fn a_required_gpu_may_be_shared_or_fail_once() {
     let pipes = fresh("child-mps-required");
@@ -193,7 +193,7 @@ fn without_a_selection_the_first_supported_gpu_is_tested() {
     }
 }
 
-/// If the GPU is newer than the tables, no cuDNN may support this operation on it.
+/// On a GPU that is newer than the tables, perhaps no cuDNN supports the operation.
 #[test]
 fn not_supported_on_an_unknown_gpu_is_unknown() {
     let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");

@@ -20,7 +20,7 @@ fn nothing_runs_while_a_stream_is_captured() {
         "this program is capturing work on Simulated GPU into a graph, which a convolution would break, so none was tested"
     );
     assert_eq!(lines[0], lines[2]);
-    // A capture that cannot be detected is not broken by allocated memory.
+    // Allocating memory does not break a capture that the guard cannot detect.
     let ran = do_all(&acts, &[("SIM_CAPTURING", "unseen")]).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(told(lines[1]), "pass child-not-started");

@@ -341,7 +341,7 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
     assert_eq!(told(999), anywhere);
 }
 
-/// cudarc opens `libcuda.so`, which driver packages may not contain, while the toolkit's `stubs` directory does.
+/// cudarc opens `libcuda.so`. Driver packages may not include that name, but the toolkit's `stubs` directory does.
 #[test]
 fn a_stub_that_only_cudarc_loads_is_reported() {
     let cudnn = sound();

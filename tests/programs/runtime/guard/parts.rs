@@ -64,7 +64,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     // Sub-libraries that the program can run with stay, and need a main library of their version.
     let right = sound().without("libcudnn.so.9");
     says(&[&right, &old], &instead("cuDNN 9.14.0"));
-    // Follow the helps.
+    // Follow each help.
     let good = sound();
     for dirs in [vec![&good], vec![&right, &good], vec![&good, &old]] {
         let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
