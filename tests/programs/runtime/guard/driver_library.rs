@@ -98,7 +98,7 @@ fn a_driver_library_of_another_word_size_is_reported() {
     assert!(!ran.stderr.contains("[driver-missing]"), "{}", ran.stderr);
 }
 
-/// As in an image that was created from a container with a GPU.
+/// An image that was created from a container with a GPU contains such a link.
 #[test]
 fn a_broken_link_to_a_driver_is_reported() {
     let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");

@@ -125,7 +125,7 @@ fn a_pipe_is_reported_and_not_opened() {
     ran.must_end_with(0).must_say("");
 }
 
-/// As in copies and archives that lost their links.
+/// Copies and archives can lose their links.
 #[test]
 fn a_main_library_without_its_link_is_reported() {
     let cudnn = sound();
