@@ -100,7 +100,7 @@ fn parts_and_what_they_open() {
         finding["summary"]
             .as_str()
             .unwrap()
-            .contains("lacks libcudnn_cnn.so.9"),
+            .contains("is missing `libcudnn_cnn.so.9`"),
         "{finding}"
     );
 }

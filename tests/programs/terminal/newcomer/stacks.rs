@@ -96,7 +96,7 @@ pub const STACKS: &[Stack] = &[
         made: || Machine::image(false),
         cause: "cuda-not-found",
         fault: "no CUDA toolkit was found",
-        help: "run `cudnn-guard fetch`, which installs CUDA and cuDNN",
+        help: "run `cudnn-guard fetch` to install CUDA and cuDNN",
         done: Some(fetched),
     },
     Stack {
@@ -104,7 +104,7 @@ pub const STACKS: &[Stack] = &[
         made: || Machine::image(true),
         cause: "cudnn-not-found",
         fault: "no cuDNN was found",
-        help: "run `cudnn-guard fetch`, which installs CUDA and cuDNN",
+        help: "run `cudnn-guard fetch` to install CUDA and cuDNN",
         done: Some(fetched),
     },
     Stack {
@@ -116,14 +116,14 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "cuda-not-found",
         fault: "no CUDA toolkit was found",
-        help: "run `cudnn-guard fetch`, which installs CUDA and cuDNN",
+        help: "run `cudnn-guard fetch` to install CUDA and cuDNN",
         done: Some(fetched),
     },
     Stack {
         name: "wheel-for-another-cuda",
         made: || with_venv(12),
         cause: "cuda-flavour-mismatch",
-        fault: "nvidia/cudnn` was built for CUDA 12, and the toolkit is CUDA 13.0 at",
+        fault: "nvidia/cudnn` was built for CUDA 12, but the toolkit at",
         help: "`pip uninstall -y nvidia-cudnn-cu12 && pip install 'nvidia-cudnn-cu13'`",
         done: Some(wheel_again),
     },
@@ -136,7 +136,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "library-path-hijack",
-        fault: "LD_LIBRARY_PATH leads the program to the cuDNN 9.1.0 in",
+        fault: "LD_LIBRARY_PATH makes the program load cuDNN 9.1.0 from",
         help: "remove `/home/me/broken/opt/old/lib` from LD_LIBRARY_PATH",
         done: Some(|machine| machine.unset("LD_LIBRARY_PATH")),
     },
@@ -152,7 +152,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "header-library-skew",
         fault: "header /home/me/broken/opt/cudnn/include/cudnn_version.h",
-        help: "install one release of cuDNN in `/home/me/broken/opt/cudnn`",
+        help: "install headers and libraries of the same cuDNN version in `/home/me/broken/opt/cudnn`",
         done: Some(unpacked_again),
     },
     Stack {
@@ -168,7 +168,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "cudnn-headers-missing",
-        fault: "cuDNN 9.14.0 at `/home/me/broken/usr` has libraries and no headers",
+        fault: "cuDNN 9.14.0 at `/home/me/broken/usr` has libraries but no headers",
         help: "`sudo apt install libcudnn9-dev-cuda-13`",
         done: Some(|machine| {
             for header in ["cudnn.h", "cudnn_version.h"] {
@@ -205,7 +205,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "parts-missing",
-        fault: "lacks libcudnn_engines_precompiled.so.9",
+        fault: "is missing `libcudnn_engines_precompiled.so.9`",
         help: "`pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.7`",
         done: Some(wheel_again),
     },
@@ -249,7 +249,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "wrong-architecture",
         fault: "cuDNN 9.14.0 at `/home/me/broken/opt/cudnn` is for",
-        help: "set CUDNN_PATH to a directory with a cuDNN for",
+        help: "set CUDNN_PATH to a directory that contains cuDNN for",
         done: Some(|machine| {
             cudnn(&machine.at("opt/other"), RELEASE, true);
             machine.set_to("CUDNN_PATH", &["opt/other"]);
@@ -263,7 +263,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "variable-unusable",
-        fault: "`CUDA_HOME` is set to `/home/me/broken/usr/local/cuda-12.4`, which does not exist",
+        fault: "CUDA_HOME is set to `/home/me/broken/usr/local/cuda-12.4`, which does not exist",
         help: "set CUDA_HOME to `/home/me/broken/usr/local/cuda-13.0`",
         done: Some(|machine| machine.set_to("CUDA_HOME", &["usr/local/cuda-13.0"])),
     },
@@ -276,7 +276,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "variable-unusable",
-        fault: "`CUDNN_PATH` is set to `/home/me/broken/usr/local/cuda-13.0`, which holds no cuDNN",
+        fault: "CUDNN_PATH is set to `/home/me/broken/usr/local/cuda-13.0`, which does not contain cuDNN",
         help: "set CUDNN_PATH to `/home/me/broken/opt/cudnn`",
         done: Some(|machine| machine.set_to("CUDNN_PATH", &["opt/cudnn"])),
     },
@@ -290,7 +290,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "variable-unusable",
-        fault: "`CUDNN_PATH` is set to `/home/me/broken/opt/mine/cudnn`, and `/home/me/broken/opt/mine/cudnn` cannot be reached: no permission to enter `/home/me/broken/opt/mine`",
+        fault: "CUDNN_PATH is set to `/home/me/broken/opt/mine/cudnn`, but `/home/me/broken/opt/mine/cudnn` cannot be reached: this user may not enter `/home/me/broken/opt/mine`",
         help: "`sudo chmod a+x /home/me/broken/opt/mine`",
         done: Some(|machine| machine.allow("opt/mine", 0o111)),
     },
@@ -302,8 +302,8 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "nvcc-header-skew",
-        fault: "nvcc is of CUDA 12.4, and the headers that it would read are of 13.0",
-        help: "install nvcc 13.0 there",
+        fault: "nvcc 12.4 would compile with the headers of CUDA 13.0",
+        help: "install nvcc 13.0 or",
         done: Some(|machine| machine.unset("FAKE_NVCC_RELEASE")),
     },
     Stack {
@@ -315,7 +315,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "partial-toolkit",
-        fault: "CUDA 13.0 at `/home/me/broken/cuda` has no nvcc",
+        fault: "the CUDA 13.0 toolkit at `/home/me/broken/cuda` does not include nvcc",
         help: "install `cuda-nvcc-13-0`",
         done: Some(|machine| {
             let [nvcc, kept] = ["nvcc", "kept"].map(|name| machine.at("cuda/bin").join(name));
@@ -332,7 +332,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "host-compiler-unsupported",
-        fault: "gcc 16.1.0 at `/home/me/broken/cuda/bin/gcc` is newer than CUDA 13.0 accepts",
+        fault: "gcc 16.1.0 at `/home/me/broken/cuda/bin/gcc` is newer than CUDA 13.0 supports",
         help: "install `g++-15` (Debian, Ubuntu)",
         done: Some(|machine| {
             fs::copy(machine.at("cuda/bin/gcc"), machine.at("bin/g++-15")).unwrap();
