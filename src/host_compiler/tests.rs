@@ -241,8 +241,8 @@ fn without_microsofts_compiler_the_help_names_its_installer() {
     );
     assert_eq!(
         help(Choice::Variable(Variable::Cxx, "g++".into())),
-        "set CXX to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other compiler, such \
-         as `g++`"
+        "set CXX, which is `g++`, to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other \
+         compiler"
     );
     assert!(help(Choice::Flag).starts_with("set `-ccbin` to the path of Visual Studio's `cl.exe`"));
 }

@@ -186,8 +186,8 @@ impl MissingHostCompiler<'_> {
                  --includeRecommended\"`"
                 .into(),
             (true, Choice::Variable(variable, name)) => format!(
-                "set {} to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other \
-                 compiler, such as `{name}`",
+                "set {}, which is `{name}`, to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows \
+                 supports no other compiler",
                 self.env.spelling(*variable)
             ),
             (true, Choice::Flag) => "set `-ccbin` to the path of Visual Studio's `cl.exe`, or remove it: nvcc on Windows supports no \

@@ -136,7 +136,7 @@ impl DllFault<'_> {
                 );
                 looked_in(FindingId::CudnnNotLoadable, summary, searched)
                     .help(format!(
-                        "copy the `zlibwapi.dll` from NVIDIA's installation guide for cuDNN 8 to `{}`",
+                        "download `zlibwapi.dll` as described in NVIDIA's installation guide for cuDNN 8, and copy it to `{}`",
                         dir.display()
                     ))
                     .help("upgrade to cuDNN 9, which does not need it")
@@ -147,7 +147,7 @@ impl DllFault<'_> {
                     "`{path}`, which cuDNN {version} requires, is for {cpu} (Windows error 193)"
                 );
                 looked_in(FindingId::WrongArchitecture, summary, searched).help(format!(
-                    "replace `{path}` with the 64-bit `zlibwapi.dll` from NVIDIA's installation guide for cuDNN 8"
+                    "replace `{path}` with the 64-bit `zlibwapi.dll`, as described in NVIDIA's installation guide for cuDNN 8"
                 ))
             }
             DllFault::MissingPart {
