@@ -175,7 +175,7 @@ fn a_kernel_module_without_libraries_results_in_installation_help() {
     assert!(
         told.starts_with(
             "NVIDIA's kernel module is loaded, but `libcuda.so.1`, the driver's library, was not found  [driver-missing]\n"
-        ) && told.contains("install the libraries of that very release"),
+        ) && told.contains("install the libraries of the same driver version"),
         "{told}"
     );
 }

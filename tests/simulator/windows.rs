@@ -77,5 +77,5 @@ fn a_function_that_another_dll_does_not_export_is_named() {
     // Error 126 is about a file, and all of them exist.
     assert!(!told(126).contains("two"), "{}", told(126));
     write("cublas64_13.dll", "exports one two");
-    assert!(!told(127).contains("does not fit"), "{}", told(127));
+    assert!(!told(127).contains("is incompatible"), "{}", told(127));
 }

@@ -27,8 +27,8 @@ impl MissingSubLibraries<'_> {
             .release
             .map_or_else(String::new, |release| format!(" {release}"));
         let summary = format!(
-            "cuDNN{release} at `{here}` is missing {}, which {}",
-            self.files.join(", "),
+            "cuDNN{release} at `{here}` is missing `{}`, which {}",
+            self.files.join("`, `"),
             if self.is_declared {
                 "this program needs"
             } else {

@@ -129,7 +129,7 @@ impl EnvConfig {
         let rank = RANKS.iter().find_map(|name| variable(name)?.parse().ok());
         let devices = [
             "CUDNN_GUARD_DEVICES",
-            "all or a comma-separated list of numbers",
+            "`all` or a comma-separated list of numbers",
             "the first visible GPU",
         ];
         let devices = read(&variable, devices, &mut complaints, Devices::parse);

@@ -99,7 +99,7 @@ fn a_first_library_alone_lacks_its_parts() {
         let cause = Farm::of(set).alone(shim).cause(built, &[]);
         let wanted = format!(
             "\
-cuDNN {built} at `HERE` is missing {lacks}, which convolutions need  [parts-missing]
+cuDNN {built} at `HERE` is missing `{lacks}`, which convolutions need  [parts-missing]
   = help: reinstall cuDNN {built} in `HERE`: the main library opens the others from there
   loaded      HERE/{shim}
   found via   LD_LIBRARY_PATH, its entry `HERE`
@@ -172,7 +172,7 @@ fn every_engine_is_missed() {
             .without(&file)
             .cause("9.28.0", &[]);
         let lacks = format!(
-            "cuDNN 9.28.0 at `HERE` is missing {file}, which convolutions need  [parts-missing]\n"
+            "cuDNN 9.28.0 at `HERE` is missing `{file}`, which convolutions need  [parts-missing]\n"
         );
         assert!(cause.starts_with(&lacks), "{cause}");
     }

@@ -93,7 +93,7 @@ fn the_guard_takes_it_for_what_it_is() {
             .must_end_with(78)
             .must_begin(&format!(
                 "\
-cuDNN 9.27.0 at `{at}` is missing libcudnn_adv.so.9, which this program needs  [parts-missing]
+cuDNN 9.27.0 at `{at}` is missing `libcudnn_adv.so.9`, which this program needs  [parts-missing]
   = help: replace it with a complete cuDNN: this one only compiles graphs at run time
   loaded      {at}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{at}`
@@ -107,7 +107,7 @@ cuDNN 9.27.0 at `{at}` is missing libcudnn_adv.so.9, which this program needs  [
         run("startup", &farm, &[TOLD])
             .must_end_with(78)
             .must_begin(&format!(
-                "cuDNN 9.27.0 at `{at}` is missing {part}, which convolutions need  [parts-missing]\n"
+                "cuDNN 9.27.0 at `{at}` is missing `{part}`, which convolutions need  [parts-missing]\n"
             ));
     }
 }

@@ -218,7 +218,7 @@ fn a_part_taken_away_is_named_and_nothing_aborts() {
             let (code, text) = start(release, farm.to_str().unwrap());
             std::fs::remove_dir_all(&farm).unwrap();
             let lacks = format!(
-                "is missing libcudnn_{part}.so.{}, which convolutions need  [parts-missing]",
+                "is missing `libcudnn_{part}.so.{}`, which convolutions need  [parts-missing]",
                 release.major
             );
             assert_eq!(code, Some(78), "{release} without {part}: {text}");

@@ -157,7 +157,7 @@ fn startup_continues_after_a_fault_that_occurs_once() {
     assert!(
         ran.stderr.starts_with(
             "cudnn-guard: unknown: `cudnnCreate` of cuDNN 9.14.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU  [cudnn-create-failed]\n  \
-             = help: start the program again; if it comes and goes"
+             = help: restart the program; if the failure comes and goes"
         ) && ran.stderr.contains("\n  retry       passed\n"),
         "{}",
         ran.stderr
@@ -182,10 +182,7 @@ fn a_crash_while_the_context_is_created_is_not_attributed_to_cudnn() {
     ] {
         let fault = format!("segv:{call}");
         for (variables, first) in [
-            (
-                vec![("SIM_FAULT", &fault[..])],
-                "see whether `nvidia-smi` runs",
-            ),
+            (vec![("SIM_FAULT", &fault[..])], "run `nvidia-smi`"),
             (
                 vec![("SIM_FAULT", &fault[..]), tool],
                 "unset CUDA_INJECTION64_PATH, which loads a library into the process",
@@ -210,7 +207,7 @@ fn a_crash_while_the_context_is_created_is_not_attributed_to_cudnn() {
                 "{}",
                 ran.text()
             );
-            let set = &finding["evidence"]["set"];
+            let set = &finding["evidence"]["variable"];
             assert_eq!(set.is_string(), variables.len() == 2, "{finding}");
         }
     }

@@ -16,7 +16,7 @@ const LACKING: &str = "missing";
 const ABSENT: [&str; 8] = [
     " of LD_LIBRARY_PATH is not there",
     ": No such file or directory",
-    " of LD_LIBRARY_PATH is one directory to the loader",
+    " of LD_LIBRARY_PATH is a single directory to the loader",
     " is not there",
     " does not exist",
     ", which is not there",

@@ -132,7 +132,7 @@ fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
         assert_eq!(
             ran.stderr,
             format!(
-                "cudnn-guard: unknown: Simulated GPU is in a compute mode in which one process at a time may use it, so it was not tested  [device-busy]
+                "cudnn-guard: unknown: Simulated GPU is in a compute mode in which only one process at a time can use it, so it was not tested  [device-busy]
   = help: set CUDNN_GUARD_DEVICES=0 to test it anyway
   mode        {name}
 "
@@ -351,7 +351,7 @@ fn a_deadline_met_while_ptx_is_compiled_explains_the_delay() {
         help(&set),
         "  = help: set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, so the driver compiles its PTX and caches the result in `/scratch/cache` (CUDA_CACHE_PATH), which must be writable"
     );
-    assert!(help(&set[..3]).contains("keeps in `~/.nv/ComputeCache`"));
+    assert!(help(&set[..3]).contains("caches the result in `~/.nv/ComputeCache`"));
     assert_eq!(
         help(&set[1..3]),
         "  = help: set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow"

@@ -127,7 +127,7 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
     // If nothing is pinned, the files that would be loaded are checked.
     let ran = run("version", &foreign.0, &[GPU, open]);
     ran.must_be("fail", &["parts-mixed"]);
-    let told = ran.json["findings"][0]["evidence"]["parts"]
+    let told = ran.json["findings"][0]["evidence"]["sub-libs"]
         .as_str()
         .unwrap();
     let shim = format!(

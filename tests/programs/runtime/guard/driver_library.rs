@@ -179,7 +179,7 @@ fn a_stub_in_front_of_the_driver_is_reported() {
 {headline}
   = help: remove `{stubs}` from LD_LIBRARY_PATH
 {found}
-  available   {path}/libcuda.so.1, of 580.65.06
+  available   {path}/libcuda.so.1, version 580.65.06
 "
         ),
     );
@@ -230,7 +230,7 @@ fn two_drivers_of_different_versions_are_reported() {
 {words}  [driver-error]
   = help: remove `{compat}` from LD_LIBRARY_PATH
   found via   LD_LIBRARY_PATH, its entry `{compat}`
-  available   {}/libcuda.so.1, of 580.65.06
+  available   {}/libcuda.so.1, version 580.65.06
 ",
                 real.text()
             ),
@@ -305,7 +305,7 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
     assert!(
         missing.contains(
             "= help: load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
-        ) && missing.contains("not there   /dev/nvidia-uvm"),
+        ) && missing.contains("missing     /dev/nvidia-uvm"),
         "{missing}"
     );
     assert!(!told(2).contains("nvidia-uvm"));

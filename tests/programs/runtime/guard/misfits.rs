@@ -176,7 +176,7 @@ fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
         assert_eq!(
             ran.json["findings"][0]["summary"],
             format!(
-                "cuDNN {release} at `{}` is missing {file}, which convolutions need",
+                "cuDNN {release} at `{}` is missing `{file}`, which convolutions need",
                 new.text()
             )
         );

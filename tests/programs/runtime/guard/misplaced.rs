@@ -109,7 +109,7 @@ fn an_entry_that_the_loader_reads_differently_is_reported() {
         (
             "HERE/opt/dnn/lib64",
             "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn/lib64` of LD_LIBRARY_PATH is not there",
+            "`HERE/opt/dnn/lib64` of LD_LIBRARY_PATH does not exist",
         ),
         (
             "HERE/opt/dnn/lib/libcudnn.so.9",

@@ -17,7 +17,7 @@ fn a_missing_sub_library_stops_the_program() {
             .must_end_with(78)
             .must_begin(&format!(
                 "\
-cuDNN 9.14.0 at `{path}` is missing libcudnn_{part}.so.9, which convolutions need  [parts-missing]
+cuDNN 9.14.0 at `{path}` is missing `libcudnn_{part}.so.9`, which convolutions need  [parts-missing]
   = help: reinstall cuDNN 9.14.0 in `{path}`: the main library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
@@ -100,7 +100,7 @@ fn a_missing_sub_library_that_the_program_declares_stops_it() {
         .must_end_with(78)
         .must_begin(&format!(
             "\
-cuDNN 9.14.0 at `{path}` is missing libcudnn_adv.so.9, which this program needs  [parts-missing]
+cuDNN 9.14.0 at `{path}` is missing `libcudnn_adv.so.9`, which this program needs  [parts-missing]
   = help: reinstall cuDNN 9.14.0 in `{path}`: the main library opens the others from there
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`

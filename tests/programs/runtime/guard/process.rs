@@ -192,7 +192,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
             "\
 `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which provides the driver's libraries
   loader      libcuda.so.1:
               no
   required    CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN

@@ -382,7 +382,7 @@ fn the_operators_variables_are_parsed() {
     );
     assert_eq!(
         bad.findings()[2].to_string(),
-        "CUDNN_GUARD_DEVICES=\"0,-1\" is not all or a comma-separated list of numbers; the first visible GPU it is  [variable-unusable]"
+        "CUDNN_GUARD_DEVICES=\"0,-1\" is not `all` or a comma-separated list of numbers; using the first visible GPU  [variable-unusable]"
     );
     assert_eq!(
         read(&[("CUDNN_GUARD_DEVICES", "0, 2,0,2,2")]).devices,

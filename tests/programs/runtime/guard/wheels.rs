@@ -228,7 +228,7 @@ fn a_sub_library_without_a_symbol_is_recognized_as_another_version() {
         run("startup", &farm.0, &[GPU]).must_end_with(78);
         let ran = run("version", &farm.0, &[]);
         ran.must_be("fail", &["parts-mixed"]);
-        let parts = ran.json["findings"][0]["evidence"]["parts"]
+        let parts = ran.json["findings"][0]["evidence"]["sub-libs"]
             .as_str()
             .unwrap();
         let line = format!(

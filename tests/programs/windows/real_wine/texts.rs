@@ -48,7 +48,7 @@ fn a_removed_sub_library_is_reported() {
         windows,
         &fault.start,
         78,
-        r"cuDNN 8.9.7 at `C:\cuDNN` is missing cudnn_cnn_infer64_8.dll, which convolutions need  [parts-missing]
+        r"cuDNN 8.9.7 at `C:\cuDNN` is missing `cudnn_cnn_infer64_8.dll`, which convolutions need  [parts-missing]
   = help: reinstall cuDNN 8.9.7 in `C:\cuDNN`: the main library opens the others from there
 ",
     );

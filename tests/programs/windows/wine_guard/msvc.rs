@@ -215,6 +215,6 @@ fn an_msvc_child_that_runs_main_starts_no_child() {
     )
     .exits_with(0)
     .says("[child-not-started]")
-    .says("ended without a word while starting")
+    .says("ended silently while starting")
     .says("cudnnGetVersion() = 91400");
 }
