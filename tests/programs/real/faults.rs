@@ -85,14 +85,14 @@ fn a_first_library_alone_lacks_its_parts() {
             "cudnn-cu12-8.9.7",
             "8.9.7",
             "libcudnn.so.8",
-            "libcudnn_ops_infer.so.8, libcudnn_cnn_infer.so.8",
+            "libcudnn_ops_infer.so.8`, `libcudnn_cnn_infer.so.8",
         ),
         (
             "cudnn-cu13-9.28",
             "9.28.0",
             "libcudnn.so.9",
-            "libcudnn_graph.so.9, libcudnn_ops.so.9, libcudnn_cnn.so.9, libcudnn_heuristic.so.9, \
-             libcudnn_engines_precompiled.so.9, libcudnn_engines_runtime_compiled.so.9, \
+            "libcudnn_graph.so.9`, `libcudnn_ops.so.9`, `libcudnn_cnn.so.9`, `libcudnn_heuristic.so.9`, `\
+             libcudnn_engines_precompiled.so.9`, `libcudnn_engines_runtime_compiled.so.9`, `\
              libcudnn_engines_tensor_ir.so.9",
         ),
     ] {

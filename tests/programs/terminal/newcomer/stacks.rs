@@ -192,8 +192,8 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "parts-mixed",
-        fault: "is mixed with libcudnn_ops.so.9 of 9.10.2",
-        help: "remove all `libcudnn*` files from `/home/me/broken/opt/cudnn/lib` and install one cuDNN there",
+        fault: "is version 9.10.2, but the rest of cuDNN is 9.14.0",
+        help: "remove all `libcudnn*` files from `/home/me/broken/opt/cudnn/lib` and reinstall cuDNN",
         done: Some(unpacked_again),
     },
     Stack {
@@ -217,7 +217,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "library-damaged",
-        fault: "libcudnn_ops.so.9` is cut off",
+        fault: "libcudnn_ops.so.9` is truncated",
         help: "`pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.7`",
         done: Some(wheel_again),
     },
@@ -352,7 +352,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "driver-missing",
-        fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is cut off",
+        fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is truncated",
         help: "reinstall NVIDIA's driver",
         done: Some(|machine| {
             simulated::install(RELEASE, &[], &machine.at("again"));
@@ -367,7 +367,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "driver-stub",
-        fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is the toolkit's stub, not NVIDIA's driver",
+        fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is a link-time stub, not NVIDIA's driver",
         help: "remove `/home/me/broken/cuda/driver` from LD_LIBRARY_PATH",
         done: None,
     },
@@ -380,7 +380,7 @@ pub const STACKS: &[Stack] = &[
         },
         cause: "driver-too-old",
         fault: "the NVIDIA driver supports CUDA 12.8, but cuDNN requires CUDA 13",
-        help: "install NVIDIA's driver 580.65.06 or a later one",
+        help: "upgrade the NVIDIA driver to 580.65.06 or later",
         done: Some(|machine| machine.unset("SIM_CUDA")),
     },
     Stack {
