@@ -29,7 +29,7 @@ fn errors_of_the_driver_are_explained() {
         (
             "34",
             "driver-stub",
-            "is the toolkit's stub, not NVIDIA's driver, so no GPU can be used",
+            "is a link-time stub, not NVIDIA's driver, so no GPU is available",
         ),
         // The rest of the message is about this machine, which may be a container.
         ("100", "no-gpu", ""),

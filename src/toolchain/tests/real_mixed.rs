@@ -105,7 +105,7 @@ fn a_truncated_or_missing_sub_library_is_named() {
     std::fs::remove_file(dir.join("lib/libcudnn_heuristic.so.9")).unwrap();
     let messages = messages_about(&dir);
     assert!(
-        messages.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is cut off: it ends at byte "),
+        messages.starts_with("error: `$T/lib/libcudnn_cnn.so.9` is truncated: its size is "),
         "{messages}"
     );
     assert!(

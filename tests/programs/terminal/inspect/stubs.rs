@@ -130,7 +130,7 @@ fn no_alarm_for_a_program_that_opens_no_driver() {
     image.compile("app/app", "void _start(void) {}", &[]);
     // It is the machine's driver only.
     let found = stubs(&image, &["cuda/lib64/stubs"]);
-    let machine = "`/cuda/lib64/stubs/libcuda.so.1` is the toolkit's stub, not NVIDIA's driver";
+    let machine = "`/cuda/lib64/stubs/libcuda.so.1` is a link-time stub, not NVIDIA's driver";
     assert!(found.starts_with(machine), "{found}");
     let code = "const char *name(void) { return \"libcuda.so.1\"; } void _start(void) {}";
     image.compile("app/app", code, &[]);
