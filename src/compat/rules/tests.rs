@@ -173,7 +173,7 @@ fn targets_from_the_files_outrank_the_table() {
         texts_for(&newer, 130),
         [
             "warning: cuDNN 9.99.0 for CUDA 13 contains no code for NVIDIA X (compute capability 13.0)  \
-             [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  serves      compute capabilities up to 10.0"
+             [gpu-newer-than-cudnn]\n  = help: install a newer cuDNN\n  supports    compute capabilities up to 10.0"
         ]
     );
     let newer_targets = read(9, 99, 0, 13, "sm_130 sm_80");
@@ -217,13 +217,11 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
           required    driver 555.42.02 or later"
         ]
     );
-    // If there is machine code for the GPU, it is only a note.
-    assert!(
-        findings_for((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver takes PTX")
-    );
-    assert_eq!(findings_for((12, 5), &ptx, (12, 6)).len(), 0);
-    assert_eq!(findings_for((12, 10), &ptx, (12, 9)).len(), 0);
-    assert_eq!(findings_for((13, 0), &ptx, (12, 9)).len(), 0);
+    // With machine code for the GPU it is good to know.
+    assert!(judged((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver supports PTX"));
+    assert_eq!(judged((12, 5), &ptx, (12, 6)).len(), 0);
+    assert_eq!(judged((12, 10), &ptx, (12, 9)).len(), 0);
+    assert_eq!(judged((13, 0), &ptx, (12, 9)).len(), 0);
 }
 
 /// A fault of particular GPUs is a warning for a program that uses the operation on such a GPU.

@@ -28,12 +28,13 @@ const ABSENT: [&str; 8] = [
 const BROKEN_LINK: &str = "is a broken link to `";
 
 /// Phrases before a version that is from NVIDIA's documents, not from a file.
-const DOCUMENTED: [&str; 5] = [
+const DOCUMENTED: [&str; 6] = [
     "install cuDNN ",
     "upgrade to cuDNN ",
     "up to cuDNN ",
     "with cuBLAS ",
     "is newer than ",
+    "using the rules for ",
 ];
 const TABLES: [&str; 3] = [
     include_str!("../../../../build-support/compat/build-ids.txt"),
