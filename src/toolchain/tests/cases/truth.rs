@@ -14,7 +14,7 @@ const LACKING: &str = "missing";
 
 /// Phrases after a path that is absent.
 const ABSENT: [&str; 8] = [
-    " of LD_LIBRARY_PATH is not there",
+    " of LD_LIBRARY_PATH does not exist",
     ": No such file or directory",
     " of LD_LIBRARY_PATH is a single directory to the loader",
     " is not there",
