@@ -213,7 +213,7 @@ fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
-        "the cudarc of `$M/eager` will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `$M/driver/libcuda.so.1`"
+        "the cudarc in `$M/eager` will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `$M/driver/libcuda.so.1`"
     );
     assert_eq!(finding["evidence"]["built for"], "CUDA 12.9");
     for (app, driver) in [("eager", "newer"), ("lazy", "driver")] {
@@ -277,7 +277,7 @@ fn an_incompatible_or_missing_libcudart_is_reported() {
     let finding = said(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
-        "`$M/app` needs libcudart.so.12, which the loader cannot find"
+        "`$M/app` needs libcudart.so.12, which the loader does not find"
     );
     assert_eq!(
         finding["help"][0],

@@ -44,7 +44,7 @@ error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU
   = help: run the program on another GPU if these versions are compatible: `nvidia-smi -q -d ECC` shows memory errors of this GPU
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
-  where       y[1][0][0][0] is 0.43657643, but should be 0.1865764
+  element     y[1][0][0][0] is 0.43657643, but should be 0.1865764
   wrong       1 of 3136 numbers
 ",
     );
@@ -57,7 +57,7 @@ fn a_result_that_is_not_a_number_is_found() {
         fault(version, "nan")
             .must_have("fail Some(inf)")
             .must_have("on Simulated GPU: a result is not a number  [convolution-wrong]")
-            .must_have("where       y[1][0][0][0] is NaN")
+            .must_have("element     y[1][0][0][0] is NaN")
             .must_have("wrong       1 of 3136 numbers");
     }
 }
@@ -175,7 +175,7 @@ warning: Simulated GPU has too little free memory to test a convolution: 1 MiB  
     convolve(V9_14, &[("SIM_MEMORY", "2097152")]).must_have("pass");
     fault(V9_14, "status:cuMemAlloc_v2:2").must_be(
         "\"Simulated GPU\" unknown None
-warning: Simulated GPU has too little free memory to try a convolution  [device-memory-low]
+warning: Simulated GPU has too little free memory to test a convolution  [device-memory-low]
   = help: free memory on the GPU: `nvidia-smi` shows which processes use it
   driver      `cuMemAlloc` returned CUDA_ERROR_OUT_OF_MEMORY (2)
 ",

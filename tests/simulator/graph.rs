@@ -81,8 +81,8 @@ fn every_fault_is_found_in_every_operation_and_format() {
     for (operation, words) in OPERATIONS {
         for data_type in TYPES {
             for (name, told) in [
-                ("wrong", ": off by "),
-                ("shifted", ": off by "),
+                ("wrong", ": error "),
+                ("shifted", ": error "),
                 ("nan", ": a result is not a number"),
                 ("unwritten", ": nothing was written"),
                 ("zero", ": every number is 0"),
@@ -237,7 +237,7 @@ fn a_convolution_that_every_engine_refuses_is_left_out() {
     assert_eq!(
         rows(
             &old,
-            "bf16, NHWC, : left out, the GPU is of compute capability 7.5"
+            "bf16, NHWC, : left out, bf16 requires compute capability 8.0, but the GPU has 7.5"
         )
         .len(),
         3
@@ -250,7 +250,7 @@ fn a_refusal_for_an_unknown_reason_is_unknown() {
     let ended = plans("38=3008 1=3008 0=3008");
     ended
         .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
-        .must_have("  = help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+        .must_have("  = help: install the libraries that cuDNN opens at run time (cuBLAS, NVRTC)");
     assert_eq!(rows(&ended, ": unknown").len(), 2, "{}", ended.report);
     assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
     plans("38=4004 1=4004 0=4004").must_have("[device-memory-low]");
@@ -272,7 +272,7 @@ fn a_failure_of_every_engine_counts_if_there_is_no_other_api() {
         &[("SIM_FAULT", "status:cuCtxSynchronize:700")],
     );
     crash.must_have(
-        "a forward convolution in f16 through the graph API of cuDNN 9.14.0 on Simulated GPU ended with",
+        "cuDNN 9.14.0 failed to compute a forward convolution in f16 through the graph API on Simulated GPU: ",
     );
     assert_eq!(rows(&crash, "").len(), 1);
 }

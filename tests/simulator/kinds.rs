@@ -142,8 +142,8 @@ fn every_fault_is_found_in_every_operation_and_format() {
         for data_type in TYPES {
             let only = format!("{operation} {data_type}");
             for (fault, say) in [
-                ("wrong", ": off by "),
-                ("shifted", ": off by "),
+                ("wrong", ": error "),
+                ("shifted", ": error "),
                 ("nan", ": a result is not a number"),
                 ("zero", ": every number is 0"),
                 ("unwritten", ": nothing was written"),
@@ -270,9 +270,10 @@ fn an_unsupported_format_is_left_out() {
         "convolution forward, bf16, NCHW, : left out, bf16 requires compute capability 8.0, but the GPU has 7.5\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 3 + 2);
-    tried("quick", V9_14, &[("SIM_CAPABILITY", "5.2")])
-        .must_have("f16, NCHW, : left out, the GPU is of compute capability 5.2, and f16 begins");
-    // cuDNN itself may also report it, in any of its calls.
+    tried("quick", V9_14, &[("SIM_CAPABILITY", "5.2")]).must_have(
+        "f16, NCHW, : left out, f16 requires compute capability 5.3, but the GPU has 5.2",
+    );
+    // Or cuDNN itself says so, at any of its calls.
     let ended = tried("quick", V8_9, &[("SIM_LACKS", "f16 tf32")]);
     ended.must_have(
         "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` returned CUDNN_STATUS_NOT_SUPPORTED (9)\n",
@@ -320,7 +321,7 @@ fn tf32_is_reported() {
     always
         .must_have("convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM: unknown, tf32 Some(true)")
         .must_have("warning: cuDNN 9.14.0 rounds single precision to TF32 on Simulated GPU, although TF32 is disabled  [convolution-wrong]\n  = help: set NVIDIA_TF32_OVERRIDE=0 for full single precision\n")
-        .must_have("  largest     off by ");
+        .must_have("  largest     error ");
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
     // An engine may round only a part of its work.
     tried("quick", V9_14, &[("SIM_TF32", "some")])
@@ -343,7 +344,9 @@ fn an_error_of_the_gpu_stops_the_remaining_tests() {
         V9_14,
         &[("SIM_FAULT", "status:cuCtxSynchronize:700")],
     );
-    crash.must_have("a forward convolution in f32 of cuDNN 9.14.0 on Simulated GPU ended with");
+    crash.must_have(
+        "cuDNN 9.14.0 failed to compute a forward convolution in f32 on Simulated GPU: ",
+    );
     assert_eq!(rows(&crash, "").len(), 1);
     let full = tried("thorough", V9_14, &[("SIM_MEMORY", "4000")]);
     full.must_have("[device-memory-low]");

@@ -139,7 +139,7 @@ fn without_any_driver_both_fixes_are_named() {
         format!(
             "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver, or run on a machine that has a GPU
-  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which brings the driver's libraries in
+  = help: start a container with NVIDIA's container toolkit (`--gpus all`), which provides the driver's libraries
   loader      {WORDS}"
         )
     );

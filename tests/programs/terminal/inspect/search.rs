@@ -23,7 +23,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          searched    the program's RUNPATH, its entry `/opt/lib`\n                  \
@@ -95,9 +95,8 @@ fn a_cudnn_without_its_links() {
         assert_eq!(
             image.said(&ran),
             format!(
-                "  ✗ `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` \
-                 beside it  [cudnn-not-loadable]\n      \
-                 = help: make its links: `sudo ldconfig -n /{lib}`\n      \
+                "  ✗ `/app/app` needs {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
+                 = help: create its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  searched    the program's RUNPATH, its entry `/{lib}`\n                  \
                  /etc/ld.so.cache\n\n\
@@ -333,8 +332,8 @@ fn a_library_for_another_processor_is_told_as_such() {
     assert_eq!(
         image.said(&ran),
         format!(
-            "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
-             {other}, and this program is for {own}  [cudnn-not-loadable]\n      \
+            "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+             {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
              searched    LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \

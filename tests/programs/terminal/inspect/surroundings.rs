@@ -321,10 +321,10 @@ fn a_program_with_more_rights_than_its_user() {
     let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         said,
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
-         = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig`\n      \
-         = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
-         setuid      this program has more rights than its user (setuid, capabilities): the loader ignores \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
          searched    /etc/ld.so.cache\n      \
          also found  9.14.0 /usr/local/cuda/lib64/libcudnn.so.9\n\n\
