@@ -15,7 +15,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// The help for a DLL that Windows does not find.
-pub const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program";
+pub const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program";
 
 impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {
@@ -106,7 +106,7 @@ impl LoadedFiles<'_> {
                 foreign.evidence.append(&mut finding.evidence);
                 if finding.severity != Severity::Error {
                     foreign.severity = finding.severity;
-                    foreign.summary += " (not used by convolutions)";
+                    foreign.summary += "; no convolution uses these files";
                 }
                 finding = foreign;
             }

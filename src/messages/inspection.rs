@@ -212,7 +212,7 @@ impl InspectionFault<'_> {
                 };
                 let reason = match is_path_known {
                     true => "Windows cannot find it",
-                    false => "it is not in the directory of the program",
+                    false => "it is not next to the program",
                 };
                 let id = match name.to_ascii_lowercase().starts_with("cudnn") {
                     true => FindingId::CudnnNotLoadable,

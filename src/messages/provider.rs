@@ -23,20 +23,18 @@ impl ProviderFault {
         let (dirs, has_all, toolkit, cudnn) = match self {
             Self::NoShared(shared) => {
                 let dir = of.path.parent().unwrap_or(&of.path).display();
-                return not_found(format!(
-                    "`{shared}` is missing from the directory of `{path}`"
-                ))
-                .help(format!(
-                    "copy `{shared}` from the same ONNX Runtime into `{dir}`"
-                ))
-                .with("result", result);
+                return not_found(format!("`{shared}` is not next to `{path}`"))
+                    .help(format!(
+                        "copy `{shared}` from the same ONNX Runtime into `{dir}`"
+                    ))
+                    .with("result", result);
             }
             Self::OtherCudnn(other) => {
                 return mismatch(format!(
                     "`{path}` was built for CUDA {own}, but it loads a cuDNN that was built for CUDA {other}"
                 ))
                 .help(match of.is_dll {
-                    true => format!("copy the DLLs of a cuDNN for CUDA {own} to the directory of the program"),
+                    true => format!("copy the DLLs of a cuDNN for CUDA {own} next to the program"),
                     false => format!("install a cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
                 });
             }

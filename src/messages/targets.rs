@@ -136,7 +136,7 @@ impl SelectionNote<'_> {
             Self::Rival(kept, dropped) => Finding::note(
                 FindingId::ArchUnsupportedByNvcc,
                 format!(
-                    "{} is omitted: nvcc cannot also compile {}, which runs on the same GPUs",
+                    "{} is omitted because nvcc cannot compile it together with {}, which runs on the same GPUs",
                     words(*dropped),
                     words(*kept)
                 ),

@@ -188,7 +188,7 @@ fn files_can_have_their_own_options() {
          see         cudnn-guard explain config-invalid"
     );
     let flag = refused(|kernels| kernels.for_files("a.cu", |file| file.flag("-arch=sm_80")));
-    assert!(flag.contains("`-arch=sm_80` chooses GPU targets"));
+    assert!(flag.contains("`-arch=sm_80` selects GPU targets"));
 }
 
 #[test]

@@ -227,7 +227,7 @@ fn a_slow_program_is_named_and_stopped_at_the_deadline() {
     let ran = run(command.arg("-vv")).exits_with(101);
     let asked = format!("{} --list-gpu-code", nvcc.display());
     let ran = ran.says(&format!(
-        "[long 0.1.0] waiting for {asked}, at most 2.2 s in all\n"
+        "[long 0.1.0] waiting for {asked}, at most 2.2 s in total\n"
     ));
     let lines = ran.stderr.lines();
     let warnings = lines.filter_map(|line| line.strip_prefix("warning: long@0.1.0: "));
@@ -240,7 +240,7 @@ fn a_slow_program_is_named_and_stopped_at_the_deadline() {
     let expected = [
         headline.as_str(),
         "  = help: run the command by hand to see where it hangs",
-        "  = help: give it more time: CUDNN_GUARD_PROGRAM_DEADLINE=5",
+        "  = help: set CUDNN_GUARD_PROGRAM_DEADLINE=5 to give it more time",
         command.as_str(),
     ];
     assert_eq!(warnings[..4], expected);

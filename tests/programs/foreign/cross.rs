@@ -100,9 +100,9 @@ fn what_a_cross_build_lacks_is_named() {
         .exits_with(101)
         .says(&error(&format!(
             "the CUDA toolkit at `{}` does not contain the runtime library for aarch64, which kernels require  [partial-toolkit]\n  \
-             = help: set CUDA_HOME_aarch64_unknown_linux_gnu to `DIR/nvidia/cu13`, after `pip install --platform \
-             manylinux2014_aarch64 --only-binary=:all: --no-deps --target DIR 'nvidia-cuda-runtime==13.5.*'`\n  \
-             = help: install NVIDIA's cross-compilation packages, which add `targets/sbsa-linux` or \
+             = help: run `pip install --platform manylinux2014_aarch64 --only-binary=:all: --no-deps --target DIR \
+             'nvidia-cuda-runtime==13.5.*'`, and set CUDA_HOME_aarch64_unknown_linux_gnu to `DIR/nvidia/cu13`\n  \
+             = help: install NVIDIA's packages for cross-compilation, which fill `targets/sbsa-linux` or \
              `targets/aarch64-linux` of a toolkit\n  \
              see         cudnn-guard explain partial-toolkit",
             own.display()

@@ -299,9 +299,9 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let said = doctor(&root);
-    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the\n              \
-         newest one before that, for CUDA 13.0 of the toolkit; choose an\n              \
-         older feature to support older drivers\n";
+    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the newest\n              \
+         one before that, for CUDA 13.0 of the toolkit; choose an older\n              \
+         feature to support older drivers\n";
     assert!(said.contains(wanted), "{said}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
@@ -371,11 +371,12 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     assert!(!doctor().contains(headline), "no toolkit");
     usr_local(&root);
     let said = doctor();
-    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed toolkit\n    \
-         [unknown-newer-version]\n      \
+    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed\n    \
+         toolkit  [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
          = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
-         = help: require a newer cudarc, or a newer version of the crate that requires it\n      \
+         = help: require a newer cudarc, or a newer version of the crate that\n              \
+         requires it\n      \
          bindings    for CUDA 12.9\n      \
          needed by   app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");

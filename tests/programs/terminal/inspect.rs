@@ -158,8 +158,8 @@ fn a_library_of_the_system_that_is_too_old() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/usr/lib/libm.so.6` has no GLIBC_2.38, which")
-        .says("/usr/lib/libuser.so.1` needs [library-not-found]")
+        .says("/usr/lib/libm.so.6` does not define GLIBC_2.38, which")
+        .says("/usr/lib/libuser.so.1` requires [library-not-found]")
         .says("= help: run the program on a system or in a container whose glibc is 2.38 or later");
 }
 
@@ -185,7 +185,7 @@ fn a_program_that_opens_cudnn_itself() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("this program opens libcudnn.so.10 or libcudnn.so.9 or libcudnn.so.8, and the loader finds none")
+        .says("this program opens libcudnn.so.10 or libcudnn.so.9 or libcudnn.so.8, but the loader cannot find any of them")
         .says("= help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH");
     image.cudnn("opt/lib", 14);
     // A program that is linked with nothing has no search path of its own either: it is the loader's that counts.
@@ -210,7 +210,7 @@ fn what_is_no_program_is_a_mistake_of_the_caller() {
         .arg("inspect")
         .arg(text))
     .exits_with(2)
-    .says("is no program that can be read: neither ELF nor PE  [io-error]");
+    .says("is not a readable ELF or PE program  [io-error]");
     run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard")).args(["inspect", "/nowhere/app"]))
         .exits_with(2);
 }

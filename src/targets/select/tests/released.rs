@@ -67,7 +67,7 @@ fn nvcc_compiles_only_one_of_a_family_and_its_first_gpu() {
     let selection = select_with("12.9", "120 120f 120a", &[], "sm_120f sm_120a");
     assert_eq!(
         selection.findings[0].summary,
-        "sm_120 is omitted: nvcc cannot also compile sm_120f, which runs on the same GPUs"
+        "sm_120 is omitted because nvcc cannot compile it together with sm_120f, which runs on the same GPUs"
     );
     select_with("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
     select_with("12.9", "86(80) 86", &[], "sm_86");

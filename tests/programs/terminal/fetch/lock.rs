@@ -58,12 +58,16 @@ fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
     let anew = "\n  = help: remove the file, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
     assert_eq!(
         refused("", &[]),
-        format!("\n`cuda.lock` does not name a toolkit and a cuDNN  [fetch-failed]{anew}")
+        format!(
+            "\nthe lock file `cuda.lock` does not contain a toolkit and a cuDNN  [fetch-failed]{anew}"
+        )
     );
     let two = "nvidia-cuda-nvcc==13.5.37 --hash=sha256:0a\nnvidia-cudnn-cu13==9.28.1.4 --hash=sha256:0a\n";
     assert_eq!(
         refused(two, &[]),
-        format!("\n`cuda.lock` does not name nvidia-cuda-runtime  [fetch-failed]{anew}")
+        format!(
+            "\nthe lock file `cuda.lock` does not contain nvidia-cuda-runtime  [fetch-failed]{anew}"
+        )
     );
     assert_eq!(
         refused(two, &["--cuda", "13"]),

@@ -11,7 +11,7 @@ fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
         (
             ".cargo/config.toml",
             "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
-            "`.cargo/config.toml` names CUDNN_GUARD_HOME already  [fetch-failed]\n  \
+            "`.cargo/config.toml` already contains CUDNN_GUARD_HOME  [fetch-failed]\n  \
              = help: add the lines above to `.cargo/config.toml` by hand\n",
         ),
         (

@@ -27,7 +27,7 @@ fn a_program_without_the_part_for_cuda() {
         &["-Wl,--as-needed", CUDA, "-Wl,--no-as-needed", CPU],
     );
     let wanted = "  \u{2013} `/app/app` does not load libtorch_cuda.so, so libtorch computes on the CPU  [not-loaded-yet]\n      \
-        = help: link it: `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` in the program's build.rs\n      \
+        = help: add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs\n      \
         available   /opt/torch/libtorch_cuda.so\n      \
         reason      linkers omit unused libraries\n";
     let said = image.said(&image.inspect(&[]).exits_with(0));

@@ -46,7 +46,7 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .flat(&[])
         .exits_with(0)
         .says("cudarc 0.19.1 opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries")
-        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it looked at ")
+        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it searched ")
         .says("/opt/lib/libcudnn.so.9 verdict: unknown (")
         .says("available ");
     assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");

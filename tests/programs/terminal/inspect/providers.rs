@@ -62,7 +62,7 @@ fn a_provider_for_another_cuda_major() {
     toolkit(&image, "usr/local/cuda", 13000);
     image.cudnn("usr/local/cuda/lib64", 14);
     let install = "= help: install the libraries of CUDA 12: `pip install --target ~/cuda12 \
-        \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then \
+        \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]==12.*\" \"nvidia-cudnn-cu12==9.*\"`, then run \
         `export LD_LIBRARY_PATH=$(echo ~/cuda12/nvidia/*/lib | tr ' ' :)${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}`\n";
     let missing = "result      ONNX Runtime computes on the CPU and only logs the reason\n      \
         not found   libcublasLt.so.12, libcudart.so.12, libcudnn.so.9\n      \
@@ -143,7 +143,7 @@ fn a_provider_takes_the_cudnn_of_the_guard() {
     assert!(about.starts_with(&wanted), "{about}");
     program(&[&linked("9.14.0").replace("loader linked", "loader dlopen")]);
     let about = about_provider(&image);
-    let wanted = "and the cuDNN that it loads is for CUDA 13  [cuda-flavour-mismatch]\n";
+    let wanted = "but it loads a cuDNN that was built for CUDA 13  [cuda-flavour-mismatch]\n";
     assert!(about.contains(wanted), "{about}");
 }
 
@@ -156,7 +156,7 @@ fn a_provider_without_the_library_of_all_providers() {
     let shared = "libonnxruntime_providers_shared.so";
     let about = about_provider(&image);
     let wanted = format!(
-        "`{shared}` is missing from the directory of `/{PROVIDER}`  [library-not-found]\n      \
+        "`{shared}` is not next to `/{PROVIDER}`  [library-not-found]\n      \
         = help: copy `{shared}` from the same ONNX Runtime into `/opt/ort`\n      \
         result      ONNX Runtime computes on the CPU and only logs the reason"
     );
@@ -253,7 +253,7 @@ fn a_provider_of_a_program_for_windows() {
     assert_eq!(about_provider(&image), "");
     fs::remove_file(image.at("app/onnxruntime_providers_shared.dll")).unwrap();
     let about = about_provider(&image);
-    let wanted = "`onnxruntime_providers_shared.dll` is missing from the directory of `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
+    let wanted = "`onnxruntime_providers_shared.dll` is not next to `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
     assert!(about.starts_with(wanted), "{about}");
     // A cuDNN for another CUDA beside it.
     dll("cudnn64_9.dll", "version 9.14.0");
@@ -268,6 +268,6 @@ fn a_provider_of_a_program_for_windows() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["inspect", "app"]).env_clear();
     let said = run(command.current_dir(image.at("app"))).stdout;
-    let help = "= help: copy the DLLs of a cuDNN for CUDA 12 to the directory of the program";
+    let help = "= help: copy the DLLs of a cuDNN for CUDA 12 next to the program";
     assert!(said.contains(help), "{said}");
 }

@@ -158,7 +158,7 @@ fn a_library_of_the_toolkit_is_missing() {
         .exits_with(1)
         .says("needs libcudart.so.12, which the loader cannot find")
         .says("[library-not-found]")
-        .says("= help: install the libraries of CUDA 12, which do not come with the driver");
+        .says("= help: install the libraries of CUDA 12, which the driver does not include");
     // Their numbers need not be CUDA's.
     for (library, cuda) in [
         ("libcurand.so.10", "10, 11, 12 or 13"),
@@ -172,7 +172,7 @@ fn a_library_of_the_toolkit_is_missing() {
         image.program(&[], &[&format!("IMAGE/tmp/{library}")]);
         fs::remove_dir_all(image.at("tmp")).unwrap();
         image.flat(&[]).exits_with(1).says(&format!(
-            "= help: install the libraries of CUDA {cuda}, which do not come with the driver"
+            "= help: install the libraries of CUDA {cuda}, which the driver does not include"
         ));
     }
 }

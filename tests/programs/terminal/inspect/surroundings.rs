@@ -37,7 +37,7 @@ fn another_major_under_the_name_of_this_one_without_a_guard() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/libcudnn.so.8` does not have its functions as libcudnn.so.8, with which `")
+        .says("/libcudnn.so.8` does not define the symbol version libcudnn.so.8, which `")
         .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help");
 }
 

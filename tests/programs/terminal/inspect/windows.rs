@@ -122,7 +122,7 @@ fn the_programs_own_folder_comes_before_windows() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with")
+        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with")
         .says("found via Windows' own directory, `");
     cudnn(&image, "app", "9.14.0");
     let json = image.json();
@@ -180,8 +180,8 @@ fn a_dll_that_does_not_lie_beside_the_program() {
         .flat(&[])
         .exits_with(1)
         .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: replace it with the one for x86_64 needed by /")
-        .says("– `app` needs `cudnn64_9.dll`, but it is not in the directory of the program [cudnn-not-loadable] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program searched /")
-        .says("– `Own.dll` needs `cudart64_13.dll`, but it is not in the directory of the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program searched /");
+        .says("– `app` needs `cudnn64_9.dll`, but it is not next to the program [cudnn-not-loadable] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
+        .says("– `Own.dll` needs `cudart64_13.dll`, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /");
     fs::remove_file(image.at("app/nvrtc64_130_0.dll")).unwrap();
     image
         .flat(&[])
@@ -221,7 +221,7 @@ fn a_dll_that_is_loaded_when_it_is_first_called() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("– `own.dll` loads `cudart64_13.dll` on first use, but it is not in the directory of the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory to the directory of the program searched /")
+        .says("– `own.dll` loads `cudart64_13.dll` on first use, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
         .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
