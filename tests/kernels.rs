@@ -128,7 +128,7 @@ fn an_unsupported_target_is_rejected_before_nvcc_is_called() {
 
 /// CMP-12: the targets of an nvcc that is too old to list them follow from its version.
 #[test]
-fn an_nvcc_that_lists_no_targets_is_identified_by_its_version() {
+fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
     let package = Package::new("old");
     let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc-10.1");
     std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
@@ -167,7 +167,7 @@ fn an_nvcc_that_lists_no_targets_is_identified_by_its_version() {
 }
 
 #[test]
-fn other_build_systems_get_the_same_targets() {
+fn other_build_systems_get_the_same_output() {
     let package = Package::new("words");
     let list = package.probe("8.0 90+PTX").target_list().unwrap();
     assert_eq!(list.to_string(), "sm_80 sm_90 compute_90");

@@ -126,7 +126,7 @@ fn a_shell_completes_commands_and_options() {
 }
 
 #[test]
-fn a_text_is_as_wide_as_is_asked_for() {
+fn a_text_has_the_requested_width() {
     for (columns, least, most) in [
         ("30", 50, 60),
         ("100", 90, 100),
@@ -167,7 +167,7 @@ fn the_help_is_as_wide_as_the_texts() {
 }
 
 #[test]
-fn colours_are_as_asked_for() {
+fn colors_are_as_requested() {
     let coloured = |arguments: &[&str], variable: &str| {
         let page = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
             .args(arguments)

@@ -87,7 +87,7 @@ fn a_kernel_for_aarch64_is_compiled_and_run() {
 /// What is for another processor is not given to the linker.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn what_a_cross_build_lacks_is_named() {
+fn missing_files_of_a_cross_build_are_named() {
     let (own, other) = (cuda("cuda-cu13"), cuda("cuda-cu13-aarch64"));
     let dir = with_kernels("cross-lacks");
     let name = dir.file_name().unwrap().to_str().unwrap();
@@ -122,7 +122,7 @@ fn what_a_cross_build_lacks_is_named() {
 /// Device code is the same for every system, and is compiled by the nvcc of the one that builds.
 #[test]
 #[ignore = "needs Rust's libraries for Windows and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_windows_that_is_built_elsewhere_gets_device_code_alone() {
+fn a_cross_built_program_for_windows_gets_only_device_code() {
     let dir = with_kernels("cross-windows");
     let name = dir.file_name().unwrap().to_str().unwrap();
     let own = cuda("cuda-cu13");

@@ -125,7 +125,7 @@ fn a_program_for_aarch64_computes_in_its_child() {
 /// The loader passes over what is for another processor, and so does the guard.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_cudnn_for_another_processor_is_passed_over() {
+fn a_cudnn_for_another_cpu_is_skipped() {
     let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
     let other = cudnn("cudnn-cu13-9.28").join("lib");
     let application = built(consumers(), &["-p", "application"], "application");
@@ -144,7 +144,7 @@ fn a_cudnn_for_another_processor_is_passed_over() {
 
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_aarch64_is_stopped_for_a_release_that_does_not_fit() {
+fn a_program_for_aarch64_is_stopped_for_an_incompatible_version() {
     let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
     let dir = project("qemu-later", LATER, MAIN);
     let later = built(&dir, &[], "qemu-later");

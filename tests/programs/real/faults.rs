@@ -79,7 +79,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
 /// SUB-01, SUB-02, SUB-04: bundlers often take the first library along and nothing else.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_first_library_alone_lacks_its_parts() {
+fn a_main_library_without_sub_libraries_is_reported() {
     for (set, built, shim, lacks) in [
         (
             "cudnn-cu12-8.9.7",
@@ -114,7 +114,7 @@ cuDNN {built} at `HERE` is missing `{lacks}`, which convolutions need  [parts-mi
 /// What pip has installed and somebody has taken away is brought back by pip: the guard, `inspect` and `doctor` say so.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_that_a_wheel_has_lost_is_brought_back_by_pip() {
+fn a_missing_file_of_a_wheel_is_restored_by_pip() {
     let venv = Farm::empty();
     let site = venv.0.join("lib/python3.12/site-packages");
     let (lib, real) = (site.join("nvidia/cudnn/lib"), library("cudnn-cu13-9.28"));
@@ -184,7 +184,7 @@ fn every_engine_is_missed() {
 /// VER-03: every number that cuDNN itself answers is that of the parts.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_first_library_of_another_release_is_found() {
+fn a_main_library_of_another_version_is_found() {
     let farm = Farm::of("cudnn-cu12-9.10").from("cudnn-cu13-9.28", "libcudnn.so.9");
     assert_eq!(
         farm.cause("9.10.2", &[]),
@@ -207,7 +207,7 @@ fn a_first_library_of_another_release_is_found() {
 /// SUB-10, SUB-14, VER-10: near mixes, of which cuDNN itself notices few.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_of_a_near_release_is_found() {
+fn a_sub_library_of_a_similar_version_is_found() {
     for part in [
         "ops",
         "cnn",
@@ -306,7 +306,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
 /// LOD-11: the first one loaded serves everybody, whatever lies on the library path.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn the_one_that_something_else_opened_is_judged() {
+fn the_cudnn_that_something_else_opened_is_checked() {
     let first = library("cudnn-cu12-9.1.0");
     let shim = first.join("libcudnn.so.9");
     let open = ("TEST_OPEN", shim.to_str().unwrap());
@@ -327,7 +327,7 @@ loaded cuDNN 9.1.0 is older than 9.28.0, which this program was built with  [cud
 /// LOD-03: 8.5 is linked to a cuBLAS that does not lie beside it.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn the_library_that_a_part_is_linked_to_is_named() {
+fn the_library_that_a_sub_library_is_linked_to_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
@@ -353,7 +353,7 @@ fn the_build_for_another_cuda_is_a_warning() {
 /// LOD-27: since 9.28 a part is linked to the driver itself.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_that_wants_the_driver_is_no_fault() {
+fn a_sub_library_that_requires_the_driver_is_not_a_fault() {
     let farm = Farm::of("cudnn-cu13-9.28");
     let ran = run("check", &farm.0, &[("TEST_BUILT", "9.28.0")]);
     ran.must_be("unknown", &["driver-missing"]);

@@ -165,7 +165,7 @@ fn every_cell_has_its_verdict() {
 /// VER-01, LOD-04, LOD-11, LOD-13: a text of each kind.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn each_kind_of_mismatch_is_told_to_the_byte() {
+fn each_kind_of_mismatch_has_the_expected_message() {
     let told = |policy, built, loaded, linked, wanted: &str| {
         let (_, text) = cell(policy, built, loaded, linked);
         let here = library(loaded).display().to_string();

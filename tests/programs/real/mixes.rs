@@ -73,7 +73,7 @@ cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (versio
 /// A whole cuDNN, and a folder with all the parts of an older one in LD_LIBRARY_PATH.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn all_parts_of_the_library_path_are_named() {
+fn all_sub_libraries_of_the_library_path_are_named() {
     let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
     let good = Farm::of("cudnn-cu13-9.14");
     let shim = good.0.join("libcudnn.so.9");
@@ -97,7 +97,7 @@ fn all_parts_of_the_library_path_are_named() {
 /// The wrong cuDNN, and parts of a third release for whatever takes its place.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn parts_of_a_third_release_go_with_the_wrong_cudnn() {
+fn sub_libraries_of_a_third_version_are_removed_with_the_wrong_cudnn() {
     let stale = Farm::of("cudnn-cu12-9.10").without("libcudnn.so.9");
     let (old, good) = (Farm::of("cudnn-cu12-9.1.0"), Farm::of("cudnn-cu13-9.14"));
     let path = format!("{}:{}", stale.text(), old.text());

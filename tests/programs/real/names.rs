@@ -33,7 +33,7 @@ fn the_names_that_cudnn_8_opens_are_in_its_files() {
 
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn nvidias_stub_is_told_from_the_driver() {
+fn nvidias_stub_is_distinguished_from_the_driver() {
     let lib = "usr/lib/x86_64-linux-gnu";
     assert!(is_stub(
         &set("debian-cuda").join(lib).join("stubs/libcuda.so")

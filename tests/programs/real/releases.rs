@@ -156,7 +156,7 @@ fn releases_are_read_off_the_parts() {
 /// VER-01, LOD-13, LOD-27
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn every_pair_of_releases_gets_its_verdict() {
+fn every_pair_of_versions_gets_its_verdict() {
     let all = wheels();
     for (built, loaded) in all
         .iter()
@@ -198,7 +198,7 @@ fn every_pair_of_releases_gets_its_verdict() {
 /// SUB-01, SUB-02, SUB-03, SUB-04, SUB-05, SUB-06
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_taken_away_is_named_and_nothing_aborts() {
+fn a_removed_sub_library_is_named_and_nothing_aborts() {
     for folder in wheels() {
         let release = recorded(&folder);
         let gone: &[&str] = match major(&folder) {
@@ -230,7 +230,7 @@ fn a_part_taken_away_is_named_and_nothing_aborts() {
 /// SUB-10, SUB-14, VER-10
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_of_another_release_is_found() {
+fn a_sub_library_of_another_version_is_found() {
     let all = wheels();
     for (base, other) in all
         .iter()

@@ -40,7 +40,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "cargo demo",
-        "each_of_five_broken_stacks_is_told",
+        "each_of_five_broken_stacks_is_reported",
     ),
     (
         "docs/guard.md",

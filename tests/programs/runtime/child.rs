@@ -113,7 +113,7 @@ fn startup_does_not_call_cudnn_once_cuda_is_started() {
 }
 
 #[test]
-fn without_a_child_check_tests_in_process_and_reports_it() {
+fn without_a_child_check_continues_and_reports_it() {
     let ran = do_all(&["no-child", "check"], &[]).exits_with(0);
     assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
     ran.says("fork: Resource temporarily unavailable");
@@ -249,7 +249,7 @@ fn a_killed_or_stopped_child_proves_nothing() {
 
 /// A process keeps the GPU until it has exited, which may be long after it has sent its last answer.
 #[test]
-fn the_child_has_exited_before_the_program_continues() {
+fn the_child_has_ended_when_the_program_continues() {
     let gone = fresh("child-lingers").join("gone");
     let variables = [
         ("SIM_FAULT", "linger:cudnnDestroy"),

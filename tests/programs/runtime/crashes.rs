@@ -26,20 +26,20 @@ fn check_all_reports(planted: Vec<Planted>) {
 }
 
 #[test]
-fn a_crash_or_hang_report_names_the_operation() {
-    check_all_reports(planted::legacy());
+fn a_crash_or_a_hang_names_the_tested_step() {
+    all_must_be_told(planted::legacy());
 }
 
 #[test]
 #[ignore = "48 programs: seven seconds of a core"]
-fn a_crash_or_hang_report_names_the_graph_operation() {
-    check_all_reports(planted::graph());
+fn a_crash_or_a_hang_in_the_graph_api_names_the_tested_step() {
+    all_must_be_told(planted::graph());
 }
 
 /// A crash before an algorithm is chosen is not attributed to the previous convolution.
 #[test]
-fn a_crash_before_a_convolution_names_that_convolution() {
-    check_all_reports(planted::on_the_way());
+fn a_crash_before_a_convolution_names_the_convolution() {
+    all_must_be_told(planted::on_the_way());
 }
 
 /// SUB-11: engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and
@@ -88,7 +88,7 @@ fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
 }
 
 #[test]
-fn a_fault_that_occurs_once_stops_nothing_and_both_outcomes_are_reported() {
+fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
     let (abort, refuse) = (
         "abort:cudnnConvolutionForward",
         "status:cudnnConvolutionForward:4000",
@@ -146,7 +146,7 @@ fn a_fault_that_occurs_once_stops_nothing_and_both_outcomes_are_reported() {
 }
 
 #[test]
-fn startup_continues_after_a_fault_that_occurs_once() {
+fn startup_continues_after_a_failure_that_happened_once() {
     let once = fresh("once-startup").join("once");
     let variables = [
         ("SIM_ONCE", once.to_str().unwrap()),

@@ -141,7 +141,7 @@ const ACTS: &[&[&str]] = &[
 ];
 
 #[test]
-fn a_refused_system_call_does_not_make_a_working_cudnn_fail() {
+fn no_refused_call_makes_a_valid_cudnn_fail() {
     let reports = fresh("denied");
     let mut rows = Vec::new();
     for number in 0..CALLS.len() {

@@ -264,7 +264,7 @@ fn rows() -> Vec<(&'static str, Said, Command)> {
 }
 
 #[test]
-fn a_working_or_unknown_setup_does_not_stop_a_program() {
+fn no_valid_or_unknown_setup_stops_a_program() {
     let _alone = ROWS.lock().unwrap_or_else(PoisonError::into_inner);
     let rows = rows();
     assert!(rows.len() >= 25);

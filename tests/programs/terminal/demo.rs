@@ -7,7 +7,7 @@ use std::process::Command;
 
 #[test]
 #[ignore = "builds a consumer of its own, and three simulators"]
-fn each_of_five_broken_stacks_is_told() {
+fn each_of_five_broken_stacks_is_reported() {
     let mut demo = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     demo.args(["demo", "--broken"])
         .env_remove("LD_LIBRARY_PATH");

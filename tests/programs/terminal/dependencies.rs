@@ -121,7 +121,7 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
 }
 
 #[test]
-fn an_nvcc_without_its_compiler_for_device_code_is_told() {
+fn an_nvcc_without_its_device_code_compiler_is_reported() {
     let site = folder("device-code").join("lib/python3.12/site-packages");
     let toolkit = site.join("nvidia/cu13");
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
@@ -223,7 +223,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
 /// It is mapped by nobody: that would end the doctor, and a build script, with SIGBUS.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn a_driver_that_is_cut_short_is_told() {
+fn a_truncated_driver_is_reported() {
     let root = folder("driver-cut-short");
     let maps = fs::read_to_string("/proc/self/maps").expect("what is mapped");
     let mut libraries = maps.lines().filter_map(|line| line.split_once('/'));

@@ -79,7 +79,7 @@ fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
 }
 
 #[test]
-fn a_machine_with_nothing_fails_and_says_what_is_missing() {
+fn a_machine_with_nothing_fails_and_reports_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");
     let output = cudnn_guard(&["doctor", "--root", root]);
@@ -106,7 +106,7 @@ fn a_machine_with_nothing_fails_and_says_what_is_missing() {
 }
 
 #[test]
-fn what_lies_below_a_root_is_found_there() {
+fn installations_below_a_root_are_found() {
     let root = folder("found");
     usr_local(&root);
     let root = root.to_str().expect("text");
@@ -138,7 +138,7 @@ fn what_lies_below_a_root_is_found_there() {
 
 /// The guard of a program that runs there ends it, and so does `inspect`.
 #[test]
-fn a_part_that_every_convolution_needs_fails_where_it_is_missing() {
+fn a_missing_sub_library_that_every_convolution_needs_fails() {
     for part in ["heuristic", "engines_precompiled"] {
         let root = folder(&format!("doctor-lacks-{part}"));
         usr_local(&root);
@@ -242,7 +242,7 @@ fn a_machine_with_everything_passes() {
 /// ARC-04: what stands in the files of a cuDNN that somebody made smaller counts for more than what NVIDIA's has.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn the_doctor_reads_which_gpus_a_cudnn_serves() {
+fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     let root = simulated("pruned");
     // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
     let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
@@ -481,7 +481,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
 /// CFG-11: what is there and may not be read is not missing.
 #[cfg(target_os = "linux")]
 #[test]
-fn what_this_user_may_not_read_is_not_missing() {
+fn unreadable_files_are_not_reported_as_missing() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
     // Not below the build's own folder, which another user may be kept from.

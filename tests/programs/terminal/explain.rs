@@ -124,7 +124,7 @@ fn what_is_about_installing_names_every_place() {
 
 /// A text that points to another one points to one that is there.
 #[test]
-fn what_a_text_points_to_is_there() {
+fn links_in_a_text_exist() {
     for id in FindingId::ALL {
         for pointed in text_of(id.as_str()).split("see `").skip(1) {
             let mut quoted = pointed.split('`');
@@ -260,7 +260,7 @@ CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH
 }
 
 #[test]
-fn a_message_without_a_finding_is_explained_alone() {
+fn a_message_without_a_finding_is_explained_by_itself() {
     let explained = "\
 Unsupported cuda toolkit version: `13.4`. Please raise a github issue.
   The build script of cudarc has a fixed list of CUDA versions, and 13.4 is not

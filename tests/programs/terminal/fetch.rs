@@ -53,7 +53,7 @@ fn nothing_is_written_into_a_folder_of_somebody_elses() {
 }
 
 #[test]
-fn a_machine_without_python_is_told_what_to_install() {
+fn a_machine_without_python_gets_installation_help() {
     let to = folder("no-python");
     let before = listing(&to);
     let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
@@ -163,7 +163,7 @@ fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
 
 #[cfg(unix)]
 #[test]
-fn a_crate_names_the_releases_that_it_needs() {
+fn a_crate_names_the_versions_that_it_needs() {
     let dir = folder("of-a-crate");
     let manifest = "[package.metadata.cudnn-guard]\ncuda = \"12.4\"\ncudnn = \"9.10.2\"\n";
     file(&dir, "Cargo.toml", manifest);
@@ -193,7 +193,7 @@ fn a_crate_names_the_releases_that_it_needs() {
 /// A driver for CUDA 12, and a GPU that the newest cuDNN does not serve.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 #[test]
-fn the_releases_fit_the_driver_and_the_gpu() {
+fn the_versions_are_compatible_with_the_driver_and_the_gpu() {
     let dir = folder("of-a-machine");
     let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
     let fetched = |gpu: &str, arguments: &[&str]| {
@@ -222,7 +222,7 @@ fn the_releases_fit_the_driver_and_the_gpu() {
 
 #[cfg(unix)]
 #[test]
-fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
+fn a_version_that_is_not_on_pypi_is_reported_with_the_nearest_ones() {
     let dir = folder("not-offered");
     for (arguments, told) in [
         (
@@ -258,7 +258,7 @@ fn a_release_that_pypi_lacks_is_told_with_its_neighbours() {
 /// A file stands in the place of the folder.
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_made_is_told() {
+fn a_directory_that_cannot_be_created_is_reported() {
     let dir = folder("no-folder");
     file(&dir, "to", "");
     let output = fetch(&dir, &[]);
@@ -290,7 +290,7 @@ fn installed(to: &Path) -> String {
 /// CUDA 12 comes as a folder for each wheel with the cuDNN for it, and takes the place of another CUDA.
 #[cfg(unix)]
 #[test]
-fn cuda_12_takes_the_place_of_13_and_says_that_it_has_no_nvcc() {
+fn cuda_12_replaces_13_and_reports_that_it_has_no_nvcc() {
     let dir = folder("cuda-12");
     let to = dir.join("to");
     let home = to.display();

@@ -109,7 +109,7 @@ No files were changed. To apply these changes, run `cudnn-guard init --write DIR
 
 /// A crate may be somebody else's.
 #[test]
-fn what_a_file_holds_does_not_reach_the_terminal_as_it_is() {
+fn control_characters_of_files_do_not_reach_the_terminal() {
     let dir = package("escapes", "");
     let evil = "\u{1b}[2J\u{202e}";
     file(
@@ -159,7 +159,7 @@ fn the_lines_are_those_for_what_the_crate_uses() {
 }
 
 #[test]
-fn what_is_there_stays() {
+fn existing_lines_are_kept() {
     let dir = package(
         "stays",
         "build = \"make.rs\"\n\n[build-dependencies]\ncudaforge = \"0.1\"\n",
@@ -324,7 +324,7 @@ fn a_script_that_is_not_ported_is_named_with_the_reason() {
 
 /// As editors of Windows write files: with a byte order mark, and `\r\n` at the end of each line.
 #[test]
-fn files_of_windows_stay_what_they_are() {
+fn windows_line_ends_are_kept() {
     let dir = package("form", "");
     let of_windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let paths = ["Cargo.toml", "src/main.rs"];

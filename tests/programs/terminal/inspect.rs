@@ -107,7 +107,7 @@ fn parts_and_what_they_open() {
 
 /// Images for Jetson keep empty files, over which the machine's own libraries are mounted.
 #[test]
-fn what_is_mounted_later_is_unknown() {
+fn libraries_that_are_mounted_later_are_unknown() {
     let image = Image::new("mounted");
     image.cudnn("opt/lib", 14);
     image.program(
@@ -204,7 +204,7 @@ fn a_program_that_opens_cudnn_itself() {
 }
 
 #[test]
-fn what_is_no_program_is_a_mistake_of_the_caller() {
+fn a_file_that_is_not_a_program_is_a_usage_error() {
     let text = repository().join("README.md");
     run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .arg("inspect")

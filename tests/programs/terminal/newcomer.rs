@@ -74,7 +74,7 @@ fn examine(stack: &Stack, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
+fn the_first_screen_shows_the_cause_and_the_fix() {
     let mut wrong = Vec::new();
     for stack in STACKS {
         examine(stack, &mut wrong);
@@ -84,7 +84,7 @@ fn the_first_screen_tells_a_newcomer_the_cause_and_what_to_do() {
 
 /// What else is said depends on what this machine is: a container, WSL, NixOS.
 #[test]
-fn a_driver_that_is_nowhere_is_told_first() {
+fn a_missing_driver_is_reported_first() {
     let mut machine = Machine::with_gpu();
     machine.set_to("LD_LIBRARY_PATH", &["cuda/lib64"]);
     let (json, _) = machine.doctor(&["--json"]);

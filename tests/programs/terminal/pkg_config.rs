@@ -178,7 +178,7 @@ fn an_answer_that_is_none_does_not_end_the_search() {
 }
 
 #[test]
-fn in_a_cross_build_pkg_config_is_asked_only_where_it_is_configured() {
+fn a_cross_build_queries_pkg_config_only_if_it_is_configured() {
     let root = folder("pkg-config-cross");
     let dir = packages(&root);
     let mark = root.join("called");

@@ -79,7 +79,7 @@ fn a_program_that_the_loader_would_end_is_not_started() {
 
 /// What is no program for the loader is started as it is.
 #[test]
-fn a_script_is_started_and_what_is_not_there_is_told() {
+fn a_script_is_started_and_a_missing_program_is_reported() {
     let script = folder("run-script").join("script");
     fs::write(&script, "#!/bin/sh\nexit 5\n").unwrap();
     let mode = <fs::Permissions as std::os::unix::fs::PermissionsExt>::from_mode(0o755);

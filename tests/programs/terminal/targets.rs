@@ -140,7 +140,7 @@ fn every_gpu_of_this_machine_is_a_target() {
 /// The words of an `nvidia-smi` that fails stand beside a `native` that finds no GPU.
 #[cfg(unix)]
 #[test]
-fn native_without_a_gpu_shows_what_nvidia_smi_says() {
+fn native_without_a_gpu_shows_the_message_of_nvidia_smi() {
     let words = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
     let output = with_gpus("native", &[("SMI_FAILS", words)]);
     must_exit(&output, 1);

@@ -45,7 +45,7 @@ fn the_requested_gpus_are_tested() {
 }
 
 #[test]
-fn gpus_shared_through_mps_are_tested_only_on_request() {
+fn gpus_that_are_shared_through_mps_are_tested_only_on_request() {
     let pipes = fresh("child-mps");
     fs::write(pipes.join("control"), "").unwrap();
     let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
@@ -124,7 +124,7 @@ fn a_stopped_multi_process_service_does_not_block_the_program() {
 /// In exclusive mode, the guard itself could keep the program or another process from using the GPU.
 #[test]
 fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
-    // Creating a context would fail, but the guard does not try.
+    // Nobody may make a context: it does not come to that.
     let retain = ("SIM_FAULT", "status:cuDevicePrimaryCtxRetain:46");
     for (mode, name) in [("1", "EXCLUSIVE"), ("3", "EXCLUSIVE_PROCESS")] {
         let mode = ("SIM_MODE", mode);
@@ -150,7 +150,7 @@ fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
 
 /// With an old and a new GPU and no selection, the program may use either.
 #[test]
-fn without_a_selection_the_first_supported_gpu_is_tested() {
+fn the_first_supported_gpu_is_tested_by_default() {
     let two = ("SIM_DEVICES", "2");
     let order = |variables: &[(&str, &str)]| {
         let ran = do_all(&["check"], variables).exits_with(0);
@@ -195,7 +195,7 @@ fn without_a_selection_the_first_supported_gpu_is_tested() {
 
 /// On a GPU that is newer than the tables, perhaps no cuDNN supports the operation.
 #[test]
-fn not_supported_on_an_unknown_gpu_is_unknown() {
+fn an_unsupported_convolution_on_an_unknown_gpu_is_unknown() {
     let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
     let no_engine = ("SIM_PLANS", "38=3000 1=3000 0=3000");
     let new = tried(&[refused, no_engine, ("SIM_CAPABILITY", "13.0")]);
@@ -209,7 +209,7 @@ fn not_supported_on_an_unknown_gpu_is_unknown() {
 
 /// The legacy API may decline an operation if the graph API of the same cuDNN computes it in the same format.
 #[test]
-fn an_operation_that_only_the_legacy_api_declines_is_unknown() {
+fn a_refusal_by_only_the_legacy_api_is_unknown() {
     for status in 3000..=3014 {
         let fault = format!("status:cudnnConvolutionForward:{status}");
         let fault = ("SIM_FAULT", &fault[..]);
@@ -336,7 +336,7 @@ fn a_deadline_met_while_the_driver_starts_reports_contention() {
 
 /// The driver compiles all of cuDNN for a newer GPU, which takes minutes the first time.
 #[test]
-fn a_deadline_met_while_ptx_is_compiled_explains_the_delay() {
+fn a_deadline_during_ptx_compilation_is_explained() {
     let set = [
         ("SIM_CAPABILITY", "13.0"),
         ("SIM_FAULT", "hang:cudnnConvolutionForward"),

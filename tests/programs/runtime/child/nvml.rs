@@ -141,7 +141,7 @@ fn the_gpu_is_released_after_half_a_minute() {
 
 /// Once the program has opened a GPU device, no other process has to keep it open.
 #[test]
-fn gpu_devices_are_distinguished_from_other_files() {
+fn a_device_of_the_driver_is_distinguished_from_others() {
     let is_gpu = |path: &str| cudnn_guard::runtime::child::stay::is_gpu(path.as_ref());
     for path in ["/dev/nvidia0", "/dev/nvidia15"] {
         assert!(is_gpu(path), "{path}");
@@ -153,7 +153,7 @@ fn gpu_devices_are_distinguished_from_other_files() {
 
 /// A GPU in confidential computing mode may not start again, so it is not tested by default.
 #[test]
-fn in_confidential_computing_nothing_is_tested_by_default() {
+fn confidential_gpus_are_tested_only_on_request() {
     let calls = fresh("nvml-calls").join("calls");
     let tried = |variables: &[(&str, &str)]| {
         let mut program = command(&["startup", "went-on"], &nvml("confidential", 1, 1));

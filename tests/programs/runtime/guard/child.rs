@@ -160,7 +160,7 @@ fn a_library_opened_without_memory_or_threads_proves_nothing() {
 }
 
 #[test]
-fn a_cudnn_that_crashes_in_its_version_query_is_reported() {
+fn a_cudnn_that_crashes_when_queried_for_its_version_is_reported() {
     let cudnn = sound();
     compile(
         "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }",
@@ -188,7 +188,7 @@ fn a_hanging_child_is_left_behind() {
 }
 
 #[test]
-fn a_child_without_an_answer_proves_nothing() {
+fn a_child_without_output_proves_nothing() {
     let cudnn = sound();
     run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "leave")])
         .must_be("unknown", &["child-not-started"]);

@@ -49,7 +49,7 @@ fn a_second_copy_is_a_warning() {
 
 /// A sub-library loaded from another directory counts, even if the convolution computed correct numbers.
 #[test]
-fn a_sub_library_of_another_version_loaded_from_elsewhere_fails() {
+fn a_foreign_sub_library_of_another_version_fails() {
     let cudnn = sound();
     let opens = |folder: &Folder| {
         let part = folder.file("libcudnn_cnn.so.9");
@@ -79,7 +79,7 @@ fn a_sub_library_of_another_version_loaded_from_elsewhere_fails() {
 
 /// The files change after the child has tested them and before the program uses them.
 #[test]
-fn a_sub_library_overwritten_during_the_check_fails() {
+fn a_sub_library_that_is_overwritten_during_the_check_fails() {
     let new = Folder::new().with_cudnn("9.14.1");
     for (with, verdict, ids) in [
         (&new, "fail", &["parts-mixed"][..]),
@@ -139,8 +139,8 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
 
 /// VER-10
 #[test]
-fn a_sub_library_loaded_by_its_full_name_is_found() {
-    // `libcudnn.so.9` opens full names first, which match no pinned file.
+fn a_sub_library_that_is_loaded_by_its_full_name_is_found() {
+    // The first library asks for full names first, which no pinned file answers to.
     let cudnn = sound();
     let code = "void *dlopen(const char *, int);
         unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.14.0\", 1); return 91002; }";

@@ -9,7 +9,7 @@ use cudnn_guard::runtime::loader::search_path::LoadOrigin;
 use std::path::Path;
 
 #[test]
-fn the_sub_libraries_beside_the_main_library_determine_the_version() {
+fn the_sub_libraries_beside_the_main_library_show_its_version() {
     let file = |name: &str, dir: &str, minor| {
         let path = Path::new(dir).join(format!("libcudnn_{name}.so.9"));
         let version = (Version::new(9, minor, 0), VersionSource::FileName);

@@ -143,7 +143,7 @@ fn a_truncated_driver_is_reported() {
 
 /// If a sub-library needs the driver, the sub-library is not at fault.
 #[test]
-fn an_empty_driver_is_not_attributed_to_the_sub_library_linked_to_it() {
+fn an_empty_driver_is_not_a_fault_of_the_linked_sub_library() {
     let cudnn = sound();
     let real = driver("libcuda.so.535.183.01", 100);
     let name = "libcudnn_engines_runtime_compiled.so.9";
@@ -209,7 +209,7 @@ fn a_stub_in_front_of_the_driver_is_reported() {
 
 /// Error 803, because the first driver library does not match the kernel module.
 #[test]
-fn two_drivers_of_different_versions_are_reported() {
+fn two_drivers_of_different_versions() {
     let real = driver("libcuda.so.580.65.06", 100);
     for (answer, words) in [
         (
@@ -254,7 +254,7 @@ the driver's library and its kernel module have different versions: `cuInit` ret
 
 /// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.
 #[test]
-fn a_compat_directory_without_the_host_driver_is_reported() {
+fn only_a_compat_directory() {
     let cudnn = sound();
     let library = driver("libcuda.so.535.104.05", 803);
     let dirs = |name: &str| {

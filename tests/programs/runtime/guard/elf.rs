@@ -41,7 +41,7 @@ fn ask(path: &Path) {
 }
 
 #[test]
-fn the_version_is_read_from_the_file() {
+fn a_version_is_read_from_the_file() {
     for style in ["gnu", "sysv", "both"] {
         let folder = Folder::new();
         let file = folder.file("libcudnn_graph.so.9");
@@ -81,7 +81,7 @@ fn an_imported_version_symbol_is_ignored() {
 }
 
 #[test]
-fn invalid_libraries_are_distinguished() {
+fn files_that_are_not_libraries_are_distinguished() {
     let folder = Folder::new();
     let fault = |bytes: &[u8]| {
         let file = folder.file("x.so");
@@ -129,7 +129,7 @@ fn invalid_libraries_are_distinguished() {
 
 /// The message that names what is wrong with a file when a program is stopped.
 #[test]
-fn a_defect_describes_the_file() {
+fn a_defect_describes_itself() {
     let own = std::env::consts::ARCH;
     let foreign = |start: &[u8]| Defect::foreign("an ELF library", start).to_string();
     for (said, wanted) in [
@@ -169,7 +169,7 @@ fn a_defect_describes_the_file() {
 }
 
 #[test]
-fn the_version_and_cuda_major_are_read() {
+fn the_version_and_the_cuda_of_a_library_are_read() {
     let folder = Folder::new();
     let path = compiled(
         &folder,
@@ -195,7 +195,7 @@ fn the_version_and_cuda_major_are_read() {
 }
 
 #[test]
-fn imports_and_exports_are_read() {
+fn the_imports_and_exports_of_a_library_are_read() {
     let folder = Folder::new();
     let code = "char *getenv(const char *); void elsewhere(void); __attribute__((weak)) void perhaps(void);\n\
          char *first(void) { if (perhaps) elsewhere(); return getenv(\"A\"); }\n";
@@ -250,7 +250,7 @@ fn a_library_that_only_links_to_others_is_missing_nothing() {
 
 /// A program that compares the address of a function has an entry for the function in its dynamic symbol table.
 #[test]
-fn an_import_of_a_program_is_not_an_export() {
+fn imported_symbols_are_not_defined_by_the_program() {
     let folder = Folder::new();
     let library = compiled(&folder, "int elsewhere(void) { return 1; }", &[]);
     let (code, program) = (folder.file("main.c"), folder.file("program"));
@@ -268,7 +268,7 @@ fn an_import_of_a_program_is_not_an_export() {
 }
 
 #[test]
-fn symbol_versions_and_their_precedence_are_read() {
+fn the_symbol_versions_and_the_search_order_of_a_library_are_read() {
     let folder = Folder::new();
     let map = folder.file("map");
     std::fs::write(&map, "ONE { global: *; };\nTWO { } ONE;\n").unwrap();

@@ -26,7 +26,7 @@ fn written(task: &str, library_path: &str, variables: &[(&str, &str)]) -> String
 }
 
 #[test]
-fn names_with_control_characters_are_escaped() {
+fn control_characters_in_names_are_escaped() {
     let folder = Folder::new();
     let cudnn = |release: &str| {
         let into = folder.file(release).join(NAME);

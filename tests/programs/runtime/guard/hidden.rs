@@ -24,7 +24,7 @@ fn suspects(ran: &Ran) -> Vec<String> {
 
 /// LOD-03, LOD-20, LOD-23: only the driver is installed, or the libraries of another CUDA version.
 #[test]
-fn a_missing_library_that_a_sub_library_opens_is_named_when_cudnn_fails() {
+fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     let cudnn = sound();
     let path = cudnn.text();
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
@@ -119,7 +119,7 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
 /// LOD-30: since 9.22, a sub-library opens libcudart, which cuDNN does not include. The installed libcudart may belong
 /// to another CUDA version.
 #[test]
-fn a_missing_libcudart_that_a_sub_library_opens_is_named_when_cudnn_fails() {
+fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     let cudnn = Folder::new().with_cudnn("9.28.0");
     for name in [
         "libcublasLt.so.13",
@@ -203,7 +203,7 @@ fn a_missing_unversioned_name_of_the_driver_is_reported() {
 
 /// LOD-06, LOD-30: a message of cuDNN about a missing library counts only if cuDNN then fails.
 #[test]
-fn a_library_that_cudnn_reports_as_missing_is_named_when_cudnn_fails() {
+fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let cudnn = sound();
     that_opens(&cudnn, "libcudart.so", "");
     with(&cudnn, "libcudart.so.12");

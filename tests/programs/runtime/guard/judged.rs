@@ -88,7 +88,7 @@ fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
 
 /// ARC-02, ARC-03: the GPU is no longer supported.
 #[test]
-fn a_dropped_gpu_is_reported_with_the_last_version_that_supports_it() {
+fn a_dropped_gpu_is_named_with_the_last_version_that_supported_it() {
     let finding = on("9.14.0", 6, 1).unwrap();
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
@@ -107,7 +107,7 @@ fn a_dropped_gpu_is_reported_with_the_last_version_that_supports_it() {
 
 /// ARC-04: the GPU is newer than the cuDNN.
 #[test]
-fn a_newer_gpu_is_reported_with_the_first_version_that_supports_it() {
+fn a_newer_gpu_is_named_with_the_first_version_that_supports_it() {
     let finding = on("9.14.0", 12, 0).unwrap();
     assert_eq!(finding.severity, Severity::Error);
     assert_eq!(
@@ -136,7 +136,7 @@ fn row(first: &str, last: &str, cuda: u32, code: &str) -> CudnnTargets {
 }
 
 #[test]
-fn a_version_between_two_known_ones_is_judged_by_the_nearest() {
+fn a_version_between_two_known_ones_uses_the_rules_of_the_nearest() {
     let rows = [
         row("9.1.0", "9.1.1", 12, "sm_80"),
         row("9.9.0", "9.9.0", 12, "sm_90"),
@@ -152,7 +152,7 @@ fn a_version_between_two_known_ones_is_judged_by_the_nearest() {
 }
 
 #[test]
-fn no_older_version_is_recommended_for_a_newer_gpu() {
+fn no_older_version_is_named_for_a_newer_gpu() {
     let rows = [
         row("9.14.0", "9.14.0", 12, "sm_80"),
         row("9.10.0", "9.10.0", 13, "sm_80 sm_100"),
@@ -199,7 +199,7 @@ fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
 
 /// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
 #[test]
-fn ptx_requires_a_driver_of_its_cuda_version() {
+fn only_ptx_requires_a_driver_of_its_cuda() {
     const fn target(major: u32, minor: u32, code: Code) -> Target {
         Target {
             capability: ComputeCapability::new(major, minor),
@@ -242,7 +242,7 @@ fn ptx_requires_a_driver_of_its_cuda_version() {
 
 /// NUM-02: known bugs of a version.
 #[test]
-fn known_bad_versions_are_reported_where_the_bug_matters() {
+fn known_faults_are_reported_where_they_apply() {
     use cudnn_guard::runtime::facts::tables::KnownBad;
     let rows = [KnownBad {
         from: release("9.0.0"),

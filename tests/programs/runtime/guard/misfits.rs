@@ -54,7 +54,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
 /// LOD-19, LOD-22: a dependency of cuDNN is older than the version it was linked against, or differs from a related
 /// library.
 #[test]
-fn a_library_incompatible_with_a_sub_library_is_reported() {
+fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
     let version = |at: &Path, text: &str| std::fs::write(at, text).unwrap();
     let script = |at: &Path| format!("-Wl,--version-script,{}", at.display());
 

@@ -283,7 +283,7 @@ fn a_fetched_cudnn_is_named() {
 
 /// Damaged files and files for another CPU are not suggested.
 #[test]
-fn a_file_that_could_not_be_loaded_either_is_not_suggested() {
+fn files_that_could_not_be_loaded_either_are_not_named() {
     let venv = cudnn_in("venv/lib");
     let file = venv.file("venv/lib/libcudnn.so.9");
     std::fs::write(&file, "no library").unwrap();
@@ -347,7 +347,7 @@ fn a_directory_missing_from_the_loader_cache_is_named() {
 /// Reads the system's own configuration, and follows the help.
 #[test]
 #[ignore = "needs the right to mount"]
-fn ldconfig_is_recommended_and_fixes_it() {
+fn ldconfig_is_suggested_and_fixes_it() {
     let cudnn = sound();
     let folder = Folder::new();
     let script = "cp -r /etc/ld.so.conf.d \"$D/conf\" && echo \"$LIB\" > \"$D/conf/zz-cudnn.conf\" \
@@ -382,7 +382,7 @@ cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does 
 /// In a setuid program, the loader ignores LD_LIBRARY_PATH and removes it from the environment.
 #[test]
 #[ignore = "needs root: starts a setuid program as another user"]
-fn a_setuid_program_reports_what_its_loader_ignores() {
+fn a_setuid_program_reports_the_ignored_variable() {
     let (cudnn, folder) = (sound(), Folder::new());
     let own = folder.file("program");
     // A separate process writes the copy: a file that this process has open for writing would also be open in a child

@@ -150,7 +150,7 @@ cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to i
 
 /// The loader stops at a symlink loop and at a file that is not a library, but skips a broken link.
 #[test]
-fn a_working_library_behind_is_used_if_the_loader_uses_it() {
+fn a_later_valid_file_is_used_where_the_loader_uses_it() {
     let behind = sound();
     for (make, what, _) in FAULTS {
         let first = Folder::new();
@@ -196,7 +196,7 @@ fn as_another(cudnn: &Folder, folder: &Path) -> String {
 }
 
 #[test]
-fn unreadable_files_and_directories_are_permission_faults() {
+fn files_without_permission_are_reported_as_such() {
     let close = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o0)).unwrap();
     let open = |path: &Path| fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
     let cudnn = sound();

@@ -150,7 +150,7 @@ fn a_damaged_sub_library_is_detected_before_it_is_opened() {
 }
 
 #[test]
-fn a_sub_library_for_another_cpu_is_reported_as_such() {
+fn a_sub_library_for_another_cpu_is_reported() {
     // Byte 18 is the low byte of the machine: 183 is aarch64, 62 is x86_64.
     let other = if cfg!(target_arch = "x86_64") {
         183
@@ -198,7 +198,7 @@ fn sub_libraries_of_two_versions_stop_the_program() {
 
 /// LOD-17, SUB-06
 #[test]
-fn a_missing_dependency_of_a_sub_library_is_named() {
+fn a_library_that_a_sub_library_needs_is_named() {
     let cudnn = sound();
     let gone = cudnn.file("libgone.so.1");
     compile("int gone;", &gone, &[]);
@@ -220,7 +220,7 @@ fn a_missing_dependency_of_a_sub_library_is_named() {
 
 /// LOD-27, SUB-06
 #[test]
-fn a_driver_missing_for_a_sub_library_is_not_attributed_to_cudnn() {
+fn a_driver_that_is_missing_for_a_sub_library_is_not_a_fault_of_cudnn() {
     let cudnn = sound();
     let driver = cudnn.file("libcuda.so.1");
     compile("int driver;", &driver, &[]);
@@ -257,7 +257,7 @@ fn sub_libraries_of_cudnn_8_that_do_not_find_each_other_are_opened_in_order() {
 
 /// SUB-10
 #[test]
-fn sub_libraries_of_two_cudnn_8_versions_stop_the_program() {
+fn sub_libraries_of_two_versions_of_cudnn_8_stop_the_program() {
     let eight = Folder::new().with_cudnn("8.9.7");
     let eight = eight.with_file_of("8.9.2", "libcudnn_cnn_infer.so.8");
     run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-mixed"]);
@@ -299,7 +299,7 @@ fn the_version_check_of_adv_runs_if_the_program_needs_adv() {
 
 /// LOD-19: for example a cuDNN that is newer than the system's C library.
 #[test]
-fn a_sub_library_that_needs_a_newer_library_is_reported_with_the_loader_message() {
+fn a_sub_library_that_requires_a_newer_library_is_reported_with_the_loaders_message() {
     let cudnn = sound();
     let (system, script) = (cudnn.file("libsystem.so.1"), cudnn.file("script"));
     let library = |version: &str| {
@@ -350,7 +350,7 @@ fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
 
 /// This is glibc's message. cuDNN or the program itself may have opened the last permitted files.
 #[test]
-fn a_sub_library_without_a_free_file_descriptor_is_not_attributed_to_cudnn() {
+fn a_limit_on_open_files_is_not_a_fault_of_cudnn() {
     let words = "/x/libcudnn_graph.so.9: cannot open shared object file: Too many open files";
     let finding = refusal::finding(Path::new("/x/libcudnn_graph.so.9"), words);
     assert_eq!(

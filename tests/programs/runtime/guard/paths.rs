@@ -105,8 +105,8 @@ fn a_path_that_is_not_utf_8_works() {
 }
 
 #[test]
-fn a_main_library_in_a_directory_without_sub_libraries_is_missing_them() {
-    // `$ORIGIN` is the directory of the link: neither the loader nor the guard follows the link to the sub-libraries.
+fn a_main_library_without_its_sub_libraries_is_reported() {
+    // `$ORIGIN` is the folder of the link: neither the loader nor the guard follows it to the parts.
     let cudnn = sound();
     let link = Folder::new();
     symlink(cudnn.file("libcudnn.so.9"), link.file("libcudnn.so.9")).unwrap();
@@ -138,7 +138,7 @@ fn unread(mut command: Command) -> Option<i32> {
 
 /// LOD-02: cudarc opens `libcudnn.so` first, which may differ in version from any `libcudnn.so.9`.
 #[test]
-fn the_file_that_cudarc_opens_is_checked() {
+fn the_library_that_cudarc_opens_is_checked() {
     let cudarc = ("TEST_CUDARC", "1");
     let new = Folder::new().with_cudnn("9.14.0");
     // As in runtime packages and wheels, which do not include `libcudnn.so`.
@@ -179,7 +179,7 @@ cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so
 
 /// If cudarc's first name resolves to another file, cudarc does not use the cuDNN in the process.
 #[test]
-fn the_file_that_cudarc_will_open_is_checked_instead_of_the_loaded_one() {
+fn the_library_that_cudarc_will_open_is_checked_instead_of_another_one() {
     let there = Folder::new().with_cudnn("9.14.0");
     let old = Folder::new().with_cudnn("9.10.2");
     symlink(old.file("libcudnn.so.9"), old.file("libcudnn.so")).unwrap();
@@ -206,7 +206,7 @@ fn the_file_that_cudarc_will_open_is_checked_instead_of_the_loaded_one() {
 /// Wheels do not include `libcudnn.so`, which cudarc opens first in all directories, so moving the wheel's directory to
 /// the front does not help.
 #[test]
-fn cudarc_skips_a_wheel_in_front_of_another_cudnn() {
+fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
     let (wheel, old) = (sound(), Folder::new().with_cudnn("9.10.2"));
     symlink("libcudnn.so.9", old.file("libcudnn.so")).unwrap();
     let (path, taken) = (wheel.text(), old.text());
@@ -344,7 +344,7 @@ fn another_major_is_reported_if_the_required_one_is_missing() {
 }
 
 #[test]
-fn libraries_that_the_loader_skips_are_skipped() {
+fn files_that_the_loader_skips_are_skipped() {
     let cudnn = sound();
     let other = if cfg!(target_arch = "x86_64") {
         183

@@ -4,7 +4,7 @@ use super::program::run;
 use super::tree::{Folder, GPU, sound};
 
 #[test]
-fn a_working_cudnn_passes_silently() {
+fn a_valid_cudnn_passes_silently() {
     let cudnn = sound();
     run("startup", &cudnn.0, &[GPU])
         .must_end_with(0)
@@ -203,7 +203,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
 
 /// A problem that would matter with a GPU is reported next to the missing GPU, together with its fix.
 #[test]
-fn other_findings_are_shown_with_an_unknown_verdict() {
+fn other_findings_are_printed_with_an_unknown_verdict() {
     let cudnn = sound();
     let path = cudnn.text();
     let no_gpu = "\
@@ -262,7 +262,7 @@ cannot load `libcudnn.so.9`  [cudnn-not-loadable]
 
 /// An operation that a GPU does not support is listed, and does not prevent a pass.
 #[test]
-fn a_thorough_check_lists_the_skipped_operations() {
+fn a_thorough_check_reports_what_was_left_out() {
     let cudnn = sound();
     let ran = run("thorough", &cudnn.0, &[GPU]);
     ran.must_be("pass", &[]);
@@ -283,7 +283,7 @@ fn a_thorough_check_lists_the_skipped_operations() {
 }
 
 #[test]
-fn the_result_of_the_convolution_decides() {
+fn the_convolution_decides_the_verdict() {
     let cudnn = sound();
     let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "wrong")]);
     ran.must_be("fail", &["convolution-wrong"]);
@@ -331,7 +331,7 @@ fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
 
 /// NUM-02: a version with a known bug, and a version that is newer than all known ones.
 #[test]
-fn the_tables_are_applied_to_a_version_without_a_gpu() {
+fn known_faults_are_reported_without_a_gpu() {
     let tables = ("TEST_TABLES", "1");
     let ran = run("version", &sound().0, &[tables]);
     ran.must_be("pass", &["known-bad-release"]);
@@ -347,7 +347,7 @@ fn the_tables_are_applied_to_a_version_without_a_gpu() {
 }
 
 #[test]
-fn two_sub_libraries_are_enough_for_a_cudnn_that_compiles_at_run_time() {
+fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
     let mut cudnn = sound();
     for part in ["ops", "cnn", "adv", "heuristic", "engines_precompiled"] {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
@@ -374,7 +374,7 @@ fn two_sub_libraries_are_enough_for_a_cudnn_that_compiles_at_run_time() {
 }
 
 #[test]
-fn a_program_built_without_cuda_reports_why() {
+fn a_program_built_without_cuda_reports_the_reason() {
     let cudnn = sound();
     let absent = ("TEST_ABSENT", "1");
     run("startup", &cudnn.0, &[GPU, absent])

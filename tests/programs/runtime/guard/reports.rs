@@ -333,7 +333,7 @@ fn a_file_that_cannot_be_replaced_is_overwritten() {
 
 /// A program that is killed while writing leaves its new file behind, and the next program removes it.
 #[test]
-fn a_file_left_by_a_killed_program_is_removed() {
+fn temporary_files_of_a_killed_program_are_removed() {
     let cudnn = sound();
     let report = cudnn.file("report.json");
     let dead = cudnn.file("report.json.4194305-0123456789abcdef.part");

@@ -87,7 +87,7 @@ fn a_library_with_a_runpath_has_another_search_path_than_its_program() {
 
 /// Dependencies of a library are searched in the library's own RUNPATH, never in that of the program.
 #[test]
-fn the_search_path_of_a_library_does_not_include_the_programs_runpath() {
+fn the_places_of_a_library_exclude_the_programs_runpath() {
     let [library_path, runpath, own] = [Folder::new(), Folder::new(), Folder::new()];
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let folders = [library_path.0.clone(), runpath.0.clone()];

@@ -66,7 +66,7 @@ fn told(path: &Path, name: &str) -> Option<SourcedVersion> {
 
 /// NVIDIA shipped some builds in two versions.
 #[test]
-fn a_build_shared_by_two_versions_has_no_version() {
+fn a_build_of_two_versions_determines_neither() {
     let folder = Folder::new();
     let (one, two) = (
         folder.file("libcudnn_cnn.so.9"),
@@ -95,7 +95,7 @@ fn a_build_shared_by_two_versions_has_no_version() {
 
 /// A cuDNN of another major version beside the file does not decide between the versions of a build.
 #[test]
-fn only_files_of_the_same_major_determine_the_version_of_a_build() {
+fn only_files_of_its_major_determine_the_version_of_a_build() {
     let folder = Folder::new().with_cudnn("9.14.0");
     let file = folder.file("libcudnn_cnn_infer.so.8");
     compile("int eight;", &file, &["-Wl,--build-id=0xaabbccdd0003"]);
@@ -124,7 +124,7 @@ fn cnn(site: &Folder) -> PathBuf {
 }
 
 #[test]
-fn the_record_of_a_wheel_gives_the_version_of_files_without_a_symbol() {
+fn the_record_of_a_wheel_determines_versions_without_a_symbol() {
     let site = site("9.14.0");
     let lib = site.file(LIB);
     assert_eq!(told(&cnn(&site), "cnn"), by_record((9, 14, 0)));
@@ -164,8 +164,8 @@ fn the_record_of_a_wheel_gives_the_version_of_files_without_a_symbol() {
 }
 
 #[test]
-fn the_record_does_not_apply_to_files_of_another_origin() {
-    // The file was copied over the wheel's file.
+fn a_file_from_elsewhere_gets_no_version_from_the_wheel() {
+    // Copied over it.
     let one = site("9.14.0");
     let other = site("9.10.2");
     std::fs::copy(cnn(&other), cnn(&one)).unwrap();
@@ -218,7 +218,7 @@ fn wheels_of_two_majors_share_a_directory() {
 }
 
 #[test]
-fn a_sub_library_without_a_symbol_is_recognized_as_another_version() {
+fn sub_libraries_of_another_version_are_detected_without_a_symbol() {
     let (one, other) = (site("9.14.0"), site("9.10.2"));
     for part in ["heuristic", "engines_precompiled"] {
         let farm = links_to(&one.file(LIB));
@@ -279,7 +279,7 @@ fn full_file_names_give_the_version_through_links() {
 }
 
 #[test]
-fn a_sub_library_missing_from_a_wheel_is_reinstalled_with_pip() {
+fn a_missing_file_of_a_wheel_is_restored_by_pip() {
     let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     let lost = site("9.14.0");
     std::fs::remove_file(cnn(&lost)).unwrap();

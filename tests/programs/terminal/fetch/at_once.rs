@@ -93,7 +93,7 @@ fn two_that_find_nothing_fetch_it_once() {
 }
 
 #[test]
-fn what_was_killed_blocks_nobody_and_its_leftovers_go() {
+fn a_killed_fetch_does_not_block_others_and_its_leftovers_are_removed() {
     let dir = folder("killed");
     let to = dir.join("to");
     fs::create_dir_all(dir.join("bin")).expect("a folder");

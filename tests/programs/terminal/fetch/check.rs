@@ -30,7 +30,7 @@ fn check(dir: &Path) -> Output {
 }
 
 #[test]
-fn what_is_as_it_was_fetched_passes() {
+fn unchanged_files_pass() {
     let dir = fetched("check-passes");
     let output = check(&dir);
     must_exit(&output, 0);
@@ -46,7 +46,7 @@ fn what_is_as_it_was_fetched_passes() {
 
 /// A file with other contents of the same size is one that `fetch` takes for whole: it is to be removed first.
 #[test]
-fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
+fn a_file_with_other_contents_is_found_and_the_help_fixes_it() {
     let dir = fetched("check changed");
     let home = dir.join("to").display().to_string();
     let library = "nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1";
@@ -72,7 +72,7 @@ fn a_file_with_other_contents_is_found_and_the_help_mends_it() {
 }
 
 #[test]
-fn what_is_missing_is_named_and_the_help_mends_it() {
+fn a_missing_file_is_named_and_the_help_fixes_it() {
     let dir = fetched("check missing");
     let to = dir.join("to");
     let home = to.display().to_string();
@@ -102,7 +102,7 @@ fn what_is_missing_is_named_and_the_help_mends_it() {
 
 /// Who names no release keeps the one that is there.
 #[test]
-fn what_is_damaged_is_fetched_in_its_own_release() {
+fn damaged_components_are_fetched_in_their_own_version() {
     let dir = folder("check-12");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
     let library = "nvidia/cuda_runtime/lib/libnvidia_cuda_runtime_cu12.so.1";
@@ -117,7 +117,7 @@ fn what_is_damaged_is_fetched_in_its_own_release() {
 
 /// For a machine without a network it is copied there.
 #[test]
-fn what_was_fetched_is_whole_in_another_place_too() {
+fn fetched_files_are_complete_in_another_directory_too() {
     let (dir, other) = (fetched("check-here"), folder("check-there"));
     fs::rename(dir.join("to"), other.join("to")).expect("moved");
     must_exit(&check(&other), 0);
@@ -131,7 +131,7 @@ fn what_was_fetched_is_whole_in_another_place_too() {
 
 /// Where one of the two was never fetched, or nothing.
 #[test]
-fn what_was_not_fetched_is_no_damage() {
+fn components_that_were_not_fetched_are_not_damaged() {
     let dir = fetched("check-one");
     let to = dir.join("to");
     let home = to.display().to_string();
@@ -190,7 +190,7 @@ fn must_mend(dir: &Path, help: &str, title: &str) {
 
 /// uv's files are hard links into its cache, so that what damaged the one has damaged the other.
 #[test]
-fn what_is_damaged_is_not_taken_from_the_cache() {
+fn damaged_files_are_not_taken_from_the_cache() {
     let dir = fetched("check-cache");
     let library = "to/nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1";
     fs::write(dir.join(library), "cut off").expect("a damaged file");

@@ -5,7 +5,7 @@ use crate::terminal::{complaint, folder, must_exit, text};
 use std::fs;
 
 #[test]
-fn what_was_locked_is_fetched_again_and_nothing_else() {
+fn exactly_the_locked_wheels_are_fetched_again() {
     let dir = folder("lock");
     let file = dir.join("cuda.lock");
     let path = file.to_str().expect("text");

@@ -5,7 +5,7 @@ use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
 
 #[test]
-fn what_was_fetched_goes_and_what_is_somebody_elses_stays() {
+fn only_fetched_files_are_removed() {
     let dir = folder("remove");
     must_exit(&fetch(&dir, &[]), 0);
     let to = dir.join("to");
@@ -70,7 +70,7 @@ fn one_that_was_killed_is_gone_on_with() {
 
 /// The records of what is to be replaced have been moved away, and nothing else was done.
 #[test]
-fn a_replacement_that_was_killed_is_of_the_same_release() {
+fn a_killed_replacement_has_the_same_version() {
     let dir = folder("replace-killed");
     let to = dir.join("to");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
@@ -112,7 +112,7 @@ fn the_records_of_another_cuda_that_is_somebody_elses_stay() {
 
 /// The first `fetch` was killed, or a `--remove` before its last notes were gone.
 #[test]
-fn what_is_left_of_one_that_was_killed_is_said() {
+fn leftovers_of_a_killed_fetch_are_reported() {
     let dir = folder("remove-leftovers");
     let to = dir.join("to");
     file(&to, ".fetch.lock", "");

@@ -9,7 +9,7 @@ use std::fs;
 const NAME: &str = "a\u{1b}[2J\nline\u{202e}";
 
 #[test]
-fn names_that_a_terminal_would_act_on_are_shown_as_what_they_are() {
+fn control_characters_in_names_are_escaped() {
     let image = Image::new("escapes");
     let (folder, missing) = (image.at(NAME), format!("libmissing{NAME}.so"));
     image.cudnn(NAME, 14);

@@ -66,7 +66,7 @@ fn a_program_whose_cudnn_cudarc_opens() {
 
 /// As the guard says it: to put a wheel before another cuDNN is no help.
 #[test]
-fn a_wheel_before_another_cudnn_is_passed_over_by_cudarc() {
+fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
     let image = Image::new("cudarc-wheel");
     image.cudnn("opt/wheel", 14);
     image.cudnn("opt/old", 10);

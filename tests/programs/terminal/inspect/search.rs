@@ -50,7 +50,7 @@ fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
 
 /// The help would lead to a release that the guard refuses.
 #[test]
-fn a_cudnn_of_another_release_is_not_offered() {
+fn a_cudnn_of_another_version_is_not_suggested() {
     let image = Image::new("off-the-way-and-old");
     image.cudnn("usr/local/cuda/lib64", 10);
     let library = "IMAGE/usr/local/cuda/lib64/libcudnn.so.9";
@@ -251,7 +251,7 @@ fn cache(name: &str, path: &str) -> Vec<u8> {
 
 /// What is of another processor is passed over, as the loader does it.
 #[test]
-fn a_library_for_another_processor_is_passed_over() {
+fn a_library_for_another_cpu_is_skipped() {
     let image = Image::new("foreign");
     image.cudnn("right", 14);
     image.cudnn("wrong", 10);
@@ -302,7 +302,7 @@ fn a_program_without_the_systems_directories_is_not_said_to_search_them() {
 
 /// Nothing of it is offered as a cuDNN, and its CPU is told, also where cudarc asks by other names first.
 #[test]
-fn a_library_for_another_processor_is_told_as_such() {
+fn a_library_for_another_cpu_is_reported_as_such() {
     let image = Image::new("foreign-alone");
     let foreign = |path: &str| {
         let mut bytes = fs::read(image.at(path)).unwrap();

@@ -144,7 +144,7 @@ fn a_guard_that_ends_nothing() {
 
 /// What the operator lets pass is said, and no error; what the loader refuses, nobody lets pass.
 #[test]
-fn what_the_operator_lets_pass() {
+fn findings_that_the_operator_allows() {
     let image = Image::new("allowed");
     image.cudnn("opt/lib", 10);
     image.program(
@@ -189,7 +189,7 @@ fn a_library_of_the_toolkit_that_is_damaged() {
 
 /// To open it would wait for ever.
 #[test]
-fn a_pipe_is_told_and_not_opened() {
+fn a_pipe_is_reported_and_not_opened() {
     let image = Image::new("pipe");
     let lib = "usr/local/cuda/lib64";
     image.cudnn(lib, 14);
@@ -243,7 +243,7 @@ fn another_major_under_the_name_of_this_one() {
 
 /// The library that is in the place of the driver's, and the one behind it, are named as the guard names them.
 #[test]
-fn two_drivers_of_different_releases() {
+fn two_drivers_of_different_versions() {
     let image = Image::new("two-drivers");
     image.program(&[], &[]);
     let mut path = String::new();

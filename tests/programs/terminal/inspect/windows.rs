@@ -191,7 +191,7 @@ fn a_dll_that_does_not_lie_beside_the_program() {
 
 /// LOD-17: the program imports its cuDNN, whose parts import what is not there.
 #[test]
-fn what_the_parts_import_may_lie_on_path() {
+fn imports_of_the_sub_libraries_may_be_on_path() {
     let image = Image::new("windows-parts");
     beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &[]);
     cudnn(&image, "app", "9.14.0");

@@ -36,7 +36,7 @@ fn explain(columns: usize) -> String {
 }
 
 #[test]
-fn the_pictures_in_the_documents_are_of_this_release() {
+fn the_pictures_in_the_documents_are_of_this_version() {
     let pictures = [
         ("doctor-80-dark", DARK, doctor(80, "always")),
         ("doctor-80-light", LIGHT, doctor(80, "always")),

@@ -25,7 +25,7 @@ fn told(report: &Value, culprit: Option<(&str, &str)>) -> (Vec<String>, bool) {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn inspect_agrees_with_the_guard() {
+fn inspect_reports_the_same_as_the_guard() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let (mut wrong, mut seen) = (String::new(), 0);

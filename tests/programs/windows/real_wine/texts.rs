@@ -40,7 +40,7 @@ fn again(windows: &Windows, set: &str) -> Farm {
 /// SUB-05: Windows reports error 126.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_removed_sub_library_is_reported() {
+fn a_removed_sub_library_is_named() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_removed(windows);
@@ -138,7 +138,7 @@ fn an_older_cudnn_beside_the_program_is_reported_with_the_right_one() {
 /// SUB-06
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_sub_library_of_another_version_is_reported() {
+fn a_sub_library_of_another_version_is_named() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_of_another_release(windows);
@@ -168,7 +168,7 @@ fn a_sub_library_of_another_version_is_reported() {
 
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_sub_library_that_windows_cannot_load_is_reported() {
+fn a_sub_library_that_windows_cannot_load_is_named() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for (made, wanted) in [
@@ -254,7 +254,7 @@ fn a_main_library_with_sub_libraries_of_another_cudnn_is_reported() {
 /// The behavior of cuDNN itself, without a guard: `cudnn64_9.dll` asks Windows for the sub-libraries by name only.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn cudnn_loads_the_first_sub_libraries_on_path() {
+fn cudnn_uses_the_first_sub_libraries_on_path() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     for (set, stale, part, major, answers) in [

@@ -18,18 +18,18 @@ fn check_all_reports(planted: Vec<Planted>) {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_or_hang_report_names_the_operation() {
-    check_all_reports(planted::legacy());
+fn a_crash_or_a_hang_names_the_tested_step() {
+    all_must_be_told(planted::legacy());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_or_hang_report_names_the_graph_operation() {
-    check_all_reports(planted::graph());
+fn a_crash_or_a_hang_in_the_graph_api_names_the_tested_step() {
+    all_must_be_told(planted::graph());
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_before_a_convolution_names_that_convolution() {
-    check_all_reports(planted::on_the_way());
+fn a_crash_before_a_convolution_names_the_convolution() {
+    all_must_be_told(planted::on_the_way());
 }

@@ -96,7 +96,7 @@ fn the_directories_of_linux_are_not_searched() {
 /// An invalid file in place of the driver is reported, and cuDNN is not called.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn an_invalid_driver_file_is_reported() {
+fn a_file_that_is_not_a_driver_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let driver = windows.system("nvcuda.dll");

@@ -156,7 +156,7 @@ fn a_variable_not_set_by_the_guard_changes_nothing() {
 /// The parent exited before it could send the task. `main` must not run twice.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn a_child_without_a_task_does_not_run_main() {
+fn a_child_without_a_task_does_not_reach_main() {
     let windows = windows();
     let (windows, program) = (windows.as_ref().unwrap(), own("wine-programs"));
     let value = sound(windows, &program, &["value"], &[])
