@@ -30,7 +30,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
             continue;
         }
         if is_mismatch && finding.id == FindingId::PartsMissing {
-            // The help suggests to complete this version, which would still be the wrong one.
+            // The help is to complete this version, which would still be the wrong one.
             finding.help.clear();
         }
         main_library.add_evidence(&mut finding);
