@@ -67,7 +67,8 @@ mod tests {
     #[test]
     fn a_command_is_never_broken() {
         let command = format!("`sudo apt {}`", "install a-package ".repeat(8).trim_end());
-        let text = format!("One.\n\n## How to fix it\n\n- Debian: {command}, then\n  restart\n- no\n");
+        let text =
+            format!("One.\n\n## How to fix it\n\n- Debian: {command}, then\n  restart\n- no\n");
         assert_eq!(
             wrap(&text, 80),
             format!(

@@ -218,10 +218,12 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
         ]
     );
     // With machine code for the GPU it is good to know.
-    assert!(judged((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver supports PTX"));
-    assert_eq!(judged((12, 5), &ptx, (12, 6)).len(), 0);
-    assert_eq!(judged((12, 10), &ptx, (12, 9)).len(), 0);
-    assert_eq!(judged((13, 0), &ptx, (12, 9)).len(), 0);
+    assert!(
+        findings_for((12, 4), &all, (12, 5))[0].starts_with("note: the NVIDIA driver supports PTX")
+    );
+    assert_eq!(findings_for((12, 5), &ptx, (12, 6)).len(), 0);
+    assert_eq!(findings_for((12, 10), &ptx, (12, 9)).len(), 0);
+    assert_eq!(findings_for((13, 0), &ptx, (12, 9)).len(), 0);
 }
 
 /// A fault of particular GPUs is a warning for a program that uses the operation on such a GPU.
