@@ -1,4 +1,4 @@
-//! What `cudnn-guard demo` shows.
+//! The output of `cudnn-guard demo`.
 
 use super::{must_exit, text};
 use crate::support::{cargo, fresh, program, repository, run, scratch};
@@ -7,7 +7,7 @@ use std::process::Command;
 
 #[test]
 #[ignore = "builds a consumer of its own, and three simulators"]
-fn each_of_five_broken_stacks_is_reported() {
+fn each_of_five_broken_installations_is_reported() {
     let mut demo = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     demo.args(["demo", "--broken"])
         .env_remove("LD_LIBRARY_PATH");
@@ -35,11 +35,11 @@ fn each_of_five_broken_stacks_is_reported() {
     }
 }
 
-/// As `cargo install` leaves it once cargo has cleaned its cache up. The release of cudnn-guard that cargo would take from
-/// the registry is that of this repository.
+/// Simulates `cargo install` after cargo has cleaned its cache. This repository stands in for the version of cudnn-guard
+/// that cargo would download from the registry.
 #[test]
 #[ignore = "builds the terminal program once more"]
-fn an_installed_program_needs_none_of_its_sources() {
+fn an_installed_program_does_not_need_its_sources() {
     let package = fresh("demo-package");
     let list = run(&mut cargo(
         repository(),
@@ -54,7 +54,7 @@ fn an_installed_program_needs_none_of_its_sources() {
         fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
         fs::copy(repository().join(path), to).expect("a copy");
     }
-    // cargo leaves tests out of a package's manifest whose files are not in it.
+    // cargo removes tests from a package's manifest if their files are not packaged.
     let manifest = fs::read_to_string(package.join("Cargo.toml")).expect("a manifest");
     let manifest = manifest.replace(
         "[[test]]\nname = \"cudarc\"\nrequired-features = [\"cudarc\"]\n",
@@ -67,7 +67,7 @@ fn an_installed_program_needs_none_of_its_sources() {
         &["build", "--features", "cli", "--bin", "cudnn-guard"],
     );
     run(build.env("CARGO_TARGET_DIR", &target)).exits_with(0);
-    fs::remove_dir_all(&package).expect("it goes");
+    fs::remove_dir_all(&package).expect("removed");
     let home = fresh("demo-home");
     let config = format!(
         "[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",

@@ -1,11 +1,11 @@
-//! What `cudnn-guard doctor` says of what nvcc and a cuDNN take besides: a host compiler, other libraries of CUDA.
+//! Findings of `cudnn-guard doctor` about what nvcc and cuDNN also need: a host compiler and other CUDA libraries.
 
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A folder of this test's own, empty.
+/// Creates an empty directory for a test.
 fn folder(name: &str) -> PathBuf {
     let path = crate::support::temporary().join("doctor").join(name);
     let _ = fs::remove_dir_all(&path);
@@ -19,7 +19,7 @@ fn file(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
     fs::write(path, bytes).expect("a file");
 }
 
-/// The shortest file that is a library, with nothing in it.
+/// Writes the smallest valid library, without contents.
 fn library(root: &Path, path: &str) {
     let mut bytes = [0; 64];
     bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -32,7 +32,7 @@ fn library(root: &Path, path: &str) {
     file(root, path, bytes);
 }
 
-/// What the doctor says with these variables and no others.
+/// Runs the doctor with these variables and no others, and returns its output.
 fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
     let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     doctor.arg("doctor").args(arguments).env_clear();
@@ -42,7 +42,7 @@ fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
+fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
     use std::os::unix::fs::symlink;
     let root = folder("host-compiler");
     let toolkit = root.join("cuda");
@@ -62,12 +62,12 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
         "{json}"
     );
 
-    // NVIDIA's words, of nvcc 13.5.
+    // The output of nvcc 13.5.
     let words = "/opt/none/g++: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.";
     for dir in [toolkit.join("bin"), root.join("wrap")] {
         let nvcc = dir.join("nvcc");
         let _ = fs::remove_file(&nvcc);
-        // By another program: one that this one holds open while a test beside it starts a program cannot be started.
+        // Written by another program: a file that this process holds open while another test forks cannot be executed.
         fs::create_dir_all(&dir).expect("its folder");
         let script = format!(
             "#!/bin/sh\n[ $1 = --list-gpu-code ] && echo sm_75 && exit\necho '{words}' >&2\nexit 1\n"
@@ -91,7 +91,7 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains(&format!(" = help: {help} ")), "{shown}");
 
-    // One that stands outside of its toolkit has to be asked where that is.
+    // An nvcc outside of its toolkit has to be queried for the toolkit's location.
     let wrapper = root.join("wrap/nvcc").display().to_string();
     for (variable, value, headline) in [
         (
@@ -121,7 +121,7 @@ fn the_host_compiler_is_named_and_who_named_one_that_is_not_there() {
 }
 
 #[test]
-fn an_nvcc_without_its_device_code_compiler_is_reported() {
+fn an_nvcc_without_its_device_compiler_is_reported() {
     let site = folder("device-code").join("lib/python3.12/site-packages");
     let toolkit = site.join("nvidia/cu13");
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
@@ -152,10 +152,10 @@ fn an_nvcc_without_its_device_code_compiler_is_reported() {
     assert!(!shown().contains("cicc"));
 }
 
-/// For CUDA 11, which no machine has in its usual places any more.
+/// Uses CUDA 11, which is not in the default locations of any machine.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn what_a_wheel_opens_and_nothing_brings_is_named() {
+fn missing_libraries_that_a_wheel_opens_are_named() {
     let root = folder("opened");
     let site = root.join("venv/lib/python3.12/site-packages");
     file(&site, "nvidia_cudnn_cu11-9.10.2.21.dist-info/RECORD", "");
@@ -195,7 +195,7 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
         help.starts_with("install the missing libraries: `pip install nvidia-cu"),
         "{help}"
     );
-    // pip has brought NVRTC, to a place that this cuDNN does not name.
+    // pip has installed NVRTC, but not where this cuDNN searches.
     let nvrtc = "nvidia/cuda_nvrtc/lib";
     library(&site, &format!("{nvrtc}/libnvrtc.so.11.2"));
     let finding = found().expect("a finding");
@@ -220,12 +220,12 @@ fn what_a_wheel_opens_and_nothing_brings_is_named() {
     assert_eq!(found(), None);
 }
 
-/// It is mapped by nobody: that would end the doctor, and a build script, with SIGBUS.
+/// The driver must not be mapped into memory: that would crash the doctor, or a build script, with SIGBUS.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_truncated_driver_is_reported() {
     let root = folder("driver-cut-short");
-    let maps = fs::read_to_string("/proc/self/maps").expect("what is mapped");
+    let maps = fs::read_to_string("/proc/self/maps").expect("the mapped files");
     let mut libraries = maps.lines().filter_map(|line| line.split_once('/'));
     let whole = libraries.find(|(_, path)| path.contains("libc.so"));
     let bytes = fs::read(format!("/{}", whole.expect("the C library").1)).expect("its bytes");
@@ -243,8 +243,8 @@ fn a_truncated_driver_is_reported() {
     assert!(headline.starts_with(&begin), "{headline}");
 }
 
-/// Returns the CPU seconds of cudnn-guard, and the memory in MB that it held beyond this process, whose own peak counts
-/// for every process that it starts.
+/// Returns the CPU seconds of cudnn-guard, and the memory in MB that it used beyond the peak of this process, which the
+/// kernel counts for every child process too.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[allow(clippy::zombie_processes, reason = "wait4 waits for it")]
 fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
@@ -275,10 +275,10 @@ fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
     (seconds, (most - peak.unwrap_or(0)).max(0) >> 10)
 }
 
-/// Of 3 GB without a byte in them, or of one MB with the same line again and again.
+/// Tests sparse files of 3 GB, and files of 1 MB that repeat the same line.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn made_files_take_neither_memory_nor_time() {
+fn huge_files_need_little_memory_and_time() {
     let root = folder("made");
     let tops = ["cuda", "cudnn", "image"].map(|name| root.join(name).display().to_string());
     let [cuda, cudnn, image] = &tops;
@@ -328,22 +328,22 @@ fn made_files_take_neither_memory_nor_time() {
         file(&root, path, text.as_deref().unwrap_or_default());
         if line.is_none() {
             let made = fs::OpenOptions::new().write(true).open(root.join(path));
-            made.expect("it")
+            made.expect("the file")
                 .set_len(3 << 30)
-                .expect("room for none of it");
+                .expect("a sparse file");
         }
         let (seconds, megabytes) = spent(arguments, &variables);
         if seconds > 1.0 || megabytes > 100 {
             wrong.push(format!("{path} {line:?}: {seconds} s, {megabytes} MB"));
         }
-        fs::remove_file(root.join(path)).expect("it");
+        fs::remove_file(root.join(path)).expect("removed");
     }
     assert_eq!(wrong, Vec::<String>::new());
 }
 
-/// LD_LIBRARY_PATH leads cuSPARSE to the nvJitLink of an older release.
+/// LD_LIBRARY_PATH makes cuSPARSE load the nvJitLink of an older CUDA version.
 #[test]
-fn an_older_library_of_cuda_in_ld_library_path() {
+fn an_older_cuda_library_in_ld_library_path_is_reported() {
     let root = folder("mixed");
     let cuda = root.join("cuda");
     file(&cuda, "include/cuda.h", "#define CUDA_VERSION 12040\n");

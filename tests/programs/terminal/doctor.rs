@@ -1,4 +1,4 @@
-//! What `cudnn-guard doctor` says of a machine.
+//! The output of `cudnn-guard doctor`.
 
 use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// A toolkit and a cuDNN as NVIDIA's archives lie in /usr/local, with libraries that tell nothing.
+/// Creates a toolkit and a cuDNN as extracted from NVIDIA's archives to /usr/local. The libraries contain no version.
 fn usr_local(root: &Path) {
     file(
         root,
@@ -32,7 +32,7 @@ fn usr_local(root: &Path) {
     }
 }
 
-/// The shortest file that is a library, with nothing in it.
+/// Writes the smallest valid library, without contents.
 pub fn library(root: &Path, path: &str) {
     file(root, path, "");
     let mut bytes = [0; 64];
@@ -79,7 +79,7 @@ fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
 }
 
 #[test]
-fn a_machine_with_nothing_fails_and_reports_what_is_missing() {
+fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");
     let output = cudnn_guard(&["doctor", "--root", root]);
@@ -106,7 +106,7 @@ fn a_machine_with_nothing_fails_and_reports_what_is_missing() {
 }
 
 #[test]
-fn installations_below_a_root_are_found() {
+fn files_below_a_root_are_found() {
     let root = folder("found");
     usr_local(&root);
     let root = root.to_str().expect("text");
@@ -132,18 +132,18 @@ fn installations_below_a_root_are_found() {
     assert_eq!(json["toolkit"]["version"], "13.0");
     assert_eq!(json["cudnn"]["version"], "9.14.0");
     assert_eq!(json["cudnn"]["library_version"], Value::Null);
-    // The GPUs of this machine are not those of that system.
+    // The GPUs of this machine do not belong to that system.
     assert_eq!(json["verdict"], "unknown");
 }
 
-/// The guard of a program that runs there ends it, and so does `inspect`.
+/// The guard in a program on that system would exit, and `inspect` fails too.
 #[test]
 fn a_missing_sub_library_that_every_convolution_needs_fails() {
     for part in ["heuristic", "engines_precompiled"] {
         let root = folder(&format!("doctor-lacks-{part}"));
         usr_local(&root);
         let file = format!("libcudnn_{part}.so.9");
-        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("it was there");
+        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("removed");
         let root_text = root.to_str().expect("text");
         let output = cudnn_guard(&["doctor", "--root", root_text]);
         must_exit(&output, 1);
@@ -152,7 +152,7 @@ fn a_missing_sub_library_that_every_convolution_needs_fails() {
             said.contains("✗ sub-libs") && said.contains(&file),
             "{said}"
         );
-        // Its loader finds the part elsewhere.
+        // The loader of that system finds the sub-library elsewhere.
         fs::create_dir_all(root.join("etc")).expect("a folder");
         let listed = format!("\0/opt/dnn/{file}\0");
         fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
@@ -172,13 +172,13 @@ fn a_requirement_that_is_not_met_fails() {
 }
 
 #[test]
-fn a_text_that_is_not_for_a_terminal_has_no_colours() {
+fn output_that_is_not_for_a_terminal_has_no_colors() {
     let root = folder("colours");
     let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
     assert!(!output.stdout.contains(&0x1b));
 }
 
-/// A simulated installation of cuDNN 9.14 with CUDA 13.0.
+/// Creates a simulated installation of cuDNN 9.14 with CUDA 13.0.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn simulated(name: &str) -> PathBuf {
     let root = folder(name);
@@ -186,7 +186,7 @@ fn simulated(name: &str) -> PathBuf {
     root
 }
 
-/// What the doctor says, without a fault, of such an installation.
+/// Runs the doctor on such an installation, expects success, and returns the output.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
@@ -239,7 +239,7 @@ fn a_machine_with_everything_passes() {
     );
 }
 
-/// ARC-04: what stands in the files of a cuDNN that somebody made smaller counts for more than what NVIDIA's has.
+/// ARC-04: the GPU code in the files of a stripped-down cuDNN takes precedence over the table for NVIDIA's builds.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_doctor_reads_which_gpus_a_cudnn_supports() {
@@ -257,7 +257,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
         let added = Command::new("objcopy")
             .arg("--add-section")
             .arg(format!(".nv_fatbin={}", root.join("code").display()))
-            .arg(fs::canonicalize(&library).expect("a part"))
+            .arg(fs::canonicalize(&library).expect("a sub-library"))
             .status();
         assert!(added.expect("objcopy runs").success());
     }
@@ -282,9 +282,9 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     );
 }
 
-/// CFG-08: cudarc wants one of its CUDA features enabled, and this is the one that fits.
+/// CFG-08: cudarc requires one of its CUDA features; doctor suggests the compatible one.
 #[test]
-fn doctor_names_the_feature_of_cudarc_that_fits() {
+fn doctor_names_the_compatible_feature_of_cudarc() {
     let root = folder("doctor-cudarc");
     usr_local(&root);
     file(
@@ -306,8 +306,8 @@ fn doctor_names_the_feature_of_cudarc_that_fits() {
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
-/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc into cargo's registry, which
-/// is a source for cargo, too.
+/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc as cargo's registry cache,
+/// from which cargo can resolve them.
 fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
     let registry = "cargo/registry/src/index-1";
     file(
@@ -336,7 +336,7 @@ fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(
     }
 }
 
-/// Runs doctor in a directory of such a crate, with this cargo.
+/// Runs doctor in a directory of such a crate with the cargo of this build.
 fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str], env: &[(&str, &Path)]) -> String {
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
@@ -347,9 +347,9 @@ fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str], env: &[(&str, &Path)
     text(&command.output().expect("cudnn-guard runs"))
 }
 
-/// Its build script ends with "Unsupported cuda toolkit version" unless another CUDA version is chosen.
+/// cudarc's build script fails with "Unsupported cuda toolkit version" unless another CUDA version is chosen.
 #[test]
-fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
+fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
     let root = folder("doctor-old-cudarc");
     let sources = [
         (
@@ -368,7 +368,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     let doctor_in = |dir: &str| doctor_with_cargo(&root, dir, &["--root", &at], &[]);
     let doctor = || doctor_in("");
     let headline = "has no bindings for CUDA";
-    assert!(!doctor().contains(headline), "no toolkit");
+    assert!(!doctor().contains(headline), "without a toolkit");
     usr_local(&root);
     let said = doctor();
     let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed\n    \
@@ -380,7 +380,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
          bindings    for CUDA 12.9\n      \
          needed by   app 0.1.0\n";
     assert!(said.contains(wanted), "{said}");
-    // Only with a feature of the crate: the usual one, and another.
+    // Only with a feature of the crate: `cuda`, which is common, or another one.
     let optional = format!("optional = true, {dependency}");
     for (features, option) in [
         ("cuda = [\"dep:cudarc\"]", "--features=cuda"),
@@ -394,29 +394,29 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
             "{said}"
         );
     }
-    // As cargo resolves them: one that nothing enables, and one that another dependency enables.
+    // As cargo resolves features: one that nothing enables, and one that another dependency enables.
     crate_with_cudarc(
         &root,
         "gpu = [\"cudarc/cuda-version-from-build-system\"]",
         "features = []",
         &sources,
     );
-    assert!(!doctor().contains(headline), "it does not run nvcc");
+    assert!(!doctor().contains(headline), "cudarc does not run nvcc");
     let both = "features = [\"cuda-version-from-build-system\"] }\n[target.'cfg(all())'.dependencies]\n\
         cudarc = { version = \"0.16\", features = [\"cuda-12090\"]";
     crate_with_cudarc(&root, "", both, &sources);
-    assert!(!doctor().contains(headline), "it is chosen");
-    // A lock that does not belong to the manifest, of which cargo says nothing.
+    assert!(!doctor().contains(headline), "the version is chosen");
+    // A lock file that does not match the manifest, so that `cargo metadata` fails.
     crate_with_cudarc(
         &root,
         "",
         &format!("{dependency} }}\ncc = {{ version = \"1\""),
         &sources,
     );
-    assert!(!doctor().contains(headline), "no answer");
+    assert!(!doctor().contains(headline), "cargo fails");
     crate_with_cudarc(&root, "", dependency, &sources);
     assert!(doctor().contains(headline));
-    // The lock of a workspace is above its packages.
+    // The lock file of a workspace is above its packages.
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("written");
     file(
         &root,
@@ -432,10 +432,10 @@ fn doctor_warns_of_a_cudarc_that_does_not_know_the_toolkit() {
     assert!(!doctor_in("member/src").contains("Cargo.lock"));
     fs::remove_file(root.join("cargo/registry/src/index-1/cudarc-0.16.6/build.rs"))
         .expect("removed");
-    assert!(!doctor().contains(headline), "no sources");
+    assert!(!doctor().contains(headline), "without sources");
 }
 
-/// It opens `libcudnn.so` only, and the wheel has no file of this name.
+/// cudarc opens `libcudnn.so` only, and the wheel does not contain a file of that name.
 #[cfg(target_os = "linux")]
 #[test]
 fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
@@ -458,7 +458,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     let doctor = || doctor_with_cargo(&root, "", &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
     let said = doctor();
     let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
-    // Without the line breaks of the terminal, which depend on the path of the clone.
+    // Without the line breaks of the terminal, which depend on the path of the checkout.
     let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
         "cudarc 0.16.6 does not open `libcudnn.so.9`, and the library has no other name in its directory [cudnn-not-loadable]",
@@ -478,17 +478,17 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     assert!(!said.contains("does not open"), "{said}");
 }
 
-/// CFG-11: what is there and may not be read is not missing.
+/// CFG-11: a file that exists but cannot be read is not reported as missing.
 #[cfg(target_os = "linux")]
 #[test]
-fn unreadable_files_are_not_reported_as_missing() {
+fn an_unreadable_file_is_not_reported_as_missing() {
     use std::os::unix::fs::PermissionsExt;
     use std::os::unix::process::CommandExt;
-    // Not below the build's own folder, which another user may be kept from.
+    // Not in the build directory, which another user may be unable to enter.
     let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
     usr_local(&root);
     let program = root.join("cudnn-guard");
-    // In a process of its own: what this one writes is busy while a child of another test has it open too.
+    // Copied by another process: a file that this process writes is busy while a child of another test has it open too.
     let mut copy = Command::new("cp");
     copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&program);
     assert!(copy.status().expect("cp runs").success());
@@ -505,7 +505,7 @@ fn unreadable_files_are_not_reported_as_missing() {
         let mut command = Command::new(&program);
         command.args(["doctor", "--root"]).arg(&root).env_clear();
         command.envs(env.iter().copied());
-        // root may read everything.
+        // root can read everything.
         if fs::read(headers.join("cudnn.h")).is_ok() {
             command.uid(65534).gid(65534);
         }
@@ -536,10 +536,10 @@ fn unreadable_files_are_not_reported_as_missing() {
     );
 }
 
-/// A library that is loaded first has the program wait when it opens a header.
+/// A preloaded library delays opening a header.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn a_slow_disk_is_waited_for_with_a_word() {
+fn waiting_for_a_slow_disk_is_announced() {
     let root = folder("slow");
     usr_local(&root);
     let shim = folder("slow-shim").join("libslow.so");
@@ -577,7 +577,7 @@ int open64(const char *path, int flags, ...) {
     assert_eq!(doctor(Path::new("")), "");
 }
 
-/// SUB-08: what only later releases contain is found in LD_LIBRARY_PATH.
+/// SUB-08: a sub-library that only later versions contain is found in LD_LIBRARY_PATH.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {

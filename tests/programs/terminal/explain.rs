@@ -1,4 +1,4 @@
-//! What `cudnn-guard explain` prints, and that every finding has its text.
+//! The output of `cudnn-guard explain`, and the completeness of its pages.
 
 use cudnn_guard::FindingId;
 use std::fs;
@@ -6,7 +6,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-/// Every text of `docs/findings.md`, with its heading.
+/// Returns every page of `docs/findings.md`, with its heading.
 fn texts() -> Vec<String> {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md");
     let all = fs::read_to_string(file).expect("the texts");
@@ -37,7 +37,7 @@ fn must_print(output: &Output, code: i32, stdout: &str, stderr: &str) {
 }
 
 #[test]
-fn every_id_has_a_text_in_the_order_of_the_ids() {
+fn every_id_has_a_page_in_the_order_of_the_ids() {
     let texts = texts();
     let headings = texts.iter().flat_map(|text| text.lines().next());
     let wanted: Vec<String> = FindingId::ALL.iter().map(|id| format!("# {id}")).collect();
@@ -45,7 +45,7 @@ fn every_id_has_a_text_in_the_order_of_the_ids() {
 }
 
 #[test]
-fn every_text_has_its_sections_and_a_command_to_see_it_with() {
+fn every_page_has_its_sections_and_a_command_to_confirm_the_finding() {
     for id in FindingId::ALL {
         let text = text_of(id.as_str());
         let lines: Vec<&str> = text.lines().collect();
@@ -81,21 +81,21 @@ fn every_text_has_its_sections_and_a_command_to_see_it_with() {
         let mend = lines
             .iter()
             .position(|line| *line == "## How to fix it")
-            .expect("there");
+            .expect("the section");
         assert!(
             lines[mend + 2..].iter().all(|line| line.starts_with("- ")),
             "{id}"
         );
-        // Backticks in pairs, or half a line is shown as a command.
+        // Without pairs of backticks, half a line would be shown as a command.
         for line in &lines[mend..] {
             assert_eq!(line.matches('`').count() % 2, 0, "{id}: {line}");
         }
     }
 }
 
-/// Whoever has to install something is told how, wherever that is.
+/// Pages about installing something cover every platform and package manager.
 #[test]
-fn what_is_about_installing_names_every_place() {
+fn pages_about_installing_cover_every_platform() {
     let places = "Debian Ubuntu Fedora Arch conda pip Windows Jetson containers";
     for id in [
         "cuda-not-found",
@@ -122,9 +122,9 @@ fn what_is_about_installing_names_every_place() {
     }
 }
 
-/// A text that points to another one points to one that is there.
+/// Pages refer only to findings that exist.
 #[test]
-fn links_in_a_text_exist() {
+fn references_to_other_pages_are_valid() {
     for id in FindingId::ALL {
         for pointed in text_of(id.as_str()).split("see `").skip(1) {
             let mut quoted = pointed.split('`');
@@ -142,7 +142,7 @@ fn links_in_a_text_exist() {
 }
 
 #[test]
-fn without_an_id_all_are_listed() {
+fn without_an_id_all_findings_are_listed() {
     let listed = explain(&[]);
     assert_eq!(listed.status.code(), Some(0));
     let listed = String::from_utf8(listed.stdout).expect("text");
@@ -159,7 +159,7 @@ fn without_an_id_all_are_listed() {
 }
 
 #[test]
-fn one_is_told_in_full() {
+fn a_page_is_printed_in_full() {
     let told = "\
 device-busy
 The GPU is in use in a way that prevents testing cuDNN on it.
@@ -197,12 +197,12 @@ How to fix it
     not show those of the host and of other containers
 ";
     must_print(&explain(&["device-busy"]), 0, told, "");
-    // As it stands behind a headline.
+    // In brackets, as printed after a headline.
     must_print(&explain(&["[device-busy]"]), 0, told, "");
 }
 
 #[test]
-fn an_unknown_one_is_answered_with_the_nearest() {
+fn an_unknown_id_gets_the_nearest_as_a_suggestion() {
     must_print(
         &explain(&["drivr-\u{1b}[2Jmising"]),
         2,
@@ -220,7 +220,7 @@ fn an_unknown_one_is_answered_with_the_nearest() {
     );
 }
 
-/// Gives a text to standard input.
+/// Runs `explain` with this standard input.
 fn explain_input(input: &[u8]) -> Output {
     let mut child = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .arg("explain")
@@ -230,9 +230,9 @@ fn explain_input(input: &[u8]) -> Output {
         .stderr(Stdio::piped())
         .spawn()
         .expect("cudnn-guard runs");
-    // It does not read what is beyond its limit.
+    // cudnn-guard does not read beyond its limit.
     let _ = child.stdin.take().expect("a pipe").write_all(input);
-    child.wait_with_output().expect("cudnn-guard ends")
+    child.wait_with_output().expect("cudnn-guard exits")
 }
 
 const NOTHING_KNOWN: &str = "  = help: run `cudnn-guard doctor` to check this machine\n  \
@@ -260,7 +260,7 @@ CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH
 }
 
 #[test]
-fn a_message_without_a_finding_is_explained_by_itself() {
+fn a_message_without_a_finding_is_explained() {
     let explained = "\
 Unsupported cuda toolkit version: `13.4`. Please raise a github issue.
   The build script of cudarc has a fixed list of CUDA versions, and 13.4 is not
@@ -324,7 +324,7 @@ warning: app@0.1.0: linked to /opt/cudnn/lib/libcudnn.so.9 and libcuda.so.1, com
 }
 
 #[test]
-fn an_id_with_a_space_or_a_typo_is_no_message() {
+fn an_id_with_a_space_or_a_typo_is_not_a_message() {
     let stderr = "unknown finding `driver mising`\n  \
          = help: run `cudnn-guard explain driver-missing`\n  \
          = help: run `cudnn-guard explain` for a list of all findings\n";
@@ -332,7 +332,7 @@ fn an_id_with_a_space_or_a_typo_is_no_message() {
 }
 
 #[test]
-fn an_empty_input_lists_all() {
+fn an_empty_input_lists_all_findings() {
     let listed = explain(&[]);
     for input in [&b""[..], b"\n \n"] {
         must_print(
@@ -361,9 +361,9 @@ fn the_end_of_an_input_is_read_up_to_a_limit() {
     assert_eq!(String::from_utf8_lossy(&read.stderr), note);
 }
 
-/// Binary data, controls, and a line without an end.
+/// Tests binary data, control characters, and a line without an end.
 #[test]
-fn any_input_is_explained_or_not_known() {
+fn any_input_is_handled() {
     let noise: Vec<u8> = (0..1u32 << 20)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();
@@ -378,7 +378,7 @@ fn any_input_is_explained_or_not_known() {
     }
 }
 
-/// As it is copied from a narrow terminal of Windows, and from cargo, which shows Rust's `Debug`.
+/// Tests text copied from a narrow Windows terminal, and from cargo, which prints Rust's `Debug` format.
 #[test]
 fn a_wrapped_or_escaped_message_is_explained() {
     let wrapped =

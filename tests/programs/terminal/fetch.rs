@@ -1,4 +1,4 @@
-//! What `cudnn-guard fetch` refuses, and what it leaves behind.
+//! Refusals of `cudnn-guard fetch`, and the files that it leaves behind.
 
 #[cfg(unix)]
 mod at_once;
@@ -21,7 +21,7 @@ use std::path::Path;
 #[cfg(unix)]
 use std::process::Command;
 
-/// All files and links below a folder.
+/// Lists all files and links below a directory.
 fn listing(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).expect("a folder").flatten() {
@@ -35,7 +35,7 @@ fn listing(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn nothing_is_written_into_a_folder_of_somebody_elses() {
+fn a_directory_with_other_files_is_not_touched() {
     let to = folder("foreign");
     file(&to, "nvidia/cudnn/lib/libcudnn.so.9", "");
     let before = listing(&to);
@@ -53,7 +53,7 @@ fn nothing_is_written_into_a_folder_of_somebody_elses() {
 }
 
 #[test]
-fn a_machine_without_python_gets_installation_help() {
+fn without_python_the_message_says_what_to_install() {
     let to = folder("no-python");
     let before = listing(&to);
     let output = cudnn_guard(&["fetch", "--to", to.to_str().expect("text")]);
@@ -67,10 +67,10 @@ fn a_machine_without_python_gets_installation_help() {
     assert_eq!(listing(&to), before);
 }
 
-/// A pip that cannot fetch: its words are shown, and nothing is left behind.
+/// If pip fails to download, its output is shown and no files remain.
 #[cfg(unix)]
 #[test]
-fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
+fn a_failed_download_leaves_nothing_and_shows_the_output() {
     let dir = folder("failing");
     file(&dir, "bin/uv.broken", "");
     let (uv, to) = (dir.join("bin/uv"), dir.join("to"));
@@ -92,7 +92,7 @@ fn a_download_that_fails_leaves_nothing_and_shows_the_words() {
     assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
 }
 
-/// On a terminal the installer draws its bars and says what is wrong, and the finding does not say it again.
+/// On a terminal, the installer draws its progress bars and prints its error, which the finding does not repeat.
 #[cfg(target_os = "linux")]
 #[test]
 fn on_a_terminal_the_installer_shows_its_own_bars() {
@@ -102,7 +102,7 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
         let command = command(&dir, arguments);
         let mut words = vec![command.get_program()];
         words.extend(command.get_args());
-        // For a shell: the clone's path may contain a blank.
+        // Quoted for a shell: the path of the checkout may contain a space.
         let words: Vec<_> = words
             .iter()
             .map(|word| format!("'{}'", word.to_str().unwrap()))
@@ -136,13 +136,13 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
     assert!(coloured.contains("\na bar, NO_COLOR=\n"), "{coloured}");
 }
 
-/// `fetch` into the folder `to` with the installer in `fetch/uv`. A link leads there: a program that was just written may
-/// be busy, in a child that another test has made.
+/// Returns `fetch` into the directory `to` with the installer `fetch/uv`. The installer is a link: a program that was just
+/// written may be busy because a child of another test has it open.
 #[cfg(unix)]
 fn command(dir: &Path, arguments: &[&str]) -> Command {
     let uv = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/uv");
     fs::create_dir_all(dir.join("bin")).expect("a folder");
-    // It is there already when the second is started.
+    // The link exists when a second command is created.
     let _ = std::os::unix::fs::symlink(uv, dir.join("bin/uv"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command
@@ -163,7 +163,7 @@ fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
 
 #[cfg(unix)]
 #[test]
-fn a_crate_names_the_versions_that_it_needs() {
+fn a_crate_declares_the_versions_that_it_needs() {
     let dir = folder("of-a-crate");
     let manifest = "[package.metadata.cudnn-guard]\ncuda = \"12.4\"\ncudnn = \"9.10.2\"\n";
     file(&dir, "Cargo.toml", manifest);
@@ -190,10 +190,10 @@ fn a_crate_names_the_versions_that_it_needs() {
     );
 }
 
-/// A driver for CUDA 12, and a GPU that the newest cuDNN does not serve.
+/// Simulates a driver for CUDA 12, and a GPU that the newest cuDNN does not support.
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 #[test]
-fn the_versions_are_compatible_with_the_driver_and_the_gpu() {
+fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     let dir = folder("of-a-machine");
     let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
     let fetched = |gpu: &str, arguments: &[&str]| {
@@ -210,10 +210,10 @@ fn the_versions_are_compatible_with_the_driver_and_the_gpu() {
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
-    // What is there stays, and who names a release gets it.
+    // Installed versions stay, and a version on the command line overrides the choice.
     assert!(!fetched("9.0", &[]).contains("chosen"));
     assert!(!fetched("9.0", &["--cuda", "13"]).contains("chosen"));
-    fs::remove_dir_all(dir.join("to")).expect("it goes");
+    fs::remove_dir_all(dir.join("to")).expect("removed");
     let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2\n";
     let shown = fetched("9.0", &[]);
     assert!(shown.starts_with(chosen), "{shown}");
@@ -222,7 +222,7 @@ fn the_versions_are_compatible_with_the_driver_and_the_gpu() {
 
 #[cfg(unix)]
 #[test]
-fn a_version_that_is_not_on_pypi_is_reported_with_the_nearest_ones() {
+fn a_version_that_is_not_on_pypi_is_reported_with_its_neighbors() {
     let dir = folder("not-offered");
     for (arguments, told) in [
         (
@@ -255,7 +255,7 @@ fn a_version_that_is_not_on_pypi_is_reported_with_the_nearest_ones() {
     }
 }
 
-/// A file stands in the place of the folder.
+/// A file exists where the directory should be.
 #[cfg(unix)]
 #[test]
 fn a_directory_that_cannot_be_created_is_reported() {
@@ -271,7 +271,7 @@ fn a_directory_that_cannot_be_created_is_reported() {
     assert_eq!(complaint(&output), told);
 }
 
-/// The folders below `nvidia` and the records, sorted.
+/// Lists the directories below `nvidia` and the records, sorted.
 #[cfg(unix)]
 fn installed(to: &Path) -> String {
     let names = |dir: &Path| {
@@ -287,10 +287,10 @@ fn installed(to: &Path) -> String {
     format!("{}\n{}", names(&to.join("nvidia")), names(to))
 }
 
-/// CUDA 12 comes as a folder for each wheel with the cuDNN for it, and takes the place of another CUDA.
+/// CUDA 12 is installed as one directory per wheel with the matching cuDNN, and replaces another CUDA.
 #[cfg(unix)]
 #[test]
-fn cuda_12_replaces_13_and_reports_that_it_has_no_nvcc() {
+fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     let dir = folder("cuda-12");
     let to = dir.join("to");
     let home = to.display();
@@ -307,7 +307,7 @@ fn cuda_12_replaces_13_and_reports_that_it_has_no_nvcc() {
     let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
         or install CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
         nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
-    // It is known before the download.
+    // Printed before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
     let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
     let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("its end");
@@ -344,11 +344,11 @@ fn cuda_12_replaces_13_and_reports_that_it_has_no_nvcc() {
             .is_file()
     );
 
-    // Where cuDNN looks up to 9.1.
+    // cuDNN up to 9.1 searches here.
     let nvrtc = "nvidia/nvrtc/lib/libnvidia_cuda_nvrtc_cu12.so.1";
     assert!(to.join(nvrtc).is_file());
 
-    // What is there stays for who names no release.
+    // Without a version on the command line, the installed one stays.
     let shown = text(&fetch(&dir, &[]));
     let there = format!(
         "{no_nvcc}  ✓ CUDA toolkit 12.4.127 is installed: {home}/nvidia\n  \
@@ -356,20 +356,20 @@ fn cuda_12_replaces_13_and_reports_that_it_has_no_nvcc() {
     );
     assert!(shown.starts_with(&there), "{shown}");
 
-    // And back again, with the links to cuBLAS and NVRTC.
+    // Back to CUDA 13, with the links to cuBLAS and NVRTC.
     must_exit(&fetch(&dir, &["--cuda", "13"]), 0);
     assert_eq!(installed(&to), cuda_13);
     assert!(to.join("nvidia/cublas/lib/libnvidia_cublas.so.1").is_file());
     assert_eq!(
-        fs::read_to_string(to.join(".cudnn-guard")).expect("what was put there"),
+        fs::read_to_string(to.join(".cudnn-guard")).expect("the claims"),
         "nvidia/cu13\nnvidia/cudnn\n"
     );
 }
 
-/// Libraries are added to those that are there, stay when another CUDA comes, and go with it.
+/// Libraries are added to the installed ones, stay when another CUDA is installed, and are removed together with it.
 #[cfg(unix)]
 #[test]
-fn with_adds_libraries_that_stay() {
+fn with_adds_libraries() {
     let dir = folder("with-libraries");
     let to = dir.join("to");
     let has = |file: &str| to.join("nvidia").join(file).is_file();
@@ -380,13 +380,13 @@ fn with_adds_libraries_that_stay() {
         "{shown}"
     );
     assert!(has("cu13/lib/libnvidia_curand.so.1"));
-    // A library brings those that it needs.
+    // A library installs those that it needs.
     must_exit(&fetch(&dir, &["--with", "cufft"]), 0);
     for name in ["curand", "cufft", "nvjitlink"] {
         assert!(has(&format!("cu13/lib/libnvidia_{name}.so.1")), "{name}");
     }
     must_exit(&fetch(&dir, &["--check"]), 0);
-    fs::remove_file(to.join("nvidia/cu13/lib/libnvidia_curand.so.1")).expect("it goes");
+    fs::remove_file(to.join("nvidia/cu13/lib/libnvidia_curand.so.1")).expect("removed");
     must_exit(&fetch(&dir, &["--check"]), 1);
     let shown = text(&fetch(&dir, &["--cuda", "12"]));
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
@@ -403,7 +403,7 @@ fn with_adds_libraries_that_stay() {
     assert!(complaint(&output).contains("a similar value exists: 'curand'"));
 }
 
-/// CUTLASS's wheel depends on Python packages, and has some of its own. Only its headers are installed.
+/// CUTLASS's wheel contains Python packages and depends on more. Only its headers are installed.
 #[cfg(unix)]
 #[test]
 fn with_adds_the_headers_of_cutlass() {
@@ -421,7 +421,7 @@ fn with_adds_the_headers_of_cutlass() {
     assert!(shown.contains(&cuda_home), "{shown}");
     let calls = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     assert!(calls.contains(" --no-deps nvidia-cutlass\n"), "{calls}");
-    // It stays with another CUDA, and each file is checked.
+    // The headers stay with another CUDA, and each file is checked.
     must_exit(&fetch(&dir, &["--cuda", "12"]), 0);
     must_exit(&fetch(&dir, &["--check"]), 0);
     fs::write(&header, "2").expect("a file");
@@ -432,10 +432,10 @@ fn with_adds_the_headers_of_cutlass() {
     assert!(header.is_file());
 }
 
-/// What is printed for a shell can be pasted into one.
+/// The lines printed for a shell can be pasted into one.
 #[cfg(unix)]
 #[test]
-fn a_home_with_a_blank_in_its_name_is_quoted_for_the_shell() {
+fn a_path_with_a_space_is_quoted_for_the_shell() {
     let dir = folder("it's a home");
     let output = fetch(&dir, &[]);
     must_exit(&output, 0);
@@ -458,11 +458,11 @@ fn a_home_with_a_blank_in_its_name_is_quoted_for_the_shell() {
     );
 }
 
-/// A build looks in the user's data directory by itself. Both ignore a relative XDG_DATA_HOME, and LOCALAPPDATA, which
-/// WSL may pass on.
+/// A build searches the user's data directory by default. Build and `fetch` ignore a relative XDG_DATA_HOME, and
+/// LOCALAPPDATA, which WSL may pass on.
 #[cfg(unix)]
 #[test]
-fn in_the_users_data_directory_a_build_needs_no_lines() {
+fn in_the_user_data_directory_a_build_needs_no_variables() {
     let dir = folder("default-place");
     must_exit(&fetch(&dir, &[]), 0);
     let told = text(&fetch(&dir, &[]));

@@ -1,4 +1,4 @@
-//! What `cudnn-guard init` does to a crate.
+//! The changes that `cudnn-guard init` makes to a crate.
 
 use super::{cudnn_guard, file, folder, must_exit, text};
 use crate::support::repository;
@@ -7,7 +7,7 @@ use crate::support::{cargo, fresh, program, run, simulated};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A crate with these lines in its manifest.
+/// Creates a crate with these lines in its manifest.
 fn package(name: &str, lines: &str) -> PathBuf {
     let dir = folder(&format!("init/{name}"));
     let manifest =
@@ -32,7 +32,7 @@ fn read(dir: &Path, path: &str) -> String {
 }
 
 #[test]
-fn the_changes_are_shown_first_and_made_once() {
+fn the_changes_are_shown_first_and_applied_once() {
     let lines =
         "\n[dependencies]\n# Ours.\ncudarc = { version = \"0.19.2\", features = [\"cudnn\"] }\n";
     let dir = package("shown", lines);
@@ -107,9 +107,9 @@ No files were changed. To apply these changes, run `cudnn-guard init --write DIR
     );
 }
 
-/// A crate may be somebody else's.
+/// A crate may contain files that cannot be trusted.
 #[test]
-fn control_characters_of_files_do_not_reach_the_terminal() {
+fn control_characters_in_a_file_are_not_printed() {
     let dir = package("escapes", "");
     let evil = "\u{1b}[2J\u{202e}";
     file(
@@ -132,7 +132,7 @@ fn control_characters_of_files_do_not_reach_the_terminal() {
 }
 
 #[test]
-fn the_lines_are_those_for_what_the_crate_uses() {
+fn the_lines_depend_on_the_dependencies_of_the_crate() {
     for (dependency, line) in [
         (
             "candle-core = { version = \"0.11\", features = [\"cudnn\"] }",
@@ -159,7 +159,7 @@ fn the_lines_are_those_for_what_the_crate_uses() {
 }
 
 #[test]
-fn existing_lines_are_kept() {
+fn existing_code_stays() {
     let dir = package(
         "stays",
         "build = \"make.rs\"\n\n[build-dependencies]\ncudaforge = \"0.1\"\n",
@@ -195,7 +195,7 @@ fn existing_lines_are_kept() {
     );
 }
 
-/// A crate that compiles kernels with another crate, and has no cuDNN.
+/// Ports a crate that compiles kernels with another crate and does not use cuDNN.
 #[test]
 fn a_script_that_compiles_kernels_is_ported() {
     let dir = package(
@@ -271,7 +271,7 @@ The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --w
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
 
-/// A crate with cuDNN gets the guard too.
+/// A crate that uses cuDNN gets the guard too.
 #[test]
 fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
     let cudarc = "cudarc = { version = \"0.19\", features = [\"cudnn\"] }";
@@ -301,7 +301,7 @@ fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
 }
 
 #[test]
-fn a_script_that_is_not_ported_is_named_with_the_reason() {
+fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
     for (build, said) in [
         (
             "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
@@ -322,9 +322,9 @@ fn a_script_that_is_not_ported_is_named_with_the_reason() {
     }
 }
 
-/// As editors of Windows write files: with a byte order mark, and `\r\n` at the end of each line.
+/// Windows editors may write a byte order mark, and `\r\n` at the end of each line.
 #[test]
-fn windows_line_ends_are_kept() {
+fn the_format_of_windows_files_is_preserved() {
     let dir = package("form", "");
     let of_windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let paths = ["Cargo.toml", "src/main.rs"];
@@ -344,7 +344,7 @@ fn windows_line_ends_are_kept() {
 }
 
 #[test]
-fn a_library_gets_the_guard_for_the_programs_above_it() {
+fn a_library_gets_the_guard_for_programs_that_use_it() {
     let dir = package("some-library", "");
     fs::rename(dir.join("src/main.rs"), dir.join("src/lib.rs")).expect("renamed");
     file(&dir, "src/lib.rs", "pub fn gpu() {}\n");
@@ -360,7 +360,7 @@ fn a_library_gets_the_guard_for_the_programs_above_it() {
 }
 
 #[test]
-fn a_crate_that_is_not_understood_stays_as_it_is() {
+fn a_crate_that_is_not_understood_is_not_changed() {
     let empty = folder("init/empty");
     let workspace = folder("init/workspace");
     file(&workspace, "Cargo.toml", "[workspace]\n");
@@ -398,7 +398,7 @@ fn a_crate_that_is_not_understood_stays_as_it_is() {
     }
 }
 
-/// What the README says of a new crate, done by `init`.
+/// Follows the README's steps for a new crate, using `init`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn a_crate_with_the_guard_builds_and_is_guarded() {

@@ -1,4 +1,4 @@
-//! `cudnn-guard inspect` on programs and libraries that are compiled here, in images of our own.
+//! `cudnn-guard inspect` on programs and libraries compiled here, in images made for the tests.
 
 #[allow(dead_code)]
 mod made {
@@ -26,9 +26,9 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// VER-01, and two crates of one program that want different things.
+/// VER-01: two crates of one program have different requirements.
 #[test]
-fn every_guard_of_a_program_is_heard() {
+fn every_guard_of_a_program_is_checked() {
     let image = Image::new("older");
     image.cudnn("opt/lib", 14);
     let other = linked("9.20.0").replace("app 0.1.0", "other 2.0.0");
@@ -48,14 +48,14 @@ fn every_guard_of_a_program_is_heard() {
     let json = image.json();
     let guards = json["program"]["guards"].as_array().unwrap();
     assert_eq!(guards.len(), 2);
-    // Which comes first is the linker's affair.
+    // The linker decides which one comes first.
     let other = guards.iter().find(|guard| guard["crate"] == "other 2.0.0");
     assert_eq!(other.unwrap()["cudnn"], "9.20.0");
 }
 
-/// LOD-29, LOD-27, LOD-20: a part is gone, one needs the driver, and what is opened by name is missing.
+/// LOD-29, LOD-27, LOD-20: a sub-library and a library opened by name are missing, and a sub-library needs the driver.
 #[test]
-fn parts_and_what_they_open() {
+fn missing_dependencies_of_sub_libraries_are_reported() {
     let image = Image::new("parts");
     image.cudnn("opt/lib", 14);
     image.library("tmp/libcuda.so.1", "int x;", &[]);
@@ -105,9 +105,9 @@ fn parts_and_what_they_open() {
     );
 }
 
-/// Images for Jetson keep empty files, over which the machine's own libraries are mounted.
+/// Jetson images contain empty files as mount points for the machine's own libraries.
 #[test]
-fn libraries_that_are_mounted_later_are_unknown() {
+fn files_that_are_mounted_later_are_unknown() {
     let image = Image::new("mounted");
     image.cudnn("opt/lib", 14);
     image.program(
@@ -122,9 +122,9 @@ fn libraries_that_are_mounted_later_are_unknown() {
         .says("libcudnn.so.9 may be mounted later");
 }
 
-/// LOD-19: the system has the library, and not the version of it.
+/// LOD-19: the system contains the library, but not the required symbol version.
 #[test]
-fn a_library_of_the_system_that_is_too_old() {
+fn a_system_library_that_is_too_old_is_reported() {
     let image = Image::new("too-old");
     let script = |versions: &[&str]| {
         let mut text = String::from("GLIBC_2.2 { one; };\n");
@@ -163,9 +163,9 @@ fn a_library_of_the_system_that_is_too_old() {
         .says("= help: run the program on a system or in a container whose glibc is 2.38 or later");
 }
 
-/// LNK-09: the linker dropped what no function was called of.
+/// LNK-09: the linker dropped cuDNN because the program calls none of its functions.
 #[test]
-fn a_program_that_should_depend_on_cudnn_and_does_not() {
+fn a_program_whose_linker_dropped_cudnn_is_reported() {
     let image = Image::new("dropped");
     image.program(&[&linked("9.14.0")], &[]);
     image
@@ -175,20 +175,20 @@ fn a_program_that_should_depend_on_cudnn_and_does_not() {
         .says("[not-loaded-yet]");
 }
 
-/// LOD-02: a program that opens cuDNN itself takes the newest that it may.
+/// LOD-02: a program that opens cuDNN itself uses the newest version that it allows.
 #[test]
-fn a_program_that_opens_cudnn_itself() {
+fn a_program_that_opens_cudnn_itself_uses_the_newest() {
     let image = Image::new("opens");
     let text = "guard 0.1.0\nrequirement >=8\nfrom 8.0.0\npolicy requirement\nloader dlopen\n";
     image.program(&[text], &["-Wl,-rpath,/opt/lib"]);
-    // No GPU is known of: it may do without.
+    // No GPU was detected, so the program may run without cuDNN.
     image
         .flat(&[])
         .exits_with(0)
         .says("this program opens libcudnn.so.10 or libcudnn.so.9 or libcudnn.so.8, but the loader cannot find any of them")
         .says("= help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH");
     image.cudnn("opt/lib", 14);
-    // A program that is linked with nothing has no search path of its own either: it is the loader's that counts.
+    // A program that is linked with nothing has no search path of its own: the loader's search path applies.
     let json = image.json();
     assert_eq!(
         json["missing"]
@@ -204,7 +204,7 @@ fn a_program_that_opens_cudnn_itself() {
 }
 
 #[test]
-fn a_file_that_is_not_a_program_is_a_usage_error() {
+fn a_file_that_is_not_a_program_is_an_error_of_the_caller() {
     let text = repository().join("README.md");
     run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .arg("inspect")

@@ -1,5 +1,5 @@
-//! The way that `cudnn-guard inspect` goes, against the system's own loader: small programs and libraries in many
-//! layouts, of which both have to pick the same files in the same order.
+//! Compares `cudnn-guard inspect` with the system's own loader: for small programs and libraries in many layouts, both
+//! must choose the same files in the same order.
 
 pub mod layouts;
 
@@ -11,8 +11,8 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What is compiled once: programs that open what they are told to, with and without the facts of a guard, a library
-/// that does nothing, and a first library of cuDNN, which opens its parts.
+/// Object files that are compiled once: programs that open the libraries on their command line, with and without the
+/// record of a guard, a library that does nothing, and a `libcudnn.so.9` that opens its sub-libraries.
 struct Objects(PathBuf);
 
 const PROGRAM: &str = "#define _GNU_SOURCE\n#include <link.h>\n#include <dlfcn.h>\n#include <stdio.h>\n\
@@ -53,15 +53,23 @@ impl Objects {
     }
 }
 
-/// A folder with a program in it, as its text says it, a line for each file:
+/// A directory with a program, described by a text with one item per file:
 ///
-/// `libs/libx.so.1 -> libs/liby.so.1 runpath=@/libs` is a library and what it needs, `app` the program (`app!` one that
-/// opens cuDNN itself), `link A B` makes B lead to A, `gone A` takes a file away again, `file A TEXT` writes one,
-/// `foreign A` makes it one for another processor, `narrow A` a 32-bit one for this processor, `env NAME=VALUE` is for the program, `conf TEXT` a line of
-/// ld.so.conf, `cached` runs ldconfig. `@` stands for the folder, or for nothing where it is a system of its own.
+/// - `libs/libx.so.1 -> libs/liby.so.1 runpath=@/libs`: a library and its dependencies
+/// - `app`: the program; `app!`: a program that opens cuDNN itself
+/// - `link A B`: the symlink B to A
+/// - `gone A`: removes a file
+/// - `file A TEXT`: writes a file
+/// - `foreign A`: changes the file to another CPU
+/// - `narrow A`: changes the file to a 32-bit file for this CPU
+/// - `env NAME=VALUE`: a variable for the program
+/// - `conf TEXT`: a line of ld.so.conf
+/// - `cached`: runs ldconfig
+///
+/// `@` is replaced by the directory, or by nothing if the directory is a system image.
 struct Layout {
     dir: PathBuf,
-    /// What `@` stands for.
+    /// The replacement for `@`.
     at: String,
     env: Vec<(String, String)>,
     opens: bool,
@@ -96,7 +104,7 @@ impl Layout {
                     fs::write(path(1), bytes).unwrap();
                 }
                 "narrow" => {
-                    // The head of a 32-bit file for this processor, with nothing behind it.
+                    // The header of a 32-bit file for this CPU, without further contents.
                     let mut bytes = fs::read(path(1)).unwrap();
                     bytes[4] = 1;
                     bytes[24..].fill(0);
@@ -150,7 +158,7 @@ impl Layout {
                         .arg(format!("-Wl,-rpath,{list}"));
                 }
                 Some(("soname", own)) => soname = Some(own).filter(|own| *own != "none"),
-                // Without a SONAME, the path itself is what is needed.
+                // Without a SONAME, the path itself is recorded as the dependency.
                 _ => {
                     cc.arg(word);
                 }
@@ -169,10 +177,10 @@ impl Layout {
         command.env_clear().envs(env).current_dir(&self.dir)
     }
 
-    /// A command within the folder, or within the system that it is.
+    /// Returns a command that runs in the directory, or with the directory as its root if it is a system image.
     fn within(&self, program: &str) -> Command {
         if self.at.is_empty() {
-            // Who is not root may be it in a namespace.
+            // A user other than root may be root in a namespace.
             let script = r#"[ "$(id -u)" = 0 ] || set -- unshare -r "$@"; exec "$@""#;
             let mut command = Command::new("sh");
             command.args(["-c", script, "sh", "/usr/sbin/chroot"]);
@@ -183,7 +191,7 @@ impl Layout {
         }
     }
 
-    /// What the loader takes, in its order, and what it does not find.
+    /// Returns the files that the loader loads, in its order, and those that it does not find.
     fn real(&self) -> (Vec<PathBuf>, Vec<String>) {
         let mut command = self.within("/app");
         if self.opens {
@@ -201,7 +209,7 @@ impl Layout {
             );
         }
         if self.at.is_empty() {
-            // The variable would be one for `chroot`. What is missing first stops the program.
+            // The variable would affect `chroot`. The loader stops at the first missing library.
             let said = "error while loading shared libraries: ";
             let missing = ran.stderr.split_once(said).unwrap().1;
             let missing = missing.split(':').next().unwrap();
@@ -224,7 +232,7 @@ impl Layout {
         (found, missing)
     }
 
-    /// What `inspect` says of both.
+    /// Returns the files that `inspect` finds, in its order, and those that it does not find.
     fn ours(&self) -> (Vec<PathBuf>, Vec<String>) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         command
@@ -246,13 +254,13 @@ impl Layout {
         let found = found
             .iter()
             .map(|path| fs::canonicalize(self.dir.join(path)).unwrap());
-        // A part of cuDNN that nobody has is no fault of the loader's.
+        // The loader does not search for a sub-library of cuDNN that does not exist.
         let mut missing = list("missing", "name");
         missing.retain(|name| !name.starts_with("libcudnn"));
         (found.collect(), missing)
     }
 
-    /// Without links, those of a system of its own leading to places of its own.
+    /// Resolves symlinks, relative to the root if the directory is a system image.
     fn canonical(&self, path: &str) -> PathBuf {
         if !self.at.is_empty() {
             let path = self.dir.join(path);
@@ -274,16 +282,16 @@ fn is_no_loader(path: &Path) -> bool {
     !name.starts_with("ld-linux") && !name.starts_with("linux-vdso")
 }
 
-/// The layouts in which the loader and `inspect` differ, with what both say.
+/// Returns the layouts in which the loader and `inspect` differ, with both results.
 fn differing(layouts: &[(&str, &str)], mut make: impl FnMut(&str, &str) -> Layout) -> Vec<String> {
     let mut differing = Vec::new();
     for (name, text) in layouts {
         let layout = make(name, text);
         let (real, ours) = (layout.real(), layout.ours());
-        // One that finds nothing shows nothing.
+        // A loader that fails prints no files.
         assert!(
             real.0.iter().any(|path| path.ends_with("libc.so.6")) || !real.1.is_empty(),
-            "{name}: the loader says nothing"
+            "{name}: the loader prints nothing"
         );
         if real != ours {
             differing.push(format!("{name}\n  loader  {real:?}\n  inspect {ours:?}\n"));
@@ -292,9 +300,9 @@ fn differing(layouts: &[(&str, &str)], mut make: impl FnMut(&str, &str) -> Layou
     differing
 }
 
-/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, LD_PRELOAD and the subfolders for better processors, as ld.so has them.
+/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, LD_PRELOAD and the subdirectories for more capable CPUs, as in ld.so.
 #[test]
-fn the_same_files_as_the_loader() {
+fn inspect_finds_the_same_files_as_the_loader() {
     let objects = Objects::compile("loader-objects");
     let base = fresh("loader");
     let differing = differing(LAYOUTS, |name, text| {
@@ -306,10 +314,10 @@ fn the_same_files_as_the_loader() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// LOD-13: the same below a root, with what stands in its own cache.
+/// LOD-13: the same comparison below a root, with the cache of the image.
 #[test]
 #[ignore = "needs ldconfig, and root or a kernel that lets a user be root in a namespace"]
-fn the_same_files_as_the_loader_of_an_image() {
+fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
     let objects = Objects::compile("loader-image-objects");
     let base = fresh("loader-images");
     let differing = differing(SYSTEMS, |name, text| {

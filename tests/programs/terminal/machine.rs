@@ -1,4 +1,4 @@
-//! What `cudnn-guard doctor` and `inspect` say of the driver and the GPUs of a machine, which are the simulator's here.
+//! Findings of `cudnn-guard doctor` and `inspect` about the driver and GPUs, which the simulator provides here.
 
 use crate::support::builds::library;
 use crate::support::circumstances::installed;
@@ -11,8 +11,8 @@ use std::process::Command;
 
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
-/// The ids that the terminal program tells where the loader looks into these folders.
-fn told(mut arguments: Command, folders: &[PathBuf], variables: Variables) -> Vec<String> {
+/// Returns the finding ids that the command reports if the loader searches these directories.
+fn reported_ids(mut arguments: Command, folders: &[PathBuf], variables: Variables) -> Vec<String> {
     let folders = std::env::join_paths(folders).unwrap();
     arguments.env_clear().env("PATH", "/usr/bin:/bin");
     arguments.env("LD_LIBRARY_PATH", folders);
@@ -22,7 +22,7 @@ fn told(mut arguments: Command, folders: &[PathBuf], variables: Variables) -> Ve
     ids(&json).into_iter().map(String::from).collect()
 }
 
-/// CUDA 13.0 with an nvcc, cuDNN 9.14.0 and what that opens, and a driver, in a folder of this name.
+/// Creates a directory with CUDA 13.0 and its nvcc, cuDNN 9.14.0 and the libraries that it opens, and a driver.
 fn everything(name: &str) -> PathBuf {
     let root = fresh(&format!("machine-{name}"));
     simulated::install((9, 14, 0), &[], &root);
@@ -38,12 +38,13 @@ fn everything(name: &str) -> PathBuf {
     root
 }
 
-/// What the nvcc there takes for host code: a gcc, and the glibc whose headers it reads.
+/// Sets the versions of the host compiler: gcc, and the glibc whose headers it reads.
 fn host_compiler(root: &Path, release: &str) {
     fs::write(root.join("bin/gcc.release"), release).unwrap();
 }
 
-/// Written by another program: one that this one holds open while a test beside it starts a program cannot be started.
+/// Writes a script from another program: a file that this process holds open while another test forks cannot be
+/// executed.
 fn script(path: &Path, text: &str) {
     let write = r#"printf '#!/bin/sh\n%s' "$1" >"$0" && chmod 755 "$0""#;
     let mut shell = Command::new("sh");
@@ -60,11 +61,11 @@ fn doctor(root: &Path, variables: Variables) -> Vec<String> {
     let text = root.to_str().unwrap();
     let own = [("CUDA_HOME", text), ("CUDNN_PATH", text)];
     let folders = ["driver", "lib64"].map(|folder| root.join(folder));
-    told(doctor, &folders, &[&own, variables].concat())
+    reported_ids(doctor, &folders, &[&own, variables].concat())
 }
 
 #[test]
-fn doctor_tells_what_the_driver_and_the_gpu_do_not_do() {
+fn doctor_reports_what_the_driver_and_the_gpu_do_not_support() {
     let root = everything("driver");
     for (variables, ids) in [
         (&[][..], &[][..]),
@@ -82,7 +83,7 @@ fn doctor_tells_what_the_driver_and_the_gpu_do_not_do() {
 }
 
 #[test]
-fn doctor_tells_what_nvcc_cannot_do_for_the_gpu() {
+fn doctor_reports_what_nvcc_does_not_support() {
     let root = everything("doctor");
     let nvcc = root.join("bin/nvcc").display().to_string();
     for (variables, ids) in [
@@ -113,7 +114,7 @@ fn doctor_tells_what_nvcc_cannot_do_for_the_gpu() {
 }
 
 #[test]
-fn doctor_tells_what_the_host_compiler_does_not_do() {
+fn doctor_reports_an_incompatible_host_compiler() {
     let root = everything("host");
     fs::create_dir_all(root.join("include/crt")).unwrap();
     let limit = "#if __GNUC__ > 14\n#error -- unsupported GNU version!\n#endif\n";
@@ -130,34 +131,34 @@ fn doctor_tells_what_the_host_compiler_does_not_do() {
     }
 }
 
-/// CFG-17: it is waited for in a build, too.
+/// CFG-17: a build waits for it, too.
 #[test]
-fn doctor_tells_of_an_nvidia_smi_that_hangs() {
+fn doctor_reports_an_nvidia_smi_that_hangs() {
     let (root, other) = (everything("hangs"), fresh("machine-smi"));
     script(&other.join("nvidia-smi"), "sleep 60\n");
     fs::write(other.join("libcuda.so.1"), "").unwrap();
     let other = other.to_str().unwrap();
     let path = format!("{other}:/usr/bin:/bin");
-    let told = doctor(&root, &[("LD_LIBRARY_PATH", other), ("PATH", &path)]);
-    assert_eq!(told, ["driver-missing", "program-timeout", "no-gpu"]);
+    let reported_ids = doctor(&root, &[("LD_LIBRARY_PATH", other), ("PATH", &path)]);
+    assert_eq!(reported_ids, ["driver-missing", "program-timeout", "no-gpu"]);
 }
 
-/// It stops no build.
+/// The failure does not stop a build.
 #[test]
-fn targets_tells_of_a_driver_that_fails() {
+fn targets_reports_a_driver_that_fails() {
     for (variables, ids) in [
         (&[][..], &[][..]),
         (&[("SIM_CUINIT", "999")], &["driver-error", "no-gpu"]),
     ] {
         let mut targets = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         targets.args(["targets", "auto", "--cuda", "13.0"]);
-        assert_eq!(told(targets, &[driver()], variables), ids);
+        assert_eq!(reported_ids(targets, &[driver()], variables), ids);
     }
 }
 
-/// ARC-01, DRV-01: before the program is started.
+/// ARC-01, DRV-01: reported before the program is started.
 #[test]
-fn inspect_tells_what_the_machine_does_not_do_for_a_program() {
+fn inspect_reports_what_the_machine_does_not_support() {
     let image = Image::new("machine");
     image.cudnn("opt/lib", 14);
     for library in ["libcublasLt.so.13", "libnvrtc.so.13"] {
@@ -180,7 +181,7 @@ fn inspect_tells_what_the_machine_does_not_do_for_a_program() {
         ("cudnn-cuda 12\n", &[], &["cuda-flavour-mismatch"]),
         ("absent there was none\n", &[], &["built-without-cuda"]),
     ] {
-        // Of two facts with one key the last counts.
+        // The later of two facts with the same key counts.
         let record = linked("9.14.0") + facts;
         let own = "-Wl,-rpath,IMAGE/opt/lib";
         image.program(&[&record], &["IMAGE/opt/lib/libcudnn.so.9", own]);
@@ -188,7 +189,7 @@ fn inspect_tells_what_the_machine_does_not_do_for_a_program() {
         inspect.arg("inspect").arg(image.at("app/app"));
         let folders = [driver(), image.at("opt/lib")];
         assert_eq!(
-            told(inspect, &folders, variables),
+            reported_ids(inspect, &folders, variables),
             ids,
             "{facts}{variables:?}"
         );

@@ -1,7 +1,7 @@
-//! Stacks that are broken as those of real users are, and what `cudnn-guard doctor` says of each: its first screen tells
-//! a newcomer the cause and what to do, and who does that has a stack of which the doctor says no such thing.
+//! Tests `cudnn-guard doctor` on installations that are broken like those of real users. The first screen must show a
+//! newcomer the cause and the fix, and after the fix, the doctor must no longer report that cause.
 //!
-//! The screens lie in `newcomer/*.txt`; `BLESS=1` writes them anew.
+//! The screens are in `newcomer/*.txt`; `BLESS=1` updates them.
 
 pub mod machine;
 mod screens;
@@ -14,10 +14,10 @@ use stacks::{STACKS, Stack};
 use std::fs;
 use std::path::Path;
 
-/// A terminal has that many lines, unless somebody has made it larger.
+/// The number of lines of a default terminal.
 const SCREEN: usize = 24;
 
-/// What a terminal of 80 columns shows of a text before it scrolls.
+/// Returns the text that a terminal of 80 columns shows before it scrolls.
 fn first_screen(text: &str) -> String {
     let mut screen = String::new();
     let mut rows = 0;
@@ -32,12 +32,12 @@ fn first_screen(text: &str) -> String {
     screen
 }
 
-/// Words without the places where lines are broken.
+/// Joins the words of a text with single spaces, without line breaks.
 fn plain(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Holds a screen against the file of that name.
+/// Compares a screen with the file of that name.
 fn differs(name: &str, screen: &str) -> bool {
     let file = repository().join(format!("tests/programs/terminal/newcomer/{name}.txt"));
     if std::env::var_os("BLESS").is_some() {
@@ -46,7 +46,7 @@ fn differs(name: &str, screen: &str) -> bool {
     fs::read_to_string(&file).unwrap_or_default() != screen
 }
 
-/// What is wrong with what the doctor says of this one.
+/// Checks the output of the doctor for an installation, and adds its faults to `wrong`.
 fn examine(stack: &Stack, wrong: &mut Vec<String>) {
     let mut machine = (stack.made)();
     let (said, _) = machine.doctor(&[]);
@@ -74,7 +74,7 @@ fn examine(stack: &Stack, wrong: &mut Vec<String>) {
 }
 
 #[test]
-fn the_first_screen_shows_the_cause_and_the_fix() {
+fn the_first_screen_shows_a_newcomer_the_cause_and_the_fix() {
     let mut wrong = Vec::new();
     for stack in STACKS {
         examine(stack, &mut wrong);
@@ -82,7 +82,7 @@ fn the_first_screen_shows_the_cause_and_the_fix() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What else is said depends on what this machine is: a container, WSL, NixOS.
+/// The rest of the output depends on this machine: a container, WSL, NixOS.
 #[test]
 fn a_missing_driver_is_reported_first() {
     let mut machine = Machine::with_gpu();
@@ -110,9 +110,9 @@ fn a_missing_driver_is_reported_first() {
     }
 }
 
-/// Whoever opens an issue shows neither name nor home directory.
+/// A report for an issue contains neither the user name nor the home directory.
 #[test]
-fn a_report_for_an_issue_holds_nothing_private() {
+fn a_report_for_an_issue_contains_nothing_private() {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));
     machine.set_to("VIRTUAL_ENV", &["me/venv"]);

@@ -1,4 +1,4 @@
-//! What `.pc` files lead to. No machine has the releases that are asked for here, so that nothing else is taken.
+//! Search through `.pc` files. The tests require versions that do not exist, so that no real installation is used.
 #![cfg(unix)]
 
 use super::doctor::library;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 
 const FAR: [&str; 4] = ["--cuda", ">=99.2", "--cudnn", ">=99.2"];
 
-/// What a package's file says, as NVIDIA's packages write it.
+/// Writes a package's file in the form of NVIDIA's packages.
 fn package(dir: &Path, name: &str, variables: &str, libs: &str) {
     let text = format!(
         "{variables}\nName: {name}\nDescription: a package\nVersion: 99.2\n\
@@ -28,7 +28,7 @@ fn toolkit(root: &Path, minor: u32) {
     file(root, &format!("{top}/bin/nvcc"), "");
 }
 
-/// The directory of the .pc files of two toolkits and a cuDNN.
+/// Returns the directory of the .pc files of two toolkits and a cuDNN.
 fn packages(root: &Path) -> PathBuf {
     let dir = root.join("share/pkgconfig");
     for minor in [9, 10] {
@@ -43,7 +43,7 @@ fn packages(root: &Path) -> PathBuf {
         package(&dir, &format!("cudart-99.{minor}"), &variables, libs);
         package(&dir, &format!("cublas-99.{minor}"), &variables, libs);
     }
-    // One that can be moved.
+    // A package that can be moved.
     let variables = "prefix=${pcfiledir}/../../dnn\nincludedir=${prefix}/include";
     package(&dir, "cudnn", variables, "-L${prefix}/lib -lcudnn");
     let header = "#define CUDNN_MAJOR 99\n#define CUDNN_MINOR 3\n#define CUDNN_PATCHLEVEL 0\n";
@@ -66,7 +66,7 @@ fn doctor(arguments: &[&str], env: &[(&str, &Path)]) -> Output {
 /// CFG-03, CFG-09
 #[test]
 #[ignore = "needs pkg-config"]
-fn a_package_leads_to_its_directories() {
+fn a_package_points_to_its_directories() {
     let root = folder("pkg-config");
     let dir = packages(&root);
     let path = std::env::var_os("PATH").expect("a PATH");
@@ -75,7 +75,7 @@ fn a_package_leads_to_its_directories() {
         ("PATH", Path::new(&path)),
     ];
     let output = doctor(&[&["--json"][..], &FAR].concat(), &env);
-    // The crate's lines for cargo would stand before it.
+    // In a build, the directives for cargo would precede the JSON.
     let json: Value = serde_json::from_str(&text(&output)).expect("JSON alone");
     let via = |name: &str| format!("pkg-config ({}/{name}.pc)", dir.display());
     let inside = |path: &str| root.join(path).display().to_string();
@@ -90,7 +90,7 @@ fn a_package_leads_to_its_directories() {
     assert_eq!(cudnn["found_via"], via("cudnn"));
     assert_eq!(cudnn["version"], "99.3.0");
     assert_eq!(cudnn["include_dir"], inside("dnn/include"));
-    // The newest is enough: the other one is not asked about.
+    // The newest is enough: the other toolkit is not queried.
     let known = json["candidates"].as_array().expect("candidates");
     let asked = known
         .iter()
@@ -101,7 +101,7 @@ fn a_package_leads_to_its_directories() {
 /// CFG-03
 #[test]
 #[ignore = "needs pkg-config"]
-fn a_package_that_leads_nowhere_or_is_refused_is_named() {
+fn a_package_that_points_nowhere_or_is_refused_is_named() {
     for (name, libs, other) in [
         ("cudart-99.4", "-lcudart", "cudnn"),
         ("cudnn", "-lcudnn", "cudart-99.4"),
@@ -140,7 +140,7 @@ fn a_package_that_leads_nowhere_or_is_refused_is_named() {
 
 /// CFG-03
 #[test]
-fn where_pkg_config_is_not_installed_its_files_are_left_out() {
+fn without_pkg_config_its_files_are_skipped() {
     let root = folder("pkg-config-none");
     let dir = packages(&root);
     let env = [
@@ -159,7 +159,7 @@ fn where_pkg_config_is_not_installed_its_files_are_left_out() {
 }
 
 #[test]
-fn an_answer_that_is_none_does_not_end_the_search() {
+fn an_empty_answer_does_not_stop_the_search() {
     let root = folder("pkg-config-silent");
     let dir = packages(&root);
     let path = std::env::var_os("PATH").expect("a PATH");
@@ -178,15 +178,15 @@ fn an_answer_that_is_none_does_not_end_the_search() {
 }
 
 #[test]
-fn a_cross_build_queries_pkg_config_only_if_it_is_configured() {
+fn a_cross_build_only_runs_pkg_config_if_configured() {
     let root = folder("pkg-config-cross");
     let dir = packages(&root);
     let mark = root.join("called");
     let program = root.join("pkg-config");
     let script = format!("#!/bin/sh\n: >'{}'\nexit 1\n", mark.display());
     file(&root, "script", &script);
-    // By another program: were it written here, a child of another test could hold it open, and such a file cannot be
-    // started.
+    // Copied by another program: if this process wrote it, a child of another test could hold it open, and an open file
+    // cannot be executed.
     let copied = Command::new("install")
         .arg("-m755")
         .args([root.join("script"), program.clone()])
@@ -210,6 +210,6 @@ fn a_cross_build_queries_pkg_config_only_if_it_is_configured() {
     assert!(calls(&[], &[here]));
     assert!(!calls(&[], &[target]));
     assert!(calls(&[], &[target, ("PKG_CONFIG", &program)]));
-    // The crate knows nothing of a target that the build script names.
+    // The crate pkg-config does not know a target given on the command line.
     assert!(!calls(&["--target", other], &[here]));
 }

@@ -1,11 +1,11 @@
-//! `cudnn-guard run`.
+//! Tests of `cudnn-guard run`.
 
 use super::{folder, must_exit, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A program that prints what it is given and ends with 7, and the folder of a library that it is linked with.
+/// Compiles a program that prints its arguments and exits with 7, and returns it with the directory of its library.
 fn linked(name: &str) -> (PathBuf, PathBuf) {
     let dir = folder(name);
     let (program, library) = (dir.join("app"), dir.join("lib/libown.so.1"));
@@ -40,9 +40,9 @@ fn run(program: &Path, words: &[&str], variables: &[(&str, &Path)]) -> Output {
         .unwrap()
 }
 
-/// The loader ends such a program before `main`, with its own words.
+/// The loader would stop such a program before `main`, with its own message.
 #[test]
-fn a_program_that_the_loader_would_end_is_not_started() {
+fn a_program_that_the_loader_would_stop_is_not_started() {
     let (program, lib) = linked("run");
     let moved = lib.with_file_name("elsewhere");
     fs::rename(&lib, &moved).unwrap();
@@ -66,7 +66,7 @@ fn a_program_that_the_loader_would_end_is_not_started() {
         )),
         "{said}"
     );
-    // The loader's own end.
+    // The exit code of the loader.
     must_exit(
         &run(&program, &["a"], &[("CUDNN_GUARD", Path::new("warn"))]),
         127,
@@ -77,7 +77,7 @@ fn a_program_that_the_loader_would_end_is_not_started() {
     assert_eq!(String::from_utf8(there.stderr).unwrap(), "");
 }
 
-/// What is no program for the loader is started as it is.
+/// A file that the loader does not load, such as a script, is started as it is.
 #[test]
 fn a_script_is_started_and_a_missing_program_is_reported() {
     let script = folder("run-script").join("script");
@@ -93,7 +93,7 @@ fn a_script_is_started_and_a_missing_program_is_reported() {
     );
 }
 
-/// ONNX Runtime would compute on the CPU and only log it: that is printed, and no reason to refuse the start.
+/// ONNX Runtime would compute on the CPU and only log it. The finding is printed, but the program is started.
 #[test]
 fn a_program_whose_provider_does_not_load_is_started() {
     let (program, lib) = linked("run-provider");

@@ -1,4 +1,4 @@
-//! What `cudnn-guard targets` makes of a list.
+//! The output of `cudnn-guard targets`.
 
 #[cfg(unix)]
 use super::file;
@@ -14,7 +14,7 @@ use std::process::Command;
 use std::process::Output;
 
 #[test]
-fn targets_without_any_cuda() {
+fn targets_work_without_cuda() {
     let output = cudnn_guard(&["targets", "9.0+PTX", "RTX 4090", "90a", "--cuda", "12.4"]);
     must_exit(&output, 0);
     assert_eq!(
@@ -47,9 +47,9 @@ fn targets_without_any_cuda() {
     }
 }
 
-/// CMP-09: what an nvcc does not know yet, and from which CUDA on it is known.
+/// CMP-09: targets that an nvcc does not know yet, and the CUDA version that added them.
 #[test]
-fn targets_that_a_cuda_does_not_have() {
+fn unsupported_targets_are_reported_with_the_first_cuda_that_supports_them() {
     let output = cudnn_guard(&["targets", "120", "--cuda", "12.4"]);
     must_exit(&output, 1);
     assert_eq!(
@@ -68,7 +68,7 @@ fn targets_that_a_cuda_does_not_have() {
     must_exit(&cudnn_guard(&["targets", "80", "--cuda", "new"]), 2);
 }
 
-/// Runs with the nvidia-smi of fixtures/smi, and with a driver that cannot be opened, whatever this machine has.
+/// Runs with the nvidia-smi of fixtures/smi, and with a driver that cannot be opened, independent of this machine.
 #[cfg(unix)]
 fn with_gpus(list: &str, env: &[(&str, &str)]) -> Output {
     let smi = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/smi");
@@ -84,7 +84,7 @@ fn with_gpus(list: &str, env: &[(&str, &str)]) -> Output {
         .expect("cudnn-guard runs")
 }
 
-/// CFG-14, ARC-05: all GPUs that programs see, and in a release build a word on those that are left out.
+/// CFG-14, ARC-05: all visible GPUs are targets, and a release build reports the GPUs that are not covered.
 #[cfg(unix)]
 #[test]
 fn every_gpu_of_this_machine_is_a_target() {
@@ -137,10 +137,10 @@ fn every_gpu_of_this_machine_is_a_target() {
     }
 }
 
-/// The words of an `nvidia-smi` that fails stand beside a `native` that finds no GPU.
+/// The output of a failing `nvidia-smi` is shown if `native` finds no GPU.
 #[cfg(unix)]
 #[test]
-fn native_without_a_gpu_shows_the_message_of_nvidia_smi() {
+fn native_without_a_gpu_shows_the_output_of_nvidia_smi() {
     let words = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
     let output = with_gpus("native", &[("SMI_FAILS", words)]);
     must_exit(&output, 1);

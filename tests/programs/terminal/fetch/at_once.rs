@@ -1,4 +1,4 @@
-//! Two of `fetch` in one folder, and one after another that was killed.
+//! Two `fetch` processes in one directory, and a `fetch` after one that was killed.
 
 use super::{command, fetch, installed, listing};
 use crate::terminal::{folder, must_exit, text};
@@ -8,11 +8,11 @@ use std::path::Path;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-/// Starts one, whose words can be read.
+/// Starts a `fetch` and returns its output as a stream.
 fn start(dir: &Path, arguments: &[&str]) -> (Child, BufReader<ChildStdout>) {
     let mut command = command(dir, arguments);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("it starts");
-    let words = BufReader::new(child.stdout.take().expect("its words"));
+    let words = BufReader::new(child.stdout.take().expect("its output"));
     (child, words)
 }
 
@@ -26,7 +26,7 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 }
 
 #[test]
-fn the_second_waits_for_the_first_and_finds_its_work_done() {
+fn the_second_fetch_waits_and_finds_everything_installed() {
     let dir = folder("at-once");
     let home = dir.join("to").display().to_string();
     fs::create_dir_all(dir.join("bin")).expect("a folder");
@@ -42,7 +42,7 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
         words.read_line(&mut line).expect("a line");
         assert_eq!(line, waiting);
     }
-    fs::remove_file(dir.join("bin/uv.held")).expect("the installer let go");
+    fs::remove_file(dir.join("bin/uv.held")).expect("the installer released");
     assert!(first.wait().expect("its end").success());
     let said = [
         format!(
@@ -64,9 +64,9 @@ fn the_second_waits_for_the_first_and_finds_its_work_done() {
     assert_eq!(log.lines().count(), 2, "{log}");
 }
 
-/// Both have looked before either has the lock, which is not there yet.
+/// Both processes search before either creates the lock file.
 #[test]
-fn two_that_find_nothing_fetch_it_once() {
+fn two_that_find_nothing_download_once() {
     let dir = folder("at-once-first");
     fs::create_dir_all(dir.join("bin")).expect("a folder");
     fs::write(dir.join("bin/uv.asked"), "").expect("a file");
@@ -76,7 +76,7 @@ fn two_that_find_nothing_fetch_it_once() {
     ];
     let questions = || fs::read_to_string(dir.join("bin/uv.questions")).unwrap_or_default();
     wait_for("both questions", || questions().lines().count() == 2);
-    fs::remove_file(dir.join("bin/uv.asked")).expect("the answers let go");
+    fs::remove_file(dir.join("bin/uv.asked")).expect("the answers released");
     let mut shown: Vec<String> = both
         .into_iter()
         .map(|(mut child, words)| {
@@ -93,7 +93,7 @@ fn two_that_find_nothing_fetch_it_once() {
 }
 
 #[test]
-fn a_killed_fetch_does_not_block_others_and_its_leftovers_are_removed() {
+fn a_killed_fetch_does_not_block_others_and_its_files_are_removed() {
     let dir = folder("killed");
     let to = dir.join("to");
     fs::create_dir_all(dir.join("bin")).expect("a folder");
@@ -105,16 +105,16 @@ fn a_killed_fetch_does_not_block_others_and_its_leftovers_are_removed() {
     first.wait().expect("its end");
     let left = format!("{}/.fetching-{}", to.display(), first.id());
     assert!(listing(&to).contains(&left));
-    // One that is not there any more, and one of a process that runs, in another container perhaps.
+    // Files of a process that no longer exists, and of one whose id is in use, perhaps in another container.
     fs::create_dir_all(to.join(".fetching-1/old/nvidia")).expect("a folder");
     if cfg!(target_os = "linux") {
-        let pid = fs::read_to_string(&pid).expect("the installer's number");
+        let pid = fs::read_to_string(&pid).expect("the installer's process id");
         let stat = format!("/proc/{}/stat", pid.trim());
         let is_gone = || fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "));
         wait_for("the installer's end", is_gone);
     }
 
-    fs::remove_file(dir.join("bin/uv.held")).expect("the next is let go");
+    fs::remove_file(dir.join("bin/uv.held")).expect("the next is released");
     let output = fetch(&dir, &[]);
     must_exit(&output, 0);
     assert!(!text(&output).contains("waiting"), "{}", text(&output));

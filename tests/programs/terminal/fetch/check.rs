@@ -1,4 +1,4 @@
-//! `fetch --check`: what it finds, and that what it says mends it.
+//! Tests of `fetch --check`: its findings, and that its help fixes them.
 
 use super::{command, fetch, installed, listing};
 use crate::terminal::{cudnn_guard, folder, must_exit, text};
@@ -6,19 +6,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A folder with what was fetched into its `to`.
+/// Creates a directory with a completed `fetch` in its `to`.
 fn fetched(name: &str) -> PathBuf {
     let dir = folder(name);
     must_exit(&fetch(&dir, &[]), 0);
     dir
 }
 
-/// Runs it, and sees to it that it changes nothing.
+/// Runs `fetch --check` and asserts that it changes nothing.
 fn check(dir: &Path) -> Output {
     let state = || {
         let paths = listing(&dir.join("to"));
         let times = paths.iter().map(|path| {
-            let found = fs::symlink_metadata(path).expect("what is there");
+            let found = fs::symlink_metadata(path).expect("the file");
             found.modified().expect("a time")
         });
         (times.collect::<Vec<_>>(), paths.clone())
@@ -30,7 +30,7 @@ fn check(dir: &Path) -> Output {
 }
 
 #[test]
-fn unchanged_files_pass() {
+fn an_unchanged_installation_passes() {
     let dir = fetched("check-passes");
     let output = check(&dir);
     must_exit(&output, 0);
@@ -44,7 +44,7 @@ fn unchanged_files_pass() {
     );
 }
 
-/// A file with other contents of the same size is one that `fetch` takes for whole: it is to be removed first.
+/// `fetch` considers a file with other contents of the same size complete, so the file has to be removed first.
 #[test]
 fn a_file_with_other_contents_is_found_and_the_help_fixes_it() {
     let dir = fetched("check changed");
@@ -68,11 +68,11 @@ fn a_file_with_other_contents_is_found_and_the_help_fixes_it() {
     );
 
     fs::remove_file(dir.join("to").join(library)).expect("the file removed");
-    must_mend(&dir, &help, "cuDNN");
+    must_fix(&dir, &help, "cuDNN");
 }
 
 #[test]
-fn a_missing_file_is_named_and_the_help_fixes_it() {
+fn missing_files_are_named_and_the_help_fixes_it() {
     let dir = fetched("check missing");
     let to = dir.join("to");
     let home = to.display().to_string();
@@ -97,12 +97,12 @@ fn a_missing_file_is_named_and_the_help_fixes_it() {
              and 2 more\n"
         )
     );
-    must_mend(&dir, &help, "CUDA toolkit");
+    must_fix(&dir, &help, "CUDA toolkit");
 }
 
-/// Who names no release keeps the one that is there.
+/// Without a version on the command line, the installed version is kept.
 #[test]
-fn damaged_components_are_fetched_in_their_own_version() {
+fn a_damaged_component_is_fetched_again_in_its_version() {
     let dir = folder("check-12");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
     let library = "nvidia/cuda_runtime/lib/libnvidia_cuda_runtime_cu12.so.1";
@@ -115,9 +115,9 @@ fn damaged_components_are_fetched_in_their_own_version() {
     assert!(library.is_file());
 }
 
-/// For a machine without a network it is copied there.
+/// A machine without a network can get a copy.
 #[test]
-fn fetched_files_are_complete_in_another_directory_too() {
+fn a_moved_installation_is_complete() {
     let (dir, other) = (fetched("check-here"), folder("check-there"));
     fs::rename(dir.join("to"), other.join("to")).expect("moved");
     must_exit(&check(&other), 0);
@@ -129,9 +129,9 @@ fn fetched_files_are_complete_in_another_directory_too() {
     }
 }
 
-/// Where one of the two was never fetched, or nothing.
+/// One of the two components was never fetched, or neither.
 #[test]
-fn components_that_were_not_fetched_are_not_damaged() {
+fn a_component_that_was_never_fetched_is_not_damaged() {
     let dir = fetched("check-one");
     let to = dir.join("to");
     let home = to.display().to_string();
@@ -153,7 +153,7 @@ fn components_that_were_not_fetched_are_not_damaged() {
              = help: pass the directory that you fetched into with `--to DIR`\n"
         )
     );
-    must_mend(&dir, &help, "CUDA toolkit");
+    must_fix(&dir, &help, "CUDA toolkit");
 
     let empty = folder("check-nothing");
     let home = empty.to_str().expect("text");
@@ -170,9 +170,9 @@ fn components_that_were_not_fetched_are_not_damaged() {
     assert_eq!(listing(&empty), Vec::<String>::new());
 }
 
-/// Runs the help as a shell would, which fetches this one alone, past the installer's cache if it was damaged.
+/// Runs the help in a shell. It must fetch only this component.
 #[track_caller]
-fn must_mend(dir: &Path, help: &str, title: &str) {
+fn must_fix(dir: &Path, help: &str, title: &str) {
     let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     let bin = program.parent().expect("its folder").display();
     let output = Command::new("/bin/sh")
@@ -188,9 +188,9 @@ fn must_mend(dir: &Path, help: &str, title: &str) {
     must_exit(&command(dir, &["--check"]).output().expect("it runs"), 0);
 }
 
-/// uv's files are hard links into its cache, so that what damaged the one has damaged the other.
+/// uv hard-links files to its cache, so damage to an installed file also affects the cache.
 #[test]
-fn damaged_files_are_not_taken_from_the_cache() {
+fn damaged_files_are_not_copied_from_the_cache() {
     let dir = fetched("check-cache");
     let library = "to/nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1";
     fs::write(dir.join(library), "cut off").expect("a damaged file");

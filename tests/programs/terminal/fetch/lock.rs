@@ -1,11 +1,11 @@
-//! `fetch --lock`: the same wheels once more.
+//! Tests of `fetch --lock`: installing the same wheels again.
 
 use super::{command, fetch, installed};
 use crate::terminal::{complaint, folder, must_exit, text};
 use std::fs;
 
 #[test]
-fn exactly_the_locked_wheels_are_fetched_again() {
+fn exactly_the_locked_wheels_are_fetched() {
     let dir = folder("lock");
     let file = dir.join("cuda.lock");
     let path = file.to_str().expect("text");
@@ -21,13 +21,13 @@ fn exactly_the_locked_wheels_are_fetched_again() {
     assert!(written.ends_with(cudnn), "{written}");
     assert_eq!(written.matches("==").count(), 8, "{written}");
 
-    // What is there already is not asked for again, and the file stays as it is.
+    // Installed wheels are not fetched again, and the file does not change.
     let calls = || fs::read_to_string(&log).expect("the calls").lines().count();
     must_exit(&fetch(&dir, &["--lock", path]), 0);
     assert_eq!(calls(), 2);
     assert_eq!(fs::read_to_string(&file).expect("the file"), written);
 
-    // One of the toolkit's wheels and the cuDNN are others.
+    // cuDNN and one of the toolkit's wheels are other versions.
     let other = written
         .replace("nvvm==13.5.37", "nvvm==13.5.99")
         .replace("9.28.1.4", "9.12.0.46");
@@ -46,7 +46,7 @@ fn exactly_the_locked_wheels_are_fetched_again() {
 }
 
 #[test]
-fn a_file_that_lacks_a_wheel_or_is_contradicted_is_refused() {
+fn a_file_without_a_required_wheel_or_with_conflicting_options_is_refused() {
     let dir = folder("lock-refused");
     let refused = |file: &str, arguments: &[&str]| {
         fs::write(dir.join("cuda.lock"), file).expect("a file");

@@ -1,11 +1,11 @@
-//! What `fetch --remove` takes away, and what it leaves.
+//! Tests of `fetch --remove`: the files that it removes and keeps.
 
 use super::{command, fetch, installed, listing};
 use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
 
 #[test]
-fn only_fetched_files_are_removed() {
+fn fetched_files_are_removed_and_other_files_stay() {
     let dir = folder("remove");
     must_exit(&fetch(&dir, &[]), 0);
     let to = dir.join("to");
@@ -55,22 +55,22 @@ fn only_fetched_files_are_removed() {
     );
 }
 
-/// Killed between the folders and the records, or before the last notes.
+/// The first `--remove` was killed between the directories and the records, or before it released its last claims.
 #[test]
-fn one_that_was_killed_is_gone_on_with() {
+fn a_killed_remove_is_completed() {
     let dir = folder("remove-killed");
     let to = dir.join("to");
     for gone in ["nvidia/cudnn", "nvidia_cudnn_cu13-9.28.1.4.dist-info"] {
         must_exit(&fetch(&dir, &[]), 0);
-        fs::remove_dir_all(to.join(gone)).expect("it goes");
+        fs::remove_dir_all(to.join(gone)).expect("removed");
         must_exit(&fetch(&dir, &["--remove"]), 0);
         assert!(!to.exists(), "{:?}", listing(&to));
     }
 }
 
-/// The records of what is to be replaced have been moved away, and nothing else was done.
+/// The records of the files to replace have been moved away, but nothing else has been done.
 #[test]
-fn a_killed_replacement_has_the_same_version() {
+fn a_killed_replacement_keeps_its_version() {
     let dir = folder("replace-killed");
     let to = dir.join("to");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
@@ -79,10 +79,10 @@ fn a_killed_replacement_has_the_same_version() {
     for entry in fs::read_dir(&to).expect("a folder").flatten() {
         let name = entry.file_name();
         if name.to_string_lossy().contains("_cu12-12.4") {
-            fs::rename(entry.path(), old.join(name)).expect("it moves");
+            fs::rename(entry.path(), old.join(name)).expect("moved");
         }
     }
-    fs::remove_dir_all(to.join("nvidia/cublas")).expect("it goes");
+    fs::remove_dir_all(to.join("nvidia/cublas")).expect("removed");
     must_exit(&fetch(&dir, &[]), 0);
     let releases = installed(&to);
     assert!(
@@ -91,9 +91,9 @@ fn a_killed_replacement_has_the_same_version() {
     );
 }
 
-/// As pip puts it there with `--target`, in the same folder.
+/// The other CUDA was installed by `pip install --target` in the same directory.
 #[test]
-fn the_records_of_another_cuda_that_is_somebody_elses_stay() {
+fn records_of_a_cuda_that_fetch_did_not_install_stay() {
     let dir = folder("remove-beside");
     let to = dir.join("to");
     must_exit(&fetch(&dir, &[]), 0);
@@ -110,9 +110,9 @@ fn the_records_of_another_cuda_that_is_somebody_elses_stay() {
     );
 }
 
-/// The first `fetch` was killed, or a `--remove` before its last notes were gone.
+/// The first `fetch` was killed, or a `--remove` before it released its last claims.
 #[test]
-fn leftovers_of_a_killed_fetch_are_reported() {
+fn removed_leftovers_of_a_killed_fetch_are_reported() {
     let dir = folder("remove-leftovers");
     let to = dir.join("to");
     file(&to, ".fetch.lock", "");

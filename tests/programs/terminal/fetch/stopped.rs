@@ -1,12 +1,12 @@
-//! A `fetch` that cannot put one release in the place of another, and the one after it.
+//! A `fetch` that cannot replace one version with another, and the `fetch` after it.
 
 use super::{fetch, installed};
 use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
 
-/// A link that leads nowhere stands in the place of a folder.
+/// A broken symlink is in the place of a directory.
 #[test]
-fn a_damaged_release_comes_again_where_it_could_not_be_moved_in() {
+fn a_version_that_could_not_be_moved_in_is_fetched_again() {
     let dir = folder("stopped");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
     let whole = installed(&dir.join("to"));
@@ -22,9 +22,9 @@ fn a_damaged_release_comes_again_where_it_could_not_be_moved_in() {
     assert_eq!(installed(&dir.join("to")), whole);
 }
 
-/// The new folders are in place, the records of the new release are not.
+/// The new directories are in place, but the records of the new version are not.
 #[test]
-fn one_that_was_killed_at_its_end_is_ended_by_the_next() {
+fn a_fetch_that_was_killed_at_its_end_is_completed_by_the_next() {
     let dir = folder("stopped-at-its-end");
     let to = dir.join("to");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
@@ -37,7 +37,7 @@ fn one_that_was_killed_at_its_end_is_ended_by_the_next() {
     );
     let record = "nvidia_cudnn_cu12-9.28.0.42.dist-info";
     fs::create_dir_all(temporary.join("new")).expect("a folder");
-    fs::rename(to.join(record), temporary.join("new").join(record)).expect("it moves");
+    fs::rename(to.join(record), temporary.join("new").join(record)).expect("moved");
     let output = fetch(&dir, &[]);
     must_exit(&output, 0);
     assert!(!text(&output).contains("fetching"), "{}", text(&output));

@@ -1,10 +1,10 @@
-//! `fetch --write-config` where the lines are to be written by hand: into the file that cargo reads.
+//! `fetch --write-config` if the user has to add the lines by hand: the message names the file that cargo reads.
 
 use super::{command, fetch};
 use crate::terminal::{complaint, file, folder, must_exit};
 
 #[test]
-fn what_is_to_be_written_by_hand_names_the_file_that_cargo_reads() {
+fn the_message_names_the_file_that_cargo_reads() {
     let dir = folder("write-config-by-hand");
     must_exit(&fetch(&dir, &[]), 0);
     for (path, lines, told) in [

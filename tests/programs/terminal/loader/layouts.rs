@@ -1,6 +1,6 @@
-//! The layouts: what each is, and its text as `Layout` reads it.
+//! The layouts: a description of each, and its text for `Layout`.
 
-/// Folders on this machine.
+/// Directories on this machine.
 pub const LAYOUTS: &[(&str, &str)] = &[
     ("runpath", "a/libx.so.1; app -> a/libx.so.1 runpath=@/a"),
     ("rpath", "a/libx.so.1; app -> a/libx.so.1 rpath=@/a"),
@@ -225,7 +225,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
     ),
 ];
 
-/// Systems of their own, with a cache, a configuration and links that lead to places of theirs.
+/// System images with a cache, a configuration, and symlinks that are resolved inside the image.
 pub const SYSTEMS: &[(&str, &str)] = &[
     (
         "put into every program",

@@ -1,4 +1,4 @@
-//! A made-up machine: files, variables, and the doctor that looks at them.
+//! A simulated machine: files, variables, and the doctor that examines them.
 
 use crate::support::builds::{library, toolkit, write};
 use crate::support::{repository, run, simulated};
@@ -9,23 +9,23 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Where the machine lies for who reads its screen. Where a line is broken depends on how long a path is: this is as long
-/// as the folder in which it really lies.
+/// The directory that replaces the real one in the output. It has the same length, because line breaks depend on the
+/// length of the paths.
 pub const SHOWN: &str = "/home/me/broken";
 
-/// A machine below a folder.
+/// A machine below a directory.
 pub struct Machine {
     root: PathBuf,
     variables: Vec<(String, String)>,
     is_image: bool,
     /// A directory that the doctor's user may not enter.
     closed: Option<PathBuf>,
-    /// There is one folder.
+    /// The lock on the one directory that all machines use.
     _alone: MutexGuard<'static, ()>,
 }
 
 impl Machine {
-    /// One with nothing on it.
+    /// Creates an empty machine.
     fn new() -> Self {
         static ALONE: Mutex<()> = Mutex::new(());
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,7 +42,7 @@ impl Machine {
         }
     }
 
-    /// The system below a directory, with these in NVIDIA's usual place. Its driver is not asked.
+    /// Creates a system image, with CUDA in NVIDIA's default location if `has_cuda`. Its driver is not queried.
     pub fn image(has_cuda: bool) -> Self {
         let mut machine = Self::new();
         machine.is_image = true;
@@ -54,7 +54,8 @@ impl Machine {
         machine
     }
 
-    /// CUDA 13.0 with an nvcc and its host compiler, cuDNN 9.14.0 and what that opens, and a driver with a GPU.
+    /// Creates a machine with CUDA 13.0, its nvcc and host compiler, cuDNN 9.14.0 and the libraries that it opens, and
+    /// a driver with a GPU.
     pub fn with_gpu() -> Self {
         let mut machine = Self::new();
         for program in ["sh", "tr"] {
@@ -81,7 +82,8 @@ impl Machine {
         machine
     }
 
-    /// Whether nothing of the machine that runs the test is told: the release of its driver's kernel module is.
+    /// Returns `true` if the output does not depend on the real machine. The version of its driver's kernel module would
+    /// appear.
     pub fn is_alone(&self) -> bool {
         self.is_image || !Path::new("/proc/driver/nvidia/version").exists()
     }
@@ -105,17 +107,18 @@ impl Machine {
         self.variables.retain(|(name, _)| name != variable);
     }
 
-    /// Lets users do that with a directory, of which the doctor's is one.
+    /// Sets the permissions of a directory for all users. The doctor runs as one of them.
     pub fn allow(&mut self, path: &str, mode: u32) {
         let path = self.at(path);
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
         self.closed = Some(path);
     }
 
-    /// The program as another user than root runs it, who may read everything: from a place where that user may go.
+    /// Returns a command that runs the program as a user other than root, who could read everything, from a directory that
+    /// this user can enter.
     fn as_another_user(&self) -> Command {
         let own = self.at("bin/cudnn-guard");
-        // In a process of its own: what this one writes is busy while a child of another test has it open too.
+        // Copied by another process: a file that this process writes is busy while a child of another test has it open.
         let mut copy = Command::new("cp");
         run(copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&own)).exits_with(0);
         let mut doctor = Command::new(own);
@@ -123,12 +126,12 @@ impl Machine {
         doctor
     }
 
-    /// What the doctor says in 80 columns, with these arguments, and how it ends.
+    /// Returns the output of the doctor in 80 columns, and its exit code.
     pub fn doctor(&self, arguments: &[&str]) -> (String, Option<i32>) {
         self.doctor_in(80, arguments)
     }
 
-    /// The same in so many columns.
+    /// Like [`doctor`](Self::doctor), but for a terminal of this width.
     pub fn doctor_in(&self, columns: usize, arguments: &[&str]) -> (String, Option<i32>) {
         let is_root = |closed: &PathBuf| fs::read_dir(closed).is_ok();
         let mut doctor = match self.closed.as_ref().is_some_and(is_root) {
@@ -147,7 +150,7 @@ impl Machine {
         let ran = run(doctor.current_dir(&self.root));
         assert_eq!(ran.stderr, "");
         let said = ran.stdout.replace(self.root.to_str().unwrap(), SHOWN);
-        // What else lies on the machine that runs the test.
+        // Installations on the machine that runs the test.
         let others = said.find("\nalso found\n").filter(|_| !self.is_image);
         let said = match others {
             Some(start) => {

@@ -1,6 +1,6 @@
-//! The pictures in docs/screens: terminals of 80 and of 120 columns, dark and light, with colours and without.
+//! The images in docs/screens: terminals of 80 and 120 columns, dark and light, with and without colors.
 //!
-//! `BLESS=1` draws them anew.
+//! `BLESS=1` redraws them.
 
 use super::machine::{Machine, SHOWN};
 use crate::support::builds::wheel;
@@ -18,7 +18,7 @@ const LIGHT: Term = Term::new()
     .fg_color(anstyle::Color::Rgb(anstyle::RgbColor(0x18, 0x18, 0x18)))
     .bg_color(anstyle::Color::Rgb(anstyle::RgbColor(0xff, 0xff, 0xff)));
 
-/// The doctor's screen of a cuDNN for another CUDA.
+/// Returns the doctor's output for a cuDNN built for another CUDA major.
 fn doctor(columns: usize, color: &str) -> String {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));
@@ -27,7 +27,7 @@ fn doctor(columns: usize, color: &str) -> String {
     format!("$ cudnn-guard doctor\n{}", said.replace(SHOWN, ""))
 }
 
-/// The page of that finding.
+/// Returns the page of that finding.
 fn explain(columns: usize) -> String {
     let mut explain = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     explain.args(["explain", "cuda-flavour-mismatch", "--color", "always"]);
@@ -36,7 +36,7 @@ fn explain(columns: usize) -> String {
 }
 
 #[test]
-fn the_pictures_in_the_documents_are_of_this_version() {
+fn the_images_in_the_documentation_are_current() {
     let pictures = [
         ("doctor-80-dark", DARK, doctor(80, "always")),
         ("doctor-80-light", LIGHT, doctor(80, "always")),

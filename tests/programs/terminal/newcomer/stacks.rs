@@ -1,4 +1,4 @@
-//! The table of the broken stacks: what is there, what the first screen has to tell, and what the help does.
+//! The table of broken installations: their files, the required text on the first screen, and the effect of the help.
 
 use super::machine::Machine;
 use crate::support::builds::{cudnn, library, toolkit, wheel, write};
@@ -6,37 +6,37 @@ use crate::support::simulated;
 use std::fs;
 use std::path::Path;
 
-/// One of them.
+/// A broken installation.
 pub struct Stack {
     pub name: &'static str,
     pub made: fn() -> Machine,
-    /// The finding that is the cause.
+    /// The id of the finding that is the cause.
     pub cause: &'static str,
-    /// The file or the variable with the fault, and what is wrong with it.
+    /// The faulty file or variable, and its fault.
     pub fault: &'static str,
-    /// What to do.
+    /// The help on the first screen.
     pub help: &'static str,
-    /// Does it. A command that installs something puts there what it would install.
+    /// Follows the help. If the help is to install something, this creates the files that would be installed.
     pub done: Option<fn(&mut Machine)>,
 }
 
 const RELEASE: (u32, u32, u32) = (9, 14, 0);
 const LIB: &str = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
 
-/// A virtual environment with a cuDNN for this CUDA.
+/// Creates a virtual environment with a cuDNN for this CUDA major.
 fn venv(machine: &mut Machine, cuda: u32) {
     wheel(&machine.at("venv"), cuda, RELEASE);
     machine.set_to("VIRTUAL_ENV", &["venv"]);
 }
 
-/// CUDA 13.0 and that.
+/// Creates CUDA 13.0 and such an environment.
 fn with_venv(cuda: u32) -> Machine {
     let mut machine = Machine::image(true);
     venv(&mut machine, cuda);
     machine
 }
 
-/// CUDA 13.0 and a cuDNN unpacked in opt/cudnn, which CUDNN_PATH names.
+/// Creates CUDA 13.0 and a cuDNN extracted to opt/cudnn, to which CUDNN_PATH points.
 fn unpacked() -> Machine {
     let mut machine = Machine::image(true);
     cudnn(&machine.at("opt/cudnn"), RELEASE, true);
@@ -44,7 +44,7 @@ fn unpacked() -> Machine {
     machine
 }
 
-/// Its archive unpacked once more into the emptied folder.
+/// Extracts the archive of cuDNN again into the empty directory.
 fn unpacked_again(machine: &mut Machine) {
     fs::remove_dir_all(machine.at("opt/cudnn")).unwrap();
     cudnn(&machine.at("opt/cudnn"), RELEASE, true);
@@ -66,7 +66,7 @@ fn cut_off(path: &Path) {
     file(path, &bytes[..bytes.len() * 5 / 8]);
 }
 
-/// What `cudnn-guard fetch` installs, where a build looks for it.
+/// Creates what `cudnn-guard fetch` installs, where a build searches.
 fn fetched(machine: &mut Machine) {
     let data = machine.at("me/.local/share/cudnn-guard");
     toolkit(&data.join("nvidia/cu13"), 13000, false);
@@ -78,7 +78,7 @@ fn fetched(machine: &mut Machine) {
     );
 }
 
-/// A package of Debian that is installed.
+/// Creates an installed Debian package.
 fn debian_package(machine: &Machine, name: &str, files: &str) {
     let status = machine.at("var/lib/dpkg/status");
     let others = fs::read_to_string(&status).unwrap_or_default();
@@ -346,7 +346,7 @@ pub const STACKS: &[Stack] = &[
             let machine = Machine::with_gpu();
             let driver = machine.at("cuda/driver/libcuda.so.1");
             fs::remove_file(&driver).unwrap();
-            // Not the one that a C compiler has made as long as it wants.
+            // Not the simulator's driver, whose size depends on the C compiler.
             library(&driver);
             cut_off(&driver);
             machine
