@@ -140,7 +140,10 @@ fn doctor_reports_an_nvidia_smi_that_hangs() {
     let other = other.to_str().unwrap();
     let path = format!("{other}:/usr/bin:/bin");
     let reported_ids = doctor(&root, &[("LD_LIBRARY_PATH", other), ("PATH", &path)]);
-    assert_eq!(reported_ids, ["driver-missing", "program-timeout", "no-gpu"]);
+    assert_eq!(
+        reported_ids,
+        ["driver-missing", "program-timeout", "no-gpu"]
+    );
 }
 
 /// The failure does not stop a build.

@@ -1,4 +1,4 @@
-//! A cuDNN that auditwheel put into a wheel, under a name with its hash, as in the wheels of CTranslate2.
+//! A copy of cuDNN that auditwheel put into a wheel, with a hash in its name, as in the wheels of CTranslate2.
 
 use super::image::{Image, ids};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::fs;
 const LIBS: &str = "opt/ctranslate2.libs";
 const COPY: &str = "libcudnn-74a4c495.so.9.1.0";
 
-/// A program that is linked with a library of a wheel, which needs this file of its own directory.
+/// Creates a program that is linked with a library of a wheel. That library needs this copy from its own directory.
 fn image(name: &str, copy: &str) -> Image {
     let image = Image::new(name);
     let copy = format!("{LIBS}/{copy}");
@@ -23,9 +23,9 @@ fn image(name: &str, copy: &str) -> Image {
     image
 }
 
-/// OpenNMT/CTranslate2: `install cuDNN 9` brings no file of that name.
+/// OpenNMT/CTranslate2: installing cuDNN 9 does not provide a file of that name.
 #[test]
-fn a_bundled_copy_that_the_loader_does_not_find() {
+fn a_bundled_copy_that_the_loader_does_not_find_is_reported() {
     let image = image("bundled-missing", COPY);
     let help = |wanted: &str| {
         let json = image.json();
@@ -35,7 +35,7 @@ fn a_bundled_copy_that_the_loader_does_not_find() {
     };
     help("add `/opt/ctranslate2.libs` to LD_LIBRARY_PATH");
     image.inspect(&[]).exits_with(1);
-    // The help, done.
+    // Follow the help.
     let dir = image.at(LIBS);
     let ran = image.inspect_with(&["--json"], dir.to_str().unwrap());
     let json: Value = serde_json::from_str(&ran.stdout).unwrap();
@@ -49,9 +49,9 @@ fn a_bundled_copy_that_the_loader_does_not_find() {
     ));
 }
 
-/// whisper-diarization#259: the copy is the main library, and the wheel has no other.
+/// whisper-diarization#259: the wheel contains a copy of the main library, but no sub-libraries.
 #[test]
-fn a_bundled_copy_without_its_sub_libraries() {
+fn a_bundled_copy_without_its_sub_libraries_is_reported() {
     let image = image("bundled-alone", COPY);
     image.cudnn("opt/cudnn", 10);
     fs::remove_file(image.at("opt/cudnn/libcudnn.so.9")).unwrap();
@@ -65,10 +65,10 @@ fn a_bundled_copy_without_its_sub_libraries() {
     assert_eq!(json["findings"][0]["id"], "parts-missing", "{json}");
     let help = "install cuDNN 9, and add its directory to LD_LIBRARY_PATH";
     assert_eq!(json["findings"][0]["help"], serde_json::json!([help]));
-    // The package may never use it.
+    // The package may never use its copy.
     assert_eq!(json["findings"][0]["severity"], "warning");
     assert_eq!(json["cudnn"]["version"], "9.1.0");
-    // The help, done: a copy of 9.1.0 works with the sub-libraries of a later release.
+    // Follow the help: a copy of 9.1.0 works with the sub-libraries of a later version.
     let json = inspect("opt/cudnn");
     assert_eq!(json["cudnn"]["version"], "9.10.0", "{json}");
     for id in ["parts-missing", "parts-mixed", "cudnn-not-loadable"] {
@@ -76,9 +76,9 @@ fn a_bundled_copy_without_its_sub_libraries() {
     }
 }
 
-/// Names that look like it, and mean a cuDNN or another library.
+/// Similar names that belong to a regular cuDNN or to another library.
 #[test]
-fn only_a_hash_makes_a_name_a_bundled_one() {
+fn only_a_name_with_a_hash_is_a_bundled_copy() {
     for name in [
         "libcudnn.so.9",
         "libcudnn-frontend.so.9",

@@ -1,4 +1,4 @@
-//! CUDA libraries of different releases in one program.
+//! CUDA libraries of different versions in one program.
 
 use super::image::{Image, ids};
 use crate::support::{Ran, run};
@@ -7,12 +7,12 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-/// The directory of a wheel's library below `site-packages`.
+/// Returns the directory of a wheel's library in the image.
 fn wheel(name: &str) -> String {
     format!("venv/lib/python3.12/site-packages/nvidia/{name}/lib")
 }
 
-/// Like the functions of NVIDIA's libraries, these have the name of the library as their version.
+/// Compiles a library whose symbol versions are its own file name, as in NVIDIA's libraries.
 fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
     let name = path.rsplit('/').next().unwrap();
     let script = image.at("versions");
@@ -24,7 +24,7 @@ fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
     fs::remove_file(image.at("versions")).unwrap();
 }
 
-/// The nvJitLink of a CUDA release, which has the functions of the earlier ones, too.
+/// Compiles the nvJitLink of a CUDA version, which also contains the functions of the earlier ones.
 fn nvjitlink(image: &Image, dir: &str, (major, minor): (u32, u32)) {
     let mut code = String::new();
     for minor in 0..=minor {
@@ -33,7 +33,7 @@ fn nvjitlink(image: &Image, dir: &str, (major, minor): (u32, u32)) {
     versioned(image, &format!("{dir}/libnvJitLink.so.{major}"), &code, &[]);
 }
 
-/// A program with the cuSPARSE and the nvJitLink of the wheels of these releases.
+/// Creates a program with the cuSPARSE and the nvJitLink of these versions, in wheels.
 fn cusparse(name: &str, release: (u32, u32), installed: (u32, u32), flags: &[&str]) -> Image {
     let image = Image::new(name);
     let (major, minor) = release;
@@ -55,7 +55,7 @@ fn cusparse(name: &str, release: (u32, u32), installed: (u32, u32), flags: &[&st
     image
 }
 
-/// The record of a wheel that contains this library.
+/// Writes the record of a wheel that contains this library.
 fn record(image: &Image, wheel: &str, library: &str) {
     let site = image.at("venv/lib/python3.12/site-packages");
     let size = fs::metadata(site.join(library)).unwrap().len();
@@ -75,7 +75,7 @@ fn is_silent(image: &Image, dirs: &[&str]) {
         .does_not_say("cuda-libraries-mixed");
 }
 
-/// The finding without the verdict.
+/// Returns the findings without the verdict.
 fn said(image: &Image, dirs: &[&str]) -> String {
     let said = image.said(&inspect(image, dirs));
     said.split("\n\n").next().unwrap().to_string() + "\n"
@@ -83,7 +83,7 @@ fn said(image: &Image, dirs: &[&str]) -> String {
 
 /// pytorch/pytorch#134929, infiniflow/ragflow#4466, jax-ml/jax#30050
 #[test]
-fn an_older_nvjitlink_in_ld_library_path() {
+fn an_older_nvjitlink_in_ld_library_path_is_reported() {
     let image = cusparse("nvjitlink", (12, 4), (12, 4), &[]);
     nvjitlink(&image, "opt/cuda-12.1/lib64", (12, 1));
     let old = "opt/cuda-12.1/lib64";
@@ -99,14 +99,14 @@ fn an_older_nvjitlink_in_ld_library_path() {
          result      the program starts, and exits with \"symbol lookup error\" when the function is called; a program that opens the \
          caller with RTLD_NOW, like Python, cannot load it\n"
     );
-    // The helps.
+    // Follow each help.
     is_silent(&image, &[]);
     is_silent(&image, &[&wheel("nvjitlink"), old]);
 }
 
-/// The older directory contains another library of the program, which is missing without it.
+/// The older directory also contains a library that the program needs.
 #[test]
-fn a_directory_that_the_program_needs_is_not_to_be_removed() {
+fn no_help_removes_a_directory_that_the_program_needs() {
     let image = cusparse("nvjitlink-needed", (12, 4), (12, 4), &[]);
     let old = "opt/cuda-12.1/lib64";
     nvjitlink(&image, old, (12, 1));
@@ -123,7 +123,7 @@ fn a_directory_that_the_program_needs_is_not_to_be_removed() {
 
 /// The loader searches the program's RPATH before LD_LIBRARY_PATH.
 #[test]
-fn an_older_nvjitlink_in_the_rpath_of_the_program() {
+fn an_older_nvjitlink_in_the_rpath_of_the_program_is_reported() {
     let image = cusparse("rpath", (12, 4), (12, 4), &[]);
     nvjitlink(&image, "opt/old", (12, 1));
     let nvjitlink = format!("IMAGE/{}/libnvJitLink.so.12", wheel("nvjitlink"));
@@ -141,7 +141,7 @@ fn an_older_nvjitlink_in_the_rpath_of_the_program() {
 
 /// NVIDIA/cuvs#1794
 #[test]
-fn an_older_wheel_of_nvjitlink() {
+fn an_older_wheel_of_nvjitlink_is_reported() {
     let image = cusparse("wheels", (12, 9), (12, 4), &[]);
     let library = "nvidia/nvjitlink/lib/libnvJitLink.so.12";
     let help = |image: &Image| {
@@ -164,16 +164,16 @@ fn an_older_wheel_of_nvjitlink() {
         help(&image),
         "run `uv pip install 'nvidia-nvjitlink-cu12>=12.9,<13.0'`"
     );
-    // Two wheels with one file: no command is known to help.
+    // Two wheels claim the file, so no command is known to help.
     record(&image, "nvidia_nvjitlink-12.4.127", library);
     assert!(help(&image).starts_with("install a libnvJitLink.so.12"));
     nvjitlink(&image, &wheel("nvjitlink"), (12, 9));
     is_silent(&image, &[]);
 }
 
-/// No table knows the releases.
+/// No table contains these versions.
 #[test]
-fn a_release_of_the_future() {
+fn future_cuda_versions_are_compared_too() {
     let image = cusparse("future", (15, 12), (15, 11), &[]);
     let said = said(&image, &[]);
     assert!(
@@ -184,9 +184,9 @@ fn a_release_of_the_future() {
     is_silent(&image, &[]);
 }
 
-/// The versions in the names of cuBLAS's functions are not known, and the two are in one wheel.
+/// The version is not part of the names of cuBLAS's functions, and one wheel contains both libraries.
 #[test]
-fn an_older_cublaslt_and_an_older_cublas() {
+fn an_older_cublaslt_and_an_older_cublas_are_reported() {
     let image = Image::new("cublas");
     let (cublas, cusolver) = (wheel("cublas"), wheel("cusolver"));
     let lt =
@@ -218,7 +218,7 @@ fn an_older_cublaslt_and_an_older_cublas() {
     let rpath = format!("-Wl,-rpath,/{cusolver}");
     image.program(&[], &[&format!("IMAGE/{solver}"), &rpath]);
     is_silent(&image, &[]);
-    // cuBLAS beside an older cuBLASLt.
+    // cuBLAS with an older cuBLASLt.
     lt("opt/old", "void cublasLtInit(void) {}");
     let text = said(&image, &["opt/old"]);
     assert!(
@@ -232,7 +232,7 @@ fn an_older_cublaslt_and_an_older_cublas() {
         "{text}"
     );
     is_silent(&image, &[&cublas, "opt/old"]);
-    // cuSOLVER beside an older cuBLAS, in wheels.
+    // cuSOLVER with an older cuBLAS, in wheels.
     blas(
         &cublas,
         "void cublasLtInit(void);\nvoid cublasCreate(void) { cublasLtInit(); }",
@@ -261,16 +261,16 @@ fn an_older_cublaslt_and_an_older_cublas() {
 }
 
 #[test]
-fn libraries_that_go_together_are_not_reported() {
-    // A newer one has the functions of the older ones.
+fn compatible_libraries_are_not_reported() {
+    // A newer library contains the functions of the older ones.
     let image = cusparse("together", (12, 4), (12, 9), &[]);
     is_silent(&image, &[]);
     nvjitlink(&image, "opt/newer", (12, 5));
     is_silent(&image, &["opt/newer"]);
-    // The older one is behind, or is not on the search path.
+    // The older library comes later on the search path, or is not on it.
     nvjitlink(&image, "opt/old", (12, 1));
     is_silent(&image, &["opt/newer", "opt/old"]);
-    // A library of the same name without symbols may load another one.
+    // A library of the same name without symbols may load another library.
     image.library("opt/empty/libnvJitLink.so.12", "", &[]);
     is_silent(&image, &["opt/empty"]);
     // Another library defines the function.
@@ -284,7 +284,7 @@ fn libraries_that_go_together_are_not_reported() {
     let rpath = format!("-Wl,-rpath,/{}", wheel("cusparse"));
     image.program(&[], &[&sparse, "IMAGE/opt/both/libother.so", &rpath]);
     is_silent(&image, &["opt/both", "opt/old"]);
-    // Neither is NVIDIA's.
+    // Neither library is NVIDIA's.
     let image = Image::new("not-nvidias");
     versioned(
         &image,
@@ -303,9 +303,9 @@ fn libraries_that_go_together_are_not_reported() {
     is_silent(&image, &[]);
 }
 
-/// A library of a framework, which is not NVIDIA's, and a program without a SONAME, which has a finding of its own.
+/// The caller is a framework's library, or a program without a SONAME, which gets a finding of its own.
 #[test]
-fn a_caller_that_is_not_nvidias() {
+fn a_caller_that_is_not_nvidias_is_reported() {
     let image = Image::new("torch");
     let blas = "opt/lib/libcublas.so.12";
     let needed = ["IMAGE/opt/lib/libcublas.so.12", "-Wl,-rpath,$ORIGIN"];
@@ -332,7 +332,7 @@ fn a_caller_that_is_not_nvidias() {
     assert_eq!(ids(&image.json()), ["library-not-found"]);
 }
 
-/// A program with an NVRTC of this release in `opt/cuda/lib64`.
+/// Creates a program with an NVRTC of this version in `opt/cuda/lib64`.
 fn nvrtc(name: &str, release: &str, own: &str, program: &str) -> Image {
     let image = Image::new(name);
     let code = format!(
@@ -359,7 +359,7 @@ const OF_PROGRAM: &str = "-Wl,--enable-new-dtags,-rpath,/opt/cuda/lib64";
 
 /// pytorch/TensorRT#3893
 #[test]
-fn the_builtins_of_another_release() {
+fn builtins_of_another_version_are_reported() {
     let image = nvrtc("builtins", "12.4", OF_NVRTC, OF_PROGRAM);
     let dir = "opt/cuda/lib64";
     builtins(&image, dir, "12.9");
@@ -376,9 +376,10 @@ fn the_builtins_of_another_release() {
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
 }
 
-/// nlesc-recruit/cudawrappers#354: the RUNPATH of the program does not apply to what NVRTC opens, but its RPATH does.
+/// nlesc-recruit/cudawrappers#354: the RPATH of the program applies to libraries that NVRTC opens, but its RUNPATH does
+/// not.
 #[test]
-fn builtins_that_only_the_program_would_find() {
+fn builtins_that_only_the_program_would_find_are_reported() {
     let image = nvrtc("builtins-runpath", "13.10", NO_RUNPATH, OF_PROGRAM);
     builtins(&image, "opt/cuda/lib64", "13.10");
     builtins(&image, "opt/cuda/lib64", "13.9");
@@ -392,9 +393,9 @@ fn builtins_that_only_the_program_would_find() {
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
 }
 
-/// `$ORIGIN` is the directory of the link, in which there are no builtins.
+/// `$ORIGIN` is the directory of the link, which does not contain the builtins.
 #[test]
-fn a_link_to_nvrtc() {
+fn a_link_to_nvrtc_without_builtins_beside_it_is_reported() {
     let image = nvrtc("builtins-link", "12.4", OF_NVRTC, "-Wl,-rpath,/app/lib");
     builtins(&image, "opt/cuda/lib64", "12.4");
     fs::create_dir_all(image.at("app/lib")).unwrap();
@@ -409,9 +410,9 @@ fn a_link_to_nvrtc() {
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
 }
 
-/// On this machine, where the loader does not resolve the link.
+/// Runs on this machine, where the loader does not resolve the link.
 #[test]
-fn a_link_to_nvrtc_outside_of_an_image() {
+fn a_link_to_nvrtc_outside_of_an_image_is_reported() {
     let image = nvrtc(
         "builtins-here",
         "12.4",
@@ -438,9 +439,9 @@ fn a_link_to_nvrtc_outside_of_an_image() {
     assert_eq!(finding["help"][0], *help);
 }
 
-/// An NVRTC that does not contain the name, like a stand-in, opens no builtins.
+/// A library such as a stand-in that does not contain the name does not open the builtins.
 #[test]
-fn an_nvrtc_without_the_name_of_builtins() {
+fn an_nvrtc_without_the_name_of_its_builtins_is_not_reported() {
     let image = nvrtc("builtins-none", "%d.%d", OF_NVRTC, OF_PROGRAM);
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
 }

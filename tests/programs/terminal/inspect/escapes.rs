@@ -1,15 +1,15 @@
-//! Names that a terminal would act on, in what `inspect` prints.
+//! Names with control characters in the output of `inspect`.
 
 use super::image::{Image, linked};
 use crate::support::circumstances::installed;
 use crate::support::{program, run, simulated};
 use std::fs;
 
-/// An escape sequence, the end of a line, and a character that turns the direction of text.
+/// An escape sequence, a line break, and a character that changes the text direction.
 const NAME: &str = "a\u{1b}[2J\nline\u{202e}";
 
 #[test]
-fn control_characters_in_names_are_escaped() {
+fn control_characters_in_names_are_not_printed() {
     let image = Image::new("escapes");
     let (folder, missing) = (image.at(NAME), format!("libmissing{NAME}.so"));
     image.cudnn(NAME, 14);
@@ -32,7 +32,7 @@ fn control_characters_in_names_are_escaped() {
         run(inspect.env("LD_LIBRARY_PATH", folder.join("driver")))
     };
     let whole = written().exits_with(1).says("GPU").says("found via");
-    // A crate whose record is of a later release.
+    // A crate whose record was written by a later version.
     let later = record.replace("policy compatible", "policy later\u{202e}");
     image.program(&[&later], &[&flags[0], &flags[2]]);
     let unknown = written().exits_with(0).says("verdict: unknown");

@@ -1,5 +1,5 @@
-//! Libraries that require an executable stack, which glibc 2.41 and later refuse to open. The behavior of glibc 2.41 was
-//! measured with Debian 13's loader: it refuses what is opened, and not what a program starts with.
+//! Libraries that require an executable stack. glibc 2.41 and later refuse to open them, but accept them when a program
+//! starts, as measured with the loader of Debian 13.
 
 use super::image::Image;
 use crate::support::run;
@@ -8,7 +8,7 @@ use std::process::Command;
 
 const OPENED: &str = "opt/liba.so.1";
 
-/// An image with a libc of this version, and with a library that requires an executable stack.
+/// Creates an image with a libc of this version, and with a library that requires an executable stack.
 fn image(name: &str, glibc: &str) -> Image {
     let image = Image::new(name);
     let versions = image.at("versions");
@@ -20,7 +20,7 @@ fn image(name: &str, glibc: &str) -> Image {
     image
 }
 
-/// The user of that library, with a libc.
+/// Returns the flags to link with that library and libc.
 fn flags<'a>(own: &[&'a str]) -> Vec<&'a str> {
     let libraries = [
         "-Wl,--no-as-needed",
@@ -30,9 +30,9 @@ fn flags<'a>(own: &[&'a str]) -> Vec<&'a str> {
     [&libraries[..], &["-Wl,-rpath,/opt"], own].concat()
 }
 
-/// OpenNMT/CTranslate2#1849, anduril/jetpack-nixos#538: an extension for Python, which Python opens.
+/// OpenNMT/CTranslate2#1849, anduril/jetpack-nixos#538: an extension module, which Python opens.
 #[test]
-fn a_library_that_is_opened() {
+fn an_opened_library_with_an_executable_stack_is_reported() {
     let image = image("execstack", "GLIBC_2.41");
     image.compile("app/app", "int nothing;", &flags(&["-shared"]));
     let wanted = "  ✗ `/opt/liba.so.1` requires an executable stack, which the loader refuses  [library-not-found]\n      \
@@ -41,23 +41,23 @@ fn a_library_that_is_opened() {
         loader      cannot enable executable stack as shared object requires\n";
     let said = image.said(&image.inspect(&[]).exits_with(1));
     assert!(said.contains(wanted), "{said}");
-    // The help, done.
+    // Follow the help.
     image.library(OPENED, "int nothing;", &["-Wl,-z,noexecstack"]);
     let said = image.said(&image.inspect(&[]));
     assert!(!said.contains("executable stack"), "{said}");
 }
 
 #[test]
-fn no_alarm_for_stacks_that_the_loader_allows() {
+fn stacks_that_the_loader_allows_are_not_reported() {
     let silent = |image: &Image| {
         let said = image.said(&image.inspect(&[]));
         assert!(!said.contains("executable stack"), "{said}");
     };
-    // glibc before 2.41 makes the stack executable later.
+    // glibc before 2.41 makes the stack executable when the library is opened.
     let older = image("execstack-older", "GLIBC_2.38");
     older.compile("app/app", "int nothing;", &flags(&["-shared"]));
     silent(&older);
-    // A program gets the stack that its libraries require when it starts.
+    // At start, a program gets the stack that its libraries require.
     let image = image("execstack-needed", "GLIBC_2.41");
     image.program(&[], &flags(&[]));
     silent(&image);
@@ -66,7 +66,7 @@ fn no_alarm_for_stacks_that_the_loader_allows() {
     silent(&image);
 }
 
-/// glibc's default for a file that does not say: executable on x86_64, and not on aarch64.
+/// If the segment is missing, glibc's default applies: executable on x86_64, but not on aarch64.
 #[test]
 fn a_file_without_the_segment_has_the_default_of_its_cpu() {
     const STACK: [u8; 4] = 0x6474_e551_u32.to_le_bytes();
@@ -90,7 +90,7 @@ fn a_file_without_the_segment_has_the_default_of_its_cpu() {
     assert!(!said.contains("executable stack"), "{said}");
 }
 
-/// On this machine, whose tunables count. Its own glibc may be of any release.
+/// Runs on this machine, whose tunables apply. Its own glibc may be any version.
 #[test]
 fn the_tunable_decides() {
     let image = image("execstack-tunable", "GLIBC_2.41");
@@ -119,10 +119,10 @@ fn the_tunable_decides() {
     assert!(!says("glibc.rtld.nns=4:glibc.rtld.execstack=2"));
 }
 
-/// A root that is named from the working directory, and a program by its path there or in the image: `$ORIGIN` is an
-/// absolute path in the image.
+/// The root is relative to the working directory, and the program is given by its path there or in the image. `$ORIGIN`
+/// is an absolute path in the image.
 #[test]
-fn an_origin_below_a_relative_root() {
+fn origin_is_resolved_below_a_relative_root() {
     let image = Image::new("relative-root");
     image.library("app/lib/liba.so.1", "int nothing;", &[]);
     image.program(&[], &["IMAGE/app/lib/liba.so.1", "-Wl,-rpath,$ORIGIN/lib"]);

@@ -1,4 +1,4 @@
-//! `cudnn-guard doctor --link ort` and `--link tch`: the frameworks of these crates in images, as a build would use them.
+//! `cudnn-guard doctor --link ort` and `--link tch` in images: the frameworks that a build with these crates would use.
 
 use super::image::Image;
 use crate::support::run;
@@ -8,7 +8,7 @@ use std::process::Command;
 const CAPI: &str = "venv/lib/python3.12/site-packages/onnxruntime/capi";
 const TORCH: &str = "venv/lib/python3.12/site-packages/torch/lib";
 
-/// A file that is linked with these libraries of CUDA 12, which are not in the image.
+/// Creates a file that is linked with these libraries of CUDA 12, which are not in the image.
 fn built_for_12(image: &Image, file: &str) {
     let needed = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
     for name in needed {
@@ -21,7 +21,7 @@ fn built_for_12(image: &Image, file: &str) {
     fs::remove_dir_all(image.at("tmp")).unwrap();
 }
 
-/// ONNX Runtime for CUDA 12 in this directory.
+/// Creates ONNX Runtime for CUDA 12 in this directory.
 fn onnxruntime(image: &Image, dir: &str) {
     built_for_12(image, &format!("{dir}/libonnxruntime_providers_cuda.so"));
     for name in ["libonnxruntime_providers_shared.so", "libonnxruntime.so"] {
@@ -29,14 +29,14 @@ fn onnxruntime(image: &Image, dir: &str) {
     }
 }
 
-/// The libraries of CUDA 12 where the loader searches.
+/// Creates the libraries of CUDA 12 where the loader searches.
 fn cuda_12(image: &Image) {
     for name in ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"] {
         image.library(&format!("lib64/{name}"), "int nothing;", &[]);
     }
 }
 
-/// A toolkit for CUDA 13 with a cuDNN.
+/// Creates a toolkit for CUDA 13 with cuDNN.
 fn cuda_13(image: &Image) {
     fs::create_dir_all(image.at("usr/local/cuda/include")).unwrap();
     let header = image.at("usr/local/cuda/include/cuda.h");
@@ -45,12 +45,12 @@ fn cuda_13(image: &Image) {
     image.cudnn("usr/local/cuda/lib64", 14);
 }
 
-/// The finding about the framework in one line, with the image as `/`.
+/// Returns the finding about the framework in one line, with the image as `/`.
 fn about(image: &Image, link: &str, variables: &[(&str, &str)]) -> String {
     about_in(image, "", link, variables)
 }
 
-/// Like `about`, but in this directory.
+/// Like [`about`], but in this directory.
 fn about_in(image: &Image, dir: &str, link: &str, variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["doctor", "--json", "--link", link, "--root"]);
@@ -72,9 +72,9 @@ fn about_in(image: &Image, dir: &str, link: &str, variables: &[(&str, &str)]) ->
     found.unwrap_or_default().replace(&root, "/")
 }
 
-/// trusty-tools#695: ONNX Runtime for CUDA 12 where CUDA and cuDNN are for 13.
+/// trusty-tools#695: ONNX Runtime is for CUDA 12, but CUDA and cuDNN are for 13.
 #[test]
-fn an_onnxruntime_for_another_cuda_major() {
+fn an_onnxruntime_for_another_cuda_major_is_reported() {
     let image = Image::new("ort-other-major");
     onnxruntime(&image, CAPI);
     cuda_13(&image);
@@ -86,14 +86,14 @@ fn an_onnxruntime_for_another_cuda_major() {
         )
     };
     assert_eq!(about(&image, "ort", &venv), wanted(CAPI));
-    // Nothing is said without the option, nor of an environment that is not active.
+    // Nothing is reported without the option, or about an environment that is not active.
     assert_eq!(about(&image, "runtime", &venv), "");
     let none = about(&image, "ort", &[]);
     let no_provider = "`libonnxruntime_providers_cuda.so` was not found, so ort computes on the CPU \
         [library-not-found] set ORT_DYLIB_PATH to ";
     assert!(none.starts_with(no_provider), "{none}");
 
-    // The variables of ort come first: a library, its directory, and the directory above.
+    // The variables of ort take precedence: a library, its directory, or the parent directory.
     onnxruntime(&image, "opt/ort/lib");
     for (variable, value) in [
         ("ORT_DYLIB_PATH", "opt/ort/lib/libonnxruntime.so"),
@@ -103,7 +103,7 @@ fn an_onnxruntime_for_another_cuda_major() {
         let set = [("VIRTUAL_ENV", "venv"), (variable, value)];
         assert_eq!(about(&image, "ort", &set), wanted("opt/ort/lib"));
     }
-    // One for the CPU has no provider, and no other is used in its place.
+    // An ONNX Runtime for the CPU does not have a provider, and no other one is used instead.
     image.library("opt/cpu/libonnxruntime.so", "int nothing;", &[]);
     let set = [
         ("VIRTUAL_ENV", "venv"),
@@ -112,10 +112,10 @@ fn an_onnxruntime_for_another_cuda_major() {
     let none = about(&image, "ort", &set);
     assert!(none.starts_with(no_provider), "{none}");
 
-    // The libraries of CUDA 12 are there too.
+    // The libraries of CUDA 12 are also installed.
     cuda_12(&image);
     assert_eq!(about(&image, "ort", &venv), "");
-    // A build finds no cuDNN, and the provider does.
+    // A build does not find cuDNN, but the provider does.
     fs::remove_dir_all(image.at("usr/local")).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command
@@ -125,9 +125,9 @@ fn an_onnxruntime_for_another_cuda_major() {
     run(command.env_clear().env("VIRTUAL_ENV", venv)).exits_with(0);
 }
 
-/// The ONNX Runtimes that ort-sys downloads: rc.10 and later ones have tables and directories of different forms.
+/// ONNX Runtimes that ort-sys downloads. ort-sys rc.10 and later use other formats of tables and directories.
 #[test]
-fn the_onnxruntime_that_the_locked_ort_downloads() {
+fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
     let image = Image::new("ort-download");
     cuda_13(&image);
     let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
@@ -149,7 +149,7 @@ fn the_onnxruntime_that_the_locked_ort_downloads() {
         let said = about(&image, "ort", &[("HOME", "home")]);
         assert!(said.starts_with(&format!("`/{dir}/libonnxr")), "{said}");
     }
-    // The same in a member of a workspace, and with directories that variables name.
+    // In a member of a workspace, and with directories from variables.
     fs::create_dir_all(image.at("member")).unwrap();
     fs::write(image.at("member/Cargo.toml"), "").unwrap();
     let in_member = |variables: &[(&str, &str)]| about_in(&image, "member", "ort", variables);
@@ -162,7 +162,7 @@ fn the_onnxruntime_that_the_locked_ort_downloads() {
         let said = in_member(&set);
         assert!(said.starts_with("`/cache/dfbin"), "{said}");
     }
-    // Nothing is known of a variable that only a build gets.
+    // A variable that is set only for builds is not evaluated.
     fs::create_dir_all(image.at(".cargo")).unwrap();
     let config = image.at(".cargo/config.toml");
     fs::write(
@@ -172,7 +172,7 @@ fn the_onnxruntime_that_the_locked_ort_downloads() {
     .unwrap();
     assert_eq!(in_member(&[]), "");
     fs::remove_file(config).unwrap();
-    // Those of other releases do not matter.
+    // Downloads of other versions do not count.
     fs::write(image.at("Cargo.lock"), "version = 4\n").unwrap();
     let said = about(&image, "ort", &[("HOME", "home")]);
     assert!(
@@ -183,7 +183,7 @@ fn the_onnxruntime_that_the_locked_ort_downloads() {
 
 /// ort with the feature `load-dynamic` opens what the loader finds.
 #[test]
-fn the_onnxruntime_that_the_loader_finds() {
+fn the_onnxruntime_that_the_loader_finds_is_used() {
     let image = Image::new("ort-loader");
     fs::create_dir_all(image.at("etc")).unwrap();
     onnxruntime(&image, "usr/lib64");
@@ -197,9 +197,9 @@ fn the_onnxruntime_that_the_loader_finds() {
     assert!(said.starts_with("`/usr/lib64/libonnxr"), "{said}");
 }
 
-/// The Python on PATH counts if torch-sys has to use Python's libtorch.
+/// The Python on PATH counts if torch-sys is configured to use Python's libtorch.
 #[test]
-fn the_libtorch_of_a_python_on_path_of_conda_or_of_a_download() {
+fn the_libtorch_of_python_conda_or_a_download_is_found() {
     let image = Image::new("tch-on-path");
     built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
     cuda_13(&image);
@@ -209,11 +209,8 @@ fn the_libtorch_of_a_python_on_path_of_conda_or_of_a_download() {
     let said = about(&image, "tch", &set);
     assert!(said.starts_with("`/venv/lib/python3.12/"), "{said}");
     let said = about(&image, "tch", &set[..1]);
-    assert!(
-        said.starts_with("`libtorch_cuda.so` was not found"),
-        "{said}"
-    );
-    // conda's package for C++, and the download of torch-sys.
+    assert!(said.starts_with("no libtorch_cuda.so"), "{said}");
+    // conda's package for C++, and the one that torch-sys downloads.
     let download = "target/debug/build/torch-sys-1a/out/libtorch/libtorch/lib";
     for (dir, set) in [
         ("conda/lib", &[("CONDA_PREFIX", "conda")][..]),
@@ -226,7 +223,7 @@ fn the_libtorch_of_a_python_on_path_of_conda_or_of_a_download() {
 }
 
 #[test]
-fn a_libtorch_for_another_cuda_major() {
+fn a_libtorch_for_another_cuda_major_is_reported() {
     let image = Image::new("tch-other-major");
     built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
     cuda_13(&image);
@@ -236,7 +233,7 @@ fn a_libtorch_for_another_cuda_major() {
          use a libtorch that was built for CUDA 13"
     );
     assert_eq!(said, wanted);
-    // LIBTORCH comes first, unless torch-sys is told to use Python's.
+    // LIBTORCH takes precedence, unless torch-sys is configured to use Python's.
     image.library("opt/libtorch/lib/libtorch_cpu.so", "int nothing;", &[]);
     let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];
     assert_eq!(

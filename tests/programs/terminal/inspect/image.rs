@@ -1,4 +1,4 @@
-//! A file system of our own with a program in it, and what `cudnn-guard inspect` says of that.
+//! A system image with a program, and the output of `cudnn-guard inspect` for it.
 
 use crate::support::{Ran, fresh, run, scratch};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
-/// A file system with a program in it, none of which ever runs.
+/// A system image with a program. Its files are never run.
 pub struct Image(pub PathBuf);
 
 pub const PARTS: [&str; 6] = [
@@ -53,11 +53,11 @@ impl Image {
         self.compile(path, code, &[&own[..], flags].concat());
     }
 
-    /// A cuDNN 9 for CUDA 13 in this folder, of files that tell their release and do nothing.
+    /// Creates a cuDNN 9 for CUDA 13 in this directory. Its files contain their version and do nothing.
     pub fn cudnn(&self, folder: &str, minor: u32) {
         let into = self.at(folder);
         fs::create_dir_all(&into).unwrap();
-        // Copied: an image may change its own.
+        // Copied, so that a test can change its files.
         for file in fs::read_dir(made(minor)).unwrap() {
             let file = file.unwrap().path();
             fs::copy(&file, into.join(file.file_name().unwrap())).unwrap();
@@ -83,7 +83,7 @@ impl Image {
         }
     }
 
-    /// The program `/app/app`, with these records, linked with these libraries.
+    /// Compiles the program `/app/app`, with these records, linked with these libraries.
     pub fn program(&self, records: &[&str], flags: &[&str]) {
         let mut code = String::from("void _start(void) {}\n");
         for (index, text) in records.iter().enumerate() {
@@ -109,7 +109,7 @@ impl Image {
         run(&mut command)
     }
 
-    /// The same in one line, since headlines are broken between words.
+    /// Like [`inspect`](Self::inspect), but with the output in one line, since headlines are wrapped.
     pub fn flat(&self, arguments: &[&str]) -> Ran {
         let mut ran = self.inspect(arguments);
         let words: Vec<&str> = ran.stdout.split_whitespace().collect();
@@ -121,13 +121,12 @@ impl Image {
         serde_json::from_str(&self.inspect(&["--json"]).stdout).unwrap()
     }
 
-    /// What is printed of the findings and the verdict, with the image as `/` and each headline, help and line of evidence
-    /// in one line.
+    /// Returns the findings and the verdict, with the image as `/`, and without wrapping headlines, helps and evidence.
     pub fn said(&self, ran: &Ran) -> String {
         let from = ran.stdout.find("\n\n").unwrap();
         let mut text = String::new();
         for line in ran.stdout[from + 2..].lines() {
-            // Of a headline, a help and a line of evidence.
+            // Continuation lines of a headline, a help and an evidence line.
             let mut broken = [4, 14, 20].into_iter().filter_map(|indent| {
                 let rest = line.strip_prefix(&" ".repeat(indent))?;
                 (!rest.starts_with(' ')).then_some(rest)
@@ -135,7 +134,7 @@ impl Image {
             match broken.next() {
                 Some(rest) => {
                     text.pop();
-                    // How far a path reaches decides where a line is broken, and the id stands two spaces behind it.
+                    // The length of the paths decides where a line is wrapped, and the id follows after two spaces.
                     let gap = if rest.starts_with('[') { "  " } else { " " };
                     text += &format!("{gap}{rest}\n");
                 }
@@ -146,7 +145,7 @@ impl Image {
     }
 }
 
-/// A cuDNN that is compiled once for all images.
+/// Returns the directory of a cuDNN that is compiled once for all images.
 fn made(minor: u32) -> PathBuf {
     static MADE: Mutex<Vec<u32>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -158,7 +157,7 @@ fn made(minor: u32) -> PathBuf {
     into
 }
 
-/// As a guard writes it.
+/// Returns the record of a guard with this text.
 pub fn record(text: &str) -> Vec<u8> {
     let length = u32::try_from(text.len()).unwrap().to_le_bytes();
     [b"cdnngrd\x01", &length[..], text.as_bytes()].concat()

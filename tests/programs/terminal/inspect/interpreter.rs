@@ -1,4 +1,4 @@
-//! The loader that a program names.
+//! The loader that a program requires.
 
 use super::image::Image;
 use crate::support::run;
@@ -15,12 +15,12 @@ fn touch(image: &Image, path: &str) {
 }
 
 #[test]
-fn a_program_for_glibc_on_a_system_with_musl() {
+fn a_program_for_glibc_on_a_system_with_musl_is_reported() {
     let image = Image::new("musl");
     let interpreter = "/lib64/ld-linux.so";
     let flag = format!("-Wl,--dynamic-linker={interpreter}");
     image.program(&[], &[&flag, "-pie"]);
-    // A root without any loader may be a part of a system.
+    // A root without a loader may be an incomplete system.
     let silent = || {
         let ran = image.flat(&[]);
         ran.does_not_say("C library").does_not_say("does not exist")
@@ -37,13 +37,13 @@ fn a_program_for_glibc_on_a_system_with_musl() {
          musl        /{musl}\n"
     );
     assert!(said.starts_with(&wanted), "{said}");
-    // A layer of compatibility, such as Alpine's `gcompat`, has a loader of this name.
+    // A compatibility layer, such as Alpine's `gcompat`, provides a loader of this name.
     touch(&image, interpreter.trim_start_matches('/'));
     silent();
 }
 
 #[test]
-fn a_loader_that_this_system_does_not_have() {
+fn a_missing_loader_is_reported() {
     let image = Image::new("loader");
     let interpreter = image.at("store/ld-linux.so");
     let flag = format!("-Wl,--dynamic-linker={}", interpreter.display());
@@ -56,7 +56,7 @@ fn a_loader_that_this_system_does_not_have() {
         ran.stdout = words.join(" ");
         ran
     };
-    // The system says the same of the program, without the name of the loader.
+    // The system also rejects the program, without the name of the loader.
     let error = Command::new(&program).status().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let wanted = format!(

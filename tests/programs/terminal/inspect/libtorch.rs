@@ -1,4 +1,4 @@
-//! Programs with libtorch: the linker leaves out its part for CUDA, of which they name no function.
+//! Programs with libtorch: the linker drops its CUDA library, because they call none of its functions.
 
 use super::image::Image;
 use std::fs;
@@ -20,7 +20,7 @@ fn program(image: &Image, libraries: &[&str]) {
 
 /// LaurentMazare/tch-rs#980.
 #[test]
-fn a_program_without_the_part_for_cuda() {
+fn a_program_without_the_cuda_library_of_libtorch_is_reported() {
     let image = image("torch");
     program(
         &image,
@@ -32,7 +32,7 @@ fn a_program_without_the_part_for_cuda() {
         reason      linkers omit unused libraries\n";
     let said = image.said(&image.inspect(&[]).exits_with(0));
     assert!(said.contains(wanted), "{said}");
-    // The help, done.
+    // Follow the help.
     let flags = "-Wl,--no-as-needed,-ltorch_cuda,--as-needed";
     program(&image, &["-LIMAGE/opt/torch", CPU, flags]);
     let said = image.inspect(&[]).stdout;
@@ -40,30 +40,30 @@ fn a_program_without_the_part_for_cuda() {
 }
 
 #[test]
-fn no_alarm_for_a_libtorch_that_needs_no_more() {
+fn complete_libtorch_setups_are_not_reported() {
     let silent = |image: &Image| {
         let said = image.inspect(&[]).stdout;
         assert!(!said.contains("not-loaded-yet"), "{said}");
     };
-    // The library of libtorch itself brings both.
+    // The umbrella library of libtorch loads both.
     let image = image("torch-sound");
     let both = ["-Wl,--no-as-needed", CPU, CUDA];
     image.library("opt/torch/libtorch.so", "int nothing;", &both);
     program(&image, &["IMAGE/opt/torch/libtorch.so"]);
     silent(&image);
-    // A program that opens the part itself.
+    // A program that opens the CUDA library itself.
     let code = "const char name[] = \"libtorch_cuda.so\"; void _start(void) {}\n";
     let flags = ["-Wl,--no-as-needed", CPU, "-Wl,-rpath,/opt/torch"];
     image.compile("app/app", code, &flags);
     silent(&image);
-    // A library of the program that opens the part.
+    // A library of the program that opens the CUDA library.
     let opener = "const char name[] = \"libtorch_cuda.so\";";
     image.library("opt/own/libopener.so", opener, &[]);
     let own = ["IMAGE/opt/own/libopener.so", "-Wl,-rpath,/opt/own"];
     let code = "void _start(void) {}\n";
     image.compile("app/app", code, &[&flags[..], &own[..]].concat());
     silent(&image);
-    // An extension of Python, which loads all of libtorch.
+    // A Python extension module, which loads all of libtorch.
     image.compile(
         "app/app",
         "int nothing;",

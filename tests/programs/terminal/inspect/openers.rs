@@ -1,12 +1,12 @@
-//! Programs that do not link cuDNN as others do: cudarc opens it for them, or they hold it in themselves.
+//! Programs that do not link cuDNN dynamically: cudarc opens it for them, or it is linked statically.
 
 use super::image::{Image, ids, linked};
 use serde_json::Value;
 use std::fs;
 
-/// LOD-02: cudarc asks for `libcudnn.so` first, in all folders, and those before 0.19.2 never for `libcudnn.so.9`.
+/// LOD-02: cudarc tries `libcudnn.so` first, in all directories. Versions before 0.19.2 never try `libcudnn.so.9`.
 #[test]
-fn a_program_whose_cudnn_cudarc_opens() {
+fn the_names_that_cudarc_opens_are_searched_in_its_order() {
     let image = Image::new("cudarc");
     let program = |cudarc: &str| {
         let text = format!(
@@ -29,7 +29,7 @@ fn a_program_whose_cudnn_cudarc_opens() {
         .says("\u{2013} cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH searched the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
-    // One off the way has the other name too.
+    // A cuDNN off the search path has only the other name.
     image.cudnn("usr/local/cuda/lib64", 14);
     program("cudarc 0.19.1\n");
     let link = "= help: create a link `libcudnn.so` to it in `/usr/local/cuda/lib64`, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH";
@@ -64,9 +64,9 @@ fn a_program_whose_cudnn_cudarc_opens() {
     }
 }
 
-/// As the guard says it: to put a wheel before another cuDNN is no help.
+/// Like the guard: moving the wheel before another cuDNN does not help.
 #[test]
-fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
+fn cudarc_skips_a_wheel_before_another_cudnn() {
     let image = Image::new("cudarc-wheel");
     image.cudnn("opt/wheel", 14);
     image.cudnn("opt/old", 10);
@@ -91,18 +91,18 @@ fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
         available   /opt/wheel/libcudnn.so.9\n      \
         built with  9.14.0, so 9.14 or a later 9.x may be loaded\n";
     assert!(said.starts_with(wanted), "{said}");
-    // Behind it a link would not be taken either.
+    // In a later directory, a link would not be used either.
     program("/opt/old:/opt/wheel");
     image.flat(&[]).exits_with(1).does_not_say("put a link");
-    // The help, done.
+    // Follow the help.
     link("opt/wheel");
     program("/opt/wheel:/opt/old");
     image.inspect(&[]).exits_with(0);
 }
 
-/// There is nothing to find of a cuDNN that is part of the program: the guard knows what it is.
+/// A cuDNN that is part of the program does not have to be found: its version is in the record.
 #[test]
-fn a_program_that_holds_its_cudnn() {
+fn a_statically_linked_cudnn_is_read_from_the_record() {
     let image = Image::new("holds");
     let text = linked("9.10.2").replace("loader linked", "loader static");
     let line = "cuDNN 9.10.2 for CUDA 13, linked into the program itself";
@@ -110,14 +110,14 @@ fn a_program_that_holds_its_cudnn() {
     let ran = image.flat(&[]).exits_with(0).says(line);
     let verdict = "verdict: unknown (driver and GPUs not queried)";
     ran.says(verdict);
-    // What is known to be bad at it stays so.
+    // Known bugs are still reported.
     image.program(&[&format!("{text}needs conv3d-bf16\n")], &[]);
     image
         .flat(&[])
         .exits_with(1)
         .says(line)
         .says("[known-bad-release]");
-    // Another cuDNN that is loaded with the program is not the one that it calls.
+    // The program does not call another cuDNN that is loaded with it.
     image.cudnn("opt/lib", 1);
     let flags = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
     image.program(&[&text], &flags);

@@ -1,4 +1,4 @@
-//! Programs of this machine, and such as cargo builds.
+//! Programs of this machine, and programs built by cargo.
 
 use super::image::{Image, ids, linked};
 use crate::support::circumstances::{installed, turns};
@@ -9,9 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What runs here, runs here.
+/// `inspect` passes programs that are known to run on this machine.
 #[test]
-fn no_alarm_for_programs_of_this_machine() {
+fn programs_of_this_machine_pass() {
     let own = std::env::current_exe().unwrap();
     let cc = run(Command::new("cc").arg("-print-prog-name=cc1")).stdout;
     for path in [
@@ -30,12 +30,12 @@ fn no_alarm_for_programs_of_this_machine() {
     }
 }
 
-/// The loader ends a program that is linked to the driver, where there is none, with code 127.
+/// The loader exits with code 127 if a program is linked to a missing driver.
 #[test]
 fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
     let image = Image::new("linked-to-driver");
     image.library("tmp/libcuda.so.1", "int cuInit;", &[]);
-    // Without the system's directories no driver of this machine is found.
+    // Without the system's directories, a driver on this machine is not found.
     image.program(&[], &["IMAGE/tmp/libcuda.so.1", "-Wl,-z,nodefaultlib"]);
     fs::remove_dir_all(image.at("tmp")).unwrap();
     let app = image.at("app/app");
@@ -56,17 +56,17 @@ fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
     assert_eq!(drivers.next(), None);
 }
 
-/// A set of `.ci/wheels.py`.
+/// Returns the directory of a set of `.ci/wheels.py`.
 pub fn wheel(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia/cudnn")
 }
 
-/// LOD-13, VER-01: NVIDIA's own files.
+/// LOD-13, VER-01: uses NVIDIA's own files.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn real_libraries_beside_a_program() {
+fn real_libraries_beside_a_program_are_found() {
     let image = Image::new("real");
     let (newer, older) = (
         wheel("cudnn-cu13-9.28").join("lib"),
@@ -105,7 +105,7 @@ fn real_libraries_beside_a_program() {
     );
 }
 
-/// What is linked as one piece by either linker and stripped still holds its facts, optimised as releases are or not.
+/// The record is kept by either linker, in a program that is linked with LTO and stripped, at any optimization level.
 #[test]
 #[ignore = "compiles the runtime five times: a minute of two cores"]
 fn facts_survive_the_linker() {
@@ -115,7 +115,7 @@ fn facts_survive_the_linker() {
 
 const BFD: &[&str] = &["-Clink-arg=-fuse-ld=bfd"];
 
-/// The runtime is compiled at this level, then linked into a program in each of these ways.
+/// Compiles the runtime at this level, then links it into a program in each of these ways.
 fn facts_survive(runtime_level: u32, ways: &[(&str, u32, &[&str])]) {
     let sound = installed((9, 14, 0));
     let name = format!("inspected-{runtime_level}");
@@ -130,7 +130,7 @@ fn facts_survive(runtime_level: u32, ways: &[(&str, u32, &[&str])]) {
     let mut check = cargo(&dir, &["check", "--message-format=json"]);
     check.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound);
     let out = out_dir(&run(&mut check).exits_with(0), &name);
-    // Without cargo, which would compile all that the build script needs once more for each way of linking.
+    // Without cargo, which would compile the dependencies of the build script again for each way of linking.
     let runtime = fresh(&format!("inspect-linked-{runtime_level}")).join("libcudnn_guard.rlib");
     let rustc = |arguments: &[&str]| {
         let mut rustc = program(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
@@ -182,8 +182,8 @@ fn facts_survive(runtime_level: u32, ways: &[(&str, u32, &[&str])]) {
     });
 }
 
-/// Each crate of a program may have a guard of its own, which any thread may ask, several at once. Those over one runtime
-/// take turns.
+/// Each crate of a program may have its own guard, and several threads may call them at once. Guards that share one
+/// runtime take turns.
 #[test]
 fn two_guards_of_one_program_answer_from_every_thread() {
     let sound = installed((9, 14, 0));

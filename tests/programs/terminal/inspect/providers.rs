@@ -1,4 +1,4 @@
-//! Programs with ONNX Runtime, whose provider for CUDA is a file of its own: without it, they compute on the CPU.
+//! Programs with ONNX Runtime, whose CUDA provider is a separate file: without it, they compute on the CPU.
 
 use super::image::{Image, ids, linked};
 use super::made::DllSpec;
@@ -11,7 +11,7 @@ const SHARED: &str = "opt/ort/libonnxruntime_providers_shared.so";
 /// The libraries of the real provider.
 const NEEDED: [&str; 3] = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
 
-/// An image with ONNX Runtime in `/opt/ort`, built for CUDA 12, and a program that is linked with it.
+/// Creates an image with ONNX Runtime in `/opt/ort`, built for CUDA 12, and a program that is linked with it.
 fn image(name: &str) -> Image {
     let image = Image::new(name);
     let mut flags = vec!["-Wl,--no-as-needed"];
@@ -29,7 +29,7 @@ fn image(name: &str) -> Image {
     image
 }
 
-/// A toolkit with this version in its header, and with the libraries of a provider for CUDA 12 if it is one.
+/// Creates a toolkit with this version in its header. A toolkit for CUDA 12 also contains the provider's libraries.
 fn toolkit(image: &Image, dir: &str, version: u32) {
     let header = image.at(dir).join("include/cuda.h");
     fs::create_dir_all(header.parent().unwrap()).unwrap();
@@ -44,7 +44,7 @@ fn toolkit(image: &Image, dir: &str, version: u32) {
     }
 }
 
-/// The findings about the provider, in one line each.
+/// Returns the findings about the provider, each in one line.
 fn about_provider(image: &Image) -> String {
     let said = image.said(&image.inspect(&[]));
     let mut blocks = said
@@ -55,9 +55,9 @@ fn about_provider(image: &Image) -> String {
     about.split("\n\n").next().unwrap().to_string()
 }
 
-/// trusty-tools#695, onnxruntime#21684: ONNX Runtime for CUDA 12 on a machine with CUDA 13 falls back silently.
+/// trusty-tools#695, onnxruntime#21684: ONNX Runtime for CUDA 12 silently falls back to the CPU if CUDA 13 is installed.
 #[test]
-fn a_provider_for_another_cuda_major() {
+fn a_provider_for_another_cuda_major_is_reported() {
     let image = image("provider-other-major");
     toolkit(&image, "usr/local/cuda", 13000);
     image.cudnn("usr/local/cuda/lib64", 14);
@@ -73,10 +73,10 @@ fn a_provider_for_another_cuda_major() {
     );
     let about = about_provider(&image);
     assert!(about.starts_with(&wanted), "{about}");
-    // The provider is no reason to end the program, which computes on the CPU.
+    // The provider is not a reason to stop the program, which computes on the CPU.
     image.inspect(&[]).exits_with(0);
 
-    // The toolkit of the right major is there too, off the loader's path.
+    // The toolkit of the right major is also installed, but not on the loader's search path.
     toolkit(&image, "usr/local/cuda-12.8", 12080);
     let about = about_provider(&image);
     let wanted = format!(
@@ -84,14 +84,14 @@ fn a_provider_for_another_cuda_major() {
         = help: use an ONNX Runtime that was built for CUDA 13\n      \
         = help: add `/usr/local/cuda-12.8/lib64` to LD_LIBRARY_PATH\n      "
     );
-    // It lacks a cuDNN.
+    // That toolkit does not include cuDNN.
     assert!(about.starts_with(&(wanted.clone() + install)), "{about}");
     let cudnn = "usr/local/cuda-12.8/lib64/libcudnn.so.9";
     image.library(cudnn, "int nothing;", &[]);
     let about = about_provider(&image);
     assert!(about.starts_with(&(wanted + "result")), "{about}");
 
-    // With neither.
+    // Without any toolkit.
     for dir in ["usr/local/cuda", "usr/local/cuda-12.8"] {
         fs::remove_dir_all(image.at(dir)).unwrap();
     }
@@ -102,15 +102,15 @@ fn a_provider_for_another_cuda_major() {
     let about = about_provider(&image);
     assert!(about.starts_with(&wanted), "{about}");
 
-    // The cuDNN that the loader finds is not installed again.
+    // A cuDNN that the loader finds is not installed again.
     image.library("lib64/libcudnn.so.9", "int nothing;", &[]);
     let about = about_provider(&image);
     assert!(about.contains("nvrtc]==12.*\"`, then"), "{about}");
 }
 
-/// Every library is found, and the cuDNN among them is for another CUDA.
+/// Every library is found, but cuDNN is for another CUDA major.
 #[test]
-fn a_provider_whose_cudnn_is_for_another_cuda_major() {
+fn a_provider_whose_cudnn_is_for_another_cuda_major_is_reported() {
     let image = image("provider-other-cudnn");
     toolkit(&image, "usr/lib", 12080);
     fs::rename(image.at("usr/lib/lib64"), image.at("lib64")).unwrap();
@@ -125,9 +125,9 @@ fn a_provider_whose_cudnn_is_for_another_cuda_major() {
     );
 }
 
-/// A guard opens its cuDNN through the program's RUNPATH, and the provider takes the one that is loaded.
+/// A guard opens its cuDNN through the program's RUNPATH, and the provider uses the loaded one.
 #[test]
-fn a_provider_takes_the_cudnn_of_the_guard() {
+fn a_provider_uses_the_cudnn_of_the_guard() {
     let image = image("provider-guard");
     toolkit(&image, "usr/lib", 12080);
     fs::rename(image.at("usr/lib/lib64"), image.at("lib64")).unwrap();
@@ -147,9 +147,9 @@ fn a_provider_takes_the_cudnn_of_the_guard() {
     assert!(about.contains(wanted), "{about}");
 }
 
-/// onnxruntime loads no provider without it.
+/// onnxruntime does not load any provider without this library.
 #[test]
-fn a_provider_without_the_library_of_all_providers() {
+fn a_provider_without_the_shared_library_of_providers_is_reported() {
     let image = image("provider-without-shared");
     toolkit(&image, "usr", 12080);
     fs::remove_file(image.at(SHARED)).unwrap();
@@ -163,10 +163,10 @@ fn a_provider_without_the_library_of_all_providers() {
     assert!(about.starts_with(&wanted), "{about}");
 }
 
-/// Setups that look like the faulty ones.
+/// Valid setups that resemble the faulty ones.
 #[test]
-fn no_alarm_for_a_provider_that_loads_or_is_not_used() {
-    // A toolkit for CUDA 13 in the usual place, and the libraries of CUDA 12 where the loader looks.
+fn a_provider_that_loads_or_is_not_used_is_not_reported() {
+    // A toolkit for CUDA 13 in the default location, and the libraries of CUDA 12 where the loader searches.
     let image = image("provider-sound");
     toolkit(&image, "usr/local/cuda", 13000);
     toolkit(&image, "opt/other", 12080);
@@ -174,21 +174,21 @@ fn no_alarm_for_a_provider_that_loads_or_is_not_used() {
     image.library("lib64/libcudnn.so.9", "int nothing;", &[]);
     let about = || about_provider(&image);
     assert_eq!(about(), "");
-    // An ONNX Runtime for the CPU has no provider.
+    // An ONNX Runtime for the CPU does not have a provider.
     fs::rename(image.at("lib64"), image.at("lib63")).unwrap();
     assert!(about().contains("[cuda-flavour-mismatch]"));
     fs::rename(image.at(PROVIDER), image.at("provider")).unwrap();
     assert_eq!(about(), "");
-    // A provider beside a program that contains no ONNX Runtime, as in `target/debug`.
+    // A provider beside a program that does not contain ONNX Runtime, as in `target/debug`.
     let beside = image.at("app/libonnxruntime_providers_cuda.so");
     fs::copy(image.at("provider"), &beside).unwrap();
     image.program(&[], &[]);
     assert_eq!(about(), "");
 }
 
-/// The crate ort links ONNX Runtime into the program, or opens it where ORT_DYLIB_PATH says or beside the program.
+/// The crate ort links ONNX Runtime into the program, or opens it through ORT_DYLIB_PATH or beside the program.
 #[test]
-fn a_provider_of_a_program_with_ort() {
+fn the_provider_of_a_program_with_ort_is_found() {
     let image = image("provider-ort");
     let program = |word: &str, flags: &[&str]| {
         let code = format!("const char word[] = \"{word}\"; void _start(void) {{}}\n");
@@ -214,7 +214,7 @@ fn a_provider_of_a_program_with_ort() {
     assert!(about.starts_with(wanted), "{about}");
     fs::remove_file(image.at("app/libonnxruntime.so")).unwrap();
 
-    // The variable of this machine is meant without `--root` alone.
+    // The variable of this machine counts only without `--root`.
     let inspect = |value: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         command
@@ -231,9 +231,9 @@ fn a_provider_of_a_program_with_ort() {
     assert!(!inspect(library.to_str().unwrap()));
 }
 
-/// Castwright#2534: beside a program for Windows, whose PATH is not known here.
+/// Castwright#2534: a provider beside a program for Windows, whose PATH is not known here.
 #[test]
-fn a_provider_of_a_program_for_windows() {
+fn the_provider_of_a_program_for_windows_is_found() {
     let image = Image::new("provider-windows");
     fs::create_dir_all(image.at("app")).unwrap();
     let dll = |name: &str, lines: &str| {
@@ -255,7 +255,7 @@ fn a_provider_of_a_program_for_windows() {
     let about = about_provider(&image);
     let wanted = "`onnxruntime_providers_shared.dll` is not next to `/app/onnxruntime_providers_cuda.dll`  [library-not-found]\n";
     assert!(about.starts_with(wanted), "{about}");
-    // A cuDNN for another CUDA beside it.
+    // A cuDNN for another CUDA major beside it.
     dll("cudnn64_9.dll", "version 9.14.0");
     dll(
         "cudnn_graph64_9.dll",
@@ -264,7 +264,7 @@ fn a_provider_of_a_program_for_windows() {
     dll("cublasLt64_12.dll", "");
     let json = image.json();
     assert!(ids(&json).contains(&"cuda-flavour-mismatch"), "{json}");
-    // Named from its own directory.
+    // The program is given by a path relative to its own directory.
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["inspect", "app"]).env_clear();
     let said = run(command.current_dir(image.at("app"))).stdout;

@@ -1,4 +1,4 @@
-//! What the loader finds, passes over, and does not find.
+//! Libraries that the loader finds, skips, or does not find.
 
 use super::image::{Image, ids, linked};
 use crate::support::run;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// LOD-01: the library is there, and nothing leads to it.
+/// LOD-01: the library exists, but is not on the search path.
 #[test]
-fn a_cudnn_off_the_loaders_way_is_named() {
+fn a_cudnn_off_the_search_path_is_named() {
     let image = Image::new("off-the-way");
     image.cudnn("usr/local/cuda/lib64", 14);
     image.program(
@@ -19,8 +19,8 @@ fn a_cudnn_off_the_loaders_way_is_named() {
         ],
     );
     let ran = image.inspect(&[]).exits_with(1);
-    // A variable is set within the image, and knows nothing of where that lies.
-    let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
+    // The variable is set inside the image, so the path is relative to the image.
+    let ran = ran.says("\n      = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
@@ -34,7 +34,7 @@ fn a_cudnn_off_the_loaders_way_is_named() {
     );
 }
 
-/// `.link()` writes no rpath for a program that opens its cuDNN.
+/// `.link()` does not write an rpath for a program that opens cuDNN.
 #[test]
 fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
     let image = Image::new("off-the-way-and-opened");
@@ -48,9 +48,9 @@ fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
         .does_not_say(".link()");
 }
 
-/// The help would lead to a release that the guard refuses.
+/// The help would select a version that the guard rejects.
 #[test]
-fn a_cudnn_of_another_version_is_not_suggested() {
+fn an_incompatible_cudnn_is_not_suggested() {
     let image = Image::new("off-the-way-and-old");
     image.cudnn("usr/local/cuda/lib64", 10);
     let library = "IMAGE/usr/local/cuda/lib64/libcudnn.so.9";
@@ -62,9 +62,9 @@ fn a_cudnn_of_another_version_is_not_suggested() {
         .says("also found 9.10.0 ");
 }
 
-/// As copies and archives without their links leave it: the library lies there, and nobody finds it by its SONAME.
+/// Copies and archives may lack the symlinks: the library exists, but not under its SONAME.
 #[test]
-fn a_cudnn_without_its_links() {
+fn a_cudnn_without_its_symlinks_is_reported() {
     let image = Image::new("unlinked");
     let lib = "usr/local/cuda/lib64";
     let at = |name: &str| image.at(&format!("{lib}/{name}"));
@@ -76,7 +76,7 @@ fn a_cudnn_without_its_links() {
         let mut ldconfig = Command::new("/sbin/ldconfig");
         run(ldconfig.arg("-n").arg(image.at(lib))).exits_with(0);
     };
-    // The file may have any name, its own name may be any.
+    // The file may have any name, and so may its SONAME.
     for (name, soname) in [
         ("libcudnn.so", "libcudnn.so.9"),
         ("libcudnn.so.9.14.0", "libcudnn.so.9"),
@@ -104,11 +104,11 @@ fn a_cudnn_without_its_links() {
                  for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
             )
         );
-        // The help, done.
+        // Follow the help.
         ldconfig();
         image.inspect(&[]).exits_with(0);
     }
-    // Off the loader's way it takes both.
+    // Off the search path, both steps are needed.
     fs::remove_dir_all(image.at(lib)).unwrap();
     image.cudnn(lib, 14);
     image.program(&[&linked("9.14.0")], &[&library]);
@@ -119,7 +119,7 @@ fn a_cudnn_without_its_links() {
     image
         .inspect_with(&[], image.at(lib).to_str().unwrap())
         .exits_with(0);
-    // A program that opens it is told the same.
+    // A program that opens cuDNN gets the same help.
     fs::remove_file(at("libcudnn.so.9")).unwrap();
     image.program(&[dlopen], &[rpath]);
     image
@@ -129,9 +129,9 @@ fn a_cudnn_without_its_links() {
         .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
 }
 
-/// LOD-04: 9 is there, and the program is one for 8.
+/// LOD-04: cuDNN 9 is installed, but the program needs 8.
 #[test]
-fn another_major_is_no_way_out() {
+fn another_major_is_not_suggested() {
     let image = Image::new("another-major");
     image.cudnn("usr/local/cuda/lib64", 14);
     image.library("tmp/libcudnn.so.8", "int x;", &[]);
@@ -146,9 +146,9 @@ fn another_major_is_no_way_out() {
         .does_not_say("LD_LIBRARY_PATH");
 }
 
-/// LOD-03: the driver brings nothing of the toolkit.
+/// LOD-03: the driver does not include toolkit libraries.
 #[test]
-fn a_library_of_the_toolkit_is_missing() {
+fn a_missing_toolkit_library_is_reported() {
     let image = Image::new("no-toolkit");
     image.library("tmp/libcudart.so.12", "int x;", &[]);
     image.program(&[], &["IMAGE/tmp/libcudart.so.12"]);
@@ -158,8 +158,8 @@ fn a_library_of_the_toolkit_is_missing() {
         .exits_with(1)
         .says("needs libcudart.so.12, which the loader cannot find")
         .says("[library-not-found]")
-        .says("= help: install the libraries of CUDA 12, which the driver does not include");
-    // Their numbers need not be CUDA's.
+        .says("= help: install the libraries of CUDA 12, which do not come with the driver");
+    // The version numbers of libraries may differ from CUDA's.
     for (library, cuda) in [
         ("libcurand.so.10", "10, 11, 12 or 13"),
         ("libcufft.so.11", "12"),
@@ -177,9 +177,9 @@ fn a_library_of_the_toolkit_is_missing() {
     }
 }
 
-/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the system's folders.
+/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the system's directories.
 #[test]
-fn the_loaders_order() {
+fn libraries_are_found_in_the_order_of_the_loader() {
     let image = Image::new("order");
     let found_via = |json: &Value| {
         json["cudnn"]["found_via"]
@@ -215,11 +215,11 @@ fn the_loaders_order() {
         "LD_LIBRARY_PATH, its entry `/variable`"
     );
     assert_eq!(see(&runpath, ""), format!("the program's RUNPATH, {here}"));
-    // What the shell has in mind of this machine is not meant.
+    // Variables of this machine's shell do not apply to the image.
     assert_eq!(see(&[], "/variable"), "/etc/ld.so.cache");
     fs::remove_file(image.at("etc/ld.so.cache")).unwrap();
     assert_eq!(see(&[], ""), "the system's library directories, `/usr/lib`");
-    // An image that `ldconfig` has not seen yet.
+    // An image in which `ldconfig` has not been run yet.
     fs::create_dir_all(image.at("etc/ld.so.conf.d")).unwrap();
     fs::write(
         image.at("etc/ld.so.conf"),
@@ -235,7 +235,7 @@ fn the_loaders_order() {
     assert_eq!(see(&[], ""), "/etc/ld.so.cache");
 }
 
-/// A cache of glibc with one library, as `sysdeps/generic/dl-cache.h` describes it.
+/// Returns a glibc cache with one library, in the format of `sysdeps/generic/dl-cache.h`.
 fn cache(name: &str, path: &str) -> Vec<u8> {
     let mut bytes = b"glibc-ld.so.cache1.1".to_vec();
     bytes.extend(1_u32.to_le_bytes());
@@ -249,7 +249,7 @@ fn cache(name: &str, path: &str) -> Vec<u8> {
     bytes
 }
 
-/// What is of another processor is passed over, as the loader does it.
+/// Like the loader, `inspect` skips libraries for another CPU.
 #[test]
 fn a_library_for_another_cpu_is_skipped() {
     let image = Image::new("foreign");
@@ -268,9 +268,9 @@ fn a_library_for_another_cpu_is_skipped() {
     assert_eq!(json["cudnn"]["version"], "9.14.0");
 }
 
-/// At a directory of the library's name the loader stops, whatever is behind it.
+/// The loader stops at a directory with the library's name, even if the library follows later on the search path.
 #[test]
-fn a_directory_of_the_name_ends_the_search() {
+fn a_directory_with_the_name_of_the_library_stops_the_search() {
     let image = Image::new("directory-first");
     image.cudnn("whole", 14);
     fs::create_dir_all(image.at("first/libcudnn.so.9")).unwrap();
@@ -282,9 +282,9 @@ fn a_directory_of_the_name_ends_the_search() {
     assert_eq!(json["verdict"], "fail", "{json}");
 }
 
-/// `-z nodefaultlib` leaves out the system's directories, and so does the list of those that were searched.
+/// `-z nodefaultlib` excludes the system's directories, so the finding does not list them as searched.
 #[test]
-fn a_program_without_the_systems_directories_is_not_said_to_search_them() {
+fn excluded_system_directories_are_not_listed_as_searched() {
     let image = Image::new("nodefaultlib");
     image.cudnn("usr/lib", 14);
     let flags = [
@@ -300,9 +300,9 @@ fn a_program_without_the_systems_directories_is_not_said_to_search_them() {
     assert!(!looked_at.contains("/usr/lib"), "{looked_at}");
 }
 
-/// Nothing of it is offered as a cuDNN, and its CPU is told, also where cudarc asks by other names first.
+/// The file is not suggested as a cuDNN, and its CPU is reported, even if cudarc tries other names first.
 #[test]
-fn a_library_for_another_cpu_is_reported_as_such() {
+fn a_library_for_another_cpu_is_reported() {
     let image = Image::new("foreign-alone");
     let foreign = |path: &str| {
         let mut bytes = fs::read(image.at(path)).unwrap();
@@ -355,8 +355,8 @@ fn a_library_for_another_cpu_is_reported_as_such() {
         .flat(&[])
         .exits_with(0)
         .says(headline)
-        .says(&format!("libcudnn.so.9` is for {other}, but this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
-    // A sound one elsewhere is offered.
+        .says(&format!("libcudnn.so.9` is for {other}, and this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
+    // A valid cuDNN elsewhere is suggested.
     image.cudnn("usr/local/cuda-13.0/lib64", 14);
     image
         .flat(&[])
@@ -365,9 +365,10 @@ fn a_library_for_another_cpu_is_reported_as_such() {
         .says("[cudnn-not-loadable] = help: add `/usr/local/cuda-13.0/lib64` to LD_LIBRARY_PATH");
 }
 
-/// What gives its parts to the wrong cuDNN would give them to the right one too, in the same place.
+/// If LD_LIBRARY_PATH replaces the sub-libraries of the wrong cuDNN, it also replaces those of the right one in the same
+/// directory.
 #[test]
-fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
+fn a_third_version_in_ld_library_path_is_removed_together_with_the_wrong_one() {
     let image = Image::new("third");
     for (folder, minor) in [("opt/old", 10), ("opt/parts", 12), ("opt/right", 14)] {
         image.cudnn(folder, minor);
@@ -400,14 +401,14 @@ fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
         "{take} remove `/opt/old` from LD_LIBRARY_PATH, or add the directory of {wanted} before it"
     );
     first(runpath, &both, &there);
-    // Parts that the program can run with stay, and go with their own release.
+    // Compatible sub-libraries stay, and determine the version to install.
     first(
         rpath,
         &path("opt/right"),
         "install cuDNN 9.14.0 in `/opt/old`",
     );
     first(rpath, "", &format!("install {wanted} in `/opt/old`"));
-    // The helps, done.
+    // Follow the helps.
     fs::remove_dir_all(image.at("opt/old")).unwrap();
     image.cudnn("opt/old", 14);
     for way in ["", &path("opt/right")] {
@@ -419,7 +420,7 @@ fn a_third_release_in_ld_library_path_goes_with_the_wrong_one() {
         .says("[parts-mixed]");
 }
 
-/// SUB-08: 9.20 opens a sub-library that only later versions contain. Without any it works.
+/// SUB-08: 9.20 opens a sub-library that only later versions contain. 9.20 also works without that sub-library.
 #[test]
 fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
     let file = "libcudnn_engines_tensor_ir.so.9";
@@ -455,7 +456,7 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
     }
 }
 
-/// The files are those of one wheel, and complete.
+/// The files are complete and come from one wheel.
 #[test]
 fn wheels_that_overwrote_each_other_are_named() {
     let image = Image::new("two-wheels");

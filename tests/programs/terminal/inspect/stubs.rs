@@ -1,4 +1,4 @@
-//! A stub or an older library where a program opens NVIDIA's driver.
+//! A stub or an outdated library that a program opens instead of NVIDIA's driver.
 
 use super::image::Image;
 use crate::support::run;
@@ -6,7 +6,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
-/// A driver without a GPU and a stub, in directories of the image.
+/// Creates a driver without a GPU, and a stub, in directories of an image.
 fn machine(name: &str) -> Image {
     let image = Image::new(name);
     let library = |path: &str, answer: u32| {
@@ -32,7 +32,7 @@ fn machine(name: &str) -> Image {
     image
 }
 
-/// A program with the words of a cudarc that opens libraries itself.
+/// Compiles a program that contains the strings of a cudarc that opens libraries itself.
 fn with_cudarc(image: &Image, flags: &[&str]) {
     let code = "const char *words(void) {
             return \"\\\" shared library - searched for library names: \";
@@ -48,7 +48,7 @@ fn stubs(image: &Image, dirs: &[&str]) -> String {
     command.arg("inspect").arg(image.at("app/app")).env_clear();
     let dirs = std::env::join_paths(dirs).unwrap();
     let ran = run(command.env("LD_LIBRARY_PATH", dirs)).exits_with(0);
-    // A link to a stub would be no driver.
+    // A link to a stub is not a driver.
     assert!(!ran.stdout.contains("has no link"), "{}", ran.stdout);
     let mut found = String::new();
     for finding in image.said(&ran).split("  – ") {
@@ -59,15 +59,15 @@ fn stubs(image: &Image, dirs: &[&str]) -> String {
     found
 }
 
-/// <https://github.com/lightonai/next-plaid/pull/50>: the driver is there, and a stub comes before it.
+/// <https://github.com/lightonai/next-plaid/pull/50>: the driver is installed, but a stub precedes it.
 #[test]
-fn a_stub_that_a_program_gets_in_place_of_the_driver() {
+fn a_stub_that_a_program_opens_instead_of_the_driver_is_reported() {
     let image = machine("stubs");
     with_cudarc(&image, &[]);
     let gets = "`/app/app` opens libcuda.so and gets the toolkit's stub `/cuda/lib64/stubs/libcuda.so`, not NVIDIA's \
         driver, so it cannot use a GPU  [driver-stub]\n      ";
     let found = |evidence: &str| format!("{gets}{evidence}");
-    // cudarc searches all directories for that name before it tries the driver's.
+    // cudarc searches all directories for `libcuda.so` before it tries `libcuda.so.1`.
     let found_first = found(
         "= help: remove `/cuda/lib64/stubs` from LD_LIBRARY_PATH; cuDNN 8, and cudarc before 0.13, also need a link: \
          `ln -s /driver/libcuda.so.1 /driver/libcuda.so`\n      \
@@ -93,7 +93,7 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
         )
         .replace("stub `/cuda", "stub `/app/../cuda")
     );
-    // The driver's own link comes first.
+    // The driver's own link precedes the stub.
     symlink("libcuda.so.1", image.at("driver/libcuda.so")).unwrap();
     assert_eq!(stubs(&image, &["driver"]), "");
     with_cudarc(&image, &[]);
@@ -104,9 +104,9 @@ fn a_stub_that_a_program_gets_in_place_of_the_driver() {
     assert_eq!(stubs(&image, &["driver"]), "");
 }
 
-/// The record of a guard names cudarc, as its message does in a program without a guard.
+/// The record of a guard names cudarc. Without a guard, an error message of cudarc in the program does.
 #[test]
-fn a_stub_that_a_cudarc_with_a_guard_gets() {
+fn a_stub_that_cudarc_opens_in_a_program_with_a_guard_is_reported() {
     let image = machine("stub-cudarc");
     let record = "guard 0.1.0\nrequirement >=8\nfrom 8.9.7\npolicy requirement\nloader ";
     let found = |loader: &str| {
@@ -118,9 +118,9 @@ fn a_stub_that_a_cudarc_with_a_guard_gets() {
     assert_eq!(found("dlopen"), "");
 }
 
-/// A program that has nothing to do with CUDA, on a machine whose LD_LIBRARY_PATH names the stubs.
+/// A program that does not use CUDA, on a machine with the stubs in LD_LIBRARY_PATH.
 #[test]
-fn no_alarm_for_a_program_that_opens_no_driver() {
+fn a_stub_that_the_program_does_not_open_is_only_reported_for_the_machine() {
     let image = machine("stub-unused");
     fs::copy(
         image.at("cuda/lib64/stubs/libcuda.so"),
@@ -128,7 +128,7 @@ fn no_alarm_for_a_program_that_opens_no_driver() {
     )
     .unwrap();
     image.compile("app/app", "void _start(void) {}", &[]);
-    // It is the machine's driver only.
+    // The finding is about the driver of the machine only.
     let found = stubs(&image, &["cuda/lib64/stubs"]);
     let machine = "`/cuda/lib64/stubs/libcuda.so.1` is a link-time stub, not NVIDIA's driver";
     assert!(found.starts_with(machine), "{found}");
@@ -138,9 +138,9 @@ fn no_alarm_for_a_program_that_opens_no_driver() {
     assert!(found.contains("opens libcuda.so.1 and gets"), "{found}");
 }
 
-/// A copy of the stub under the driver's name, as images have it.
+/// A copy of the stub under the driver's name, as in some images.
 #[test]
-fn a_copied_stub() {
+fn a_copied_stub_is_reported() {
     let image = machine("stub-copied");
     fs::create_dir(image.at("copied")).unwrap();
     let copy = image.at("copied/libcuda.so.1");
@@ -159,7 +159,7 @@ fn a_copied_stub() {
     assert_eq!(stubs(&image, &[]), gets);
     // LD_LIBRARY_PATH comes before a RUNPATH.
     assert_eq!(stubs(&image, &["driver", "copied"]), "");
-    // In an image, its own RUNPATH is known, and the driver may be mounted over a file of the system.
+    // In an image, the program's own RUNPATH is known, and the driver may be mounted over a system file.
     let runpath = "-Wl,-rpath,/copied";
     image.compile(
         "app/app",
@@ -172,10 +172,10 @@ fn a_copied_stub() {
     image.flat(&[]).does_not_say("[driver-stub]");
 }
 
-/// <https://github.com/ahmetoner/whisper-asr-webservice/issues/205>: a container gets `libcuda.so.1`, and cuDNN 8 opens
-/// `libcuda.so`. <https://github.com/THU-MIG/yolov10/issues/395>: WSL has both in one directory.
+/// <https://github.com/ahmetoner/whisper-asr-webservice/issues/205>: a container only gets `libcuda.so.1`, but cuDNN 8
+/// opens `libcuda.so`. <https://github.com/THU-MIG/yolov10/issues/395>: WSL provides both in one directory.
 #[test]
-fn a_plain_name_that_cudnn_8_opens() {
+fn a_missing_plain_name_that_cudnn_8_opens_is_reported() {
     let image = machine("plain-names");
     let words = |text: &str| format!("const char *words(void) {{ return \"{text}\"; }}");
     let part = |name: &str, code: &str| {
@@ -227,7 +227,7 @@ fn a_plain_name_that_cudnn_8_opens() {
         missing(&["driver"]),
         [(opens("libcuda.so"), link.to_string())]
     );
-    // Without a driver, the link is not what is missing.
+    // Without a driver, a link would not help.
     assert_eq!(missing(&[]), []);
     // cuDNN 8.5 opens only the plain name.
     part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
@@ -240,7 +240,7 @@ fn a_plain_name_that_cudnn_8_opens() {
             (opens("libcuda.so"), link.to_string())
         ]
     );
-    // The help, done.
+    // Follow the help.
     for (file, link) in [
         ("libcuda.so.1", "driver/libcuda.so"),
         ("libnvrtc.so.12", "cuda/lib64/libnvrtc.so"),
@@ -248,11 +248,11 @@ fn a_plain_name_that_cudnn_8_opens() {
         symlink(file, image.at(link)).unwrap();
     }
     assert_eq!(missing(&["driver"]), []);
-    // Later releases open the driver's own name first.
+    // Later versions open `libcuda.so.1` first.
     fs::remove_file(image.at("driver/libcuda.so")).unwrap();
     part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so.1"));
     assert_eq!(missing(&["driver"]), []);
-    // The stub is found by that name.
+    // The stub is found under the plain name.
     part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
     let dirs = ["driver", "cudnn", "cuda/lib64", "cuda/lib64/stubs"];
     let found = stubs(&image, &dirs);
@@ -266,10 +266,10 @@ fn a_plain_name_that_cudnn_8_opens() {
     assert!(found.contains(link), "{found}");
 }
 
-/// NVIDIA-NeMo/labs-molt#44: a cuda-compat package of an image on a host with a newer driver. The root can be that of a
-/// running container.
+/// NVIDIA-NeMo/labs-molt#44: an image contains a cuda-compat package that is older than the driver of the host. The
+/// root can be that of a running container.
 #[test]
-fn a_library_that_is_older_than_the_kernel_module() {
+fn a_driver_library_that_is_older_than_the_kernel_module_is_reported() {
     let image = machine("compat");
     let module = image.at("proc/driver/nvidia/version");
     fs::create_dir_all(module.parent().unwrap()).unwrap();
@@ -309,15 +309,15 @@ fn a_library_that_is_older_than_the_kernel_module() {
     let is_silent = || assert!(!said().contains("[driver-error]"), "{}", said());
     let found = format!("{gets}{remove} {place} there is /driver/libcuda.so.1");
     contains(&said(), &found);
-    // Without the host's library.
+    // Without the library of the host.
     program("/usr/local/cuda/compat");
     let install = "and install the libraries of NVIDIA's driver 580.65.06";
     contains(&said(), &format!("{gets}{remove}, {install} {place}"));
-    // The help, done.
+    // Follow the help.
     program("/driver");
     is_silent();
     program("/usr/local/cuda/compat:/driver");
-    // The package may be right where it is newer, and it is where both are of one release.
+    // A newer package may be valid, and a package of the same version is.
     for release in ["580.65.06", "580.126.16", "590.44.01"] {
         put(release);
         is_silent();
@@ -328,7 +328,7 @@ fn a_library_that_is_older_than_the_kernel_module() {
         &said(),
         "580.82.07, which is older than kernel module 580.126.16",
     );
-    // A Jetson's module has a version of its own kind.
+    // Jetson kernel modules use another version scheme.
     fs::create_dir_all(image.at("dev")).unwrap();
     fs::write(image.at("dev/nvmap"), "").unwrap();
     is_silent();

@@ -1,4 +1,4 @@
-//! What stands around a program: LD_PRELOAD, its processor, what its operator lets pass, files that are damaged.
+//! The environment of a program: LD_PRELOAD, its CPU, findings that are allowed, and damaged files.
 
 use super::image::{Image, linked};
 use crate::support::run;
@@ -6,9 +6,9 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-/// A link from the name of one major to the library of another: the loader ends the program before `main`.
+/// A link from the name of one major to the library of another: the loader stops the program before `main`.
 #[test]
-fn another_major_under_the_name_of_this_one_without_a_guard() {
+fn a_link_to_another_major_is_reported_without_a_guard() {
     let image = Image::new("symbol-versions");
     let code = "unsigned long cudnnGetVersion(void) { return 8907; }\n";
     let versions = |name: &str| {
@@ -41,9 +41,9 @@ fn another_major_under_the_name_of_this_one_without_a_guard() {
         .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help");
 }
 
-/// LOD-13: LD_PRELOAD wins over everything, and what the shell has in mind of this machine is not meant.
+/// LOD-13: LD_PRELOAD takes precedence over all directories. A path outside of the image does not count.
 #[test]
-fn a_cudnn_that_is_preloaded() {
+fn a_preloaded_cudnn_is_used() {
     let image = Image::new("preloaded");
     image.cudnn("opt/lib", 14);
     image.cudnn("opt/old", 10);
@@ -75,9 +75,9 @@ fn a_cudnn_that_is_preloaded() {
     );
 }
 
-/// LOD-13: what the system puts into every program wins as LD_PRELOAD does.
+/// LOD-13: `/etc/ld.so.preload` takes precedence, like LD_PRELOAD.
 #[test]
-fn a_cudnn_that_the_system_preloads() {
+fn a_cudnn_that_the_system_preloads_is_used() {
     let image = Image::new("preloaded-everywhere");
     image.cudnn("opt/lib", 14);
     image.cudnn("opt/old", 10);
@@ -98,9 +98,9 @@ fn a_cudnn_that_the_system_preloads() {
     );
 }
 
-/// Which subfolder of `glibc-hwcaps` is taken depends on a processor that nobody knows of an image.
+/// The subdirectory of `glibc-hwcaps` depends on the CPU, which is not known for an image.
 #[test]
-fn a_cudnn_for_better_processors_in_an_image() {
+fn a_cudnn_for_more_capable_cpus_in_an_image_is_reported() {
     let image = Image::new("levels");
     image.cudnn("opt/lib", 14);
     image.cudnn("opt/lib/glibc-hwcaps/x86-64-v3", 20);
@@ -115,9 +115,9 @@ fn a_cudnn_for_better_processors_in_an_image() {
         .says("/opt/lib/glibc-hwcaps/x86-64-v3/libcudnn.so.9` is loaded only on newer CPUs, and the CPU is unknown");
 }
 
-/// The verdict stays, and what the program would do all the same is said with it.
+/// The verdict stays, and the report says that the guard would not stop the program.
 #[test]
-fn a_guard_that_ends_nothing() {
+fn a_guard_that_does_not_stop_the_program_is_mentioned() {
     let image = Image::new("lenient");
     image.cudnn("opt/lib", 10);
     let ends = |mode: &str, wanted: &str| {
@@ -142,9 +142,9 @@ fn a_guard_that_ends_nothing() {
     );
 }
 
-/// What the operator lets pass is said, and no error; what the loader refuses, nobody lets pass.
+/// Allowed findings are printed, but not as errors. Programs that the loader refuses to start cannot be allowed.
 #[test]
-fn findings_that_the_operator_allows() {
+fn allowed_findings_are_not_errors() {
     let image = Image::new("allowed");
     image.cudnn("opt/lib", 10);
     image.program(
@@ -162,7 +162,7 @@ fn findings_that_the_operator_allows() {
         .says("\n  – loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built")
         .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      allowed     by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
-    // The loader ends the program before any guard runs.
+    // The loader stops the program before a guard runs.
     let bytes = fs::read(image.at("opt/lib/libcudnn.so.9")).unwrap();
     fs::write(image.at("opt/lib/libcudnn.so.9"), &bytes[..bytes.len() / 2]).unwrap();
     see("library-damaged,cudnn-version-mismatch").exits_with(1);
@@ -170,9 +170,9 @@ fn findings_that_the_operator_allows() {
     see("cudnn-not-loadable,library-not-found").exits_with(1);
 }
 
-/// The loader stops at what is no library, and does not look for another.
+/// The loader stops at an invalid library, and does not search for another.
 #[test]
-fn a_library_of_the_toolkit_that_is_damaged() {
+fn a_damaged_toolkit_library_is_reported() {
     let image = Image::new("damaged");
     image.library("usr/lib/libcudart.so.13", "int x;", &[]);
     image.program(
@@ -187,7 +187,7 @@ fn a_library_of_the_toolkit_that_is_damaged() {
         .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: reinstall the package that contains it, and check that the disk is not full needed by /");
 }
 
-/// To open it would wait for ever.
+/// Opening a pipe would block forever.
 #[test]
 fn a_pipe_is_reported_and_not_opened() {
     let image = Image::new("pipe");
@@ -216,9 +216,9 @@ fn a_pipe_is_reported_and_not_opened() {
         .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and install cuDNN in ");
 }
 
-/// LOD-04: 8 under the name of 9 is told as such, and nobody is sent to look for parts of 9 in it.
+/// LOD-04: cuDNN 8 under the name of 9 is reported, but the sub-libraries of 9 are not reported as missing.
 #[test]
-fn another_major_under_the_name_of_this_one() {
+fn another_major_under_the_name_of_this_one_is_reported() {
     let image = Image::new("misnamed");
     image.cudnn("opt/lib", 14);
     image.program(
@@ -241,9 +241,9 @@ fn another_major_under_the_name_of_this_one() {
         .does_not_say("parts-missing");
 }
 
-/// The library that is in the place of the driver's, and the one behind it, are named as the guard names them.
+/// Like the guard, `inspect` names the library that is loaded instead of the driver, and the driver after it.
 #[test]
-fn two_drivers_of_different_versions() {
+fn two_drivers_of_different_versions_are_reported() {
     let image = Image::new("two-drivers");
     image.program(&[], &[]);
     let mut path = String::new();
@@ -276,11 +276,11 @@ fn two_drivers_of_different_versions() {
     assert!(said.starts_with(wanted), "{said}");
 }
 
-/// The loader ignores LD_LIBRARY_PATH and LD_PRELOAD for a program with more rights than its user, and the program's
-/// `$ORIGIN`; that of a library it heeds.
+/// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
+/// `$ORIGIN`, but not that of a library.
 #[test]
 #[ignore = "needs root: makes a program of another user"]
-fn a_program_with_more_rights_than_its_user() {
+fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     let image = Image::new("privileged");
     for folder in ["usr/lib", "opt/old"] {
         image.cudnn(folder, if folder == "opt/old" { 10 } else { 14 });
@@ -302,8 +302,8 @@ fn a_program_with_more_rights_than_its_user() {
         run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
     };
     let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
-    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0";
-    // Root's own program gives root nothing, and a capability neither.
+    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0";
+    // A program of root gives root no additional rights, and neither does a capability.
     with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
     with(rpath, &["setcap", "cap_net_raw+p"])
         .exits_with(1)
@@ -317,7 +317,7 @@ fn a_program_with_more_rights_than_its_user() {
         &["chown", "65534"],
     )
     .exits_with(1);
-    // A long path stands in a line of its own behind the release.
+    // A long path is printed in a line of its own after the version.
     let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         said,
@@ -331,7 +331,7 @@ fn a_program_with_more_rights_than_its_user() {
          verdict: fail (1 error)\n\
          for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
     );
-    // The help, done.
+    // Follow the help.
     fs::create_dir_all(image.at("etc")).unwrap();
     fs::write(image.at("etc/ld.so.conf"), "/usr/local/cuda/lib64\n").unwrap();
     with(rpath, &["chown", "65534"]).exits_with(0).says(sound);
@@ -339,7 +339,7 @@ fn a_program_with_more_rights_than_its_user() {
 
 /// Mesh-LLM/mesh-llm#931: a slim image without a library of GCC.
 #[test]
-fn a_library_of_gcc_has_its_package_named() {
+fn the_package_of_a_missing_gcc_library_is_named() {
     let image = Image::new("slim");
     let help = |name: &str, wanted: &str| {
         let path = format!("tmp/{name}");

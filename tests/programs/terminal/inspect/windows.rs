@@ -1,4 +1,4 @@
-//! Programs for Windows: what they import, what lies beside them, and what nobody can know here.
+//! Programs for Windows: their imports, the DLLs beside them, and facts that cannot be known here.
 
 use super::image::{Image, PARTS, ids, linked, record};
 use super::made::DllSpec;
@@ -7,9 +7,9 @@ use crate::support::{program, run};
 use serde_json::Value;
 use std::fs;
 
-/// The facts are read off programs for every system and processor.
+/// Records are read from programs for every system and CPU.
 #[test]
-fn facts_of_a_program_for_windows() {
+fn the_record_of_a_program_for_windows_is_read() {
     let image = Image::new("windows");
     fs::create_dir_all(image.at("app")).unwrap();
     fs::write(image.at("app/app"), for_windows(0xaa64, &linked("9.14.0"))).unwrap();
@@ -20,7 +20,7 @@ fn facts_of_a_program_for_windows() {
     assert_eq!(json["verdict"], "unknown");
 }
 
-/// A program with nothing but a record.
+/// Returns a program that contains only a record.
 fn for_windows(machine: u16, text: &str) -> Vec<u8> {
     let record = record(text);
     let mut bytes = vec![0; 0x200];
@@ -42,10 +42,10 @@ fn for_windows(machine: u16, text: &str) -> Vec<u8> {
     bytes
 }
 
-/// LOD-13, VER-01: NVIDIA's own files.
+/// LOD-13, VER-01: uses NVIDIA's own files.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn real_dlls_beside_a_program() {
+fn real_dlls_beside_a_program_are_found() {
     let image = Image::new("real-windows");
     fs::create_dir_all(image.at("app")).unwrap();
     for entry in fs::read_dir(wheel("cudnn-win-cu13-9.28").join("bin")).unwrap() {
@@ -68,7 +68,7 @@ fn real_dlls_beside_a_program() {
     assert_eq!(windows("9.40.0")["verdict"], "fail");
 }
 
-/// A program for Windows of this cuDNN, that imports these DLLs, and DLLs beside it, each of its lines.
+/// Creates a Windows program with this record and these imports, and DLLs, each described by its lines.
 fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
     fs::create_dir_all(image.at("app")).unwrap();
     let imports: Vec<(String, Vec<String>)> = imports
@@ -95,7 +95,7 @@ fn beside(image: &Image, facts: &str, imports: &[&str], dlls: &[(&str, &str)]) {
     }
 }
 
-/// A cuDNN in this folder of an image.
+/// Creates a cuDNN in this directory of an image.
 fn cudnn(image: &Image, folder: &str, release: &str) {
     let file = |name: &str| image.at(&format!("{folder}/{name}"));
     fs::create_dir_all(image.at(folder)).unwrap();
@@ -108,9 +108,9 @@ fn cudnn(image: &Image, folder: &str, release: &str) {
     }
 }
 
-/// LOD-14: an older one in System32, and the program's own folder comes before it.
+/// LOD-14: an older cuDNN is in System32, but the program's own directory takes precedence.
 #[test]
-fn the_programs_own_folder_comes_before_windows() {
+fn the_programs_own_directory_precedes_windows() {
     let image = Image::new("windows-order");
     beside(
         &image,
@@ -138,9 +138,9 @@ fn the_programs_own_folder_comes_before_windows() {
     assert_eq!(names, ["cudnn64_9.dll"]);
 }
 
-/// LOD-13: the first library asks Windows for the others by their names alone, and finds one beside the program.
+/// LOD-13: the main library loads the sub-libraries by name only, and Windows finds one beside the program.
 #[test]
-fn a_part_beside_the_program_comes_before_those_of_windows() {
+fn a_sub_library_beside_the_program_precedes_those_of_windows() {
     let image = Image::new("windows-stray");
     let dlls = [
         ("app/cudnn_ops64_9.dll", "version 9.10.0"),
@@ -157,9 +157,9 @@ fn a_part_beside_the_program_comes_before_those_of_windows() {
     assert_eq!(ids(&image.json()), [""; 0]);
 }
 
-/// LOD-17: what a DLL imports is nowhere that can be looked at.
+/// LOD-17: an imported DLL is not in any directory that can be searched.
 #[test]
-fn a_dll_that_does_not_lie_beside_the_program() {
+fn a_dll_that_is_not_beside_the_program_is_reported() {
     let image = Image::new("windows-missing");
     let dlls = [
         ("app/Own.dll", "imports cudart64_13.dll one"),
@@ -189,9 +189,9 @@ fn a_dll_that_does_not_lie_beside_the_program() {
         .says("cudart64_13.dll may be on the PATH where the program runs");
 }
 
-/// LOD-17: the program imports its cuDNN, whose parts import what is not there.
+/// LOD-17: the program imports cuDNN, whose sub-libraries import a missing DLL.
 #[test]
-fn imports_of_the_sub_libraries_may_be_on_path() {
+fn imports_of_sub_libraries_may_be_on_path() {
     let image = Image::new("windows-parts");
     beside(&image, &linked("9.14.0"), &["cudnn64_9.dll"], &[]);
     cudnn(&image, "app", "9.14.0");
@@ -202,15 +202,15 @@ fn imports_of_the_sub_libraries_may_be_on_path() {
     let json = image.json();
     assert_eq!(json["verdict"], "unknown", "{json}");
     assert!(ids(&json).contains(&"parts-missing"), "{json}");
-    // One that opens its cuDNN itself.
+    // A program that opens cuDNN itself.
     let text = "guard 0.1.0\nrequirement >=9,<10\nfrom 9.0.0\nbelow 10.0.0\npolicy requirement\nloader dlopen\n";
     beside(&image, text, &[], &[]);
     assert_eq!(image.json()["cudnn"]["version"], "9.14.0");
 }
 
-/// LOD-17: what MSVC's `/DELAYLOAD` puts off until it is first called.
+/// LOD-17: MSVC's `/DELAYLOAD` defers loading to the first call.
 #[test]
-fn a_dll_that_is_loaded_when_it_is_first_called() {
+fn a_dll_that_is_loaded_at_its_first_call_is_checked() {
     let image = Image::new("windows-delayed");
     let dlls = [(
         "app/own.dll",
