@@ -1,5 +1,5 @@
-//! The generated file in every edition, where everything is denied that can be. It is a program of its own for the oldest
-//! Rust, which compiles it too: `.ci/msrv`.
+//! The generated file in every edition, with all relevant lints denied. These tests are a separate program because the
+//! oldest supported Rust compiles them too: `.ci/msrv`.
 #![cfg(unix)]
 #![allow(
     clippy::disallowed_methods,
@@ -24,7 +24,7 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
     let linked = NEEDS_BOTH.to_string();
     let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone()");
     let opened = NEEDS_BOTH.replace(".probe()", ".link(cudnn_guard::Link::Runtime).probe()");
-    // A guard that stands alone holds the runtime's own unsafe code.
+    // A standalone guard contains the unsafe code of the runtime.
     let forbidden = match form() {
         "" => "#![forbid(unsafe_code)]\n",
         _ => "",
@@ -50,12 +50,12 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
         );
         let again = "/// And again, public.\n\
              pub mod guard { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
-        // A guard that stands alone is for the newer two.
+        // A standalone guard supports the two newer editions.
         let stands_alone = name == "editions-alone" || !form().is_empty();
         let editions = ["2018", "2021", "2024"].into_iter();
         for edition in editions.skip(usize::from(stands_alone)) {
-            // clippy says what rustc says too. A guard that stands alone takes both of them long, and the oldest Rust
-            // comes without clippy.
+            // clippy also reports rustc's warnings. Both take long for a standalone guard, and the oldest Rust is
+            // installed without clippy.
             let long = name == "editions-alone" && edition != "2024";
             let compiler = match std::env::var_os("RUSTC") {
                 Some(rustc) => rustc,
@@ -77,7 +77,7 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
     }
 }
 
-/// The crate `cudnn-guard` as the program has it, of what cargo said in JSON.
+/// Returns the path of the crate `cudnn-guard` that the program uses, from cargo's JSON messages.
 fn runtime(said: &Ran) -> PathBuf {
     let lines = said.stdout.lines();
     let mut artifacts =
