@@ -1,5 +1,5 @@
-//! Kernels for another system than the one that builds: NVIDIA's nvcc for this machine, and what it is linked with for
-//! the other one. `.ci/foreign` makes ready what that needs, and CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! Cross-compiled kernels: NVIDIA's nvcc for this machine, and the libraries to link for another system. `.ci/foreign`
+//! prepares both, and CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 use crate::foreign::qemu::{cudnn, folder, start};
 use crate::support::simulator;
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// A program with kernels, of which KERNELS says what becomes of them.
+/// The build script of a program with kernels. KERNELS selects the output.
 const BUILD: &str = r#"use cudnn_guard::{Config, Link};
 
 fn main() {
@@ -29,7 +29,7 @@ fn cuda(set: &str) -> PathBuf {
     folder().join(set).join("nvidia/cu13")
 }
 
-/// `cargo build` for that target with these variables.
+/// Runs cargo for this target with these variables.
 fn build(dir: &Path, triple: &str, arguments: &[&str], env: &[(&str, &Path)]) -> Ran {
     let arguments = [arguments, &["--target", triple]].concat();
     let mut command = cargo(dir, &arguments);
@@ -49,7 +49,7 @@ fn with_kernels(name: &str) -> PathBuf {
     dir
 }
 
-/// The two ways to have both CUDAs: each in its own directory, or one that NVIDIA's packages for cross building filled.
+/// Tests both layouts of two CUDA toolkits: separate directories, or one directory with NVIDIA's cross packages.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_kernel_for_aarch64_is_compiled_and_run() {
@@ -75,7 +75,7 @@ fn a_kernel_for_aarch64_is_compiled_and_run() {
         let env = [cuda, &[cudnn]].concat();
         build(consumers(), ARM, &["build", "-p", "kernel"], &env).exits_with(0);
         let program = target().join(ARM).join("debug/kernel");
-        // The simulated driver has no kernels: CUDA's runtime for aarch64 asks it and gets that answer.
+        // The simulated driver does not run kernels: CUDA's runtime for aarch64 calls it and gets an error.
         start(&program, &dirs, &[])
             .exits_with(0)
             .says("cuDNN: pass\n")
@@ -84,10 +84,10 @@ fn a_kernel_for_aarch64_is_compiled_and_run() {
     }
 }
 
-/// What is for another processor is not given to the linker.
+/// Libraries for another CPU are not passed to the linker.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn missing_files_of_a_cross_build_are_named() {
+fn missing_toolkits_of_a_cross_build_are_named() {
     let (own, other) = (cuda("cuda-cu13"), cuda("cuda-cu13-aarch64"));
     let dir = with_kernels("cross-lacks");
     let name = dir.file_name().unwrap().to_str().unwrap();
@@ -114,15 +114,15 @@ fn missing_files_of_a_cross_build_are_named() {
             "cannot compile `add.cu`: no CUDA toolkit for `x86_64-unknown-linux-gnu`, where this build for `aarch64-unknown-linux-gnu` runs, includes nvcc  [nvcc-not-found]\n  \
              = help: set CUDA_HOME_x86_64_unknown_linux_gnu to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH\n",
         ));
-    // What that help says.
+    // Follow the help.
     let nvcc = ("CUDA_HOME_x86_64_unknown_linux_gnu", &*own);
     build(&dir, ARM, &["build"], &[arm, nvcc]).exits_with(0);
 }
 
-/// Device code is the same for every system, and is compiled by the nvcc of the one that builds.
+/// Device code is the same for every system, and is compiled by the nvcc of the build machine.
 #[test]
 #[ignore = "needs Rust's libraries for Windows and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_cross_built_program_for_windows_gets_only_device_code() {
+fn a_cross_build_for_windows_compiles_only_device_code() {
     let dir = with_kernels("cross-windows");
     let name = dir.file_name().unwrap().to_str().unwrap();
     let own = cuda("cuda-cu13");

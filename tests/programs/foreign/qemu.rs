@@ -1,5 +1,5 @@
-//! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN for it. There is no GPU, nor a
-//! driver: what needs one is unknown. `.ci/foreign` makes ready what that needs.
+//! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN. There is no GPU and no driver,
+//! so the verdict is unknown. `.ci/foreign` prepares the files.
 
 use crate::support::simulator;
 use crate::support::{
@@ -10,7 +10,7 @@ use std::process::Command;
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// A program that asks for a release of which there is none yet.
+/// The build script of a program that requires a version that does not exist yet.
 const LATER: &str = r#"use cudnn_guard::{Config, Link};
 
 fn main() {
@@ -40,7 +40,7 @@ pub fn cudnn(set: &str) -> PathBuf {
     folder().join(set).join("nvidia/cudnn")
 }
 
-/// A program for aarch64.
+/// Builds a program for aarch64.
 fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
     let arguments = [&["build", "--target", ARM], arguments].concat();
     run(cargo(dir, &arguments)
@@ -55,7 +55,7 @@ fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
     target.join("debug").join(name)
 }
 
-/// Starts it with these folders and Debian's own libraries in LD_LIBRARY_PATH.
+/// Starts the program with these directories and Debian's own libraries in LD_LIBRARY_PATH.
 pub fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
     run(&mut command(path, first, arguments))
 }
@@ -72,10 +72,10 @@ fn command(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Command {
     command
 }
 
-/// Every part's file is judged, a child is made, and nothing is said of what no driver here could tell.
+/// Every sub-library file is checked, and a child process is created. Without a driver, nothing else is reported.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_aarch64_knows_its_cudnn() {
+fn a_program_for_aarch64_reports_its_cudnn() {
     let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
     let linked = built(consumers(), &["-p", "linked"], "linked");
     let ran = start(&linked, &[], &[])
@@ -101,7 +101,7 @@ fn a_program_for_aarch64_knows_its_cudnn() {
     }
 }
 
-/// With a GPU, though a simulated one: the child computes, and what kills it does not kill the program.
+/// Uses a simulated GPU: the child computes, and a crash of the child does not crash the program.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_program_for_aarch64_computes_in_its_child() {
@@ -122,7 +122,7 @@ fn a_program_for_aarch64_computes_in_its_child() {
         .says("[convolution-wrong]\n");
 }
 
-/// The loader passes over what is for another processor, and so does the guard.
+/// Like the loader, the guard skips libraries for another CPU.
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_cudnn_for_another_cpu_is_skipped() {
@@ -136,7 +136,7 @@ fn a_cudnn_for_another_cpu_is_skipped() {
             lib.display()
         ))
         .says("[driver-missing]\n");
-    // Without a GPU that is unknown, and the program goes on.
+    // Without a GPU, the verdict is unknown, and the program continues.
     start(&application, &[other], &[])
         .exits_with(0)
         .says("is for x86_64, but this program is for aarch64  [cudnn-not-loadable]\n");
@@ -144,7 +144,7 @@ fn a_cudnn_for_another_cpu_is_skipped() {
 
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_aarch64_is_stopped_for_an_incompatible_version() {
+fn a_program_for_aarch64_is_stopped_by_an_incompatible_version() {
     let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
     let dir = project("qemu-later", LATER, MAIN);
     let later = built(&dir, &[], "qemu-later");
@@ -157,14 +157,14 @@ fn a_program_for_aarch64_is_stopped_for_an_incompatible_version() {
 
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn the_doctor_for_aarch64_sees_its_own_cudnn() {
+fn the_doctor_for_aarch64_finds_its_cudnn() {
     let root = scratch("qemu-root");
     let from = cudnn("cudnn-cu13-9.28-aarch64");
     place(&from, &root.join("opt/sbsa"));
     let link = root.join("usr/local/cudnn");
     if !link.is_symlink() {
         std::fs::create_dir_all(root.join("usr/local")).unwrap();
-        // As the image has it: inside the root.
+        // An absolute link, which is resolved inside the root.
         std::os::unix::fs::symlink("/opt/sbsa", &link).unwrap();
     }
     let program = ["--features", "cli", "--bin", "cudnn-guard"];
