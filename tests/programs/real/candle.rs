@@ -1,4 +1,4 @@
-//! The published crate candle-kernels 0.11.1, with our build script in the place of its own, by a real nvcc.
+//! The published crate candle-kernels 0.11.1, built by a real nvcc with a build script of this repository.
 
 use crate::support::{fresh, program, repository, run};
 use std::fs;
@@ -7,7 +7,7 @@ use std::process::Command;
 
 const SCRIPT: &str = "fixtures/candle-kernels/build.rs";
 
-/// What the guide shows is what is built here.
+/// The build script in the guide is the one that is built here.
 #[test]
 fn the_guide_shows_the_script() {
     let guide = fs::read_to_string(repository().join("docs/migration.md")).unwrap();
@@ -15,7 +15,7 @@ fn the_guide_shows_the_script() {
     assert!(guide.contains(&format!("```rust,no_run\n{script}```\n")));
 }
 
-/// The crate, as cargo has fetched it, and its manifest.
+/// Returns the directory of the crate as downloaded by cargo.
 fn published(scratch: &Path) -> PathBuf {
     let fetched = scratch.join("fetched");
     fs::create_dir_all(fetched.join("src")).unwrap();
@@ -28,7 +28,7 @@ fn published(scratch: &Path) -> PathBuf {
     fetched.join("vendor/candle-kernels-0.11.1")
 }
 
-/// The functions of its library are declared in `src/ffi.rs`, its constants name the kernels in PTX.
+/// Returns tests that the library contains the functions declared in `src/ffi.rs`, and that the constants contain PTX.
 fn symbols(ffi: &str) -> String {
     let declared = ffi.lines().filter_map(|line| {
         let (_, rest) = line.trim().split_once("fn ")?;
@@ -54,7 +54,7 @@ fn symbols(ffi: &str) -> String {
 
 #[test]
 #[ignore = "needs a real nvcc: CUDNN_GUARD_REAL"]
-fn candle_kernels_is_moved_over() {
+fn candle_kernels_is_ported() {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
     let cuda = Path::new(&real).join("cuda-cu13/nvidia/cu13");
@@ -92,10 +92,10 @@ fn candle_kernels_is_moved_over() {
     ran.does_not_say("incompatible redefinition");
 }
 
-/// The program of the guide, with the real candle-core, its own kernels and NVIDIA's wheels. Without a GPU it says so and
-/// computes on the CPU; with an older cuDNN first it says that. CUDNN_GUARD_CANDLE is a folder of pip's, with a driver's
-/// library in `driver` and a toolkit's stub of it in `nvidia/cu13/lib/stubs`: `pip install --no-deps --target FOLDER
-/// nvidia-cudnn-cu13 nvidia-curand nvidia-cublas==13.0.*`, and nvidia-cuda-nvcc, -runtime, -crt, -nvrtc, -cccl and
+/// Runs the program of the guide with the real candle-core, its kernels and NVIDIA's wheels. Without a GPU, it reports
+/// this and computes on the CPU. With an older cuDNN first, it reports the mismatch. CUDNN_GUARD_CANDLE is a directory
+/// with a driver library in `driver` and a stub in `nvidia/cu13/lib/stubs`, created by `pip install --no-deps --target
+/// DIR nvidia-cudnn-cu13 nvidia-curand nvidia-cublas==13.0.*`, and nvidia-cuda-nvcc, -runtime, -crt, -nvrtc, -cccl and
 /// nvidia-nvvm, all of CUDA 13.0.
 #[test]
 #[ignore = "needs what candle links: CUDNN_GUARD_CANDLE; a quarter of an hour for its kernels"]
@@ -136,7 +136,7 @@ fn candle_core_is_guarded() {
     let mut build = program("cargo");
     build.arg("build").current_dir(&dir);
     build.env("PATH", std::env::join_paths(path).unwrap());
-    // Its kernels are compiled once.
+    // A shared target directory, so that the kernels are compiled only once.
     build.env("CARGO_TARGET_DIR", wheels.join("target"));
     build.env("CUDA_COMPUTE_CAP", "80").env("CUDA_HOME", &cuda);
     run(build.env("CUDNN_PATH", wheels.join("nvidia/cudnn"))).exits_with(0);

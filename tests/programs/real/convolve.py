@@ -1,6 +1,6 @@
-"""Convolutions by numpy, to hold the guard's reference against: one slice of the image for each place of the filter.
+"""Computes convolutions with numpy, to check the guard's reference: one slice of the image per filter element.
 
-Reads a job a line, `operation n c h w k r s pad_h pad_w stride_h stride_w dilation_h dilation_w groups`, from the file
+Reads one job per line, `operation n c h w k r s pad_h pad_w stride_h stride_w dilation_h dilation_w groups`, from the file
 LINES, and the operands x, w, y and bias of each job, one after the other, as 32-bit floats from OPERANDS. Writes the
 results as 64-bit floats to RESULTS. Then rounds the 32-bit floats in FLOATS to halves and writes those to HALVES.
 

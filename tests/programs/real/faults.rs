@@ -1,12 +1,12 @@
-//! NVIDIA's own files, put together wrongly: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. The driver and the
-//! convolution are those of the tests, so that a machine without a GPU shows what one with a GPU would.
+//! Broken combinations of NVIDIA's own files. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`. The driver and the
+//! convolution are fakes, so that the tests do not need a GPU.
 
 use crate::runtime::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
 use crate::runtime::guard::program::run;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-/// A wheel in an environment that is active, where the loader does not look; then the help is done.
+/// The wheel is in an active environment, where the loader does not search. Then the help is followed.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_wheel_in_an_active_environment_is_named() {
@@ -34,10 +34,10 @@ libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does
     assert_ne!(ran.json["verdict"], "fail", "{}", ran.text);
 }
 
-/// Links that were copied without their files, in whole and in part.
+/// Symlinks were copied without their targets, for the main library or for a sub-library.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_link_that_leads_nowhere_is_called_that() {
+fn a_broken_symlink_is_reported_as_such() {
     for (file, begins, id) in [
         (
             "libcudnn.so.9",
@@ -58,10 +58,10 @@ fn a_link_that_leads_nowhere_is_called_that() {
     }
 }
 
-/// On a machine without a GPU too.
+/// The mismatch is also reported on a machine without a GPU.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_cudnn_for_another_cuda_is_told_beside_what_is_not_known() {
+fn a_cudnn_for_another_cuda_is_reported_even_if_the_verdict_is_unknown() {
     let other = Farm::of("cudnn-cu12-9.10");
     let ran = other.run("startup", "9.10.2", &[("TEST_GPU", "none")]);
     ran.must_end_with(0).must_say(&format!(
@@ -76,10 +76,10 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
     ));
 }
 
-/// SUB-01, SUB-02, SUB-04: bundlers often take the first library along and nothing else.
+/// SUB-01, SUB-02, SUB-04: bundlers often copy the main library only.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_main_library_without_sub_libraries_is_reported() {
+fn a_main_library_without_its_sub_libraries_is_reported() {
     for (set, built, shim, lacks) in [
         (
             "cudnn-cu12-8.9.7",
@@ -111,10 +111,10 @@ cuDNN {built} at `HERE` is missing `{lacks}`, which convolutions need  [parts-mi
     }
 }
 
-/// What pip has installed and somebody has taken away is brought back by pip: the guard, `inspect` and `doctor` say so.
+/// A file is missing from an installed wheel: the guard, `inspect` and `doctor` suggest to reinstall it with pip.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_missing_file_of_a_wheel_is_restored_by_pip() {
+fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
     let venv = Farm::empty();
     let site = venv.0.join("lib/python3.12/site-packages");
     let (lib, real) = (site.join("nvidia/cudnn/lib"), library("cudnn-cu13-9.28"));
@@ -162,10 +162,10 @@ fn a_missing_file_of_a_wheel_is_restored_by_pip() {
     assert_eq!(faces(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
-/// SUB-06, SUB-08: an engine is missing, also the one that came with 9.21.
+/// SUB-06, SUB-08: an engine library is missing. 9.21 added the last one.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn every_engine_is_missed() {
+fn every_missing_engine_library_is_reported() {
     for part in ["precompiled", "runtime_compiled", "tensor_ir"] {
         let file = format!("libcudnn_engines_{part}.so.9");
         let cause = Farm::of("cudnn-cu13-9.28")
@@ -176,12 +176,12 @@ fn every_engine_is_missed() {
         );
         assert!(cause.starts_with(&lacks), "{cause}");
     }
-    // 9.14 never had the last one; without a GPU nothing more is known.
+    // 9.14 never contained the last one. Without a GPU, the verdict is unknown.
     let ran = run("check", &Farm::of("cudnn-cu13-9.14").0, &[]);
     ran.must_be("unknown", &["driver-missing"]);
 }
 
-/// VER-03: every number that cuDNN itself answers is that of the parts.
+/// VER-03: every version that cuDNN itself reports is that of the sub-libraries.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_main_library_of_another_version_is_found() {
@@ -204,7 +204,7 @@ fn a_main_library_of_another_version_is_found() {
     );
 }
 
-/// SUB-10, SUB-14, VER-10: near mixes, of which cuDNN itself notices few.
+/// SUB-10, SUB-14, VER-10: mixes of similar versions, most of which cuDNN itself does not detect.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_sub_library_of_a_similar_version_is_found() {
@@ -233,11 +233,11 @@ fn a_sub_library_of_a_similar_version_is_found() {
         cause.contains("\n              8.5.0  HERE/libcudnn_cnn_infer.so.8\n"),
         "{cause}"
     );
-    // What trains is opened by no forward convolution: a warning.
+    // A forward convolution does not open the training libraries, so this is a warning.
     let farm = Farm::of("cudnn-cu12-8.9.7").from("cudnn-cu11-8.5", "libcudnn_cnn_train.so.8");
     let ran = farm.run("version", "8.9.7", &[]);
     ran.must_be("pass", &["parts-mixed"]);
-    // A copy that no record knows is told by its build.
+    // The version of a copy that is not in any wheel's record is known from its build id.
     let file = "libcudnn_heuristic.so.9";
     let odd = Farm::empty()
         .with(file, &library("cudnn-cu12-9.1.0").join(file))
@@ -248,7 +248,8 @@ fn a_sub_library_of_a_similar_version_is_found() {
     assert!(cause.starts_with(headline), "{cause}");
 }
 
-/// SUB-02: cut off by a full disk, or of another CPU. To open the first kind ends the process with SIGBUS.
+/// SUB-02: a file was truncated by a full disk, or is for another CPU. Opening a truncated file crashes the process
+/// with SIGBUS.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn files_that_cannot_be_opened_are_named() {
@@ -285,10 +286,10 @@ fn files_that_cannot_be_opened_are_named() {
     assert!(cause.starts_with(wanted), "{cause}");
 }
 
-/// LOD-04: the link that people make from one major to the other.
+/// LOD-04: a symlink that users create from one major to the other.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn eight_under_the_name_of_nine_is_eight() {
+fn cudnn_8_under_the_name_of_9_is_recognized() {
     let shim = library("cudnn-cu12-8.9.7").join("libcudnn.so.8");
     let farm = Farm::empty().with("libcudnn.so.9", &shim);
     assert_eq!(
@@ -303,10 +304,10 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
     );
 }
 
-/// LOD-11: the first one loaded serves everybody, whatever lies on the library path.
+/// LOD-11: the entire process uses the cuDNN that is loaded first, regardless of the library path.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn the_cudnn_that_something_else_opened_is_checked() {
+fn a_cudnn_that_is_already_loaded_is_checked() {
     let first = library("cudnn-cu12-9.1.0");
     let shim = first.join("libcudnn.so.9");
     let open = ("TEST_OPEN", shim.to_str().unwrap());
@@ -324,10 +325,10 @@ loaded cuDNN 9.1.0 is older than 9.28.0, which this program was built with  [cud
     );
 }
 
-/// LOD-03: 8.5 is linked to a cuBLAS that does not lie beside it.
+/// LOD-03: 8.5 is linked to a cuBLAS that is not in its directory.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn the_library_that_a_sub_library_is_linked_to_is_named() {
+fn a_missing_dependency_of_a_sub_library_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
@@ -337,10 +338,10 @@ fn the_library_that_a_sub_library_is_linked_to_is_named() {
     );
 }
 
-/// LOD-23: the CUDA that a cuDNN was built for is told by the cuDNN itself.
+/// LOD-23: cuDNN itself reports the CUDA version that it was built for.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn the_build_for_another_cuda_is_a_warning() {
+fn a_build_for_another_cuda_is_a_warning() {
     let ran = Farm::of("cudnn-cu12-9.10").run("check", "9.10.2", &[]);
     ran.must_be("pass", &["cuda-flavour-mismatch"]);
     assert_eq!(ran.json["loaded"]["cuda_major"], 12);
@@ -350,10 +351,10 @@ fn the_build_for_another_cuda_is_a_warning() {
     );
 }
 
-/// LOD-27: since 9.28 a part is linked to the driver itself.
+/// LOD-27: since 9.28, a sub-library is linked to the driver.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_sub_library_that_requires_the_driver_is_not_a_fault() {
+fn a_sub_library_that_needs_the_driver_is_not_a_fault() {
     let farm = Farm::of("cudnn-cu13-9.28");
     let ran = run("check", &farm.0, &[("TEST_BUILT", "9.28.0")]);
     ran.must_be("unknown", &["driver-missing"]);
@@ -361,10 +362,10 @@ fn a_sub_library_that_requires_the_driver_is_not_a_fault() {
     assert!(ran.text.contains(line), "{}", ran.text);
 }
 
-/// SUB-08: what is shipped for graphs alone is whole as it is.
+/// SUB-08: a cuDNN that is shipped for graphs only is complete.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn what_is_for_graphs_alone_lacks_nothing() {
+fn a_cudnn_for_graphs_only_is_complete() {
     let set = "cudnn-cu13-9.14";
     let mut farm = Farm::of(set).alone("libcudnn.so.9");
     for part in ["graph", "engines_runtime_compiled"] {

@@ -1,4 +1,4 @@
-//! `fetch` with NVIDIA's own wheels: about 1 GB over the network for each CUDA. Runs where `CUDNN_GUARD_REAL` is set, with
+//! `fetch` with NVIDIA's own wheels, which downloads about 1 GB for each CUDA version. Set `CUDNN_GUARD_REAL` and run
 //! `cargo test --test programs real::fetch -- --ignored`.
 
 use std::fs;
@@ -22,7 +22,7 @@ fn fetch(to: &Path) -> Output {
         .expect("cudnn-guard runs")
 }
 
-/// Whether all files are as they were fetched, and what was said.
+/// Runs `fetch --check`, and returns its success and its output.
 fn check(to: &Path) -> (bool, String) {
     let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .args(["fetch", "--check", "--to"])
@@ -33,7 +33,7 @@ fn check(to: &Path) -> (bool, String) {
     (output.status.success(), text)
 }
 
-/// CUDA 12 and 11 with the cuDNN for each, and `doctor` finds both without a word about where they are.
+/// Fetches CUDA 12 and 11, each with its cuDNN. `doctor` finds both without variables.
 #[test]
 #[ignore = "fetches NVIDIA's wheels: set CUDNN_GUARD_REAL"]
 fn cuda_12_and_11_are_fetched_and_found() {
@@ -83,7 +83,7 @@ fn cuda_12_and_11_are_fetched_and_found() {
         assert!(nvidia.join("cudnn/lib").join(library).is_file());
         let (passed, text) = check(&dir.join("cudnn-guard"));
         assert!(passed, "{text}");
-        // There may be no driver here.
+        // This machine may not have a driver.
         let doctor = run(&["doctor"]);
         let text = String::from_utf8_lossy(&doctor.stdout);
         assert!(
@@ -99,7 +99,7 @@ fn cuda_12_and_11_are_fetched_and_found() {
             "{text}"
         );
     }
-    fs::remove_dir_all(&dir).expect("room again");
+    fs::remove_dir_all(&dir).expect("removed");
 }
 
 #[track_caller]
@@ -115,7 +115,7 @@ fn must_succeed(output: &Output) -> String {
 
 #[test]
 #[ignore = "fetches NVIDIA's wheels: set CUDNN_GUARD_REAL"]
-fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
+fn fetch_downloads_once_fixes_damage_and_leaves_nothing_outside() {
     assert!(
         std::env::var_os("CUDNN_GUARD_REAL").is_some(),
         "it fetches two gigabytes only where that is set"
@@ -151,7 +151,7 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
         "{config}"
     );
 
-    // Nothing is fetched a second time.
+    // Nothing is downloaded a second time.
     let text = must_succeed(&fetch(&to));
     assert!(!text.contains("fetching"), "{text}");
     assert_eq!(text.matches(" is installed: ").count(), 2, "{text}");
@@ -160,7 +160,7 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
         "{text}"
     );
 
-    // A file that was cut off brings its component anew, and that one alone.
+    // A truncated file causes only its own component to be fetched again.
     let header = to.join("nvidia/cu13/include/cuda.h");
     fs::write(&header, "").expect("a damaged header");
     let text = must_succeed(&fetch(&to));
@@ -172,7 +172,7 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
     assert!(!text.contains("fetching cuDNN"), "{text}");
     assert!(fs::metadata(&header).expect("the header").len() > 0);
 
-    // A file of the same size with other contents is found by its hash, and the help mends it.
+    // A file of the same size with other contents is found by its hash, and the help fixes it.
     let (passed, text) = check(&to);
     assert!(passed, "{text}");
     assert_eq!(text.matches(" files checked: ").count(), 2, "{text}");
@@ -210,5 +210,5 @@ fn it_fetches_once_mends_what_is_broken_and_leaves_nothing_outside() {
         .collect();
     left.sort();
     assert_eq!(left, [".cudnn-guard", ".fetch.lock", "nvidia"]);
-    fs::remove_dir_all(&dir).expect("room again");
+    fs::remove_dir_all(&dir).expect("removed");
 }

@@ -1,5 +1,5 @@
-//! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`): what is not
-//! in them is no fault there. CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`). Files that
+//! these wheels do not contain are not reported as missing. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 use crate::runtime::guard::program::Ran;
 use crate::support;
@@ -19,8 +19,8 @@ fn library(name: &str) -> PathBuf {
     set(name).join("nvidia/cudnn_jit/lib")
 }
 
-/// Runs the guard of a program on this folder, with NVIDIA's own libcuda, to which an engine part is linked, and a
-/// GPU and a convolution of the tests.
+/// Runs the guard of a program on this directory, with NVIDIA's own libcuda, to which an engine library is linked, and
+/// with a fake GPU and convolution.
 fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let driver = set("debian/usr/lib/x86_64-linux-gnu/nvidia/current");
     assert!(
@@ -35,7 +35,7 @@ fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     crate::runtime::guard::program::run(task, &own, &all)
 }
 
-/// Links to the libraries of a set but this one.
+/// Creates a directory with links to all libraries of a set except this one.
 fn without(name: &str, file: &str) -> PathBuf {
     let farm = support::fresh(&format!("{name}-farm"));
     for entry in std::fs::read_dir(library(name)).unwrap() {
@@ -47,16 +47,16 @@ fn without(name: &str, file: &str) -> PathBuf {
     farm
 }
 
-/// One test, since its steps share a folder.
+/// A single test, because its steps share a directory.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn the_guard_takes_it_for_what_it_is() {
+fn the_guard_recognizes_a_jit_only_cudnn() {
     for (name, cuda) in SETS {
         let folder = library(name);
         let at = folder.display();
-        // All that is there is opened and asked, and nothing is missed.
+        // Everything in the wheel is opened and queried, and nothing is reported as missing.
         let sound = run("check", &folder, &[TOLD]);
-        // The tests' program is built for CUDA 13.
+        // The test program is built for CUDA 13.
         let flavour: &[&str] = if cuda == 13 {
             &[]
         } else {
@@ -88,7 +88,7 @@ fn the_guard_takes_it_for_what_it_is() {
             "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
              = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
         );
-        // What the program says it needs is in no such cuDNN, and to install the same again would not bring it.
+        // A JIT-only cuDNN never contains the required sub-library, so reinstalling it would not help.
         run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")])
             .must_end_with(78)
             .must_begin(&format!(
@@ -100,7 +100,7 @@ cuDNN 9.27.0 at `{at}` is missing `libcudnn_adv.so.9`, which this program needs 
   searched    {at}
 "
             ));
-        // One of the two is needed all the same.
+        // One of its two sub-libraries is still required.
         let part = "libcudnn_engines_runtime_compiled.so.9";
         let farm = without(name, part);
         let at = farm.display();
@@ -112,10 +112,10 @@ cuDNN 9.27.0 at `{at}` is missing `libcudnn_adv.so.9`, which this program needs 
     }
 }
 
-/// What the build finds, links and writes, and what the program then says on a machine without a GPU.
+/// Builds and links a program, and checks its output on a machine without a GPU.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn a_program_is_linked_with_it() {
+fn a_program_is_linked_with_a_jit_only_cudnn() {
     for (name, cuda) in SETS {
         support::run(
             support::cargo(support::consumers(), &["build", "-p", "linked"])
@@ -140,11 +140,11 @@ fn a_program_is_linked_with_it() {
     }
 }
 
-/// The terminal program knows the package, its parts and its GPUs, and finds no fault.
+/// `doctor` knows the package, its sub-libraries and its GPUs, and finds no fault.
 #[test]
 #[cfg(feature = "cli")]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn doctor_finds_no_fault_in_it() {
+fn doctor_finds_no_fault_in_a_jit_only_cudnn() {
     for (name, cuda) in SETS {
         let toolkit = if cuda == 13 {
             "cuda-cu13/nvidia/cu13"
@@ -173,13 +173,13 @@ fn doctor_finds_no_fault_in_it() {
             codes.contains("\"sm_90a\"") && codes.contains("\"sm_120f\""),
             "{codes}"
         );
-        // What is said of this machine alone is not of the cuDNN's making.
+        // Findings about this machine are not caused by cuDNN.
         let of_the_machine = [
             "driver-missing",
             "driver-error",
             "no-gpu",
             "partial-toolkit",
-            // NVRTC, which this wheel does not bring and these sets do not hold.
+            // NVRTC, which neither this wheel nor these sets contain.
             "cudnn-not-loadable",
         ];
         let findings = json["findings"].as_array().unwrap().iter();

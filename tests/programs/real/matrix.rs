@@ -1,5 +1,5 @@
-//! Every real release built against, every real release loaded, every policy: CUDNN_GUARD_REAL is the folder of
-//! `.ci/wheels.py`. Each cell is a process of its own, and its verdict stands here by hand.
+//! Every real version built against, every real version loaded, every policy. CUDNN_GUARD_REAL is the directory of
+//! `.ci/wheels.py`. Each cell runs in its own process, and its expected verdict is written by hand.
 
 use crate::runtime::matrix as table;
 use cudnn_guard::runtime::check;
@@ -9,7 +9,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
 
-/// What is loaded, oldest first: the columns of the tables below.
+/// The loaded versions, oldest first: the columns of the tables below.
 const LOADED: [&str; 6] = [
     "cudnn-cu11-8.5",
     "cudnn-cu12-8.9.7",
@@ -19,7 +19,7 @@ const LOADED: [&str; 6] = [
     "cudnn-cu13-9.28",
 ];
 
-/// What was built with or asked for, and the verdict of each column, as `table::verdict` has it.
+/// The version or requirement of the build, and the verdict of each column in the notation of `table::verdict`.
 type Row = (&'static str, &'static str);
 
 const COMPATIBLE: &[Row] = &[
@@ -70,8 +70,8 @@ fn library(set: &str) -> PathBuf {
     PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
 }
 
-/// One cell: the verdict with the ids of what was found, and the findings. A linked program has its cuDNN before
-/// `main`, whichever it is; the other one opens it by the SONAME of its major.
+/// Runs one cell, and returns the verdict with the ids of the findings, and the findings. A linked program loads its
+/// cuDNN before `main`, whichever version it is. Any other program opens cuDNN by the SONAME of its major.
 fn cell(policy: &str, built: &str, loaded: &str, linked: bool) -> (String, String) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -162,10 +162,10 @@ fn every_cell_has_its_verdict() {
     assert_eq!(cells, 372);
 }
 
-/// VER-01, LOD-04, LOD-11, LOD-13: a text of each kind.
+/// VER-01, LOD-04, LOD-11, LOD-13: a message of each kind.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn each_kind_of_mismatch_has_the_expected_message() {
+fn each_kind_of_mismatch_has_the_exact_message() {
     let told = |policy, built, loaded, linked, wanted: &str| {
         let (_, text) = cell(policy, built, loaded, linked);
         let here = library(loaded).display().to_string();
@@ -236,7 +236,7 @@ loaded cuDNN 9.28.0 does not meet the requirement `>=9.10.2, <9.28` of this prog
   built with  the requirement `>=9.10.2, <9.28`
 ",
     );
-    // Which folders the system itself has is the system's.
+    // The system's own directories depend on the system.
     let (_, text) = cell("compatible", "9.14.0", "cudnn-cu12-8.9.7", false);
     let here = library("cudnn-cu12-8.9.7").display().to_string();
     let text = text.replace(&here, "HERE");

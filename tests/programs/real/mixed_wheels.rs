@@ -1,12 +1,12 @@
-//! The helps of `cuda-libraries-mixed`, done with pip in an environment of NVIDIA's own wheels:
-//! `cargo test --test programs real::mixed_wheels -- --ignored` fetches about a gigabyte.
+//! Follows the helps of `cuda-libraries-mixed` with pip, in an environment of NVIDIA's own wheels:
+//! `cargo test --test programs real::mixed_wheels -- --ignored` downloads about 1 GB.
 
 use crate::support::{fresh, program, run};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A virtual environment with these wheels, without their dependencies.
+/// Creates a virtual environment with these wheels, without their dependencies.
 fn environment(name: &str, wheels: &[&str]) -> PathBuf {
     let dir = fresh(name);
     run(program("python3").args(["-m", "venv"]).arg(&dir)).exits_with(0);
@@ -21,7 +21,7 @@ fn below(environment: &Path, dir: &str) -> PathBuf {
     site.join(dir)
 }
 
-/// A program that is linked with this library.
+/// Compiles a program that is linked with this library.
 fn linked(environment: &Path, library: &str) -> PathBuf {
     let (app, code) = (environment.join("app"), environment.join("app.c"));
     fs::write(&code, "int main(void) { return 0; }\n").unwrap();
@@ -34,7 +34,7 @@ fn linked(environment: &Path, library: &str) -> PathBuf {
     app
 }
 
-/// The finding about CUDA's libraries.
+/// Returns the finding about CUDA libraries.
 fn about_cuda(app: &Path) -> Option<Value> {
     let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
     let said = run(inspect.args(["inspect", "--json"]).arg(app)).stdout;
@@ -59,7 +59,7 @@ fn do_help(environment: &Path, finding: &Value, wanted: &str) {
 
 #[test]
 #[ignore = "fetches NVIDIA's wheels"]
-fn a_cublas_that_is_older_than_cusolver() {
+fn a_cublas_that_is_older_than_cusolver_is_reported() {
     let wheels = [
         "nvidia-cublas-cu12==12.1.3.1",
         "nvidia-cusolver-cu12==11.7.5.82",
@@ -77,7 +77,7 @@ fn a_cublas_that_is_older_than_cusolver() {
 
 #[test]
 #[ignore = "fetches NVIDIA's wheels"]
-fn an_nvrtc_with_the_builtins_of_another_release() {
+fn an_nvrtc_with_the_builtins_of_another_version_is_reported() {
     let environment = environment("mixed-nvrtc", &["nvidia-cuda-nvrtc-cu12==12.4.127"]);
     let app = linked(&environment, "cuda_nvrtc/lib/libnvrtc.so.12");
     assert_eq!(about_cuda(&app), None);

@@ -1,12 +1,12 @@
-//! NVIDIA's own files, with parts that come from elsewhere than from beside the library that opens them:
-//! CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`. What is said is what the loader does: a program without a guard
-//! meets it.
+//! NVIDIA's own files, with sub-libraries that do not come from the directory of the library that opens them.
+//! CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`. The findings match the behavior of the loader for a program
+//! without a guard.
 
 use crate::runtime::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
 use crate::runtime::guard::program::{Ran, run};
 use std::path::Path;
 
-/// The cause and its evidence, with these folders called so.
+/// Returns the cause and its evidence, with the directories replaced by these names.
 fn cause(ran: &Ran, names: &[(&Farm, &str)]) -> String {
     let text = ran.text.split("\n\n").next().unwrap();
     let mut text = text.split("\n  see  ").next().unwrap().to_string();
@@ -20,10 +20,10 @@ fn opened(shim: &Path) -> (&str, &str) {
     ("TEST_OPEN", shim.to_str().unwrap())
 }
 
-/// LOD-13: up to 9.21 the first library has a RUNPATH, over which LD_LIBRARY_PATH wins; since 9.22 an RPATH.
+/// LOD-13: up to 9.21, the main library has a RUNPATH, which LD_LIBRARY_PATH overrides. Since 9.22, it has an RPATH.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn two_parts_of_the_library_path_are_named_until_they_are_pinned() {
+fn two_sub_libraries_from_the_library_path_are_named_until_they_are_pinned() {
     let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
     let good = Farm::of("cudnn-cu13-9.14");
     let shim = good.0.join("libcudnn.so.9");
@@ -42,20 +42,20 @@ cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (versio
               9.14.0  GOOD/libcudnn_engines_precompiled.so.9, version from its build-id
               9.14.0  GOOD/libcudnn_engines_runtime_compiled.so.9, version from its build-id
               9.14.0  GOOD/libcudnn_adv.so.9";
-    // Nothing is pinned by `check_version`, nor where no GPU says that it works.
+    // Nothing is pinned by `check_version`, or if there is no GPU to confirm that cuDNN works.
     let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
     assert_eq!(cause(&ran, &names), wanted);
     let ran = run("check", &stale.0, &[opened(&shim)]);
     ran.must_be("fail", &["parts-mixed", "driver-missing"]);
     assert_eq!(cause(&ran, &names), wanted);
     assert_eq!(ran.json["loaded"]["version"], "9.14.0");
-    // What it asks for, done.
+    // Follow the help.
     for path in ["", &format!("{}:{}", good.text(), stale.text())] {
         let path = ("LD_LIBRARY_PATH", path);
         let ran = stale.run("version", "9.14.0", &[opened(&shim), path]);
         ran.must_be("pass", &[]);
     }
-    // The guard opens those beside the first library, and what it opened serves the program.
+    // The guard opens the sub-libraries beside the main library, and the program then uses those.
     let ran = stale.run("check", "9.14.0", &[opened(&shim)]);
     ran.must_be("pass", &["parts-mixed"]);
     let finding = &ran.json["findings"][0];
@@ -70,10 +70,10 @@ cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (versio
     ran.must_be("pass", &[]);
 }
 
-/// A whole cuDNN, and a folder with all the parts of an older one in LD_LIBRARY_PATH.
+/// A complete cuDNN, and a directory in LD_LIBRARY_PATH with all sub-libraries of an older one.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn all_sub_libraries_of_the_library_path_are_named() {
+fn all_sub_libraries_from_the_library_path_are_named() {
     let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
     let good = Farm::of("cudnn-cu13-9.14");
     let shim = good.0.join("libcudnn.so.9");
@@ -88,13 +88,13 @@ fn all_sub_libraries_of_the_library_path_are_named() {
     );
     let help = "\n  = help: remove `OLD` from LD_LIBRARY_PATH, or add `GOOD` before it\n";
     assert!(text.contains(help), "{text}");
-    // A cuDNN of the same release serves as well as its own.
+    // Sub-libraries of another copy of the same version are just as good.
     let same = Farm::of("cudnn-cu13-9.14").without("libcudnn.so.9");
     same.run("version", "9.14.0", &[opened(&shim)])
         .must_be("pass", &[]);
 }
 
-/// The wrong cuDNN, and parts of a third release for whatever takes its place.
+/// The loaded cuDNN is wrong, and LD_LIBRARY_PATH has sub-libraries of a third version for any replacement.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn sub_libraries_of_a_third_version_are_removed_with_the_wrong_cudnn() {
@@ -112,17 +112,17 @@ loaded cuDNN 9.1.0 is older than 9.14.0, which this program was built with  [cud
   found via   LD_LIBRARY_PATH, its entry `OLD`
   built with  9.14.0 (compatible: 9.14 or later 9.x)"
     );
-    // What it asks for, done; and done by half.
+    // Follow the help, completely and then partly.
     let path = format!("{}:{}", good.text(), old.text());
     let run = |path: &str| good.run("version", "9.14.0", &[("LD_LIBRARY_PATH", path)]);
     run(&path).must_be("pass", &[]);
     run(&format!("{}:{path}", stale.text())).must_be("fail", &["parts-mixed"]);
 }
 
-/// The first folder holds the library that programs open, and nothing else.
+/// The first directory contains the main library only.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_first_library_that_gets_its_parts_from_the_next_folder() {
+fn a_main_library_with_sub_libraries_from_the_next_directory_is_reported() {
     let first = Farm::of("cudnn-cu13-9.14").alone("libcudnn.so.9");
     let second = Farm::of("cudnn-cu12-9.1.0");
     let path = format!("{}:{}", first.text(), second.text());
@@ -150,10 +150,10 @@ fn a_first_library_that_gets_its_parts_from_the_next_folder() {
         .must_be("pass", &[]);
 }
 
-/// A first library is asked for by its full name, and so are its parts: they go before plain names in any folder.
+/// The main library and its sub-libraries are opened by their full names, which precede plain names in any directory.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn parts_with_their_full_names_are_not_swapped() {
+fn sub_libraries_with_full_names_are_not_replaced() {
     let mut good = Farm::empty();
     for file in std::fs::read_dir(library("cudnn-cu13-9.14")).unwrap() {
         let file = file.unwrap().path();
@@ -169,7 +169,7 @@ fn parts_with_their_full_names_are_not_swapped() {
     run("check", &stale.0, &[opened(&shim), GPU]).must_be("pass", &[]);
 }
 
-/// A library of somebody's that is linked to a cuDNN of its own.
+/// Compiles a third-party library that is linked to its own cuDNN.
 fn plugin(farm: &Farm, files: &[&str]) -> String {
     let (source, plugin) = (farm.0.join("plugin.c"), farm.0.join("libplugin.so"));
     std::fs::write(&source, "int plugin;").unwrap();
@@ -182,10 +182,10 @@ fn plugin(farm: &Farm, files: &[&str]) -> String {
     plugin.to_str().unwrap().to_string()
 }
 
-/// LOD-11: the first one loaded serves everybody; who brought it in is named, and what to do about that.
+/// LOD-11: the entire process uses the cuDNN that is loaded first. The finding names the library that loaded it.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn what_brought_another_cudnn_first_is_named() {
+fn the_library_that_loaded_another_cudnn_first_is_named() {
     let own = Farm::of("cudnn-cu12-9.10");
     let plugin = plugin(&own, &["libcudnn.so.9"]);
     let here = Farm::empty();
@@ -216,19 +216,19 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
             )
         );
     }
-    // Where both look into the same folder first, there is one cuDNN.
+    // If both search the same directory first, there is only one cuDNN.
     let good = Farm::of("cudnn-cu13-9.14");
     let ran = good.run("check", "9.14.0", &[("LD_PRELOAD", &plugin)]);
     ran.must_be("pass", &[]);
-    // So is one that the program can run with, whoever brought it.
+    // A compatible cuDNN is accepted, no matter what loaded it.
     let ran = here.run("check", "9.10.2", &[none, ("LD_PRELOAD", &plugin)]);
     ran.must_be("pass", &["cuda-flavour-mismatch"]);
 }
 
-/// A sound cuDNN whose parts are there already, those of another one.
+/// A valid cuDNN, but sub-libraries of another one are already loaded.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn parts_that_a_preloaded_library_brought_are_not_taken_for_those_of_the_folder() {
+fn preloaded_sub_libraries_are_not_confused_with_those_of_the_directory() {
     let own = Farm::of("cudnn-cu12-9.10");
     let plugin = plugin(&own, &["libcudnn_ops.so.9", "libcudnn_graph.so.9"]);
     let good = Farm::of("cudnn-cu13-9.14");
@@ -247,11 +247,11 @@ cuDNN 9.14.0 at `GOOD` loads `libcudnn_graph.so.9` and `libcudnn_ops.so.9` (vers
         assert!(text.starts_with(wanted), "{text}");
         assert_eq!(ran.json["loaded"]["version"], "9.14.0");
     }
-    // What it asks for, done.
+    // Follow the help.
     good.run("check", "9.14.0", &variables).must_be("pass", &[]);
 }
 
-/// What `inspect` says of a program with a RUNPATH to this cuDNN, of its parts.
+/// Returns the findings of `inspect` about the sub-libraries of a program with a RUNPATH to this cuDNN.
 fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     let program = linked_program(&good.0, &good.0);
     let mut inspect = std::process::Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
@@ -283,10 +283,10 @@ fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
     (output.status.code(), text)
 }
 
-/// Before the program is started, the same is said.
+/// `inspect` reports the same mixes before the program is started.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn inspect_names_the_way_of_foreign_parts() {
+fn inspect_names_the_origin_of_foreign_sub_libraries() {
     let good = Farm::of("cudnn-cu13-9.14");
     let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
     let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
@@ -331,10 +331,10 @@ fn inspect_names_the_way_of_foreign_parts() {
     }
 }
 
-/// A build that no table knows, copied without its name and its record: cuDNN's own check tells that it does not fit.
+/// A build that is not in any table, copied without its name and record. Only cuDNN's own check detects the mismatch.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_part_of_an_unknown_build_is_named_where_cudnn_refuses() {
+fn a_sub_library_of_an_unknown_build_is_named_if_cudnn_rejects_it() {
     let file = "libcudnn_cnn.so.9";
     let farm = Farm::of("cudnn-cu13-9.14").from("cudnn-cu12-9.10", file);
     let farm = farm.cut(file, u64::MAX);

@@ -1,10 +1,10 @@
-//! The names in NVIDIA's own files, and NVIDIA's stub: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`.
+//! The names in NVIDIA's own files, and NVIDIA's stub. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 use super::jit::set;
 use cudnn_guard::runtime::driver::stub::is_stub;
 use cudnn_guard::runtime::install::dlopen_dependencies::opened_by;
 
-/// Another sub-library of 8.5 than of 8.9 opens the driver by its plain name.
+/// Versions 8.5 and 8.9 open the driver by its plain name from different sub-libraries.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn the_names_that_cudnn_8_opens_are_in_its_files() {

@@ -1,14 +1,14 @@
-//! The program of the guide with the crate ort, on the published onnxruntime and its provider for CUDA.
+//! The program of the guide with the crate ort, on the published onnxruntime and its CUDA provider.
 
 use crate::support::{fresh, program, repository, run};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// A model of one ReLU, which the provider is asked for.
+/// A model with one ReLU that runs on the provider.
 const MODEL: &[u8] = b"\x08\x08:3\n\x0c\n\x01x\x12\x01y\"\x04Relu\x12\x01gZ\x0f\n\x01x\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01\
     b\x0f\n\x01y\x12\n\n\x08\x08\x01\x12\x04\n\x02\x08\x01B\x04\n\x00\x10\r";
 
-/// Loads the model, and tells which cuDNN is in the process then.
+/// Loads the model, and prints the cuDNN that the process has then loaded.
 const RUN: &str = "
 fn run() -> ort::Result<()> {
     let model = include_bytes!(\"../relu.onnx\");
@@ -20,10 +20,10 @@ fn run() -> ort::Result<()> {
 }
 ";
 
-/// The program of the guide, and its changes for a newer ort.
+/// Builds the program of the guide, and with its changes for newer versions of ort.
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
-fn a_program_with_ort_is_told_why_it_would_compute_on_the_cpu() {
+fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
     let old = "onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0";
     with_ort("rc10", &[], old, "cudnn-cu12-9.10");
     // ort 2.0.0-rc.13 itself crashes at exit with onnxruntime 1.22.
@@ -91,7 +91,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
             .env("ORT_DYLIB_PATH", &onnxruntime);
         run(started.env("CUDNN_GUARD_REQUIRE_GPU", need))
     };
-    // onnxruntime itself says nothing.
+    // onnxruntime itself reports nothing.
     let none = PathBuf::from("/nowhere");
     let ran = start(&none, "0")
         .exits_with(0)

@@ -54,7 +54,7 @@ const ADD: &str =
 const MUL: &str = "extern \"C\" __global__ void mul(float *a) { a[threadIdx.x] *= 2; }\n\
                    extern \"C\" int launch(float *a) { mul<<<1, 32>>>(a); return 7; }\n";
 
-/// What a release build leaves in its OUT_DIR: the PTX without comments and the lines of the source, and the symbols of
+/// Returns the output of a release build in its OUT_DIR: the PTX without comments and source lines, and the symbols of
 /// the library.
 fn made(dir: &Path) -> (String, Vec<String>) {
     let build = dir.join("target/release/build");

@@ -1,11 +1,11 @@
-//! The consumers on NVIDIA's own files, which `.ci/wheels.py` fetches. No GPU is needed: what needs one is unknown.
+//! The consumers with NVIDIA's own files, downloaded by `.ci/wheels.py`. Without a GPU, the verdict is unknown.
 
 use crate::support::{Ran, built, cargo, consumers, fresh, program, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// A folder of `.ci/wheels.py`.
+/// Returns a directory of `.ci/wheels.py`.
 fn wheels(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
         .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
@@ -16,7 +16,7 @@ fn build(name: &str, cudnn: &str) {
     run(cargo(consumers(), &["build", "-p", name])
         .env("CUDA_HOME", wheels("cuda-cu13").join("cu13"))
         .env("CUDNN_PATH", wheels(cudnn).join("cudnn"))
-        // The flavour of the older builds is another CUDA's, which is what some tests want.
+        // The older versions are built for another CUDA major, as some tests require.
         .env("CUDNN_GUARD_ALLOW", "cuda-flavour-mismatch"))
     .exits_with(0);
 }
@@ -29,7 +29,7 @@ fn start(name: &str, first: Option<&Path>) -> Ran {
     run(&mut command)
 }
 
-/// The libraries of a set, by links, without one of them.
+/// Creates a directory with links to the libraries of a set except one.
 fn without(set: &str, part: &str) -> PathBuf {
     let farm = fresh(&format!("{set}-without-{part}"));
     for entry in fs::read_dir(wheels(set).join("cudnn/lib")).unwrap() {
@@ -42,11 +42,11 @@ fn without(set: &str, part: &str) -> PathBuf {
     farm
 }
 
-/// One test, since the consumers share a target folder and each step builds one of them anew.
+/// A single test, because the consumers share a target directory and each step rebuilds one of them.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn the_guard_on_real_cudnn() {
-    // A sound one: nothing is wrong, and what needs a GPU is unknown.
+fn the_guard_checks_a_real_cudnn() {
+    // A valid cuDNN: no faults, but the verdict is unknown without a GPU.
     build("linked", "cudnn-cu13-9.28");
     let lib = wheels("cudnn-cu13-9.28").join("cudnn/lib");
     let sound = start("linked", None)
@@ -71,7 +71,7 @@ fn the_guard_on_real_cudnn() {
         );
     }
 
-    // An older one first in LD_LIBRARY_PATH.
+    // An older cuDNN first in LD_LIBRARY_PATH.
     for (older, release) in [
         ("cudnn-cu13-9.14", "9.14.0"),
         ("cudnn-cu12-9.10", "9.10.2"),
@@ -87,7 +87,7 @@ fn the_guard_on_real_cudnn() {
             .says(&dir.join("libcudnn.so.9").display().to_string());
     }
 
-    // A part is missing: no abort inside cuDNN, but a sentence.
+    // A sub-library is missing: cuDNN would abort, but the guard reports it.
     for part in ["libcudnn_graph", "libcudnn_cnn"] {
         start("linked", Some(&without("cudnn-cu13-9.28", part)))
             .exits_with(78)
@@ -95,7 +95,7 @@ fn the_guard_on_real_cudnn() {
             .says(&format!("{part}.so.9"));
     }
 
-    // The same on releases whose parts abort or have other names.
+    // Versions whose sub-libraries abort or have other names.
     build("linked", "cudnn-cu12-9.1.0");
     start("linked", None)
         .exits_with(0)
@@ -106,7 +106,7 @@ fn the_guard_on_real_cudnn() {
             .says("[parts-missing]")
             .says(&format!("{part}.so.9"));
     }
-    // Its RUNPATH leads to it, and LD_LIBRARY_PATH to parts of another, which cuDNN would take.
+    // RUNPATH points to one cuDNN, and LD_LIBRARY_PATH to sub-libraries of another, which cuDNN would load.
     let stale = without("cudnn-cu12-9.10", "libcudnn.so");
     let lib = wheels("cudnn-cu12-9.1.0").join("cudnn/lib");
     start("linked", Some(&stale))
@@ -143,7 +143,7 @@ fn the_guard_on_real_cudnn() {
         .says("8.9.7");
 }
 
-/// The driver of a machine that has none of its GPUs: `cuInit` says so, and `cuDriverGetVersion` answers all the same.
+/// The driver finds no GPU: `cuInit` reports this, but `cuDriverGetVersion` still works.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
 fn nvidias_own_driver_without_a_gpu_is_unknown_and_named() {

@@ -1,4 +1,4 @@
-//! The Python wheel of the guide, built by maturin and installed beside NVIDIA's own.
+//! The Python wheel of the guide, built by maturin and installed together with NVIDIA's wheels.
 
 use crate::support::{Ran, fresh, program, repository, run, scratch};
 use std::fs;
@@ -6,14 +6,15 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The block of this kind in the guide's section.
+/// Returns the code block of this language in the guide's section.
 fn block(guide: &str, kind: &str) -> String {
     let (_, section) = guide.split_once("\n## Python wheels\n").unwrap();
     let (_, block) = section.split_once(&format!("```{kind}\n")).unwrap();
     block.split("```").next().unwrap().to_string()
 }
 
-/// The crate, and the command that builds its wheel. What the command before it installs is a set of `.ci/wheels.py`.
+/// Writes the crate, and returns the command that builds its wheel. The wheels that the preceding command of the guide
+/// installs come from `.ci/wheels.py`.
 fn staged(dir: &Path) -> String {
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     fs::create_dir_all(dir.join("src")).unwrap();
@@ -27,7 +28,7 @@ fn staged(dir: &Path) -> String {
     fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).unwrap();
     fs::write(dir.join("build.rs"), block(&guide, "rust,no_run")).unwrap();
-    // The guard's module, as in main.rs, and what an extension does with cuDNN.
+    // The guard's module, as in main.rs, and a call of cuDNN.
     let library = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n\
         unsafe extern \"C\" {\n    fn cudnnGetVersion() -> usize;\n}\n\n";
     let version = "    #[pyfunction]\n    fn version() -> usize {\n        unsafe { super::cudnnGetVersion() }\n    }\n\n";
@@ -42,7 +43,7 @@ fn staged(dir: &Path) -> String {
     commands.lines().last().unwrap().to_string()
 }
 
-/// An environment without pip, and its site-packages.
+/// Creates a virtual environment without pip, and returns its site-packages.
 fn environment(dir: &Path) -> PathBuf {
     run(program("python3")
         .args(["-m", "venv", "--without-pip"])
@@ -57,7 +58,7 @@ fn environment(dir: &Path) -> PathBuf {
     version.join("site-packages")
 }
 
-/// Puts what pip installed of this cuDNN into site-packages.
+/// Links the installed files of this cuDNN wheel into site-packages.
 fn place(wheel: &Path, site: &Path) {
     for entry in fs::read_dir(site).unwrap() {
         let path = entry.unwrap().path();
@@ -71,7 +72,7 @@ fn place(wheel: &Path, site: &Path) {
     }
 }
 
-/// What Python says of the extension, after the report or the exception the release that it calls.
+/// Runs the extension in Python. It prints the report or the exception, then the version of cuDNN that it calls.
 fn ask(environment: &Path) -> Ran {
     let script = "import fastconv\n\
         try:\n    print(fastconv.check())\n\
@@ -131,7 +132,7 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     let (json, version) = sound.stdout.trim_end().rsplit_once('\n').unwrap();
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
     assert_eq!(version, "92800");
-    // What it says of a machine without a driver is another test's.
+    // Other tests cover the findings on a machine without a driver.
     assert_ne!(json["verdict"], "fail", "{json}");
     let loaded = &json["loaded"];
     let path = site.join("fastconv/../nvidia/cudnn/lib/libcudnn.so.9");

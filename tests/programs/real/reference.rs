@@ -1,6 +1,6 @@
-//! The guard's reference and its halves, held against numpy.
+//! The guard's reference convolution and half-precision conversion, compared with numpy.
 //!
-//! `CUDNN_GUARD_REAL` names the directory that `.ci/wheels.py` filled; its folder `numpy` is what is asked.
+//! `CUDNN_GUARD_REAL` is the directory of `.ci/wheels.py`, which contains numpy in `numpy`.
 
 use cudnn_guard::runtime::convolution::case::{self, Case};
 use cudnn_guard::runtime::convolution::reference::{self, Operands};
@@ -12,7 +12,7 @@ use std::process::Command;
 
 const SHAPES: usize = 250;
 
-/// Numbers that are the same every time.
+/// A random number generator with a fixed sequence.
 struct Dice(u64);
 
 impl Dice {
@@ -24,7 +24,7 @@ impl Dice {
         (self.0 >> 32) as u32
     }
 
-    /// From 1 to `most`.
+    /// Returns a number from 1 to `most`.
     fn roll(&mut self, most: usize) -> usize {
         1 + self.bits() as usize % most
     }
@@ -55,7 +55,7 @@ impl Dice {
 
 #[test]
 #[ignore = "needs numpy: CUDNN_GUARD_REAL"]
-fn numpy_agrees() {
+fn numpy_computes_the_same_results() {
     let real = std::env::var("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names the wheels");
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("numpy");
     std::fs::create_dir_all(&folder).unwrap();
@@ -90,7 +90,7 @@ fn numpy_agrees() {
             ours.extend(result.into_iter().map(|expected| (kind, expected)));
         }
     }
-    // Random patterns, and those within a step of where halves end and begin.
+    // Random bit patterns, and those close to the limits of half precision.
     let mut floats: Vec<u32> = (0..1 << 20).map(|_| dice.bits()).collect();
     for edge in [
         0x3380_0000,
@@ -122,7 +122,7 @@ fn numpy_agrees() {
         .collect();
     assert_eq!(results.len(), ours.len());
     for (theirs, (kind, ours)) in results.iter().zip(&ours) {
-        // A few roundings of double precision.
+        // Allows a few rounding errors of double precision.
         let allowed = ours.magnitude * 1e-14;
         let off = (theirs - ours.value).abs();
         assert!(off <= allowed, "{theirs} {ours:?} {kind:?}");

@@ -1,4 +1,4 @@
-//! The guard on one release, and on parts of two.
+//! The guard with one real version, and with mixes of two.
 
 use crate::runtime::guard::program::FAKES;
 use cudnn_guard::runtime::binary::elf::Elf;
@@ -16,7 +16,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
-/// The library folders of this system's wheels, `cudnn-cu<CUDA>-<release>`. 8.5 and older are linked to cuBLAS, which does not lie there.
+/// Returns the library directories of this system's wheels, `cudnn-cu<CUDA>-<version>`, except 8.5 and older, which are
+/// linked to a missing cuBLAS.
 fn wheels() -> Vec<PathBuf> {
     let root =
         std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names a folder of wheels");
@@ -43,7 +44,7 @@ fn major(folder: &Path) -> u32 {
     }
 }
 
-/// The release by the record of the wheel: `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
+/// Returns the version in the name of the wheel's record: `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
 fn recorded(folder: &Path) -> Version {
     let wheel = folder.ancestors().nth(3).unwrap();
     let names = std::fs::read_dir(wheel)
@@ -63,7 +64,7 @@ fn recorded(folder: &Path) -> Version {
     Version::new(numbers[0], numbers[1], numbers[2])
 }
 
-/// Links to all of a cuDNN's libraries but one.
+/// Creates a directory with links to all of a cuDNN's libraries except one.
 fn farm_without(folder: &Path, part: &str) -> PathBuf {
     let release = recorded(folder);
     let farm = std::env::temp_dir().join(format!(
@@ -82,8 +83,8 @@ fn farm_without(folder: &Path, part: &str) -> PathBuf {
     farm
 }
 
-/// Runs the guard of a program built with `with`, where only this folder is on the library path: the exit code
-/// and what was printed.
+/// Runs the guard of a program built with `with`, with only this directory on the library path, and returns the exit
+/// code and the output.
 fn start(with: Version, library_path: &str) -> (Option<i32>, String) {
     let output = Command::new(std::env::current_exe().unwrap())
         .args([
@@ -128,7 +129,7 @@ fn program() {
 
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn releases_are_read_off_the_parts() {
+fn versions_are_read_from_the_sub_libraries() {
     for folder in wheels() {
         let wanted = recorded(&folder);
         let mut told = Vec::new();
@@ -165,7 +166,7 @@ fn every_pair_of_versions_gets_its_verdict() {
         let (with, found) = (recorded(built), recorded(loaded));
         let (code, text) = start(with, loaded.to_str().unwrap());
         if with.major != found.major {
-            // It is not even looked for: the program would not open it.
+            // The program would not open another major, so the guard does not search for it.
             assert_eq!(code, Some(0), "{with} {found}: {text}");
             assert!(
                 text.contains("[cudnn-not-loadable]"),
@@ -198,7 +199,7 @@ fn every_pair_of_versions_gets_its_verdict() {
 /// SUB-01, SUB-02, SUB-03, SUB-04, SUB-05, SUB-06
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_removed_sub_library_is_named_and_nothing_aborts() {
+fn a_missing_sub_library_is_named_and_nothing_aborts() {
     for folder in wheels() {
         let release = recorded(&folder);
         let gone: &[&str] = match major(&folder) {

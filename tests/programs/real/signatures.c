@@ -1,7 +1,7 @@
 /*
- * What the guard believes of cuda.h and cudnn.h, compiled against the real ones: a wrong type or number does not
- * compile. Enums are ints here, as in build-support/guard: the pointers differ in type and agree in size, so each is
- * compared through a function type whose enums and descriptors are taken from the header.
+ * The guard's declarations of cuda.h and cudnn.h, compiled with the real headers: a wrong type or number is a compile
+ * error. Enums are ints here, as in build-support/guard. The pointer types differ but have the same size, so each
+ * function is compared through a function type with the enums and descriptors of the header.
  */
 #include <cuda.h>
 #include <cudnn.h>
@@ -85,7 +85,7 @@ IS(CUDNN_DEFAULT_MATH, 0);
 IS(CUDNN_TENSOR_OP_MATH, 1);
 IS(CUDNN_CROSS_CORRELATION, 1);
 IS(CUDNN_FMA_MATH, 3);
-/* Each name in algorithm.rs stands at its number, and there is no other. */
+/* The names in algorithm.rs are indexed by these numbers, and the list is complete. */
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 0);
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1);
 IS(CUDNN_CONVOLUTION_FWD_ALGO_GEMM, 2);
@@ -148,7 +148,7 @@ IS(CUDNN_STATUS_INTERNAL_ERROR, 4000);
 #endif
 
 int main(void) {
-    /* The versioned names: the macros of cuda.h lead to them, and the guard asks for them by name. */
+    /* The versioned names: the macros of cuda.h expand to them, and the guard looks them up by name. */
     R (*init)(unsigned int) = cuInit;
     R (*driver_version)(int *) = cuDriverGetVersion;
     R (*count)(int *) = cuDeviceGetCount;

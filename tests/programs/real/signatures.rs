@@ -1,7 +1,7 @@
-//! What the guard believes of cuDNN and of the driver, held against NVIDIA's own headers and libraries.
+//! The guard's declarations of cuDNN and the driver, compared with NVIDIA's own headers and libraries.
 //!
-//! `CUDNN_GUARD_REAL` names a directory of folders that `pip install --target` made: `cudnn-*` with a cuDNN each,
-//! and `cuda-*` with the headers of CUDA.
+//! `CUDNN_GUARD_REAL` is a directory with the targets of `pip install --target`: `cudnn-*` with one cuDNN each, and
+//! `cuda-*` with the headers of CUDA.
 
 use cudnn_guard::runtime::convolution::case;
 use cudnn_guard::runtime::convolution::graph::{self, Graph};
@@ -13,7 +13,7 @@ use cudnn_guard::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// The files of this name that lie so below one of the folders, sorted, and none too few.
+/// Returns the files that match this pattern, sorted. Panics if there are none.
 #[track_caller]
 fn real(pattern: &str) -> Vec<PathBuf> {
     let top = std::env::var("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names the wheels");
@@ -23,7 +23,7 @@ fn real(pattern: &str) -> Vec<PathBuf> {
     found
 }
 
-/// The include folders of every cuDNN.
+/// Returns the include directories of every cuDNN.
 #[track_caller]
 fn headers() -> Vec<PathBuf> {
     let found = real("cudnn-*/nvidia/cudnn/include/cudnn.h");
@@ -34,7 +34,7 @@ fn headers() -> Vec<PathBuf> {
 }
 
 fn compile(cudnn: &Path, arguments: &[&str], source: &Path) -> Output {
-    // The wheels of CUDA 13 alone have all headers in one folder.
+    // Only the wheels of CUDA 13 contain all headers in one directory.
     let cuda = real("cuda-*/nvidia/cu13/include/cuda.h").remove(0);
     Command::new("cc")
         .args(["-fsyntax-only", "-Wall", "-Wextra", "-Werror"])
@@ -61,11 +61,11 @@ fn must_compile(output: &Output, cudnn: &Path) {
 
 #[test]
 #[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
-fn types_and_numbers_are_those_of_the_headers() {
+fn types_and_numbers_match_the_headers() {
     let source = here("tests/programs/real/signatures.c");
     for cudnn in headers() {
         must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
-        // The same with one type and one number wrong: the check must be able to fail.
+        // With a wrong type or number, the check must fail.
         for wrong in [
             "-DcudnnCreate=cudnnGetStream",
             "-DcudnnConvolutionBackwardData=cudnnConvolutionBackwardFilter",
@@ -86,7 +86,7 @@ fn types_and_numbers_are_those_of_the_headers() {
 
 #[test]
 #[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
-fn the_simulator_has_the_signatures_of_the_headers() {
+fn the_signatures_of_the_simulator_match_the_headers() {
     for cudnn in headers() {
         for source in [
             "driver", "cudart", "shim", "core", "graph", "ops", "cnn", "train", "rest",
@@ -97,7 +97,7 @@ fn the_simulator_has_the_signatures_of_the_headers() {
     }
 }
 
-/// The numbers of the graph interface, as the guard itself has them.
+/// Returns the guard's constants of the graph API.
 fn graph_numbers() -> Vec<(String, i32)> {
     let mut numbers: Vec<(String, i32)> = Vec::new();
     let mut is = |name: String, number: i32| numbers.push((format!("CUDNN_{name}"), number));
@@ -206,7 +206,7 @@ fn graph_numbers() -> Vec<(String, i32)> {
 
 #[test]
 #[ignore = "needs real NVIDIA headers: CUDNN_GUARD_REAL"]
-fn the_graph_has_the_numbers_of_the_headers() {
+fn the_constants_of_the_graph_api_match_the_headers() {
     let source = Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph-numbers.c");
     let mut releases = 0;
     for cudnn in headers() {
@@ -224,7 +224,7 @@ fn the_graph_has_the_numbers_of_the_headers() {
         };
         std::fs::write(&source, text(&numbers)).unwrap();
         must_compile(&compile(&cudnn, &["-std=gnu11"], &source), &cudnn);
-        // The same with one number wrong: the check must be able to fail.
+        // With one wrong number, the check must fail.
         numbers[20].1 += 1;
         std::fs::write(&source, text(&numbers)).unwrap();
         let output = compile(&cudnn, &["-std=gnu11"], &source);
@@ -233,11 +233,11 @@ fn the_graph_has_the_numbers_of_the_headers() {
     assert!(releases > 2, "{releases}");
 }
 
-/// How far a graph gets without a GPU: everything but the graph itself, which takes a handle. One process cannot hold
-/// two releases, so each gets its own.
+/// Without a GPU, every descriptor can be created except the graph itself, which requires a handle. A process cannot
+/// load two versions, so each one gets its own process.
 #[test]
 #[ignore = "needs real NVIDIA libraries: CUDNN_GUARD_REAL"]
-fn the_real_libraries_take_the_graphs_descriptors() {
+fn the_real_libraries_accept_the_descriptors_of_graphs() {
     let mut taken = 0;
     for shim in real("cudnn-*/nvidia/cudnn/lib/libcudnn.so.9") {
         if shim.to_string_lossy().contains("-aarch64/") {
@@ -255,7 +255,7 @@ fn the_real_libraries_take_the_graphs_descriptors() {
             .unwrap();
         let told = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success(), "{}: {told}", shim.display());
-        // From 9.28 on an engine part is linked to the driver, so without one no tensor can be had.
+        // Since 9.28, an engine library is linked to the driver, so tensors cannot be created without a driver.
         let driverless = told.contains("no tensor without the driver");
         assert!(driverless || told.contains("12 operations"), "{told}");
         taken += usize::from(!driverless);
@@ -263,9 +263,9 @@ fn the_real_libraries_take_the_graphs_descriptors() {
     assert!(taken > 1, "{taken}");
 }
 
-/// Not a test of its own: what the test above runs for each library.
+/// Not a test: the child process of the test above, for each library.
 #[test]
-#[ignore = "run by the_real_libraries_take_the_graphs_descriptors"]
+#[ignore = "run by the_real_libraries_accept_the_descriptors_of_graphs"]
 fn graph_in_child() {
     let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
         return;
@@ -290,17 +290,17 @@ fn graph_in_child() {
         let convolution = graph.convolution(kind).unwrap();
         let operation = graph.operation(kind.operation, &convolution, [&x, &w, &y]);
         operation.unwrap();
-        // With the filter in the place of the input the sizes do not fit, and cuDNN must see that.
+        // With input and filter swapped, the sizes are incompatible, and cuDNN must report this.
         let swapped = graph.operation(kind.operation, &convolution, [&w, &x, &y]);
         assert_eq!(swapped.err().and_then(|it| it.code), Some(2000));
     }
     println!("{} operations", kinds.len());
 }
 
-/// Descriptors and dimensions need no GPU. One process cannot hold two releases, so each gets its own.
+/// Descriptors and dimensions do not need a GPU. A process cannot load two versions, so each one gets its own process.
 #[test]
 #[ignore = "needs real NVIDIA libraries: CUDNN_GUARD_REAL"]
-fn the_real_libraries_take_the_descriptors() {
+fn the_real_libraries_accept_the_descriptors() {
     let mut taken = 0;
     for shim in real("cudnn-*/nvidia/cudnn/lib/libcudnn.so.[89]") {
         if shim.to_string_lossy().contains("-aarch64/") {
@@ -339,14 +339,14 @@ fn the_real_libraries_take_the_descriptors() {
     assert!(taken > 0);
 }
 
-/// Not a test of its own: what the test above runs for each library.
+/// Not a test: the child process of the test above, for each library.
 #[test]
-#[ignore = "run by the_real_libraries_take_the_descriptors"]
+#[ignore = "run by the_real_libraries_accept_the_descriptors"]
 fn in_child() {
     let Some(shim) = std::env::var_os("GUARD_TEST_SHIM") else {
         return;
     };
-    // Up to 8.8 the parts are linked to cuBLAS, and the main library aborts where that is missing.
+    // Up to 8.8, the sub-libraries are linked to cuBLAS, and the main library aborts if cuBLAS is missing.
     let part = shim
         .to_str()
         .unwrap()
@@ -363,7 +363,7 @@ fn in_child() {
         let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
         let w = cudnn.filter(shape.filter(), data_type, layout).unwrap();
         let convolution = cudnn.convolution(&shape, data_type).unwrap();
-        // cuDNN's own arithmetic of what comes out is the guard's, groups and holes included.
+        // cuDNN computes the same output dimensions as the guard, including groups and dilation.
         match cudnn.output(&x, &w, &convolution) {
             Ok(told) => assert_eq!(told, shape.y(), "{kind:?}"),
             Err(refused) => unserved.push((kind, refused)),
@@ -371,15 +371,15 @@ fn in_child() {
     }
     cudnn.relu().unwrap();
     println!("every kind but {:?}", unserved.first());
-    // A filter of other channels is refused, and 9 says why.
+    // cuDNN rejects a filter with a wrong number of channels, and cuDNN 9 reports the reason.
     let (shape, data_type, layout) = (case::FIRST.shape, DataType::F32, Layout::Nchw);
     let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
     let other = cudnn.filter([8, 4, 3, 3], data_type, layout).unwrap();
     let convolution = cudnn.convolution(&shape, data_type).unwrap();
     let refused = cudnn.output(&x, &other, &convolution).unwrap_err();
     println!("{refused:?} {:?}", cudnn.last_error());
-    // Every function is there. Without a handle the calls are refused before they look at anything else, so only
-    // their names are asked for.
+    // Every function exists. Without a handle, calls are rejected before they check anything else, so the functions are
+    // only looked up by name.
     for call in [
         "cudnnGetConvolutionForwardAlgorithm_v7",
         "cudnnGetConvolutionForwardWorkspaceSize",

@@ -1,4 +1,4 @@
-//! The program of the guide with the real tch, on PyTorch's own wheel.
+//! The program of the guide with the real tch and PyTorch's wheel.
 
 use crate::support::{fresh, program, repository, run};
 use std::fs;
@@ -15,7 +15,7 @@ fn main() {
 }
 "#;
 
-/// CUDNN_GUARD_TORCH is a virtual environment with `pip install torch==2.9.0 numpy`, CUDNN_GUARD_REAL the folder of
+/// CUDNN_GUARD_TORCH is a virtual environment after `pip install torch==2.9.0 numpy`, CUDNN_GUARD_REAL the directory of
 /// `.ci/wheels.py`.
 #[test]
 #[ignore = "needs three gigabytes of PyTorch: CUDNN_GUARD_TORCH"]
@@ -54,7 +54,7 @@ fn tch_is_guarded() {
         let mut started = program(dir.join("target/debug/with-tch"));
         run(started.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap()))
     };
-    // libtorch's part for CUDA is there, with the cuDNN of its own wheel.
+    // libtorch's CUDA library is loaded, with the cuDNN of its own wheel.
     let sound = start(&[&torch]).exits_with(0);
     assert_eq!(sound.stdout, "4\n");
     sound.says("[driver-missing]").does_not_say("cuDNN");

@@ -136,8 +136,8 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
     assert!(coloured.contains("\na bar, NO_COLOR=\n"), "{coloured}");
 }
 
-/// Returns `fetch` into the directory `to` with the installer `fetch/uv`. The installer is a link: a program that was just
-/// written may be busy because a child of another test has it open.
+/// Returns `fetch` into the directory `to` with the installer `fetch/uv`. The installer is a link: a program that was
+/// just written may be busy because a child of another test has it open.
 #[cfg(unix)]
 fn command(dir: &Path, arguments: &[&str]) -> Command {
     let uv = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/uv");

@@ -114,8 +114,8 @@ impl Machine {
         self.closed = Some(path);
     }
 
-    /// Returns a command that runs the program as a user other than root, who could read everything, from a directory that
-    /// this user can enter.
+    /// Returns a command that runs the program as a user other than root, who could read everything, from a directory
+    /// that this user can enter.
     fn as_another_user(&self) -> Command {
         let own = self.at("bin/cudnn-guard");
         // Copied by another process: a file that this process writes is busy while a child of another test has it open.
