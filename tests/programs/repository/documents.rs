@@ -40,7 +40,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "README.md",
         "cargo demo",
-        "each_of_five_broken_stacks_is_reported",
+        "each_of_five_broken_installations_is_reported",
     ),
     (
         "docs/guard.md",
@@ -55,7 +55,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "docs/guard.md",
         "ENTRYPOINT",
-        "a_program_that_the_loader_would_end_is_not_started",
+        "a_program_that_the_loader_would_stop_is_not_started",
     ),
     (
         "docs/guard.md",
@@ -85,12 +85,12 @@ const TESTED: [(&str, &str, &str); 19] = [
     (
         "docs/linking.md",
         "[dependencies]\nort",
-        "a_program_with_ort_is_told_why_it_would_compute_on_the_cpu",
+        "a_program_with_ort_reports_why_it_would_compute_on_the_cpu",
     ),
     (
         "docs/linking.md",
         "fn main() -> ort::Result",
-        "a_program_with_ort_is_told_why_it_would_compute_on_the_cpu",
+        "a_program_with_ort_reports_why_it_would_compute_on_the_cpu",
     ),
     (
         "docs/linking.md",
