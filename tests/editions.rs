@@ -17,7 +17,7 @@ const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
     gpu.link();\n    gpu.guard().write()\n}); }\n";
 
 #[test]
-#[ignore = "compiles the runtime and each form in every edition: half a minute"]
+#[ignore = "compiles the runtime and each form in every edition: takes half a minute"]
 fn generated_file_is_free_of_warnings_in_every_edition() {
     let sound = fresh("editions-9.14");
     simulated::install((9, 14, 0), &[], &sound);

@@ -33,7 +33,7 @@ fn main() {
 
 pub fn folder() -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL");
-    PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py"))
+    PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py"))
 }
 
 pub fn cudnn(set: &str) -> PathBuf {

@@ -56,7 +56,7 @@ fn symbols(ffi: &str) -> String {
 #[ignore = "needs a real nvcc: CUDNN_GUARD_REAL"]
 fn candle_kernels_is_ported() {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     let cuda = Path::new(&real).join("cuda-cu13/nvidia/cu13");
     let scratch = fresh("candle-kernels");
     let package = scratch.join("candle-kernels");
@@ -98,7 +98,7 @@ fn candle_kernels_is_ported() {
 /// DIR nvidia-cudnn-cu13 nvidia-curand nvidia-cublas==13.0.*`, and nvidia-cuda-nvcc, -runtime, -crt, -nvrtc, -cccl and
 /// nvidia-nvvm, all of CUDA 13.0.
 #[test]
-#[ignore = "needs what candle links: CUDNN_GUARD_CANDLE; a quarter of an hour for its kernels"]
+#[ignore = "needs candle's libraries: CUDNN_GUARD_CANDLE; compiling its kernels takes 15 minutes"]
 fn candle_core_is_guarded() {
     let real = |name: &str| PathBuf::from(std::env::var_os(name).expect(name));
     let wheels = real("CUDNN_GUARD_CANDLE");

@@ -39,11 +39,11 @@ fn check(to: &Path) -> (bool, String) {
 fn cuda_12_and_11_are_fetched_and_found() {
     assert!(
         std::env::var_os("CUDNN_GUARD_REAL").is_some(),
-        "it fetches two gigabytes only where that is set"
+        "set CUDNN_GUARD_REAL: this test downloads 2 GB"
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-fetch-12");
     let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).expect("a folder");
+    fs::create_dir_all(&dir).expect("a directory");
     for (cuda, cudnn, library) in [
         ("12.4", "9.1", "libcudnn.so.9"),
         ("11", "8.9", "libcudnn.so.8"),
@@ -118,11 +118,11 @@ fn must_succeed(output: &Output) -> String {
 fn fetch_downloads_once_fixes_damage_and_leaves_nothing_outside() {
     assert!(
         std::env::var_os("CUDNN_GUARD_REAL").is_some(),
-        "it fetches two gigabytes only where that is set"
+        "set CUDNN_GUARD_REAL: this test downloads 2 GB"
     );
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("real-fetch");
     let _ = fs::remove_dir_all(&dir);
-    fs::create_dir_all(&dir).expect("a folder");
+    fs::create_dir_all(&dir).expect("a directory");
     let to = dir.join("home");
 
     let text = must_succeed(&fetch(&to));
@@ -203,7 +203,7 @@ fn fetch_downloads_once_fixes_damage_and_leaves_nothing_outside() {
     assert!(passed, "{text}");
 
     let mut left: Vec<String> = fs::read_dir(&to)
-        .expect("the folder")
+        .expect("the directory")
         .flatten()
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .filter(|name| !name.ends_with(".dist-info"))

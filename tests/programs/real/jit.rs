@@ -11,7 +11,7 @@ const SETS: [(&str, u32); 2] = [("cudnn-jit-cu13-9.27", 13), ("cudnn-jit-cu12-9.
 
 pub fn set(name: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     PathBuf::from(root).join(name)
 }
 

@@ -66,7 +66,7 @@ const REQUIREMENT: &[Row] = &[
 
 fn library(set: &str) -> PathBuf {
     let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
 }
 

@@ -50,7 +50,7 @@ fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
 
 fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     let (_, section) = guide.split_once("\n## ort\n").unwrap();
     let change = |text: &str| {

@@ -88,7 +88,7 @@ fn made(dir: &Path) -> (String, Vec<String>) {
 #[ignore = "needs a real nvcc: CUDNN_GUARD_REAL"]
 fn a_script_that_calls_nvcc_is_ported() {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     let cuda = Path::new(&real).join("cuda-cu13/nvidia/cu13");
     let dir = fresh("port-of-nvcc");
     for (file, text) in [

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// Returns a directory of `.ci/wheels.py`.
 fn wheels(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia")
 }
 

@@ -85,7 +85,7 @@ fn ask(environment: &Path) -> Ran {
 #[ignore = "needs real NVIDIA files, pip and maturin: CUDNN_GUARD_REAL"]
 fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     let real = Path::new(&real);
     let dir = fresh("python");
     let command = staged(&dir.join("crate"));

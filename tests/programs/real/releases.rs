@@ -20,7 +20,7 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 /// linked to a missing cuBLAS.
 fn wheels() -> Vec<PathBuf> {
     let root =
-        std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL names a folder of wheels");
+        std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL is a directory of wheels");
     let folders = std::fs::read_dir(root)
         .unwrap()
         .map(Result::unwrap)

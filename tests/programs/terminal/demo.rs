@@ -6,7 +6,7 @@ use std::fs;
 use std::process::Command;
 
 #[test]
-#[ignore = "builds a consumer of its own, and three simulators"]
+#[ignore = "builds a consumer and three simulators"]
 fn each_of_five_broken_installations_is_reported() {
     let mut demo = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     demo.args(["demo", "--broken"])
@@ -35,10 +35,10 @@ fn each_of_five_broken_installations_is_reported() {
     }
 }
 
-/// Simulates `cargo install` after cargo has cleaned its cache. This repository stands in for the version of cudnn-guard
-/// that cargo would download from the registry.
+/// Simulates `cargo install` after cargo has cleaned its cache. This repository replaces the version of cudnn-guard that
+/// cargo would download from the registry.
 #[test]
-#[ignore = "builds the terminal program once more"]
+#[ignore = "builds the terminal program again"]
 fn an_installed_program_does_not_need_its_sources() {
     let package = fresh("demo-package");
     let list = run(&mut cargo(
@@ -51,7 +51,7 @@ fn an_installed_program_does_not_need_its_sources() {
         .filter(|path| repository().join(path).is_file())
     {
         let to = package.join(path);
-        fs::create_dir_all(to.parent().expect("a parent")).expect("a folder");
+        fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
         fs::copy(repository().join(path), to).expect("a copy");
     }
     // cargo removes tests from a package's manifest if their files are not packaged.
@@ -73,7 +73,7 @@ fn an_installed_program_does_not_need_its_sources() {
         "[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
         repository()
     );
-    fs::create_dir(home.join(".cargo")).expect("a folder");
+    fs::create_dir(home.join(".cargo")).expect("a directory");
     fs::write(home.join(".cargo/config.toml"), config).expect("a file");
     let mut demo = program(target.join("debug/cudnn-guard"));
     demo.args(["demo", "--dir", "work"]).current_dir(&home);

@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 fn folder(name: &str) -> PathBuf {
     let path = crate::support::temporary().join("doctor").join(name);
     let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("a folder");
+    fs::create_dir_all(&path).expect("a directory");
     path
 }
 
 fn file(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
     let path = root.join(path);
-    fs::create_dir_all(path.parent().expect("a parent")).expect("its folder");
+    fs::create_dir_all(path.parent().expect("a parent")).expect("its directory");
     fs::write(path, bytes).expect("a file");
 }
 
@@ -49,7 +49,7 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13000\n");
     library(&toolkit, "lib64/libcudart.so");
     let nvcc = toolkit.join("bin/nvcc");
-    fs::create_dir(toolkit.join("bin")).expect("its folder");
+    fs::create_dir(toolkit.join("bin")).expect("its directory");
     let ours = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
     symlink(ours, &nvcc).expect("a link");
     let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
@@ -68,7 +68,7 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
         let nvcc = dir.join("nvcc");
         let _ = fs::remove_file(&nvcc);
         // Written by another program: a file that this process holds open while another test forks cannot be executed.
-        fs::create_dir_all(&dir).expect("its folder");
+        fs::create_dir_all(&dir).expect("its directory");
         let script = format!(
             "#!/bin/sh\n[ $1 = --list-gpu-code ] && echo sm_75 && exit\necho '{words}' >&2\nexit 1\n"
         );
@@ -284,7 +284,7 @@ fn huge_files_need_little_memory_and_time() {
     let [cuda, cudnn, image] = &tops;
     library(&root, "cuda/lib64/libcudart.so");
     library(&root, "cudnn/lib/libcudnn.so.9");
-    fs::create_dir_all(root.join("image/usr/lib")).expect("a folder");
+    fs::create_dir_all(root.join("image/usr/lib")).expect("a directory");
     fs::copy("/bin/true", root.join("image/true")).expect("a program");
     let program = format!("{image}/true");
     let doctor = ["doctor"];
@@ -349,7 +349,7 @@ fn an_older_cuda_library_in_ld_library_path_is_reported() {
     file(&cuda, "include/cuda.h", "#define CUDA_VERSION 12040\n");
     library(&cuda, "lib64/libcudart.so");
     let make = |dir: &Path, name: &str, code: &str, needed: &[&Path]| {
-        fs::create_dir_all(dir).expect("a folder");
+        fs::create_dir_all(dir).expect("a directory");
         file(&root, "versions", format!("{name} {{ global: *; }};\n"));
         file(&root, "source.c", code);
         let mut cc = Command::new("cc");

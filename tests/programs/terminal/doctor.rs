@@ -153,7 +153,7 @@ fn a_missing_sub_library_that_every_convolution_needs_fails() {
             "{said}"
         );
         // The loader of that system finds the sub-library elsewhere.
-        fs::create_dir_all(root.join("etc")).expect("a folder");
+        fs::create_dir_all(root.join("etc")).expect("a directory");
         let listed = format!("\0/opt/dnn/{file}\0");
         fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
         must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
@@ -173,7 +173,7 @@ fn a_requirement_that_is_not_met_fails() {
 
 #[test]
 fn output_that_is_not_for_a_terminal_has_no_colors() {
-    let root = folder("colours");
+    let root = folder("colors");
     let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
     assert!(!output.stdout.contains(&0x1b));
 }

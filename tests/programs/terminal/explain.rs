@@ -78,16 +78,16 @@ fn every_page_has_its_sections_and_a_command_to_confirm_the_finding() {
             1,
             "{id}"
         );
-        let mend = lines
+        let fix = lines
             .iter()
             .position(|line| *line == "## How to fix it")
             .expect("the section");
         assert!(
-            lines[mend + 2..].iter().all(|line| line.starts_with("- ")),
+            lines[fix + 2..].iter().all(|line| line.starts_with("- ")),
             "{id}"
         );
         // Without pairs of backticks, half a line would be shown as a command.
-        for line in &lines[mend..] {
+        for line in &lines[fix..] {
             assert_eq!(line.matches('`').count() % 2, 0, "{id}: {line}");
         }
     }
@@ -111,12 +111,12 @@ fn pages_about_installing_cover_every_platform() {
         "cudnn-version-mismatch",
     ] {
         let text = text_of(id);
-        let mend = text.split("## How to fix it").nth(1).expect("a section");
+        let fix = text.split("## How to fix it").nth(1).expect("a section");
         for place in places.split(' ') {
             assert!(
-                mend.lines()
+                fix.lines()
                     .any(|line| line.starts_with("- ") && line.contains(place)),
-                "{id} says nothing of {place}"
+                "{id} does not mention {place}"
             );
         }
     }

@@ -24,7 +24,7 @@ use std::process::Command;
 /// Lists all files and links below a directory.
 fn listing(dir: &Path) -> Vec<String> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).expect("a folder").flatten() {
+    for entry in fs::read_dir(dir).expect("a directory").flatten() {
         found.push(entry.path().display().to_string());
         if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             found.extend(listing(&entry.path()));
@@ -132,8 +132,8 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
         rest = behind;
     }
     fs::remove_file(dir.join("bin/uv.broken")).unwrap();
-    let coloured = shown(&["--color", "auto"]);
-    assert!(coloured.contains("\na bar, NO_COLOR=\n"), "{coloured}");
+    let colored = shown(&["--color", "auto"]);
+    assert!(colored.contains("\na bar, NO_COLOR=\n"), "{colored}");
 }
 
 /// Returns `fetch` into the directory `to` with the installer `fetch/uv`. The installer is a link: a program that was
@@ -141,7 +141,7 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
 #[cfg(unix)]
 fn command(dir: &Path, arguments: &[&str]) -> Command {
     let uv = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/uv");
-    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
     // The link exists when a second command is created.
     let _ = std::os::unix::fs::symlink(uv, dir.join("bin/uv"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
@@ -276,7 +276,7 @@ fn a_directory_that_cannot_be_created_is_reported() {
 fn installed(to: &Path) -> String {
     let names = |dir: &Path| {
         let mut names: Vec<String> = fs::read_dir(dir)
-            .expect("a folder")
+            .expect("a directory")
             .flatten()
             .map(|entry| entry.file_name().to_string_lossy().into_owned())
             .filter(|name| !["nvidia", ".cudnn-guard", ".fetch.lock"].contains(&name.as_str()))
@@ -310,7 +310,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     // Printed before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
     let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
-    let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("its end");
+    let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("exits");
     assert_eq!(
         done,
         format!(

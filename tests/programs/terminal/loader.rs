@@ -316,7 +316,7 @@ fn inspect_finds_the_same_files_as_the_loader() {
 
 /// LOD-13: the same comparison below a root, with the cache of the image.
 #[test]
-#[ignore = "needs ldconfig, and root or a kernel that lets a user be root in a namespace"]
+#[ignore = "needs ldconfig, and root or unprivileged user namespaces"]
 fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
     let objects = Objects::compile("loader-image-objects");
     let base = fresh("loader-images");

@@ -68,7 +68,7 @@ fn examine(stack: &Stack, wrong: &mut Vec<String>) {
         done(&mut machine);
         let (said, code) = machine.doctor(&[]);
         if code != Some(0) || said.contains(&cause) {
-            wrong.push(format!("{}: the help does not help:\n{said}", stack.name));
+            wrong.push(format!("{}: the help does not fix it:\n{said}", stack.name));
         }
     }
 }

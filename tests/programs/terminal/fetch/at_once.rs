@@ -29,7 +29,7 @@ fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
 fn the_second_fetch_waits_and_finds_everything_installed() {
     let dir = folder("at-once");
     let home = dir.join("to").display().to_string();
-    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
     fs::write(dir.join("bin/uv.held"), "").expect("a file");
     let (mut first, _first_words) = start(&dir, &[]);
     wait_for("the installer's start", || dir.join("bin/uv.pid").exists());
@@ -43,7 +43,7 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
         assert_eq!(line, waiting);
     }
     fs::remove_file(dir.join("bin/uv.held")).expect("the installer released");
-    assert!(first.wait().expect("its end").success());
+    assert!(first.wait().expect("exits").success());
     let said = [
         format!(
             "  ✓ CUDA toolkit 13.5.37 is installed: {home}/nvidia/cu13\n  \
@@ -58,7 +58,7 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
         let lines = words.lines().map_while(Result::ok);
         let shown: String = lines.map(|line| line + "\n").collect();
         assert!(shown.starts_with(&said), "{shown}");
-        assert!(child.wait().expect("its end").success(), "{shown}");
+        assert!(child.wait().expect("exits").success(), "{shown}");
     }
     let log = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     assert_eq!(log.lines().count(), 2, "{log}");
@@ -68,7 +68,7 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
 #[test]
 fn two_that_find_nothing_download_once() {
     let dir = folder("at-once-first");
-    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
     fs::write(dir.join("bin/uv.asked"), "").expect("a file");
     let both = [
         start(&dir, &["--cudnn", "9.28"]),
@@ -81,7 +81,7 @@ fn two_that_find_nothing_download_once() {
         .into_iter()
         .map(|(mut child, words)| {
             let shown: Vec<String> = words.lines().map_while(Result::ok).collect();
-            assert!(child.wait().expect("its end").success(), "{shown:?}");
+            assert!(child.wait().expect("exits").success(), "{shown:?}");
             shown.join("\n")
         })
         .collect();
@@ -96,17 +96,17 @@ fn two_that_find_nothing_download_once() {
 fn a_killed_fetch_does_not_block_others_and_its_files_are_removed() {
     let dir = folder("killed");
     let to = dir.join("to");
-    fs::create_dir_all(dir.join("bin")).expect("a folder");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
     fs::write(dir.join("bin/uv.held"), "").expect("a file");
     let (mut first, _words) = start(&dir, &[]);
     let pid = dir.join("bin/uv.pid");
     wait_for("the installer's start", || pid.exists());
-    first.kill().expect("it is killed");
-    first.wait().expect("its end");
+    first.kill().expect("killed");
+    first.wait().expect("exits");
     let left = format!("{}/.fetching-{}", to.display(), first.id());
     assert!(listing(&to).contains(&left));
     // Files of a process that no longer exists, and of one whose id is in use, perhaps in another container.
-    fs::create_dir_all(to.join(".fetching-1/old/nvidia")).expect("a folder");
+    fs::create_dir_all(to.join(".fetching-1/old/nvidia")).expect("a directory");
     if cfg!(target_os = "linux") {
         let pid = fs::read_to_string(&pid).expect("the installer's process id");
         let stat = format!("/proc/{}/stat", pid.trim());

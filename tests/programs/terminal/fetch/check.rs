@@ -129,7 +129,7 @@ fn a_moved_installation_is_complete() {
     }
 }
 
-/// One of the two components was never fetched, or neither.
+/// Only one of the two components was fetched, or neither.
 #[test]
 fn a_component_that_was_never_fetched_is_not_damaged() {
     let dir = fetched("check-one");
@@ -174,7 +174,7 @@ fn a_component_that_was_never_fetched_is_not_damaged() {
 #[track_caller]
 fn must_fix(dir: &Path, help: &str, title: &str) {
     let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    let bin = program.parent().expect("its folder").display();
+    let bin = program.parent().expect("its directory").display();
     let output = Command::new("/bin/sh")
         .args(["-c", help])
         .env_clear()

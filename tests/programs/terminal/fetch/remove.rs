@@ -75,8 +75,8 @@ fn a_killed_replacement_keeps_its_version() {
     let to = dir.join("to");
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
     let old = to.join(".fetching-4194305/old");
-    fs::create_dir_all(&old).expect("a folder");
-    for entry in fs::read_dir(&to).expect("a folder").flatten() {
+    fs::create_dir_all(&old).expect("a directory");
+    for entry in fs::read_dir(&to).expect("a directory").flatten() {
         let name = entry.file_name();
         if name.to_string_lossy().contains("_cu12-12.4") {
             fs::rename(entry.path(), old.join(name)).expect("moved");

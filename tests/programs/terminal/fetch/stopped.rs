@@ -11,7 +11,7 @@ fn a_version_that_could_not_be_moved_in_is_fetched_again() {
     must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
     let whole = installed(&dir.join("to"));
     let cublas = dir.join("to/nvidia/cublas");
-    fs::remove_dir_all(&cublas).expect("a folder removed");
+    fs::remove_dir_all(&cublas).expect("a directory removed");
     std::os::unix::fs::symlink("nowhere", &cublas).expect("a link");
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
@@ -36,7 +36,7 @@ fn a_fetch_that_was_killed_at_its_end_is_completed_by_the_next() {
         "",
     );
     let record = "nvidia_cudnn_cu12-9.28.0.42.dist-info";
-    fs::create_dir_all(temporary.join("new")).expect("a folder");
+    fs::create_dir_all(temporary.join("new")).expect("a directory");
     fs::rename(to.join(record), temporary.join("new").join(record)).expect("moved");
     let output = fetch(&dir, &[]);
     must_exit(&output, 0);

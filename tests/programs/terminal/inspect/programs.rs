@@ -59,7 +59,7 @@ fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
 /// Returns the directory of a set of `.ci/wheels.py`.
 pub fn wheel(set: &str) -> PathBuf {
     let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the folder of .ci/wheels.py");
+        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     PathBuf::from(folder).join(set).join("nvidia/cudnn")
 }
 
@@ -107,7 +107,7 @@ fn real_libraries_beside_a_program_are_found() {
 
 /// The record is kept by either linker, in a program that is linked with LTO and stripped, at any optimization level.
 #[test]
-#[ignore = "compiles the runtime five times: a minute of two cores"]
+#[ignore = "compiles the runtime five times: takes a minute on two cores"]
 fn facts_survive_the_linker() {
     facts_survive(0, &[("fat", 1, &[]), ("thin", 0, BFD)]);
     facts_survive(3, &[("fat", 3, &[]), ("thin", 1, BFD)]);

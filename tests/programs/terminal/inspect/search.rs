@@ -36,7 +36,7 @@ fn a_cudnn_off_the_search_path_is_named() {
 
 /// `.link()` does not write an rpath for a program that opens cuDNN.
 #[test]
-fn a_program_that_opens_its_cudnn_is_not_told_to_link() {
+fn link_is_not_suggested_for_a_program_that_opens_its_cudnn() {
     let image = Image::new("off-the-way-and-opened");
     image.cudnn("usr/local/cuda/lib64", 14);
     let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
@@ -62,7 +62,7 @@ fn an_incompatible_cudnn_is_not_suggested() {
         .says("also found 9.10.0 ");
 }
 
-/// Copies and archives may lack the symlinks: the library exists, but not under its SONAME.
+/// Symlinks may get lost in copies and archives: the library exists, but not under its SONAME.
 #[test]
 fn a_cudnn_without_its_symlinks_is_reported() {
     let image = Image::new("unlinked");

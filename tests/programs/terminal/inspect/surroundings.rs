@@ -279,7 +279,7 @@ fn two_drivers_of_different_versions_are_reported() {
 /// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
 /// `$ORIGIN`, but not that of a library.
 #[test]
-#[ignore = "needs root: makes a program of another user"]
+#[ignore = "needs root: creates a program that another user owns"]
 fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     let image = Image::new("privileged");
     for folder in ["usr/lib", "opt/old"] {

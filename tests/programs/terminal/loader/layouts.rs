@@ -16,7 +16,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "variable with semicolon",
         "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1; env LD_LIBRARY_PATH=/nowhere:@/b:@/a",
     ),
-    ("nothing leads there", "a/libx.so.1; app -> a/libx.so.1"),
+    ("not on the search path", "a/libx.so.1; app -> a/libx.so.1"),
     (
         "rpath is inherited",
         "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> a/liby.so.1; app -> a/libx.so.1 rpath=@/a",
@@ -30,15 +30,15 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> b/liby.so.1 rpath=@/b; app -> a/libx.so.1 rpath=@/a",
     ),
     (
-        "own runpath alone",
+        "own runpath only",
         "a/liby.so.1; b/liby.so.1; a/libx.so.1 -> b/liby.so.1 runpath=@/b; app -> a/libx.so.1 rpath=@/a",
     ),
     (
-        "own runpath without it",
+        "own runpath without the library",
         "a/liby.so.1; a/libx.so.1 -> a/liby.so.1 runpath=@/b; app -> a/libx.so.1 rpath=@/a",
     ),
     (
-        "rpath through three",
+        "rpath through three levels",
         "a/libz.so.1; b/libz.so.1; m/liby.so.1 -> a/libz.so.1; a/libx.so.1 -> m/liby.so.1 rpath=@/m:@/b; app -> a/libx.so.1 rpath=@/a",
     ),
     (
@@ -46,7 +46,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libz.so.1; m/liby.so.1 -> a/libz.so.1; a/libx.so.1 -> m/liby.so.1 runpath=@/m; app -> a/libx.so.1 rpath=@/a",
     ),
     (
-        "runpath of the middle is nobody's",
+        "runpath of a dependency is not inherited",
         "m/libz.so.1; m/liby.so.1 -> m/libz.so.1; a/libx.so.1 -> m/liby.so.1 runpath=@/m; app -> a/libx.so.1 runpath=@/a",
     ),
     (
@@ -70,7 +70,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libx.so.1; app -> a/libx.so.1; env LD_LIBRARY_PATH=$ORIGIN/a",
     ),
     (
-        "origin and more letters",
+        "names that begin with origin",
         "a/libx.so.1; app -> a/libx.so.1 runpath=$ORIGINAL/a:$ORIGIN_/a:@/a",
     ),
     (
@@ -82,7 +82,7 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/lib64/libx.so.1; a/lib/x86_64-linux-gnu/libx.so.1; a/lib/libx.so.1; app -> a/lib/libx.so.1 rpath=@/a/${LIB}",
     ),
     (
-        "lib and more letters",
+        "names that begin with lib",
         "a/$LIBRARY/libx.so.1; app -> a/$LIBRARY/libx.so.1 runpath=@/a/$LIBRARY",
     ),
     (
@@ -123,35 +123,35 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libx.so.1 soname=none; link libx.so.1 a/libx.so; b/libu.so.1; b/libv.so.1; app -> a/libx.so.1 a/libx.so b/libu.so.1 runpath=@/a:@/b",
     ),
     (
-        "soname serves",
+        "found under its soname",
         "a/libx.so.1.2 soname=libx.so.1; link libx.so.1.2 a/libx.so.1; a/liby.so.1 -> a/libx.so.1; app -> a/liby.so.1 a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/a",
     ),
     (
-        "a 32-bit file is passed over",
+        "a 32-bit file is skipped",
         "a/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b; narrow a/libx.so.1",
     ),
     (
-        "foreign is passed over",
+        "a file for another CPU is skipped",
         "a/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b; foreign a/libx.so.1",
     ),
     (
-        "subfolder for better processors",
+        "hwcaps subdirectory",
         "a/libx.so.1; a/glibc-hwcaps/x86-64-v2/libx.so.1; app -> a/libx.so.1 runpath=@/a",
     ),
     (
-        "the best of them",
+        "the best hwcaps subdirectory",
         "a/libx.so.1; a/glibc-hwcaps/x86-64-v2/libx.so.1; a/glibc-hwcaps/x86-64-v3/libx.so.1; a/glibc-hwcaps/x86-64-v4/libx.so.1; app -> a/libx.so.1 runpath=@/a",
     ),
     (
-        "better in the variable",
+        "hwcaps subdirectory in the variable",
         "a/libx.so.1; b/libx.so.1; b/glibc-hwcaps/x86-64-v3/libx.so.1; app -> a/libx.so.1 runpath=@/a; env LD_LIBRARY_PATH=@/b",
     ),
     (
-        "better only",
+        "only in a hwcaps subdirectory",
         "a/glibc-hwcaps/x86-64-v2/libx.so.1; b/libx.so.1; app -> b/libx.so.1 runpath=@/a:@/b",
     ),
     (
-        "an unknown level",
+        "unknown hwcaps level",
         "a/libx.so.1; a/glibc-hwcaps/x86-64-v9/libx.so.1; app -> a/libx.so.1 runpath=@/a",
     ),
     (
@@ -171,15 +171,15 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libx.so.1; b/libp.so.1; b/libq.so.1 -> a/libx.so.1 runpath=@/a; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1:@/b/libq.so.1 /nowhere/libr.so",
     ),
     (
-        "preloaded with what it needs",
+        "preloaded with its dependency",
         "a/libx.so.1; b/libq.so.1; b/libp.so.1 -> b/libq.so.1 runpath=@/b; app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1",
     ),
     (
-        "preloaded and no library",
+        "preloaded text file",
         "a/libx.so.1; b/libq.so.1; file b/libp.so.1 INPUT(libq.so.1); app -> a/libx.so.1 runpath=@/a; env LD_PRELOAD=@/b/libp.so.1:@/b/libq.so.1",
     ),
     (
-        "preloaded for another processor",
+        "preloaded for another CPU",
         "a/libx.so.1; b/libp.so.1; app -> a/libx.so.1 runpath=@/a; foreign b/libp.so.1; env LD_PRELOAD=@/b/libp.so.1",
     ),
     (
@@ -195,28 +195,28 @@ pub const LAYOUTS: &[(&str, &str)] = &[
         "a/libw.so.1; a/libz.so.1; a/liby.so.1 -> a/libw.so.1; a/libx.so.1 -> a/libz.so.1 a/libw.so.1; app -> a/libx.so.1 a/liby.so.1 rpath=@/a",
     ),
     (
-        "nothing from the system",
+        "without system directories",
         "a/libx.so.1; app -> a/libx.so.1 runpath=@/a -Wl,-z,nodefaultlib",
     ),
     (
-        "a library from nothing of the system",
+        "a library without system directories",
         "a/libx.so.1 -> -lm -Wl,-z,nodefaultlib; app -> a/libx.so.1 runpath=@/a",
     ),
     ("opened", "a/libcudnn.so.9; app! -> runpath=@/a"),
     (
-        "opened, with parts by the first's runpath",
+        "opened, with sub-libraries in its runpath",
         "a/libcudnn_graph.so.9; b/libcudnn_graph.so.9; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/b:@/a",
     ),
     (
-        "opened, with parts by the variable",
+        "opened, with sub-libraries in the variable",
         "a/libcudnn_graph.so.9; b/libcudnn_graph.so.9; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/a; env LD_LIBRARY_PATH=@/b",
     ),
     (
-        "opened, with parts by the program's rpath",
+        "opened, with sub-libraries in the program's rpath",
         "a/libcudnn_graph.so.9; b/libcudnn_ops.so.9; a/libcudnn.so.9; app! -> rpath=@/a:@/b",
     ),
     (
-        "opened, a part with needs of its own",
+        "opened, with a dependency of a sub-library",
         "c/libcublasLt.so.13; a/libcudnn_graph.so.9 -> c/libcublasLt.so.13 runpath=$ORIGIN/../c; a/libcudnn.so.9 -> runpath=$ORIGIN; app! -> runpath=@/a",
     ),
     (
@@ -228,12 +228,12 @@ pub const LAYOUTS: &[(&str, &str)] = &[
 /// System images with a cache, a configuration, and symlinks that are resolved inside the image.
 pub const SYSTEMS: &[(&str, &str)] = &[
     (
-        "put into every program",
+        "preloaded into every program",
         "a/libx.so.1; b/libx.so.1; etc/libp.so.1; app -> a/libx.so.1 runpath=/a; file etc/ld.so.preload /gone.so:/b/libx.so.1 # /a/libx.so.1",
     ),
     ("cached", "a/libx.so.1; app -> a/libx.so.1; conf /a; cached"),
     (
-        "first folder of two",
+        "first directory of two",
         "a/libx.so.1; b/libx.so.1; app -> a/libx.so.1; conf /b; conf /a; cached",
     ),
     (
@@ -245,7 +245,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; cached; conf /a",
     ),
     (
-        "cached and gone",
+        "cached and removed",
         "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; conf /a; cached; gone a/libx.so.1",
     ),
     (
@@ -257,19 +257,19 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "a/libx.so.1; usr/lib/libx.so.1; app -> a/libx.so.1; conf /a; cached",
     ),
     (
-        "the system's folders",
+        "system directories",
         "lib/libx.so.1; usr/lib/libx.so.1; app -> lib/libx.so.1; cached; gone etc/ld.so.cache",
     ),
     (
-        "Debian's own folder",
+        "Debian's own directory",
         "usr/lib/x86_64-linux-gnu/libx.so.1; usr/lib/libx.so.1; app -> usr/lib/libx.so.1; cached; gone etc/ld.so.cache",
     ),
     (
-        "another system's folder",
+        "directory of another system",
         "usr/lib64/libx.so.1; app -> usr/lib64/libx.so.1; cached; gone etc/ld.so.cache",
     ),
     (
-        "links lead inside",
+        "links are resolved inside",
         "opt/x/libx.so.1; link /opt/x a; app -> opt/x/libx.so.1 runpath=/a",
     ),
     (
@@ -277,7 +277,7 @@ pub const SYSTEMS: &[(&str, &str)] = &[
         "opt/x/libw.so.1; opt/x/libx.so.1 -> opt/x/libw.so.1 runpath=$ORIGIN; a/libw.so.1; link /opt/x/libx.so.1 a/libx.so.1; app -> opt/x/libx.so.1 runpath=/a",
     ),
     (
-        "cached, nothing of the system",
+        "cached, without system directories",
         "a/libx.so.1; usr/lib/liby.so.1; app -> a/libx.so.1 usr/lib/liby.so.1 -Wl,-z,nodefaultlib runpath=/lib/x86_64-linux-gnu; conf /a; cached",
     ),
     (

@@ -53,9 +53,6 @@ fn the_images_in_the_documentation_are_current() {
             fs::write(&file, &drawn).unwrap();
         }
         let kept = fs::read_to_string(&file).unwrap_or_default();
-        assert!(
-            kept == drawn,
-            "docs/screens/{name}.svg: BLESS=1 draws it anew"
-        );
+        assert!(kept == drawn, "docs/screens/{name}.svg: BLESS=1 redraws it");
     }
 }
