@@ -1,7 +1,7 @@
 """Computes convolutions with numpy, to check the guard's reference: one slice of the image per filter element.
 
-Reads one job per line, `operation n c h w k r s pad_h pad_w stride_h stride_w dilation_h dilation_w groups`, from the file
-LINES, and the operands x, w, y and bias of each job, one after the other, as 32-bit floats from OPERANDS. Writes the
+Reads jobs from LINES, one per line, as `operation n c h w k r s pad_h pad_w stride_h stride_w dilation_h dilation_w
+groups`. Reads the operands x, w, y and bias of each job, in this order, as 32-bit floats from OPERANDS. Writes the
 results as 64-bit floats to RESULTS. Then rounds the 32-bit floats in FLOATS to halves and writes those to HALVES.
 
     python3 convolve.py LINES OPERANDS RESULTS FLOATS HALVES

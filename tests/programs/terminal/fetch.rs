@@ -310,7 +310,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     // Printed before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
     let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
-    let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("exits");
+    let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("the end");
     assert_eq!(
         done,
         format!(

@@ -181,7 +181,7 @@ fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
     );
 }
 
-/// ort with the feature `load-dynamic` opens what the loader finds.
+/// With the feature `load-dynamic`, ort opens the library that the loader finds.
 #[test]
 fn the_onnxruntime_that_the_loader_finds_is_used() {
     let image = Image::new("ort-loader");

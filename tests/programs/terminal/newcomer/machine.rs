@@ -18,7 +18,7 @@ pub struct Machine {
     root: PathBuf,
     variables: Vec<(String, String)>,
     is_image: bool,
-    /// A directory that the doctor's user may not enter.
+    /// A directory that the doctor's user cannot enter.
     closed: Option<PathBuf>,
     /// The lock on the one directory that all machines use.
     _alone: MutexGuard<'static, ()>,
