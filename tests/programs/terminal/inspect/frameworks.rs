@@ -125,7 +125,7 @@ fn an_onnxruntime_for_another_cuda_major_is_reported() {
     run(command.env_clear().env("VIRTUAL_ENV", venv)).exits_with(0);
 }
 
-/// ONNX Runtimes that ort-sys downloads. ort-sys rc.10 and later use other formats of tables and directories.
+/// ONNX Runtimes that ort-sys downloads. The versions of ort-sys have tables and directories in different formats.
 #[test]
 fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
     let image = Image::new("ort-download");

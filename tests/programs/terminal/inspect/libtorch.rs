@@ -63,7 +63,7 @@ fn complete_libtorch_setups_are_not_reported() {
     let code = "void _start(void) {}\n";
     image.compile("app/app", code, &[&flags[..], &own[..]].concat());
     silent(&image);
-    // A Python extension module, which loads all of libtorch.
+    // A Python extension module: Python loads all of libtorch.
     image.compile(
         "app/app",
         "int nothing;",
