@@ -27,19 +27,19 @@ fn check_all_reports(planted: Vec<Planted>) {
 
 #[test]
 fn a_crash_or_a_hang_names_the_tested_step() {
-    all_must_be_told(planted::legacy());
+    check_all_reports(planted::legacy());
 }
 
 #[test]
 #[ignore = "48 programs: seven seconds of a core"]
 fn a_crash_or_a_hang_in_the_graph_api_names_the_tested_step() {
-    all_must_be_told(planted::graph());
+    check_all_reports(planted::graph());
 }
 
 /// A crash before an algorithm is chosen is not attributed to the previous convolution.
 #[test]
 fn a_crash_before_a_convolution_names_the_convolution() {
-    all_must_be_told(planted::on_the_way());
+    check_all_reports(planted::on_the_way());
 }
 
 /// SUB-11: engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and
