@@ -84,7 +84,7 @@ mod tests {
         let init = cli.find_subcommand("init").unwrap();
         let help = init.get_after_help().unwrap().to_string();
         assert!(
-            help.contains("cudnn-guard init --write\n\nThe lines are those for"),
+            help.contains("cudnn-guard init --write\n\nThe changes depend on"),
             "{help}"
         );
     }

@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(
             findings("9.13.1", &["attention"]),
             [
-                "warning: cuDNN 9.13.1 is known to find no plan for some attention with dropout, and this program uses \
+                "warning: cuDNN 9.13.1 is known to find no execution plan for some attention with dropout, and this program uses \
                  attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.14.0 or later"
             ]
         );

@@ -143,7 +143,7 @@ fn compatible_items_have_a_tick() {
   ✓ sub-libs  adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
               ops 9.14.0
   ✓ GPU code  7.5 8.0 9.0a 12.0f 12.1, PTX 12.1, read from its sub-libraries
-  ✓ driver    580.95.05, runs CUDA up to 13.0, libcuda.so.1
+  ✓ driver    580.95.05, supports CUDA 13.0, libcuda.so.1
   ✓ GPUs      NVIDIA H200, compute capability 9.0
   ✓ targets   sm_90 compute_90
 

@@ -123,7 +123,7 @@ mod tests {
         .expect("a program");
         let line = add(&dir).expect("a stub");
         assert!(
-            line.starts_with("  ✓ libcuda.so   to link with: "),
+            line.starts_with("  ✓ libcuda.so   to link against: "),
             "{line}"
         );
         assert_eq!(add(&dir), None);

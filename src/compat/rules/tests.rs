@@ -250,7 +250,7 @@ fn attention_bugs_are_reported_for_affected_gpus() {
     assert_eq!(
         messages("9.20.0", &[(8, 9), (10, 0)], "attention"),
         [
-            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention of a single query on GPUs of compute \
+            "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention with a single query on GPUs of compute \
              capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.25.1 or later"
         ]
     );

@@ -168,7 +168,7 @@ fn undefined_functions_are_named() {
     assert_eq!(
         findings(&one, &[])[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs symbols that `libcudnn_graph.so.9` beside it does not contain: their versions differ  [parts-mixed]\n  \
-         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and install one cuDNN there, whole\n  \
+         = help: remove all `libcudnn*` files from `/opt/dnn/lib` and reinstall cuDNN\n  \
          missing     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more from libcudnn_graph.so.9\n              \
          libcudnn_cnn.so.9 needs c from libcudnn_graph.so.9"
     );
@@ -206,8 +206,8 @@ fn a_library_that_cannot_be_opened_is_unusable() {
     let fault = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
     assert_eq!(
         fault.finding().to_string(),
-        "`/opt/dnn/lib/libcudnn.so.9` is cut off: it ends at byte 64, and its segments reach to 4096  [library-damaged]\n  \
-         = help: install that cuDNN again in `/opt/dnn/lib`, and see that the disk is not full\n  \
+        "`/opt/dnn/lib/libcudnn.so.9` is truncated: its size is 64 bytes, but its segments extend to byte 4096  [library-damaged]\n  \
+         = help: reinstall that cuDNN in `/opt/dnn/lib`, and check that the disk is not full\n  \
          = help: set CUDNN_PATH to a directory that contains a complete cuDNN\n  \
          found via   CUDNN_PATH: /opt/dnn"
     );
