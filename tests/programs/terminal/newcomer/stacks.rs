@@ -290,7 +290,7 @@ pub const STACKS: &[Stack] = &[
             machine
         },
         cause: "variable-unusable",
-        fault: "CUDNN_PATH is set to `/home/me/broken/opt/mine/cudnn`, but `/home/me/broken/opt/mine/cudnn` cannot be reached: this user may not enter `/home/me/broken/opt/mine`",
+        fault: "CUDNN_PATH is set to `/home/me/broken/opt/mine/cudnn`, but `/home/me/broken/opt/mine/cudnn` cannot be reached: no permission to enter `/home/me/broken/opt/mine`",
         help: "`sudo chmod a+x /home/me/broken/opt/mine`",
         done: Some(|machine| machine.allow("opt/mine", 0o111)),
     },
