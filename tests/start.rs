@@ -277,7 +277,7 @@ fn an_incompatible_or_missing_libcudart_is_reported() {
     let finding = said(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
-        "`$M/app` needs libcudart.so.12, which the loader does not find"
+        "`$M/app` needs libcudart.so.12, which the loader cannot find"
     );
     assert_eq!(
         finding["help"][0],

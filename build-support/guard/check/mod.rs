@@ -49,7 +49,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
             report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
         child_verdict::judge_version(&mut report, built, None);
-        report.unchecked("the driver, the GPU and a convolution: only the release was asked for");
+        report.unchecked("driver, GPU and convolution: only a version check was requested");
     }
     report.finish(&env_config)
 }

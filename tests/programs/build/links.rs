@@ -252,7 +252,7 @@ fn a_guard_checks_the_cudnn_inside_its_program() {
         .does_not_say("  [");
     program("wrong").says("[convolution-wrong]");
     program("abort:cudnnConvolutionForward")
-        .says("cuDNN ended the process that tried it with SIGABRT while running the forward convolution")
+        .says("cuDNN crashed the test process (SIGABRT) while running the forward convolution")
         .says("= help: build the program again, with the archives of another release of cuDNN");
     // The headers are of a later version than the archives.
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));

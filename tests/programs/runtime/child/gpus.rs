@@ -142,7 +142,7 @@ fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
         assert_eq!(tried(&[mode, asked]), "pass : Simulated GPU");
     }
     let ran = do_all(&["startup"], &[("SIM_MODE", "2"), retain]).exits_with(0);
-    ran.says("no process may use it, so it was not tried  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
+    ran.says("in a compute mode in which no process can use it, so it was not tested  [device-busy]\n  = help: share the GPU again: `sudo nvidia-smi -c DEFAULT`\n");
     // A GPU that does not report its compute mode is tested.
     let silent = ("SIM_FAULT", "status:cuDeviceGetAttribute(20):1");
     assert_eq!(tried(&[("SIM_MODE", "3"), silent]), "pass : Simulated GPU");

@@ -217,7 +217,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let finding = finding.expect(&ran.text);
     assert_eq!(
         finding["summary"],
-        "cuDNN opens libcudart.so, which the loader does not find"
+        "cuDNN opens libcudart.so, which the loader cannot find"
     );
     assert_eq!(finding["severity"], "warning");
     assert_eq!(

@@ -232,7 +232,7 @@ fn the_variable_is_set_where_the_program_is_started() {
         "add `Environment=\"LD_LIBRARY_PATH=HERE/conda/lib:/opt/50%%/lib\"` to `[Service]` in the unit, run `systemctl daemon-reload`, and restart the service"
     );
     // A shell started by sudo, and a terminal started by systemd.
-    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before the program";
+    let export = "run `export LD_LIBRARY_PATH=HERE/conda/lib` before you start the program";
     let shell = [("SUDO_COMMAND", "/bin/bash"), ("INVOCATION_ID", "0a1b")];
     assert_eq!(help("exec \"$@\"", &shell), export);
     let terminal = [("SYSTEMD_EXEC_PID", "1"), ("SUDO_COMMAND", "")];

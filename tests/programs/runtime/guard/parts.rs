@@ -211,7 +211,7 @@ fn a_library_that_a_sub_library_needs_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcudnn_heuristic.so.9` requires libgone.so.1, which the loader does not find  [cudnn-not-loadable]
+`{path}/libcudnn_heuristic.so.9` requires libgone.so.1, which the loader cannot find  [cudnn-not-loadable]
   = help: install libgone.so.1, or add its directory to LD_LIBRARY_PATH
   loader      libgone.so.1: cannot open shared object file: No such file or directory
 "
@@ -335,7 +335,7 @@ fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
             "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
              = help: raise the limit: `ulimit -v unlimited`\n  \
              loader      {}: failed to map segment from shared object\n  \
-             limit       800 MiB for this process, by `ulimit -v`\n",
+             limit       800 MiB for this process, set by `ulimit -v`\n",
             // The loader prints the name that it was asked to open.
             if name == "libcudnn.so.9" { name.to_string() } else { format!("{path}/{name}") }
         ));

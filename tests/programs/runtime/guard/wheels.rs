@@ -280,7 +280,7 @@ fn full_file_names_give_the_version_through_links() {
 
 #[test]
 fn a_missing_file_of_a_wheel_is_restored_by_pip() {
-    let help = "bring its files back: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
+    let help = "reinstall the package: `pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.42`";
     let lost = site("9.14.0");
     std::fs::remove_file(cnn(&lost)).unwrap();
     let ran = run("check", &lost.file(LIB), &[GPU]);

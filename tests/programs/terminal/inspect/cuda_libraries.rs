@@ -152,7 +152,7 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
     assert_eq!(
         help(&image),
         "install a libnvJitLink.so.12 from CUDA 12.9 or later in \
-         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or put its directory into LD_LIBRARY_PATH"
+         `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/../../nvjitlink/lib`, or add its directory to LD_LIBRARY_PATH"
     );
     record(&image, "nvidia_nvjitlink_cu12-12.4.127", library);
     assert_eq!(

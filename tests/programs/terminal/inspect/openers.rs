@@ -81,15 +81,15 @@ fn cudarc_skips_a_wheel_before_another_cudnn() {
     };
     program("/opt/wheel:/opt/old");
     let said = image.said(&image.inspect(&[]).exits_with(1));
-    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with  [cudnn-version-mismatch]\n      \
+    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
         = help: put a link `libcudnn.so` to `libcudnn.so.9` into `/opt/wheel`: cudarc asks for that name everywhere \
         before it asks for another\n      \
-        = help: install cuDNN 9.14 or a later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
+        = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
         LD_LIBRARY_PATH\n      \
         loaded      /opt/old/libcudnn.so\n      \
         found via   the program's RUNPATH, its entry `/opt/old`\n      \
         available   /opt/wheel/libcudnn.so.9\n      \
-        built with  9.14.0, so 9.14 or a later 9.x may be loaded\n";
+        built with  9.14.0, so 9.14 or later 9.x may be loaded\n";
     assert!(said.starts_with(wanted), "{said}");
     // In a later directory, a link would not be used either.
     program("/opt/old:/opt/wheel");

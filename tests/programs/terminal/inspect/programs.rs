@@ -48,7 +48,7 @@ fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
     assert_eq!(
         driver["summary"],
         format!(
-            "`{}` needs libcuda.so.1, NVIDIA's driver, which the loader does not find",
+            "`{}` needs libcuda.so.1 of the NVIDIA driver, which the loader cannot find",
             app.display()
         )
     );

@@ -96,7 +96,7 @@ fn a_provider_for_another_cuda_major_is_reported() {
         fs::remove_dir_all(image.at(dir)).unwrap();
     }
     let wanted = format!(
-        "`/{PROVIDER}` needs libcublasLt.so.12, which the loader does not find  [library-not-found]\n      \
+        "`/{PROVIDER}` needs libcublasLt.so.12, which the loader cannot find  [library-not-found]\n      \
         {install}      {missing}"
     );
     let about = about_provider(&image);
@@ -139,7 +139,7 @@ fn a_provider_uses_the_cudnn_of_the_guard() {
     };
     program(&[]);
     let about = about_provider(&image);
-    let wanted = format!("`/{PROVIDER}` needs libcudnn.so.9, which the loader does not find  ");
+    let wanted = format!("`/{PROVIDER}` needs libcudnn.so.9, which the loader cannot find  ");
     assert!(about.starts_with(&wanted), "{about}");
     program(&[&linked("9.14.0").replace("loader linked", "loader dlopen")]);
     let about = about_provider(&image);

@@ -20,10 +20,10 @@ fn a_cudnn_off_the_search_path_is_named() {
     );
     let ran = image.inspect(&[]).exits_with(1);
     // The variable is set inside the image, so the path is relative to the image.
-    let ran = ran.says("\n      = help: put `/usr/local/cuda/lib64` into LD_LIBRARY_PATH\n");
+    let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
         image.said(&ran),
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          searched    the program's RUNPATH, its entry `/opt/lib`\n                  \
@@ -58,7 +58,7 @@ fn an_incompatible_cudnn_is_not_suggested() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("= help: install cuDNN 9.14 or a later 9.x, or put its directory into LD_LIBRARY_PATH searched")
+        .says("= help: install cuDNN 9.14 or later 9.x, or add its directory to LD_LIBRARY_PATH searched")
         .says("also found 9.10.0 ");
 }
 
@@ -95,7 +95,7 @@ fn a_cudnn_without_its_symlinks_is_reported() {
         assert_eq!(
             image.said(&ran),
             format!(
-                "  ✗ `/app/app` needs {soname}, which the loader does not find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
+                "  ✗ `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
                  = help: create its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  searched    the program's RUNPATH, its entry `/{lib}`\n                  \
@@ -158,7 +158,7 @@ fn a_missing_toolkit_library_is_reported() {
         .exits_with(1)
         .says("needs libcudart.so.12, which the loader cannot find")
         .says("[library-not-found]")
-        .says("= help: install the libraries of CUDA 12, which do not come with the driver");
+        .says("= help: install the libraries of CUDA 12, which the driver does not include");
     // The version numbers of libraries may differ from CUDA's.
     for (library, cuda) in [
         ("libcurand.so.10", "10, 11, 12 or 13"),
@@ -332,7 +332,7 @@ fn a_library_for_another_cpu_is_reported() {
     assert_eq!(
         image.said(&ran),
         format!(
-            "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+            "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
              {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \

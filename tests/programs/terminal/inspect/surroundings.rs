@@ -94,7 +94,7 @@ fn a_cudnn_that_the_system_preloads_is_used() {
     let help = json["findings"][0]["help"][0].as_str().unwrap();
     assert_eq!(
         help,
-        "take it out of /etc/ld.so.preload, or replace it with cuDNN 9.14 or later 9.x"
+        "remove it from /etc/ld.so.preload, or replace it with cuDNN 9.14 or later 9.x"
     );
 }
 
@@ -184,7 +184,7 @@ fn a_damaged_toolkit_library_is_reported() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("/opt/lib/libcudart.so.13` is not an ELF library, but a text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: reinstall the package that contains it, and check that the disk is not full needed by /");
+        .says("/opt/lib/libcudart.so.13` is not an ELF library but text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: reinstall the package that contains it, and check that the disk is not full needed by /");
 }
 
 /// Opening a pipe would block forever.
@@ -321,7 +321,7 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         said,
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader does not find  [cudnn-not-loadable]\n      \
+        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
          = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
          setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \

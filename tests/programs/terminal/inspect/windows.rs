@@ -122,7 +122,7 @@ fn the_programs_own_directory_precedes_windows() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with")
+        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with")
         .says("found via Windows' own directory, `");
     cudnn(&image, "app", "9.14.0");
     let json = image.json();
@@ -222,7 +222,7 @@ fn a_dll_that_is_loaded_at_its_first_call_is_checked() {
         .flat(&[])
         .exits_with(1)
         .says("– `own.dll` loads `cudart64_13.dll` on first use, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
-        .says("loaded cuDNN 9.10.0 is older than the 9.14.0 that this program was built with");
+        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
 }
