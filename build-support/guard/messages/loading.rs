@@ -77,7 +77,7 @@ impl RefusedLibrary<'_> {
             }
             Refusal::MissingLibrary(by, name) => {
                 let by = by.display();
-                let summary = format!("`{by}` requires {name}, which {LOADER} does not find");
+                let summary = format!("`{by}` requires {name}, which {LOADER} cannot find");
                 error(id, summary).help(install(name))
             }
             Refusal::ExecutableStack(file) => {
@@ -139,7 +139,7 @@ impl MissingDlopen {
 
     /// Returns the finding for a cuDNN that continued and then failed.
     pub fn finding(&self, output: &str) -> Finding {
-        let summary = format!("cuDNN opens {}, which {LOADER} does not find", self.name);
+        let summary = format!("cuDNN opens {}, which {LOADER} cannot find", self.name);
         let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
         self.with_help(finding.with("output", output.trim()))
     }
@@ -186,7 +186,7 @@ impl SuspectLibrary {
                 link,
             } => {
                 let summary = format!(
-                    "`{}` opens {name} when it needs it, but {LOADER} does not find it",
+                    "`{}` opens {name} when it needs it, but {LOADER} cannot find it",
                     part.display()
                 );
                 let finding = Finding::warning(id, summary).with("searched", looked_at.join("\n"));

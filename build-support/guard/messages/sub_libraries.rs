@@ -61,7 +61,7 @@ impl SubLibraries {
         let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
         let (files, here) = (names(&files), self.folder().display());
         let summary = format!(
-            "Windows does not find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
+            "Windows cannot find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
         );
         Finding::warning(FindingId::PartsMissing, summary).help(format!(
             "add `{here}` to PATH, or open these files by path before you call cuDNN"
@@ -211,7 +211,7 @@ impl MissingZlib<'_> {
             }
             MissingZlib::NotFound(folder, looked_at) => {
                 let summary = format!(
-                    "cuDNN {release} for Windows opens `{ZLIB}`, which cuDNN does not include and Windows does not find"
+                    "cuDNN {release} for Windows opens `{ZLIB}`, which cuDNN does not include and Windows cannot find"
                 );
                 Finding::warning(FindingId::CudnnNotLoadable, summary)
                     .with("searched", looked_at.join("\n"))

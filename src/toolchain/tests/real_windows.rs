@@ -78,7 +78,7 @@ fn dlls_are_read_correctly() {
             assert!(
                 messages
                     .iter()
-                    .any(|text| text.contains("no import library")),
+                    .any(|text| text.contains("its import library `cudnn.lib` is missing")),
                 "{messages:?}"
             );
         }
@@ -156,7 +156,7 @@ fn a_valid_cudnn_for_windows_has_no_findings() {
     assert_eq!(Mixed::new("sound-8", EIGHT).messages(), "");
     let messages = Mixed::new("zlib", EIGHT).without("zlibwapi.dll").messages();
     assert!(
-        messages.starts_with("note: cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which does not"),
+        messages.starts_with("note: cuDNN 8.9.7 for Windows requires `zlibwapi.dll`, which it does not include"),
         "{messages}"
     );
     assert_eq!(messages.matches("note: ").count(), 1, "{messages}");
@@ -223,7 +223,7 @@ fn dlls_of_different_versions_are_detected() {
     assert_eq!(sound.matches("error: ").count(), 0, "{sound}");
     assert!(
         strange.contains("cudnn_heuristic64_9.dll needs ?")
-            && strange.contains(" more of cudnn_graph64_9.dll"),
+            && strange.contains(" more from cudnn_graph64_9.dll"),
         "{strange}"
     );
 }

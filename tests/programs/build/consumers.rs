@@ -145,7 +145,7 @@ fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
     start("application", &[home.join("lib64"), home.join("driver")])
         .exits_with(78)
-        .says("cannot load `libcudnn.so.8`  [cudnn-not-loadable]");
+        .says("or `libcudnn.so.8`  [cudnn-not-loadable]");
     start("application", &[home.join("lib64")])
         .exits_with(0)
         .says("[cudnn-not-loadable]");
@@ -236,7 +236,7 @@ fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
     with("SIM_PLANS", "38=3008 1=3008 0=3008")
         .exits_with(0)
         .says("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
-        .says("help: install the libraries that cuDNN opens by itself (cuBLAS, NVRTC)");
+        .says("help: install the libraries that cuDNN opens at run time (cuBLAS, NVRTC)");
     with("SIM_PLANS", "38=3000 1=3000 0=3000")
         .exits_with(0)
         .says("cuDNN: pass")

@@ -253,7 +253,7 @@ fn a_guard_checks_the_cudnn_inside_its_program() {
     program("wrong").says("[convolution-wrong]");
     program("abort:cudnnConvolutionForward")
         .says("cuDNN crashed the test process (SIGABRT) while running the forward convolution")
-        .says("= help: build the program again, with the archives of another release of cuDNN");
+        .says("= help: rebuild the program with the archives of another cuDNN version");
     // The headers are of a later version than the archives.
     write(&header, &text.replace("CUDNN_MINOR 14", "CUDNN_MINOR 15"));
     build(&dir, "", &cuda, &cudnn).exits_with(0);

@@ -111,7 +111,7 @@ fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
     );
     let told = |name, first, then| {
         let (verdict, finding) = twice(name, first, then);
-        let second = &finding["evidence"]["second try"];
+        let second = &finding["evidence"]["retry"];
         // A fault that stops nothing must not recommend an installation.
         let is_installed = verdict == "fail";
         assert_eq!(

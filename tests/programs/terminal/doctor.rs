@@ -268,8 +268,8 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     );
     assert!(
         shown.contains(
-            "cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must compile, for\n    \
-             Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
+            "cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must compile,\n    \
+             for Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
              = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
              supports    compute capabilities up to 7.5\n"
         ),
@@ -527,9 +527,9 @@ fn an_unreadable_file_is_not_reported_as_missing() {
     );
     assert!(
         plain(&private).contains(
-            "CUDNN_PATH is set to `$ROOT/private/cudnn`, but `$ROOT/private/cudnn` cannot be reached: this user may \
-             not enter `$ROOT/private` [variable-unusable] \
-             = help: let this user enter it: `sudo chmod a+x $ROOT/private` \
+            "CUDNN_PATH is set to `$ROOT/private/cudnn`, but `$ROOT/private/cudnn` cannot be reached: no permission \
+             to enter `$ROOT/private` [variable-unusable] \
+             = help: make that directory accessible: `sudo chmod a+x $ROOT/private` \
              = help: unset CUDNN_PATH to search the default locations"
         ),
         "{private}"

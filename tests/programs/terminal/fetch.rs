@@ -205,7 +205,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
         text(&output)
     };
     let shown = fetched("6.1", &[]);
-    let chosen = "  – chosen       CUDA 12, for the driver here, which runs CUDA up to 12.2, and cuDNN 9.10.2, the last \
+    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2, and cuDNN 9.10.2, the last \
         for Simulated GPU\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");

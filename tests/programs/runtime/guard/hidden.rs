@@ -37,7 +37,7 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     ran.must_be("fail", &ids);
     let told = |part: &str, name: &str| {
         format!(
-            "`{path}/libcudnn_{part}.so.9` opens {name} when it needs it, but the loader does not find it"
+            "`{path}/libcudnn_{part}.so.9` opens {name} when it needs it, but the loader cannot find it"
         )
     };
     assert_eq!(
@@ -130,7 +130,7 @@ fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     }
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
     let told = format!(
-        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader does not find it",
+        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader cannot find it",
         cudnn.text()
     );
     assert_eq!(

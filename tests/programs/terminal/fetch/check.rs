@@ -63,7 +63,7 @@ fn a_file_with_other_contents_is_found_and_the_help_fixes_it() {
              ✗ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n\n\
              the cuDNN in `{home}/nvidia/cudnn` differs from what was fetched  [fetch-failed]\n  \
              = help: remove `'{home}/{library}'`, then run `{help}` to fetch all of it again\n  \
-             damaged     {library} has other contents\n"
+             damaged     {library} has different contents\n"
         )
     );
 

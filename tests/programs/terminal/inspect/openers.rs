@@ -46,7 +46,7 @@ fn the_names_that_cudarc_opens_are_searched_in_its_order() {
         .flat(&[])
         .exits_with(0)
         .says("cudarc 0.19.1 opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries")
-        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which asks for libcudnn.so.9 too = help: put a link `libcudnn.so` to it into `/opt/lib`, as the -dev packages have it searched ")
+        .says("[cudnn-not-loadable] = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9 = help: create a link `libcudnn.so` to it in `/opt/lib`, as the -dev packages do searched ")
         .says("/opt/lib/libcudnn.so.9 verdict: unknown (")
         .says("available ");
     assert_eq!(image.json()["program"]["guards"][0]["cudarc"], "0.19.1");
@@ -82,18 +82,18 @@ fn cudarc_skips_a_wheel_before_another_cudnn() {
     program("/opt/wheel:/opt/old");
     let said = image.said(&image.inspect(&[]).exits_with(1));
     let wanted = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
-        = help: put a link `libcudnn.so` to `libcudnn.so.9` into `/opt/wheel`: cudarc asks for that name everywhere \
-        before it asks for another\n      \
-        = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or put its directory into \
+        = help: create a link `libcudnn.so` to `libcudnn.so.9` in `/opt/wheel`: cudarc searches all directories for that \
+        name before any other\n      \
+        = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to \
         LD_LIBRARY_PATH\n      \
         loaded      /opt/old/libcudnn.so\n      \
         found via   the program's RUNPATH, its entry `/opt/old`\n      \
         available   /opt/wheel/libcudnn.so.9\n      \
-        built with  9.14.0, so 9.14 or later 9.x may be loaded\n";
+        built with  9.14.0 (compatible: 9.14 or later 9.x)\n";
     assert!(said.starts_with(wanted), "{said}");
     // In a later directory, a link would not be used either.
     program("/opt/old:/opt/wheel");
-    image.flat(&[]).exits_with(1).does_not_say("put a link");
+    image.flat(&[]).exits_with(1).does_not_say("create a link");
     // Follow the help.
     link("opt/wheel");
     program("/opt/wheel:/opt/old");

@@ -126,7 +126,7 @@ fn a_cudnn_without_its_symlinks_is_reported() {
         .flat(&[])
         .exits_with(0)
         .says("this program opens libcudnn.so.10 or libcudnn.so.9, but the loader cannot find any of them; ")
-        .says("libcudnn.so` has no link `libcudnn.so.9` beside it [cudnn-not-loadable] = help: make its links: `sudo ldconfig -n ");
+        .says("libcudnn.so` has no link `libcudnn.so.9` next to it [cudnn-not-loadable] = help: create its links: `sudo ldconfig -n ");
 }
 
 /// LOD-04: cuDNN 9 is installed, but the program needs 8.
@@ -355,7 +355,7 @@ fn a_library_for_another_cpu_is_reported() {
         .flat(&[])
         .exits_with(0)
         .says(headline)
-        .says(&format!("libcudnn.so.9` is for {other}, and this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
+        .says(&format!("libcudnn.so.9` is for {other}, but this program is for {own} [cudnn-not-loadable] = help: install the cuDNN for {own} in"));
     // A valid cuDNN elsewhere is suggested.
     image.cudnn("usr/local/cuda-13.0/lib64", 14);
     image

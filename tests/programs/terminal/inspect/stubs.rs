@@ -307,7 +307,7 @@ fn a_driver_library_that_is_older_than_the_kernel_module_is_reported() {
         assert!(said.contains(text), "no {text:?} in\n{said}");
     }
     let is_silent = || assert!(!said().contains("[driver-error]"), "{}", said());
-    let found = format!("{gets}{remove} {place} there is /driver/libcuda.so.1");
+    let found = format!("{gets}{remove} {place} available /driver/libcuda.so.1");
     contains(&said(), &found);
     // Without the library of the host.
     program("/usr/local/cuda/compat");

@@ -213,7 +213,7 @@ fn a_pipe_is_reported_and_not_opened() {
         .flat(&[])
         .exits_with(1)
         .says("which the loader cannot find; ")
-        .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and install cuDNN in ");
+        .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and reinstall cuDNN in ");
 }
 
 /// LOD-04: cuDNN 8 under the name of 9 is reported, but the sub-libraries of 9 are not reported as missing.

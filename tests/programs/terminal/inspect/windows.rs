@@ -151,8 +151,8 @@ fn a_sub_library_beside_the_program_precedes_those_of_windows() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("gets cudnn_ops64_9.dll from `")
-        .says("/app`, where it is of 9.10.0 [parts-mixed] = help: remove the `cudnn*.dll` files from `");
+        .says("loads `cudnn_ops64_9.dll` (version 9.10.0) from `")
+        .says("/app` [parts-mixed] = help: remove the `cudnn*.dll` files from `");
     fs::remove_file(image.at("app/cudnn_ops64_9.dll")).unwrap();
     assert_eq!(ids(&image.json()), [""; 0]);
 }

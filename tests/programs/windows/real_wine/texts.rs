@@ -204,7 +204,7 @@ fn a_missing_zlibwapi_is_reported() {
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
-        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which cuDNN does not include and Windows does not find"
+        "cuDNN 8.9.7 for Windows opens `zlibwapi.dll`, which cuDNN does not include and Windows cannot find"
     );
     assert_eq!(
         finding["help"],

@@ -62,7 +62,7 @@ fn sub_libraries_that_are_not_found_by_name_are_reported() {
     assert_ne!(start.run(windows, &["use", library]).code, Some(0));
     let start = start.does(&["load", library]);
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
-    let told = r"cudnn-guard: unknown: Windows does not find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
+    let told = r"cudnn-guard: unknown: Windows cannot find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
   = help: add `C:\cuDNN` to PATH, or open these files by path before you call cuDNN
 ";
     assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
