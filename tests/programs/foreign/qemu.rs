@@ -94,7 +94,7 @@ fn a_program_for_aarch64_reports_its_cudnn() {
         let mut lines = ran.stdout.lines();
         let line = lines.find(|line| line.starts_with(&start));
         assert!(
-            line.is_some_and(|line| line.contains(" 9.28.0 by ")),
+            line.is_some_and(|line| line.contains(" 9.28.0 from ")),
             "{start:?} in\n{}",
             ran.text()
         );

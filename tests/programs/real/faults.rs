@@ -21,9 +21,9 @@ fn a_wheel_in_an_active_environment_is_named() {
     let cause = venv.cause("9.28.0", &active);
     let wanted = format!(
         "\
-libcudnn.so.9 cannot be loaded; `{lib}/libcudnn.so.9` lies where the loader does not look  [cudnn-not-loadable]
-  = help: run `export LD_LIBRARY_PATH={lib}` before the program
-  reason      VIRTUAL_ENV is `HERE`, and the loader does not follow that variable
+cannot load `libcudnn.so.9`; `{lib}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
+  = help: run `export LD_LIBRARY_PATH={lib}` before you start the program
+  reason      VIRTUAL_ENV is `HERE`, but the loader ignores that variable
 "
     );
     assert!(cause.starts_with(&wanted), "{cause}");
@@ -332,7 +332,7 @@ fn a_missing_dependency_of_a_sub_library_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
-`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
+`HERE/libcudnn_ops_infer.so.8` requires libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
   = help: install libcublas.so.11, or add its directory to LD_LIBRARY_PATH
   loader      libcublas.so.11: cannot open shared object file: No such file or directory"
     );

@@ -69,7 +69,7 @@ fn cuda_12_and_11_are_fetched_and_found() {
             "{text}"
         );
         assert!(
-            text.contains("wheels for CUDA 11 and 12 hold none"),
+            text.contains("wheels for CUDA 11 and 12 do not contain it"),
             "{text}"
         );
         let nvidia = dir.join("cudnn-guard/nvidia");

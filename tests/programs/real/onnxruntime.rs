@@ -153,5 +153,5 @@ fn inspect_names_the_cuda_of_the_provider() {
     let missing = "libcublasLt.so.12, libcublas.so.12, libcurand.so.10, libcufft.so.11, libcudart.so.12, libnvrtc.so.12";
     assert!(finding.to_string().contains(missing), "{finding}");
     let finding = findings("cudnn-cu12-9.10");
-    assert_eq!(finding["summary"], summary("the CUDA here is"), "{finding}");
+    assert_eq!(finding["summary"], summary("the toolkit is"), "{finding}");
 }

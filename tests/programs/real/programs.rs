@@ -65,7 +65,7 @@ fn the_guard_checks_a_real_cudnn() {
         let file = format!("    libcudnn_{part}.so.9 ");
         let line = sound.stdout.lines().find(|line| line.starts_with(&file));
         assert!(
-            line.is_some_and(|line| line.contains("  9.28.0 by ")),
+            line.is_some_and(|line| line.contains("  9.28.0 from ")),
             "{file:?} in\n{}",
             sound.text()
         );
@@ -111,9 +111,9 @@ fn the_guard_checks_a_real_cudnn() {
     let lib = wheels("cudnn-cu12-9.1.0").join("cudnn/lib");
     start("linked", Some(&stale))
         .exits_with(78)
-        .says(&format!("cuDNN 9.1.0 at `{}` gets ", lib.display()))
+        .says(&format!("cuDNN 9.1.0 at `{}` loads ", lib.display()))
         .says(&format!(
-            "from `{}`, where they are of 9.10.2  [parts-mixed]",
+            " (version 9.10.2) from `{}`  [parts-mixed]",
             stale.display()
         ))
         .says(&format!(

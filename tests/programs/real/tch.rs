@@ -61,6 +61,6 @@ fn tch_is_guarded() {
     let older = real("CUDNN_GUARD_REAL").join("cudnn-cu12-9.1.0/nvidia/cudnn/lib");
     start(&[&older, &torch])
         .exits_with(78)
-        .says("libtorch_cuda.so`, a library of this process, which looks for it there")
+        .says("libtorch_cuda.so`, a library in this process that searches there")
         .says("[parts-mixed]");
 }
