@@ -325,7 +325,7 @@ fn tf32_is_reported() {
     assert_eq!(rows(&always, ": pass").len(), 3 + 1);
     // An engine may round only a part of its work.
     tried("quick", V9_14, &[("SIM_TF32", "some")])
-        .must_have("rounds single precision to TF32 on Simulated GPU, though told not to");
+        .must_have("rounds single precision to TF32 on Simulated GPU, although TF32 is disabled");
     // The operator's choice is not a fault of cuDNN.
     let set = [("SIM_TF32", "always"), ("NVIDIA_TF32_OVERRIDE", "1")];
     let chosen = tried("quick", V9_14, &set);

@@ -156,7 +156,9 @@ fn a_valid_cudnn_for_windows_has_no_findings() {
     assert_eq!(Mixed::new("sound-8", EIGHT).messages(), "");
     let messages = Mixed::new("zlib", EIGHT).without("zlibwapi.dll").messages();
     assert!(
-        messages.starts_with("note: cuDNN 8.9.7 for Windows requires `zlibwapi.dll`, which it does not include"),
+        messages.starts_with(
+            "note: cuDNN 8.9.7 for Windows requires `zlibwapi.dll`, which it does not include"
+        ),
         "{messages}"
     );
     assert_eq!(messages.matches("note: ").count(), 1, "{messages}");

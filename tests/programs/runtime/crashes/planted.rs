@@ -193,7 +193,7 @@ pub fn graph() -> Vec<Planted> {
             let only = format!("graph {name} {data_type} NHWC");
             let what = format!("the {words} in {data_type} through the graph API");
             let running = format!("running {what} (NHWC, engine {engine})");
-            let making = format!("making engine {engine} ready for {what} (NHWC)");
+            let making = format!("preparing engine {engine} for {what} (NHWC)");
             planted.push(Planted::new("abort", execute, &only, &running));
             planted.push(Planted::new("segv", plan, &only, &making));
             planted.push(Planted::new("hang", plan, &only, &making));

@@ -209,7 +209,10 @@ fn the_libtorch_of_python_conda_or_a_download_is_found() {
     let said = about(&image, "tch", &set);
     assert!(said.starts_with("`/venv/lib/python3.12/"), "{said}");
     let said = about(&image, "tch", &set[..1]);
-    assert!(said.starts_with("`libtorch_cuda.so` was not found"), "{said}");
+    assert!(
+        said.starts_with("`libtorch_cuda.so` was not found"),
+        "{said}"
+    );
     // conda's package for C++, and the one that torch-sys downloads.
     let download = "target/debug/build/torch-sys-1a/out/libtorch/libtorch/lib";
     for (dir, set) in [

@@ -377,7 +377,7 @@ fn quotation_marks_in_path_are_reported() {
 ",
     );
     let ran = start.run(windows, &["startup"]);
-    ran.says("  reason      PATH has \"C:\\with spaces\", with the quotation marks\n");
+    ran.says("  reason      PATH contains \"C:\\with spaces\", including the quotation marks\n");
     let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
     let (told, inspected) = (&told["findings"][0], &inspected["findings"][0]);
     assert_eq!(told["help"], inspected["help"]);

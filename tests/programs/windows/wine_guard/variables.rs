@@ -96,7 +96,7 @@ fn the_requested_gpus_are_tested() {
     }
     sound(&[("CUDNN_GUARD_DEVICES", "5")])
         .exits_with(0)
-        .says("CUDNN_GUARD_DEVICES asks for GPU 5, and 1 are visible, counted from 0");
+        .says("CUDNN_GUARD_DEVICES requests GPU 5, but only GPU 0 is visible");
     // A fault of only the second GPU is not visible on the first one.
     let unlike = [
         ("SIM_DEVICES", "2"),
@@ -107,7 +107,7 @@ fn the_requested_gpus_are_tested() {
     assert!(
         told.0
             .to_string()
-            .contains("the GPU is of compute capability 3.0"),
+            .contains("requires compute capability 5.3, but the GPU has 3.0"),
         "{:#}",
         told.0
     );
