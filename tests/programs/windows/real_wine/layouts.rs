@@ -102,7 +102,7 @@ fn followed(windows: &Windows, start: Start, told: &str) -> Start {
     let help = help.unwrap_or_else(|| panic!("{told}"));
     let mut words = help.split('`');
     match words.next().unwrap() {
-        "take " => return start.without(words.next().unwrap()),
+        "remove " => return start.without(words.next().unwrap()),
         "remove the " => {
             assert_eq!(words.next(), Some("cudnn*.dll"));
             let dir = windows.unix(words.nth(1).unwrap());
@@ -111,7 +111,7 @@ fn followed(windows: &Windows, start: Start, told: &str) -> Start {
         "close the program that uses it, such as an installer, and restart this program" => {
             return start.does_not("hold");
         }
-        "install cuDNN 9.28.0 again in " => {
+        "reinstall cuDNN 9.28.0 in " => {
             assert_eq!(words.next(), Some(SOUND));
             Farm::of(windows, "cuDNN", V9_28);
         }
