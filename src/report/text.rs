@@ -2,8 +2,6 @@
 //!
 //! A mark appears only in the third column of a line, after two spaces. The command line tool relies on that for
 //! colors.
-//!
-//! A mark is only ever in the third column of a line, after two spaces. The terminal program relies on that for colors.
 
 use crate::choice::message_format::{product, release};
 use crate::compat::cudarc;
