@@ -160,7 +160,7 @@ fn the_guard_checks_the_file_that_cudarc_uses() {
     with(&[&old], &["first"]).uses(&old.join("libcudnn.so"), "9.10.2", &mismatch);
 
     // A missing cuDNN is a fault on a machine with a GPU, and unknown without a GPU.
-    let nothing = "libcudnn.so cannot be loaded, nor by any other name that cudarc 0.";
+    let nothing = "cannot load `libcudnn.so` or any other name that cudarc 0.";
     with(&[], &[]).finds_none(nothing);
     CaseResult::of(&[], &[]).finds_none(nothing);
     with(&[&eight], &[])
