@@ -312,7 +312,7 @@ fn a_setuid_program_ignores_the_variables() {
     assert_eq!(
         ran.stderr.lines().next(),
         Some(
-            "ignoring cudnn-guard: CUDNN_GUARD, CUDNN_GUARD_REPORT: this program runs with elevated privileges (setuid, capabilities)"
+            "cudnn-guard: ignoring CUDNN_GUARD, CUDNN_GUARD_REPORT: this program runs with elevated privileges (setuid, capabilities)"
         )
     );
     ran.says("cudnn-guard: unknown: ");

@@ -302,7 +302,7 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
         run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
     };
     let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
-    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than the 9.14.0";
+    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0";
     // A program of root gives root no additional rights, and neither does a capability.
     with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
     with(rpath, &["setcap", "cap_net_raw+p"])
@@ -322,8 +322,8 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     assert_eq!(
         said,
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
-         = help: put `/usr/local/cuda/lib64` into /etc/ld.so.conf and run `ldconfig`\n      \
-         = help: link the program again with that directory as its rpath, which `.link()` does unless `.rpath(false)`\n      \
+         = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig`\n      \
+         = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \
          LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath\n      \
          searched    /etc/ld.so.cache\n      \
