@@ -227,7 +227,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                 let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
                 let ended = tried(&format!("some {only}"), version, &set);
                 ended
-                    .must_have("Simulated GPU has too little free memory to try a convolution  [device-memory-low]")
+                    .must_have("Simulated GPU has too little free memory to test a convolution  [device-memory-low]")
                     .must_have(&format!("  cuDNN       `{call}` returned {named}\n"));
                 assert_eq!(rows(&ended, ": fail").len(), 0);
                 let unknown = rows(&ended, ": unknown");
