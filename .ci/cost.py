@@ -53,7 +53,7 @@ def cpu_seconds(folder: pathlib.Path) -> float:
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--times", type=int, default=7)
+    options.add_argument("--times", type=int, default=9)
     options.add_argument("--limit", type=float, default=BAR)
     options.add_argument("--before", metavar="COMMIT")
     options = options.parse_args()
