@@ -1,4 +1,4 @@
-//! One file to compile.
+//! A file to compile.
 
 use crate::kernels::file_options::FileRequest;
 use crate::kernels::inputs::depfile_source::DepfileSource;
@@ -23,7 +23,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-/// One source and one of its products.
+/// A source and one of its products.
 pub struct Job {
     pub source: PathBuf,
     /// The object, PTX, cubin or fatbin.

@@ -81,7 +81,7 @@ pub struct Kernels<'a> {
     optimisation: Optimisation,
     /// The runtime that the build script names.
     cudart: Option<Cudart>,
-    /// Whether the kernels use CUTLASS.
+    /// `true` if the kernels use CUTLASS.
     cutlass: bool,
     module: Option<String>,
     destination: Option<PathBuf>,

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 /// The stream of a kernel launch without an explicit stream, and of CUDA runtime calls such as `cudaMemcpyAsync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DefaultStream {
-    /// One stream for all threads, which synchronizes with the other blocking streams. The default of nvcc.
+    /// A single stream for all threads, which synchronizes with the other blocking streams. The default of nvcc.
     Legacy,
     /// A stream for each host thread. cudaforge and bindgen_cuda use this mode.
     PerThread,

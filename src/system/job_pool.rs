@@ -18,7 +18,7 @@ pub fn cpus() -> usize {
 
 /// Calls `work` for every item. Returns each result with the index of its item, in the order of completion.
 ///
-/// One thread is always allowed. Every other thread requires a token from cargo (or from make above it), so that no
+/// The first thread is always allowed. Every other thread requires a token from cargo (or from make above it), so that no
 /// more threads run than `cargo build -j` allows.
 ///
 /// `threads` is the limit of this machine. `breadth` returns how many threads the work for an item can use. The second

@@ -56,7 +56,7 @@ impl Disagreement<'_> {
         let folder = self.main_library.folder().display();
         let mut finding = Finding::error(
             FindingId::PartsMixed,
-            format!("the sub-libraries of cuDNN at `{folder}` do not match"),
+            format!("the sub-libraries of cuDNN at `{folder}` do not match each other"),
         );
         finding.evidence = self.main_library.evidence();
         if let (Some(files), Some(called)) = (self.files, self.called) {

@@ -348,7 +348,7 @@ fn a_sub_library_of_an_unknown_build_is_named_if_cudnn_rejects_it() {
     assert_eq!(
         cause,
         "\
-the sub-libraries of cuDNN at `HERE` do not match  [parts-mixed]
+the sub-libraries of cuDNN at `HERE` do not match each other  [parts-mixed]
   = help: remove all `libcudnn*` files from `HERE` and reinstall cuDNN
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`
