@@ -22,7 +22,7 @@ pub struct NoUsableCandidate<'a> {
     pub context: &'a CheckContext<'a>,
     pub kind: Kind,
     pub found: &'a [&'a Candidate],
-    /// The first library and its CPU, if all libraries are for other CPUs.
+    /// The main library that was found first, and its CPU, if all libraries are for other CPUs.
     pub foreign: Option<(&'a Candidate, &'static str)>,
     /// A wheel of cuDNN that exists only in pip's record, and the directory of its files.
     pub emptied: Option<(&'a Owner, &'a Path)>,
@@ -133,7 +133,7 @@ impl CheckContext<'_> {
         None
     }
 
-    /// Returns the first library, with its CPU, if all libraries that were found are for other CPUs.
+    /// Returns the main library that was found first, with its CPU, if all libraries that were found are for other CPUs.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
         let mut first = None;
         for one in found {

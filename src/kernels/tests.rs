@@ -269,7 +269,7 @@ fn findings_about_targets_are_warnings() {
     let toolchain = package.toolchain();
     let chosen = toolchain.selection().map(|chosen| Selection {
         findings: vec![
-            Finding::note(FindingId::NoGpu, "nobody asked"),
+            Finding::note(FindingId::NoGpu, "not requested"),
             Finding::warning(FindingId::GpuNewerThanNvcc, "too\x07 new").help("wait"),
         ],
         ..chosen

@@ -176,7 +176,7 @@ mod tests {
         );
         let unknown = library_path(&cudnn(14, false), &[rival("/opt/old", true, None)]).unwrap();
         assert!(unknown.summary.contains("a cuDNN of unknown version from"));
-        // The first library is found as it should be; from 9.22 its parts are as well.
+        // The main library is found as it should be; from 9.22 its parts are as well.
         assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
     }
 

@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];
 
 const HEAD: &str = "\
-# What lists of GPU targets come to: dialect | GPUs of the machine | list | releases of CUDA | result.
+# The result of each list of GPU targets: dialect | GPUs of the machine | list | releases of CUDA | result.
 # `none` is no list at all. A result is what is compiled, with the ids of what was noticed, or the error.
 # Written by BLESS=1 cargo test --lib targets::table; read what it writes.
 ";

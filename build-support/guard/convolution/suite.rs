@@ -113,7 +113,7 @@ pub fn run_kinds(
         first.conclude(BusyDevice::Capturing(name).finding());
         return first.emit(emit, clock);
     }
-    // Queried before cuDNN is called, which may end the process if it lacks memory.
+    // Queried before cuDNN is called, which may end the process if memory is short.
     let memory = current.memory();
     let free = memory.map(|memory| memory.free);
     if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {

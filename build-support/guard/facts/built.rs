@@ -18,9 +18,9 @@ use crate::runtime::facts::version::Version;
 pub enum Policy {
     /// NVIDIA's promise: the same major, and the same or a newer minor. The patch level does not matter.
     Compatible,
-    /// The same major and minor.
+    /// Equal major and minor.
     SameMinor,
-    /// The same major, minor and patch level.
+    /// Equal major, minor and patch level.
     Exact,
     /// Any version that meets the build script's requirement.
     Requirement,

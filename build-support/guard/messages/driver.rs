@@ -199,7 +199,7 @@ fn searched_help(dir: &str) -> Vec<String> {
         WSL_LIBRARIES => format!(
             "make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
         ),
-        // The system's C library, which is there too, does not run with the loader of the program.
+        // The system's C library, which is also in that directory, does not run with the loader of the program.
         _ => {
             return vec![format!(
                 "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia \

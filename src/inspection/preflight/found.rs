@@ -137,7 +137,7 @@ impl PreflightInput {
         };
         for finding in own.chain(found) {
             if finding.id == FindingId::PartsMissing {
-                // If some sub-libraries are from elsewhere, the help already asks for a complete cuDNN. Sub-libraries
+                // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries
                 // of the version in the file name would not help.
                 let promised = cudnn.library.as_deref().and_then(named_major);
                 let own = cudnn.library_version.map(|version| version.major);

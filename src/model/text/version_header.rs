@@ -118,7 +118,7 @@ mod tests {
             "// #define CUDA_VERSION 11080\n#define CUDA_VERSION 12040",
             "// see include/*.h\n#define CUDA_VERSION 12040",
             "//* see cuda.h\n#define CUDA_VERSION 12040",
-            "/* the licence */\n#define CUDA_VERSION 12040",
+            "/* the license */\n#define CUDA_VERSION 12040",
             "/* one */ /* two\n#define CUDA_VERSION 11080\n*/\n#define CUDA_VERSION 12040",
             "/*/ open\n#define CUDA_VERSION 11080\n*/\n#define CUDA_VERSION 12040",
             "#define CUDA_VERSION /* the\n release */ 12040",

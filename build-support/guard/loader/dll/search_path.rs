@@ -104,7 +104,7 @@ impl SearchPath {
         Some((file, defect))
     }
 
-    /// Returns the directories, for the evidence "looked at".
+    /// Returns the directories, for the evidence "searched".
     pub fn looked_at(&self) -> Vec<String> {
         let mut lines: Vec<String> = Vec::new();
         for place in &self.directories {

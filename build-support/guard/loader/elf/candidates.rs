@@ -104,7 +104,7 @@ impl SearchPath {
         files
     }
 
-    /// Returns the places that are searched, for the evidence "looked at".
+    /// Returns the places that are searched, for the evidence "searched".
     pub fn places(&self, view: &View) -> Vec<String> {
         let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
         for place in &self.directories {

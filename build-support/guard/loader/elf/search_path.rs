@@ -158,7 +158,7 @@ impl SearchPath {
         unlinked.or(closed)
     }
 
-    /// Returns the places that are searched, for the evidence "looked at".
+    /// Returns the places that are searched, for the evidence "searched".
     pub fn looked_at(&self) -> Vec<String> {
         self.places(&View::default())
     }
