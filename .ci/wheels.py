@@ -45,6 +45,7 @@ SETS = {
     "cudnn-cu11-8.5": ["nvidia-cudnn-cu11==8.5.0.96"],
     # For Windows, but read on any system. The wheels of 9.x contain no import library.
     "cudnn-win-cu13-9.28": ["nvidia-cudnn-cu13==9.28.0.42"],
+    "cudnn-win-cu12-9.28": ["nvidia-cudnn-cu12==9.28.0.42"],
     "cudnn-win-cu13-9.14": ["nvidia-cudnn-cu13==9.14.0.64"],
     "cudnn-win-cu11-9.10": ["nvidia-cudnn-cu11==9.10.2.21"],
     "cudnn-win-cu12-8.9.7": ["nvidia-cudnn-cu12==8.9.7.29"],
@@ -69,6 +70,7 @@ PLATFORMS = {
     "cuda-cu13-aarch64": "manylinux2014_aarch64",
     "cudnn-cu13-9.28-aarch64": "manylinux_2_27_aarch64",
     "cudnn-win-cu13-9.28": "win_amd64",
+    "cudnn-win-cu12-9.28": "win_amd64",
     "cudnn-win-cu13-9.14": "win_amd64",
     "cudnn-win-cu11-9.10": "win_amd64",
     "cudnn-win-cu12-8.9.7": "win_amd64",

@@ -22,6 +22,7 @@ const V8_9_5: &str = "cudnn-win-cu11-8.9.5";
 const V8_9_7: &str = "cudnn-win-cu12-8.9.7";
 const V9_10: &str = "cudnn-win-cu11-9.10";
 const V9_14: &str = "cudnn-win-cu13-9.14";
+const V9_28_CUDA_12: &str = "cudnn-win-cu12-9.28";
 const V9_28: &str = "cudnn-win-cu13-9.28";
 
 /// The version of each file, and the source of the version.

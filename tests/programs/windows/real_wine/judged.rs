@@ -1,13 +1,19 @@
 //! A guarded program and how it is started on Windows, the report of its guard, and the report of `inspect`.
 
-use crate::support::{Ran, project, repository};
+use super::V9_28;
+use super::farm::real;
+use crate::support::{Ran, place, program, project, repository, run, scratch, write_if_new};
 use crate::windows::wine::windows::{Windows, built};
 use serde_json::Value;
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The programs. Each opens cuDNN itself, with this requirement.
-const PROGRAMS: [(&str, &str); 2] = [("nine", ">=9.14, <10"), ("eight", ">=8.9.5, <10")];
+/// The programs, with their requirement. `linked` is linked to cuDNN, the others open it.
+const PROGRAMS: [(&str, &str); 3] = [
+    ("nine", ">=9.14, <10"),
+    ("eight", ">=8.9.5, <10"),
+    ("linked", ">=9.14, <10"),
+];
 
 /// Returns the Windows that all tests of this file share, one at a time. It has neither cuDNN nor a driver.
 pub fn windows() -> MutexGuard<'static, Option<Windows>> {
@@ -17,11 +23,14 @@ pub fn windows() -> MutexGuard<'static, Option<Windows>> {
         let windows = Windows::boot("wine-real");
         let app = windows.drive().join("app");
         fs::create_dir_all(&app).unwrap();
-        for (name, asked) in PROGRAMS {
+        for (name, requirement) in PROGRAMS {
+            let link = match name {
+                "linked" => installation(),
+                _ => ".link(cudnn_guard::Link::Runtime)".to_string(),
+            };
             let build = format!(
-                "use cudnn_guard::{{Config, Link}};\n\n\
-                 fn main() {{\n    cudnn_guard::build(|| {{\n        \
-                 let gpu = Config::new().cudnn({asked:?}).link(Link::Runtime).probe()?;\n        \
+                "fn main() {{\n    cudnn_guard::build(|| {{\n        \
+                 let gpu = cudnn_guard::Config::new().cudnn({requirement:?}){link}.probe()?;\n        \
                  gpu.link();\n        gpu.guard().write()\n    }});\n}}\n"
             );
             let crate_name = format!("windows-{name}");
@@ -35,6 +44,27 @@ pub fn windows() -> MutexGuard<'static, Option<Windows>> {
         windows
     });
     one
+}
+
+/// Creates an installation of CUDA and cuDNN to link with, like that of NVIDIA's installer. Returns the calls that
+/// select it in a build script.
+fn installation() -> String {
+    let root = scratch("wine-installation");
+    let wheel = real(V9_28);
+    let library = root.join("lib/x64");
+    fs::create_dir_all(&library).unwrap();
+    write_if_new(
+        &library.join("cudnn.def"),
+        "LIBRARY cudnn64_9.dll\nEXPORTS\ncudnnGetVersion\n",
+    );
+    run(program("x86_64-w64-mingw32-dlltool")
+        .current_dir(&library)
+        .args(["-d", "cudnn.def", "-l", "cudnn.lib"]))
+    .exits_with(0);
+    place(&wheel, &root.join("bin"));
+    place(&wheel.with_file_name("include"), &root.join("include"));
+    let cuda = wheel.ancestors().nth(4).unwrap().join("cuda-win-cu13/nvidia/cu13");
+    format!(".env(\"CUDNN_PATH\", {root:?}).env(\"CUDA_PATH\", {cuda:?})")
 }
 
 /// A name, and the function that creates the setup.

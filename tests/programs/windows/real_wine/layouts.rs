@@ -3,7 +3,7 @@
 
 use super::farm::{Farm, real};
 use super::judged::{Start, windows};
-use super::{V9_14, V9_28};
+use super::{V9_14, V9_28, V9_28_CUDA_12};
 use crate::windows::wine::windows::Windows;
 use std::fs;
 
@@ -29,22 +29,24 @@ const PLACES: [(&str, &str); 8] = [
     ("wheel", r"C:\env\Lib\site-packages\nvidia\cudnn\bin"),
 ];
 /// The kind of the bad sub-library. In the last kind it works, but the other directory is missing it.
-const KINDS: [&str; 6] = [
+const KINDS: [&str; 7] = [
     "of 9.14",
+    "for CUDA 12",
     "for ARM64",
     "empty",
     "a text",
     "held open",
     "the only one",
 ];
-/// The ways a program opens cuDNN: by name through the guard, by name before the guard (like a linked program), by
-/// path, or from a directory of `AddDllDirectory` without those of PATH.
-const WAYS: [&str; 4] = ["name", "before", "path", "added"];
+/// The ways a program opens cuDNN: by name through the guard, by name before the guard, by path, from a directory of
+/// `AddDllDirectory` without those of PATH, or as a linked program.
+const WAYS: [&str; 5] = ["name", "before", "path", "added", "linked"];
 
 fn bad_part(windows: &Windows, kind: &str, place: &str) -> Farm {
     let farm = Farm::at(windows, place.strip_prefix(r"C:\").unwrap());
     match kind {
         "of 9.14" => farm.from(V9_14, PART),
+        "for CUDA 12" => farm.from(V9_28_CUDA_12, PART),
         "for ARM64" => farm.from(V9_28, PART).for_cpu(PART, 0xaa64),
         "empty" => farm.with(PART, b""),
         // A copy instead of a link, or the working file would be held open too.
@@ -72,7 +74,8 @@ fn start(
     if place == "wheel" {
         path += r";C:\env\Scripts";
     }
-    let mut start = Start::of("nine").path(&path);
+    let program = if way == "linked" { "linked" } else { "nine" };
+    let mut start = Start::of(program).path(&path);
     if place == "beside the program" {
         start = start.within(windows, dir);
     }
@@ -136,7 +139,7 @@ fn the_guard_agrees_with_windows_in_each_layout() {
                 }
                 let bad = bad_part(windows, kind, place.1);
                 let (start, load) = start(windows, kind, place, way);
-                let before: &[&str] = if way == "name" { &[] } else { &load };
+                let before: &[&str] = if ["name", "linked"].contains(&way) { &[] } else { &load };
                 let acts = [before, &["startup", "went-on"]].concat();
                 let plain = start.run(windows, &["use", load[1]]);
                 let ran = start.run(windows, &acts);
@@ -163,5 +166,5 @@ fn the_guard_agrees_with_windows_in_each_layout() {
     let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
     assert!(wrong.is_empty(), "{table}{wrong}");
     assert_eq!(table, TABLE);
-    assert_eq!(cells, 192);
+    assert_eq!(cells, 280);
 }
