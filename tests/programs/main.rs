@@ -1,7 +1,7 @@
-//! What builds and runs whole programs, or looks at files as they are on a machine. One program, since each of them costs
-//! everybody's `cargo test` a link, and its last test a core.
+//! Tests that build and run whole programs, or read the files of the machine. They are one program, because each test
+//! program adds a link step to `cargo test`, and because cargo runs test programs one after the other.
 //!
-//! The ignored ones need what `.ci` fetches: NVIDIA's files, Wine, qemu, valgrind, or minutes.
+//! Ignored tests need files and tools that `.ci` fetches (NVIDIA's files, Wine, qemu, valgrind), or take minutes.
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,

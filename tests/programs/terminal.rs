@@ -54,7 +54,7 @@ fn text(output: &Output) -> String {
     String::from_utf8(output.stdout.clone()).expect("text")
 }
 
-/// What is said of what went wrong.
+/// Returns the standard error of a program.
 fn complaint(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).expect("text")
 }
@@ -168,7 +168,7 @@ fn the_help_is_as_wide_as_the_texts() {
 
 #[test]
 fn colors_are_as_requested() {
-    let coloured = |arguments: &[&str], variable: &str| {
+    let is_colored = |arguments: &[&str], variable: &str| {
         let page = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
             .args(arguments)
             .env_clear()
@@ -177,13 +177,13 @@ fn colors_are_as_requested() {
             .expect("cudnn-guard runs");
         text(&page).contains('\u{1b}')
     };
-    assert!(!coloured(&["explain", "no-gpu"], "NOTHING"));
-    assert!(coloured(&["explain", "no-gpu"], "CLICOLOR_FORCE"));
-    assert!(coloured(
+    assert!(!is_colored(&["explain", "no-gpu"], "NOTHING"));
+    assert!(is_colored(&["explain", "no-gpu"], "CLICOLOR_FORCE"));
+    assert!(is_colored(
         &["--color", "always", "explain", "no-gpu"],
         "NO_COLOR"
     ));
-    assert!(!coloured(
+    assert!(!is_colored(
         &["explain", "no-gpu", "--color=never"],
         "CLICOLOR_FORCE"
     ));

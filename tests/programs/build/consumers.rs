@@ -96,14 +96,14 @@ fn an_older_cudnn_first_in_the_path_stops_the_program() {
         .exits_with(0)
         .says("cudnnGetVersion() = 91400");
     let older = installed("linked-9.10", (9, 10, 2), &[]);
-    let said = start("linked", &[older.join("lib64"), newer.join("driver")])
+    let ran = start("linked", &[older.join("lib64"), newer.join("driver")])
         .exits_with(78)
         .says("[cudnn-version-mismatch]")
         .says("9.10.2")
         .says("9.14.0")
         .says("LD_LIBRARY_PATH")
         .says(&format!("{}/libcudnn.so.9", older.join("lib64").display()));
-    assert_eq!(said.stdout, "", "nothing of the program itself ran");
+    assert_eq!(ran.stdout, "", "nothing of the program itself ran");
 }
 
 /// LOD-01, LOD-03: the loader runs before the guard. A program that opens cuDNN itself gets better messages.

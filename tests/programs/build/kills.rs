@@ -257,8 +257,8 @@ impl Build {
             .stdout
             .lines()
             .filter(|line| line.starts_with("cargo::"));
-        let said: String = lines.map(|line| format!("{line}\n")).collect();
-        (said, contents(&self.out, &[".stamp", "durations"]))
+        let output: String = lines.map(|line| format!("{line}\n")).collect();
+        (output, contents(&self.out, &[".stamp", "durations"]))
     }
 
     fn anew(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {
@@ -300,8 +300,8 @@ fn incomplete_files_of_a_killed_build_are_not_used() {
             if how == "KILL_AT" { &steps[at - 1] } else { "" }
         );
         build.write_sources(0);
-        let (said, made) = build.done();
-        assert!(said == first.0, "{when}: the first sources");
+        let (output, made) = build.done();
+        assert!(output == first.0, "{when}: the first sources");
         same(&made, &first.1, &when);
         build.write_sources(1);
         let mut killed = build.script();
@@ -310,11 +310,11 @@ fn incomplete_files_of_a_killed_build_are_not_used() {
         // Next come the new sources, or the first ones again.
         let back = number % 2 == 1;
         build.write_sources(usize::from(!back));
-        let (said, made) = build.done();
+        let (output, made) = build.done();
         let expected = if back { &first } else { &expected[0] };
         let differs = |(one, other): &(&str, &str)| one != other;
-        let differing = said.lines().zip(expected.0.lines()).find(differs);
-        assert!(said == expected.0, "{when}: {differing:?}");
+        let differing = output.lines().zip(expected.0.lines()).find(differs);
+        assert!(output == expected.0, "{when}: {differing:?}");
         same(&made, &expected.1, &when);
     }
 }

@@ -346,7 +346,7 @@ fn objects_that_a_program_compiles_are_linked_with_cuda() {
 /// LNK-11: the linker or the program would fail. The build reports that first, and continues.
 #[test]
 fn a_library_without_its_neighbor_is_a_warning() {
-    let test = fresh("links-neighbour");
+    let test = fresh("links-neighbor");
     let cuda = test.join("cuda");
     toolkit(&cuda, 13000, false);
     let libs = cuda.join("lib64");
@@ -361,7 +361,7 @@ fn a_library_without_its_neighbor_is_a_warning() {
     library("libcublasLt.so.13", "int lt(void) { return 0; }\n", &[]);
     let blas = "int lt(void); int cublas(void) { return lt(); }\n";
     library("libcublas.so.13", blas, &["libcublasLt.so.13"]);
-    let dir = project("neighbour", SCRIPT, "fn main() {}\n");
+    let dir = project("neighbor", SCRIPT, "fn main() {}\n");
     let warning = format!(
         "`libcublas.so.13` of CUDA 13.0 needs `libcublasLt.so.13`, which is not in `{}`  [partial-toolkit]",
         cuda.display()

@@ -9,10 +9,10 @@ use std::path::Path;
 /// the text, `$T` is the directory of the test, `$S` that of all tests, and `$B` that of cargo's output.
 #[track_caller]
 fn fails(test: &Path, name: &str, ask: &str, env: &[(&str, &Path)]) {
-    let said = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
-    must_be_true(&said.text());
+    let ran = run(check(&crate_of("ask"), ask, env).arg("--quiet")).exits_with(101);
+    must_be_true(&ran.text());
     let all = test.parent().unwrap().to_str().unwrap();
-    let mut shown = said
+    let mut shown = ran
         .text()
         .replace(test.to_str().unwrap(), "$T")
         .replace(all, "$S")
@@ -311,8 +311,8 @@ fn a_warning_is_shown_and_the_build_continues() {
     cudnn(&one, (9, 14, 0), false);
     cudnn(&other, (9, 10, 2), false);
     let env: [(&str, &Path); 2] = [("CUDNN_PATH", &one), ("CUDNN_HOME", &other)];
-    let said = run(&mut check(&crate_of("warned"), "cudnn=>=9", &env)).exits_with(0);
-    let warnings: Vec<String> = said
+    let ran = run(&mut check(&crate_of("warned"), "cudnn=>=9", &env)).exits_with(0);
+    let warnings: Vec<String> = ran
         .stderr
         .lines()
         .filter_map(|line| line.strip_prefix("warning: warned@0.1.0: "))

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant, SystemTime};
 /// Builds, and returns whether the build script ran.
 #[track_caller]
 fn runs(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> bool {
-    let said = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
-    said.text().contains("build-script-build`")
+    let ran = run(check(dir, ask, env).arg("--verbose")).exits_with(0);
+    ran.text().contains("build-script-build`")
 }
 
 /// Sets the date of everything below a directory, except links, to so many days ago: copies and tarballs keep old
@@ -203,7 +203,7 @@ fn programs_that_a_build_script_runs_end_with_cargo() {
             let gone = within(Duration::from_secs(5), || is_gone().then_some(()));
             assert!(
                 gone.is_some(),
-                "{hangs_at:?} {group:?}: process {process} of {nvcc} is there"
+                "{hangs_at:?} {group:?}: process {process} of {nvcc} still runs"
             );
         }
     }

@@ -128,7 +128,7 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
     link(&real.ancestors().nth(3).unwrap().join(record), &site);
     let (file, part) = ("libcudnn_ops.so.9", lib.join("libcudnn_ops.so.9"));
     let program = linked_program(&venv.0, &lib);
-    let faces = || -> [Vec<serde_json::Value>; 3] {
+    let reports = || -> [Vec<serde_json::Value>; 3] {
         let ran = run("check", &lib, &[("TEST_BUILT", "9.28.0"), GPU]);
         must_be_true(&ran.text);
         let by = |arguments: &[&str]| {
@@ -137,12 +137,12 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
                 .args(arguments)
                 .env_clear()
                 .env("VIRTUAL_ENV", venv.text());
-            let said = command.output().unwrap().stdout;
-            serde_json::from_slice::<serde_json::Value>(&said).unwrap()
+            let output = command.output().unwrap().stdout;
+            serde_json::from_slice::<serde_json::Value>(&output).unwrap()
         };
         let inspected = by(&["inspect", "--json", program.to_str().unwrap()]);
-        [ran.json, inspected, by(&["doctor", "--json"])].map(|said| {
-            let findings = said["findings"].as_array().unwrap().iter();
+        [ran.json, inspected, by(&["doctor", "--json"])].map(|report| {
+            let findings = report["findings"].as_array().unwrap().iter();
             findings
                 .filter(|one| one["id"] == "parts-missing")
                 .cloned()
@@ -150,7 +150,7 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
         })
     };
     std::fs::remove_file(&part).unwrap();
-    for found in faces() {
+    for found in reports() {
         let [finding] = &found[..] else {
             panic!("{found:?}")
         };
@@ -159,7 +159,7 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
         must_be_true(finding["summary"].as_str().unwrap());
     }
     link(&real.join(file), &lib);
-    assert_eq!(faces(), [const { Vec::<serde_json::Value>::new() }; 3]);
+    assert_eq!(reports(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
 /// SUB-06, SUB-08: an engine library is missing. 9.21 added the last one.
@@ -253,8 +253,8 @@ fn a_sub_library_of_a_similar_version_is_found() {
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn files_that_cannot_be_opened_are_named() {
-    let told = |farm: Farm, built: &str, wanted: &str| assert_eq!(farm.cause(built, &[]), wanted);
-    told(
+    let check_cause = |farm: Farm, built: &str, wanted: &str| assert_eq!(farm.cause(built, &[]), wanted);
+    check_cause(
         Farm::of("cudnn-cu13-9.14").cut("libcudnn_ops.so.9", 1_000_000),
         "9.14.0",
         "\
@@ -263,7 +263,7 @@ fn files_that_cannot_be_opened_are_named() {
   loaded      HERE/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
-    told(
+    check_cause(
         Farm::of("cudnn-cu13-9.14").cut("libcudnn.so.9", 50_000),
         "9.14.0",
         "\
@@ -271,7 +271,7 @@ fn files_that_cannot_be_opened_are_named() {
   = help: reinstall that cuDNN in `HERE`, and check that the disk is not full
   found via   LD_LIBRARY_PATH, its entry `HERE`",
     );
-    told(
+    check_cause(
         Farm::of("cudnn-cu13-9.28").from("cudnn-cu13-9.28-aarch64", "libcudnn_cnn.so.9"),
         "9.28.0",
         "\

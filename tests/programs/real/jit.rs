@@ -6,7 +6,7 @@ use crate::support;
 use std::path::{Path, PathBuf};
 
 const GPU: (&str, &str) = ("TEST_GPU", "90");
-const TOLD: (&str, &str) = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
+const JIT_ONLY: (&str, &str) = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
 const SETS: [(&str, u32); 2] = [("cudnn-jit-cu13-9.27", 13), ("cudnn-jit-cu12-9.27", 12)];
 
 pub fn set(name: &str) -> PathBuf {
@@ -55,14 +55,14 @@ fn the_guard_recognizes_a_jit_only_cudnn() {
         let folder = library(name);
         let at = folder.display();
         // Everything in the wheel is opened and queried, and nothing is reported as missing.
-        let sound = run("check", &folder, &[TOLD]);
+        let sound = run("check", &folder, &[JIT_ONLY]);
         // The test program is built for CUDA 13.
-        let flavour: &[&str] = if cuda == 13 {
+        let findings: &[&str] = if cuda == 13 {
             &[]
         } else {
             &["cuda-flavour-mismatch"]
         };
-        sound.must_be("pass", flavour);
+        sound.must_be("pass", findings);
         let loaded = &sound.json["loaded"];
         assert_eq!(loaded["version"], "9.27.0");
         assert_eq!(loaded["cuda_major"], cuda);
@@ -89,7 +89,7 @@ fn the_guard_recognizes_a_jit_only_cudnn() {
              = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
         );
         // A JIT-only cuDNN never contains the required sub-library, so reinstalling it would not help.
-        run("startup", &folder, &[TOLD, ("TEST_NEEDS", "1")])
+        run("startup", &folder, &[JIT_ONLY, ("TEST_NEEDS", "1")])
             .must_end_with(78)
             .must_begin(&format!(
                 "\
@@ -104,7 +104,7 @@ cuDNN 9.27.0 at `{at}` is missing `libcudnn_adv.so.9`, which this program needs 
         let part = "libcudnn_engines_runtime_compiled.so.9";
         let farm = without(name, part);
         let at = farm.display();
-        run("startup", &farm, &[TOLD])
+        run("startup", &farm, &[JIT_ONLY])
             .must_end_with(78)
             .must_begin(&format!(
                 "cuDNN 9.27.0 at `{at}` is missing `{part}`, which convolutions need  [parts-missing]\n"
@@ -124,16 +124,16 @@ fn a_program_is_linked_with_a_jit_only_cudnn() {
                 .env("CUDNN_GUARD_ALLOW", "cuda-flavour-mismatch"),
         )
         .exits_with(0);
-        let told = format!(
+        let line = format!(
             "{}/libcudnn.so.9: 9.27.0, built for CUDA {cuda}\n",
             library(name).display()
         );
-        for variables in [&[][..], &[TOLD]] {
+        for variables in [&[][..], &[JIT_ONLY]] {
             let mut program = support::program(support::built("linked"));
             support::run(program.envs(variables.iter().copied()))
                 .exits_with(0)
                 .says("cudnnGetVersion() = 92700")
-                .says(&told)
+                .says(&line)
                 .says("cuDNN: unknown\n")
                 .does_not_say("[parts-missing]");
         }

@@ -111,15 +111,15 @@ fn program() {
         let major = if linked.contains("-8.") { 8 } else { 9 };
         Library::open(&format!("libcudnn.so.{major}")).unwrap();
     }
-    let told = match check::check_version(&built) {
+    let (verdict, findings) = match check::check_version(&built) {
         Ok(report) => (report.verdict(), report.findings().to_vec()),
         Err(failure) => (failure.verdict(), failure.findings().to_vec()),
     };
-    let mut text = told.0.to_string();
-    for finding in &told.1 {
+    let mut text = verdict.to_string();
+    for finding in &findings {
         text += &format!(" {}", finding.id);
     }
-    for finding in &told.1 {
+    for finding in &findings {
         text += &format!("\n{finding}");
     }
     writeln!(std::io::stderr(), "{text}").unwrap();
@@ -166,12 +166,12 @@ fn every_cell_has_its_verdict() {
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn each_kind_of_mismatch_has_the_exact_message() {
-    let told = |policy, built, loaded, linked, wanted: &str| {
+    let check_message = |policy, built, loaded, linked, wanted: &str| {
         let (_, text) = cell(policy, built, loaded, linked);
         let here = library(loaded).display().to_string();
         assert_eq!(text.replace(&here, "HERE"), wanted);
     };
-    told(
+    check_message(
         "compatible",
         "9.28.0",
         "cudnn-cu13-9.14",
@@ -184,7 +184,7 @@ loaded cuDNN 9.14.0 is older than 9.28.0, which this program was built with  [cu
   built with  9.28.0 (compatible: 9.28 or later 9.x)
 ",
     );
-    told(
+    check_message(
         "same minor",
         "9.10.2",
         "cudnn-cu13-9.28",
@@ -197,7 +197,7 @@ loaded cuDNN 9.28.0 is newer than 9.10.2, which this program was built with  [cu
   built with  9.10.2 (compatible: any 9.10)
 ",
     );
-    told(
+    check_message(
         "exact",
         "9.10.9",
         "cudnn-cu12-9.10",
@@ -210,7 +210,7 @@ loaded cuDNN 9.10.2 is older than 9.10.9, which this program was built with  [cu
   built with  9.10.9 (compatible: only 9.10.9)
 ",
     );
-    told(
+    check_message(
         "compatible",
         "9.14.0",
         "cudnn-cu12-8.9.7",
@@ -223,7 +223,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
   built with  9.14.0 (compatible: 9.14 or later 9.x)
 ",
     );
-    told(
+    check_message(
         "requirement",
         ">=9.10.2, <9.28",
         "cudnn-cu13-9.28",

@@ -37,8 +37,8 @@ fn linked(environment: &Path, library: &str) -> PathBuf {
 /// Returns the finding about CUDA libraries.
 fn about_cuda(app: &Path) -> Option<Value> {
     let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
-    let said = run(inspect.args(["inspect", "--json"]).arg(app)).stdout;
-    let report: Value = serde_json::from_str(&said).unwrap();
+    let output = run(inspect.args(["inspect", "--json"]).arg(app)).stdout;
+    let report: Value = serde_json::from_str(&output).unwrap();
     let mut findings = report["findings"].as_array().unwrap().iter();
     let ids = ["cuda-libraries-mixed", "library-not-found"];
     findings

@@ -261,8 +261,8 @@ fn inspected(good: &Farm, variables: &[(&str, &str)]) -> (Option<i32>, String) {
         .env_clear();
     inspect.envs(variables.iter().copied());
     let output = inspect.output().unwrap();
-    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let findings = told["findings"].as_array().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let findings = report["findings"].as_array().unwrap();
     for finding in findings {
         must_be_true(finding["summary"].as_str().unwrap());
         for help in finding["help"].as_array().unwrap() {

@@ -132,7 +132,7 @@ fn program() {
 fn versions_are_read_from_the_sub_libraries() {
     for folder in wheels() {
         let wanted = recorded(&folder);
-        let mut told = Vec::new();
+        let mut with_symbol = Vec::new();
         for file in std::fs::read_dir(&folder).unwrap() {
             let path = file.unwrap().path();
             let Some((part, _)) = file_name::parse(&path) else {
@@ -142,15 +142,15 @@ fn versions_are_read_from_the_sub_libraries() {
             let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
             assert_eq!(release, wanted, "{} by {by}", path.display());
             if matches!(by, VersionSource::Symbol(_)) {
-                told.push(part);
+                with_symbol.push(part);
             }
         }
-        told.sort();
+        with_symbol.sort();
         let symbols: &[&str] = match wanted.major {
             8 => &["adv_infer", "cnn_infer", "ops_infer", "ops_train"],
             _ => &["adv", "graph", "ops"],
         };
-        assert_eq!(told, symbols, "{}", folder.display());
+        assert_eq!(with_symbol, symbols, "{}", folder.display());
     }
 }
 

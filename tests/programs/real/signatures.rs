@@ -253,11 +253,11 @@ fn the_real_libraries_accept_the_descriptors_of_graphs() {
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{}: {told}", shim.display());
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {stdout}", shim.display());
         // Since 9.28, an engine library is linked to the driver, so tensors cannot be created without a driver.
-        let driverless = told.contains("no tensor without the driver");
-        assert!(driverless || told.contains("12 operations"), "{told}");
+        let driverless = stdout.contains("no tensor without the driver");
+        assert!(driverless || stdout.contains("12 operations"), "{stdout}");
         taken += usize::from(!driverless);
     }
     assert!(taken > 1, "{taken}");
@@ -316,24 +316,24 @@ fn the_real_libraries_accept_the_descriptors() {
             .env("GUARD_TEST_SHIM", &shim)
             .output()
             .unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success(), "{}: {told}", shim.display());
-        if told.contains("needs cuBLAS") {
+        let stdout = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success(), "{}: {stdout}", shim.display());
+        if stdout.contains("needs cuBLAS") {
             continue;
         }
         taken += 1;
         assert!(
-            told.contains("every kind but None"),
-            "{}: {told}",
+            stdout.contains("every kind but None"),
+            "{}: {stdout}",
             shim.display()
         );
         if shim.ends_with("libcudnn.so.9") {
             assert!(
-                told.contains("code: Some(2000) } \"inputTensorDesc"),
-                "{told}"
+                stdout.contains("code: Some(2000) } \"inputTensorDesc"),
+                "{stdout}"
             );
         } else {
-            assert!(told.contains("code: Some(3) } \"\""), "{told}");
+            assert!(stdout.contains("code: Some(3) } \"\""), "{stdout}");
         }
     }
     assert!(taken > 0);
@@ -357,7 +357,7 @@ fn in_child() {
         return;
     }
     let cudnn = Cudnn::open(Library::open(shim.to_str().unwrap()).unwrap());
-    let mut unserved = Vec::new();
+    let mut unsupported = Vec::new();
     for kind in case::thorough() {
         let (shape, data_type, layout) = (kind.shape, kind.data_type, kind.layout);
         let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();
@@ -365,12 +365,12 @@ fn in_child() {
         let convolution = cudnn.convolution(&shape, data_type).unwrap();
         // cuDNN computes the same output dimensions as the guard, including groups and dilation.
         match cudnn.output(&x, &w, &convolution) {
-            Ok(told) => assert_eq!(told, shape.y(), "{kind:?}"),
-            Err(refused) => unserved.push((kind, refused)),
+            Ok(dimensions) => assert_eq!(dimensions, shape.y(), "{kind:?}"),
+            Err(refused) => unsupported.push((kind, refused)),
         }
     }
     cudnn.relu().unwrap();
-    println!("every kind but {:?}", unserved.first());
+    println!("every kind but {:?}", unsupported.first());
     // cuDNN rejects a filter with a wrong number of channels, and cuDNN 9 reports the reason.
     let (shape, data_type, layout) = (case::FIRST.shape, DataType::F32, Layout::Nchw);
     let x = cudnn.tensor(shape.x(), data_type, layout).unwrap();

@@ -25,7 +25,7 @@ fn numbers(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// What the comments above the tests of a file name.
+/// Returns the numbers in the comments above the tests of a file.
 fn above_tests(source: &str) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut comment = String::new();
@@ -52,7 +52,7 @@ fn collect(dir: &Path, found: &mut BTreeSet<String>) {
     }
 }
 
-/// What the second lines of the cases name. Cases that share a file begin with their names.
+/// Adds the numbers in the second lines of the cases. Cases that share a file begin with their names.
 fn on_second_lines(cases: &Path, found: &mut BTreeSet<String>) {
     for file in fs::read_dir(cases).unwrap() {
         let text = fs::read_to_string(file.unwrap().path()).unwrap();
@@ -75,7 +75,7 @@ fn the_catalogue_matches_the_tests() {
             panic!("{line:?} is not three fields");
         };
         assert!(numbers(id).eq([id]) && !seen.is_empty(), "{line:?}");
-        assert!(all.insert(id.to_string()), "{id} stands there twice");
+        assert!(all.insert(id.to_string()), "{id} is listed twice");
         let reason = place
             .strip_prefix("later: ")
             .or(place.strip_prefix("outside: "));

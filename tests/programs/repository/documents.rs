@@ -143,9 +143,9 @@ fn plain(text: &str) -> String {
 
 /// Checks an excerpt of a longer text: each of its headlines, helps and rows is in the text, in this order.
 #[track_caller]
-fn must_be_said(shown: &str, said: &str) {
-    let said = plain(said);
-    let mut rest = said.as_str();
+fn must_be_in_output(shown: &str, output: &str) {
+    let output = plain(output);
+    let mut rest = output.as_str();
     let shown = shown.replace("  = help", "\n\u{0}= help");
     let shown = shown
         .replace("\n  ✗", "\n\u{0}✗")
@@ -156,7 +156,7 @@ fn must_be_said(shown: &str, said: &str) {
         .filter(|piece| !piece.is_empty())
     {
         let Some((_, behind)) = rest.split_once(&piece) else {
-            panic!("{piece:?} is not said, or too early, in\n{said}");
+            panic!("{piece:?} is missing or too early in\n{output}");
         };
         rest = behind;
     }
@@ -329,10 +329,10 @@ fn the_readme_shows_the_output_of_doctor() {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));
     machine.set_to("VIRTUAL_ENV", &["me/venv"]);
-    let (said, _) = machine.doctor(&["--markdown", "--redact"]);
+    let (output, _) = machine.doctor(&["--markdown", "--redact"]);
     let readme = read("README.md");
     let shown = example(&readme, "  ✗ cuDNN 9.10.2");
-    must_be_said(shown, &said.replace(SHOWN, ""));
+    must_be_in_output(shown, &output.replace(SHOWN, ""));
 }
 
 #[test]
@@ -346,7 +346,7 @@ fn the_guide_shows_the_output_of_inspect() {
     let ran = image.inspect(&[]).exits_with(1);
     let guide = read("docs/guard.md");
     let shown = example(&guide, "  ✗ `/app/app` needs");
-    must_be_said(shown, &ran.stdout.replace(image.0.to_str().unwrap(), ""));
+    must_be_in_output(shown, &ran.stdout.replace(image.0.to_str().unwrap(), ""));
 }
 
 /// The build script and the program of the README, and the program with a CPU path of the guide.
@@ -389,10 +389,10 @@ fn the_program_of_the_readme_prints_what_is_shown() {
         run(started.env("LD_LIBRARY_PATH", std::env::join_paths(path).unwrap()))
     };
     assert_eq!(start(&built_with).exits_with(0).stderr, "");
-    let said = start(&older).exits_with(78).stderr;
-    let said = said.replace(older.join("lib64").to_str().unwrap(), "/opt/old/lib");
+    let stderr = start(&older).exits_with(78).stderr;
+    let stderr = stderr.replace(older.join("lib64").to_str().unwrap(), "/opt/old/lib");
     let shown = example(&readme, "loaded cuDNN 9.14.0");
-    assert!(said.starts_with(shown), "{said}");
+    assert!(stderr.starts_with(shown), "{stderr}");
 }
 
 /// In the order of CONTRIBUTING.md.

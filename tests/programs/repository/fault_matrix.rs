@@ -1,13 +1,13 @@
-//! Where each finding can arise, and the test that shows it there: `fault_matrix.txt`, one to a line, with a tab between
-//! its id, the place and the test. Which lines there have to be is read off the sources.
+//! The places where each finding can arise, and a test for each place. A line of `fault_matrix.txt` contains the id,
+//! the place and the test, separated by tabs. The required lines are derived from the sources.
 //!
 //! ```text
 //! lib search::tests::name    a test, of this program of tests
 //! never: reason              a file that this place uses makes the finding, in a function that the place does not call
 //! ```
 //!
-//! That a test is there and that its file names the id is looked at here. `.ci/muted.py` shows the rest: each test fails
-//! where its finding is told under another id.
+//! This module checks that each test exists and that its file names the id. `.ci/muted.py` checks that each test fails
+//! if its finding is reported under another id.
 
 use crate::support::repository;
 use cudnn_guard::FindingId;
@@ -15,8 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// Where findings are told, and the files that do it, by what their paths begin with. What these name with `crate::`
-/// belongs to them.
+/// The places that report findings, and the beginnings of the paths of their files. Modules that these files name with
+/// `crate::` are included.
 const PLACES: &[(&str, &[&str])] = &[
     ("build", BUILD),
     ("startup", &["build-support/guard/"]),
@@ -309,7 +309,7 @@ fn every_finding_is_tested_wherever_it_can_arise() {
             .find(|(known, at)| known == id && *at == place);
         match key {
             Some(key) if lines.insert(key) => {}
-            Some(_) => wrong.push(format!("{id} at {place} stands there twice")),
+            Some(_) => wrong.push(format!("{id} at {place} is listed twice")),
             None => wrong.push(format!("{id} arises nowhere at {place}: take the line out")),
         }
         let name = FindingId::parse(id).map(|id| format!("FindingId::{id:?}"));

@@ -15,7 +15,7 @@ fn each_of_five_broken_installations_is_reported() {
     must_exit(&output, 0);
     let shown = text(&output);
     let mut rest = shown.as_str();
-    for told in [
+    for wanted in [
         "One sub-library has an older version\n",
         "[parts-mixed]\n",
         "One sub-library is missing\n",
@@ -29,8 +29,8 @@ fn each_of_five_broken_installations_is_reported() {
         "\nverdict: pass (the guard has to stop the program on all five)\n",
     ] {
         rest = rest
-            .split_once(told)
-            .unwrap_or_else(|| panic!("no {told} in\n{rest}\nof\n{shown}"))
+            .split_once(wanted)
+            .unwrap_or_else(|| panic!("no {wanted} in\n{rest}\nof\n{shown}"))
             .1;
     }
 }

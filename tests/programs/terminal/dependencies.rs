@@ -110,12 +110,12 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
         let json = doctor(&[(variable, value), ccbin], &["--json"]);
         let json: Value = serde_json::from_str(&json).expect("JSON");
         let finding = &json["findings"][0];
-        let said = format!(
+        let actual = format!(
             "{}  [{}]",
             finding["summary"].as_str().unwrap(),
             finding["id"].as_str().unwrap()
         );
-        assert_eq!(said, headline);
+        assert_eq!(actual, headline);
         assert_eq!(finding["help"][0], help);
     }
 }
@@ -186,10 +186,10 @@ fn missing_libraries_that_a_wheel_opens_are_named() {
         "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but they were not found",
         site.join("nvidia/cudnn").display()
     );
-    let mut said = finding["summary"].as_str().unwrap().to_string();
+    let mut summary = finding["summary"].as_str().unwrap().to_string();
     let swapped = "libcublasLt.so.11 and libnvrtc.so.11.2";
-    said = said.replace(swapped, "libnvrtc.so.11.2 and libcublasLt.so.11");
-    assert_eq!(said, wanted);
+    summary = summary.replace(swapped, "libnvrtc.so.11.2 and libcublasLt.so.11");
+    assert_eq!(summary, wanted);
     let help = finding["help"][0].as_str().unwrap();
     assert!(
         help.starts_with("install the missing libraries: `pip install nvidia-cu"),

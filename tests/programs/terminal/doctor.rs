@@ -147,10 +147,10 @@ fn a_missing_sub_library_that_every_convolution_needs_fails() {
         let root_text = root.to_str().expect("text");
         let output = cudnn_guard(&["doctor", "--root", root_text]);
         must_exit(&output, 1);
-        let said = text(&output);
+        let shown = text(&output);
         assert!(
-            said.contains("✗ sub-libs") && said.contains(&file),
-            "{said}"
+            shown.contains("✗ sub-libs") && shown.contains(&file),
+            "{shown}"
         );
         // The loader of that system finds the sub-library elsewhere.
         fs::create_dir_all(root.join("etc")).expect("a directory");
@@ -298,11 +298,11 @@ fn doctor_names_the_compatible_feature_of_cudarc() {
         command.current_dir(dir).env_clear().env("HOME", "/nowhere");
         text(&command.output().expect("cudnn-guard runs"))
     };
-    let said = doctor(&root);
+    let shown = doctor(&root);
     let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the newest\n              \
          one before that, for CUDA 13.0 of the toolkit; choose an older\n              \
          feature to support older drivers\n";
-    assert!(said.contains(wanted), "{said}");
+    assert!(shown.contains(wanted), "{shown}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
@@ -370,7 +370,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
     let headline = "has no bindings for CUDA";
     assert!(!doctor().contains(headline), "without a toolkit");
     usr_local(&root);
-    let said = doctor();
+    let shown = doctor();
     let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed\n    \
          toolkit  [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
@@ -379,7 +379,7 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
          requires it\n      \
          bindings    for CUDA 12.9\n      \
          needed by   app 0.1.0\n";
-    assert!(said.contains(wanted), "{said}");
+    assert!(shown.contains(wanted), "{shown}");
     // Only with a feature of the crate: `cuda`, which is common, or another one.
     let optional = format!("optional = true, {dependency}");
     for (features, option) in [
@@ -387,11 +387,11 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
         ("gpu = [\"dep:cudarc\"]", "--all-features"),
     ] {
         crate_with_cudarc(&root, features, &optional, &sources);
-        let said = doctor();
+        let shown = doctor();
         let condition = format!("condition   a build with `{option}`\n");
         assert!(
-            said.contains(headline) && said.contains(&condition),
-            "{said}"
+            shown.contains(headline) && shown.contains(&condition),
+            "{shown}"
         );
     }
     // As cargo resolves features: one that nothing enables, and one that another dependency enables.
@@ -456,17 +456,17 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     crate_with_cudarc(&root, "", "features = [\"cudnn\"]", &sources);
     let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
     let doctor = || doctor_with_cargo(&root, "", &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
-    let said = doctor();
+    let shown = doctor();
     let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
     // Without the line breaks of the terminal, which depend on the path of the checkout.
-    let line = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for wanted in [
         "cudarc 0.16.6 does not open `libcudnn.so.9`, and the library has no other name in its directory [cudnn-not-loadable]",
         "= help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
     ] {
-        assert!(line.contains(wanted), "{said}");
+        assert!(line.contains(wanted), "{shown}");
     }
-    assert!(line.contains(&format!("= help: run `{command}`")), "{said}");
+    assert!(line.contains(&format!("= help: run `{command}`")), "{shown}");
     assert!(
         Command::new("sh")
             .args(["-c", &command])
@@ -474,8 +474,8 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
             .expect("sh")
             .success()
     );
-    let said = doctor();
-    assert!(!said.contains("does not open"), "{said}");
+    let shown = doctor();
+    assert!(!shown.contains("does not open"), "{shown}");
 }
 
 /// CFG-11: a file that exists but cannot be read is not reported as missing.
@@ -601,17 +601,17 @@ fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
             .env("CUDNN_PATH", &dnn);
         text(&command.env(variable, root.join("other")).output().unwrap())
     };
-    let said = doctor(20, "LD_LIBRARY_PATH");
-    let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = doctor(20, "LD_LIBRARY_PATH");
+    let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     let (lib, other) = (root.join("20/lib"), root.join("other"));
-    let told = format!(
+    let wanted = format!(
         "cuDNN 9.20.0 at `{}` does not include `{part}` and loads version 9.23.2 from elsewhere [parts-mixed] \
          = help: install cuDNN 9.21 or later, which includes this file \
          = help: remove `{}` from LD_LIBRARY_PATH",
         lib.display(),
         other.display()
     );
-    assert!(flat.contains(&told), "{said}");
+    assert!(flat.contains(&wanted), "{shown}");
     assert!(!doctor(20, "OTHER").contains("tensor_ir"));
     assert!(!doctor(14, "LD_LIBRARY_PATH").contains("tensor_ir"));
 }

@@ -160,7 +160,7 @@ fn without_an_id_all_findings_are_listed() {
 
 #[test]
 fn a_page_is_printed_in_full() {
-    let told = "\
+    let page = "\
 device-busy
 The GPU is in use in a way that prevents testing cuDNN on it.
 
@@ -196,9 +196,9 @@ How to fix it
   - containers: check for GPU processes on the host, because a container does
     not show those of the host and of other containers
 ";
-    must_print(&explain(&["device-busy"]), 0, told, "");
+    must_print(&explain(&["device-busy"]), 0, page, "");
     // In brackets, as printed after a headline.
-    must_print(&explain(&["[device-busy]"]), 0, told, "");
+    must_print(&explain(&["[device-busy]"]), 0, page, "");
 }
 
 #[test]

@@ -224,7 +224,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
 #[test]
 fn a_version_that_is_not_on_pypi_is_reported_with_its_neighbors() {
     let dir = folder("not-offered");
-    for (arguments, told) in [
+    for (arguments, message) in [
         (
             ["--cuda", "12.7"],
             "PyPI does not have CUDA 12.7; the nearest versions are 12.6 and 12.8  [fetch-failed]\n  \
@@ -250,7 +250,7 @@ fn a_version_that_is_not_on_pypi_is_reported_with_its_neighbors() {
     ] {
         let output = fetch(&dir, &arguments);
         must_exit(&output, 1);
-        assert_eq!(complaint(&output), format!("\n{told}"));
+        assert_eq!(complaint(&output), format!("\n{message}"));
         assert!(!dir.join("to").exists(), "{arguments:?}");
     }
 }
@@ -264,11 +264,11 @@ fn a_directory_that_cannot_be_created_is_reported() {
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
     let to = dir.join("to").display().to_string();
-    let told = format!(
+    let message = format!(
         "\ncannot create `{to}`: File exists (os error 17)  [io-error]\n  \
          = help: pass a directory that you can create or write to: `--to DIR`\n"
     );
-    assert_eq!(complaint(&output), told);
+    assert_eq!(complaint(&output), message);
 }
 
 /// Lists the directories below `nvidia` and the records, sorted.
@@ -465,10 +465,10 @@ fn a_path_with_a_space_is_quoted_for_the_shell() {
 fn in_the_user_data_directory_a_build_needs_no_variables() {
     let dir = folder("default-place");
     must_exit(&fetch(&dir, &[]), 0);
-    let told = text(&fetch(&dir, &[]));
+    let shown = text(&fetch(&dir, &[]));
     let needs = "\nTo build with it, add to .cargo/config.toml (the first line is enough for cudnn-guard,\n";
     let home = format!("CUDNN_GUARD_HOME = \"{}\"", dir.join("to").display());
-    assert!(told.contains(needs) && told.contains(&home), "{told}");
+    assert!(shown.contains(needs) && shown.contains(&home), "{shown}");
 
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command
@@ -481,10 +481,10 @@ fn in_the_user_data_directory_a_build_needs_no_variables() {
         .env("LOCALAPPDATA", dir.join("local"));
     let output = command.output().expect("cudnn-guard runs");
     must_exit(&output, 0);
-    let told = text(&output);
+    let shown = text(&output);
     let needs = "\nTo build with it, do nothing more: cudnn-guard searches there by default.\n\
                  For other crates, add to .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
-    assert!(told.contains(needs), "{told}");
-    assert!(!told.contains("CUDNN_GUARD_HOME"), "{told}");
+    assert!(shown.contains(needs), "{shown}");
+    assert!(!shown.contains("CUDNN_GUARD_HOME"), "{shown}");
     assert!(dir.join("home/.local/share/cudnn-guard/nvidia").is_dir());
 }

@@ -302,7 +302,7 @@ fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
 
 #[test]
 fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
-    for (build, said) in [
+    for (build, message) in [
         (
             "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
             "build.rs:3: init cannot port `get_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
@@ -316,7 +316,7 @@ fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
         let dir = package("not-ported", "");
         file(&dir, "build.rs", build);
         let written = text(&init(&dir, &["--write"]));
-        assert!(written.contains(said), "{written}");
+        assert!(written.contains(message), "{written}");
         let kept = build.split_once('\n').expect("lines").1;
         assert!(read(&dir, "build.rs").ends_with(kept), "{build}");
     }
@@ -367,7 +367,7 @@ fn a_crate_that_is_not_understood_is_not_changed() {
     let without = package("without", "build = false\n");
     let odd = package("odd", "");
     file(&odd, "src/main.rs", "program! {}\n");
-    for (dir, said) in [
+    for (dir, message) in [
         (
             &empty,
             "`DIR/Cargo.toml` does not exist\n  \
@@ -393,7 +393,7 @@ fn a_crate_that_is_not_understood_is_not_changed() {
         let refused = init(dir, &["--write"]);
         must_exit(&refused, 1);
         let stderr = String::from_utf8(refused.stderr).expect("text");
-        assert_eq!(stderr.replace(dir.to_str().expect("text"), "DIR"), said);
+        assert_eq!(stderr.replace(dir.to_str().expect("text"), "DIR"), message);
         assert!(!dir.join("build.rs").exists());
     }
 }

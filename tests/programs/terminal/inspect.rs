@@ -43,8 +43,8 @@ fn every_guard_of_a_program_is_checked() {
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \
          crate       other 2.0.0\n      \
          built with  9.20.0 (compatible: 9.20 or later 9.x)\n";
-    let said = image.said(&ran);
-    assert!(said.starts_with(wanted), "{said}");
+    let output = image.findings(&ran);
+    assert!(output.starts_with(wanted), "{output}");
     let json = image.json();
     let guards = json["program"]["guards"].as_array().unwrap();
     assert_eq!(guards.len(), 2);

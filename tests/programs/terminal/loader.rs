@@ -210,8 +210,8 @@ impl Layout {
         }
         if self.at.is_empty() {
             // The variable would affect `chroot`. The loader stops at the first missing library.
-            let said = "error while loading shared libraries: ";
-            let missing = ran.stderr.split_once(said).unwrap().1;
+            let prefix = "error while loading shared libraries: ";
+            let missing = ran.stderr.split_once(prefix).unwrap().1;
             let missing = missing.split(':').next().unwrap();
             return (self.ours().0, vec![missing.to_string()]);
         }

@@ -49,8 +49,8 @@ fn differs(name: &str, screen: &str) -> bool {
 /// Checks the output of the doctor for an installation, and adds its faults to `wrong`.
 fn examine(stack: &Stack, wrong: &mut Vec<String>) {
     let mut machine = (stack.made)();
-    let (said, _) = machine.doctor(&[]);
-    let screen = first_screen(&said);
+    let (output, _) = machine.doctor(&[]);
+    let screen = first_screen(&output);
     let shown = plain(&screen);
     let cause = format!("[{}]", stack.cause);
     for wanted in [&cause, stack.fault, stack.help] {
@@ -66,9 +66,9 @@ fn examine(stack: &Stack, wrong: &mut Vec<String>) {
     }
     if let Some(done) = stack.done {
         done(&mut machine);
-        let (said, code) = machine.doctor(&[]);
-        if code != Some(0) || said.contains(&cause) {
-            wrong.push(format!("{}: the help does not fix it:\n{said}", stack.name));
+        let (output, code) = machine.doctor(&[]);
+        if code != Some(0) || output.contains(&cause) {
+            wrong.push(format!("{}: the help does not fix it:\n{output}", stack.name));
         }
     }
 }
@@ -89,22 +89,22 @@ fn a_missing_driver_is_reported_first() {
     machine.set_to("LD_LIBRARY_PATH", &["cuda/lib64"]);
     let (json, _) = machine.doctor(&["--json"]);
     if json.contains("\"driver\":null") && !Path::new("/dev/dxg").exists() {
-        let (said, _) = machine.doctor(&[]);
-        let screen = first_screen(&said);
+        let (output, _) = machine.doctor(&[]);
+        let screen = first_screen(&output);
         let [headline, help] = ["`libcuda.so.1`", "= help: "].map(|text| screen.find(text));
         let toolkit = screen.find("toolkit   CUDA 13.0");
         assert!(
             headline.is_some() && headline < help && help < toolkit,
-            "{said}"
+            "{output}"
         );
-        assert!(screen.contains("[driver-missing]"), "{said}");
+        assert!(screen.contains("[driver-missing]"), "{output}");
         // Apptainer's containers inherit the variables of a pod.
         if !Path::new("/.singularity.d").exists() {
             machine.set("KUBERNETES_SERVICE_HOST", "10.0.0.1");
-            let (said, _) = machine.doctor(&[]);
+            let (in_pod, _) = machine.doctor(&[]);
             assert!(
-                said.contains("= help: request the resource `nvidia.com/gpu` for the pod"),
-                "{said}"
+                in_pod.contains("= help: request the resource `nvidia.com/gpu` for the pod"),
+                "{in_pod}"
             );
         }
     }
@@ -119,12 +119,12 @@ fn a_report_for_an_issue_contains_nothing_private() {
     cudnn(&machine.at("opt/cudnn/joe"), (9, 14, 0), false);
     machine.set_to("CUDNN_PATH", &["opt/cudnn/joe"]);
     machine.set("USER", "joe");
-    let (said, code) = machine.doctor(&["--markdown", "--redact"]);
+    let (output, code) = machine.doctor(&["--markdown", "--redact"]);
     let version = format!("cudnn-guard {} ", env!("CARGO_PKG_VERSION"));
-    let said = said.replace(&version, "cudnn-guard VERSION ");
+    let output = output.replace(&version, "cudnn-guard VERSION ");
     assert!(
-        !differs("for-an-issue", &said),
-        "BLESS=1 writes this:\n{said}"
+        !differs("for-an-issue", &output),
+        "BLESS=1 writes this:\n{output}"
     );
     assert_eq!(code, Some(0));
     let (json, _) = machine.doctor(&["--json", "--redact"]);

@@ -121,20 +121,20 @@ fn a_package_that_points_nowhere_or_is_refused_is_named() {
             ("PKG_CONFIG_PATH", dir.as_path()),
             ("PATH", Path::new(&path)),
         ];
-        let said = text(&doctor(&FAR, &env));
-        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        let shown = text(&doctor(&FAR, &env));
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         let file = |name: &str| dir.join(name).display().to_string();
         let leads = format!(
             "pkg-config ({}) points to `{}`, which does not exist",
             file(&format!("{name}.pc")),
             gone.display()
         );
-        assert!(said.contains(&leads), "{said}");
+        assert!(shown.contains(&leads), "{shown}");
         let refused = format!(
             "`{}`, which pkg-config rejects: Package",
             file(&format!("{other}.pc"))
         );
-        assert!(said.contains(&refused), "{said}");
+        assert!(shown.contains(&refused), "{shown}");
     }
 }
 
@@ -147,14 +147,14 @@ fn without_pkg_config_its_files_are_skipped() {
         ("PKG_CONFIG_PATH", dir.as_path()),
         ("PATH", Path::new("/nowhere")),
     ];
-    let said = text(&doctor(&FAR, &env));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    let shown = text(&doctor(&FAR, &env));
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
     for name in ["cudart-99.10.pc", "cudnn.pc"] {
         let left_out = format!(
             "`{}`: it cannot be read because pkg-config is not installed",
             dir.join(name).display()
         );
-        assert!(said.contains(&left_out), "{said}");
+        assert!(shown.contains(&left_out), "{shown}");
     }
 }
 
@@ -168,13 +168,13 @@ fn an_empty_answer_does_not_stop_the_search() {
         ("PKG_CONFIG", Path::new("true")),
         ("PATH", Path::new(&path)),
     ];
-    let said = text(&doctor(&FAR, &env));
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    let told = format!(
+    let shown = text(&doctor(&FAR, &env));
+    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+    let wanted = format!(
         "`{}`: the output of pkg-config for it cannot be parsed",
         dir.join("cudnn.pc").display()
     );
-    assert!(said.contains(&told), "{said}");
+    assert!(shown.contains(&wanted), "{shown}");
 }
 
 #[test]
@@ -200,9 +200,9 @@ fn a_cross_build_only_runs_pkg_config_if_configured() {
     ];
     let calls = |arguments: &[&str], env: &[(&str, &Path)]| {
         let _ = fs::remove_file(&mark);
-        let said = text(&doctor(arguments, &[&base[..], env].concat()));
-        let named = said.contains("pkg-config:");
-        assert_eq!(named, mark.exists(), "{said}");
+        let shown = text(&doctor(arguments, &[&base[..], env].concat()));
+        let named = shown.contains("pkg-config:");
+        assert_eq!(named, mark.exists(), "{shown}");
         named
     };
     let target = ("TARGET", Path::new(other));

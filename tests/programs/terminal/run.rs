@@ -49,22 +49,22 @@ fn a_program_that_the_loader_would_stop_is_not_started() {
     let refused = run(&program, &["a"], &[]);
     must_exit(&refused, 78);
     assert_eq!(text(&refused), "");
-    let said = String::from_utf8(refused.stderr).unwrap();
+    let stderr = String::from_utf8(refused.stderr).unwrap();
     let shown = program.display();
     let headline = "needs libown.so.1, which the loader cannot find  [library-not-found]";
     assert!(
-        said.starts_with(&format!("`{shown}` {headline}\n")),
-        "{said}"
+        stderr.starts_with(&format!("`{shown}` {headline}\n")),
+        "{stderr}"
     );
     assert!(
-        said.contains("\n  see         cudnn-guard explain library-not-found\n"),
-        "{said}"
+        stderr.contains("\n  see         cudnn-guard explain library-not-found\n"),
+        "{stderr}"
     );
     assert!(
-        said.ends_with(&format!(
+        stderr.ends_with(&format!(
             "`{shown}` was not started; set CUDNN_GUARD=warn to start it anyway\n"
         )),
-        "{said}"
+        "{stderr}"
     );
     // The exit code of the loader.
     must_exit(
@@ -131,10 +131,10 @@ fn a_program_whose_provider_does_not_load_is_started() {
     let started = run(&program, &["a"], &variables);
     must_exit(&started, 7);
     assert_eq!(text(&started), "a\n");
-    let said = String::from_utf8(started.stderr).unwrap();
+    let stderr = String::from_utf8(started.stderr).unwrap();
     let wanted = format!(
         "`{}` was built for CUDA 12, but the toolkit is CUDA 13  [cuda-flavour-mismatch]\n",
         provider.display()
     );
-    assert!(said.starts_with(&wanted), "{said}");
+    assert!(stderr.starts_with(&wanted), "{stderr}");
 }

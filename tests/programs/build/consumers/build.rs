@@ -34,10 +34,10 @@ fn a_variable_that_names_an_empty_directory_fails_the_build() {
 fn cargo_shows_only_the_message() {
     let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
     let dir = project("unmet", NEEDS_BOTH, GUARDED);
-    let said = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
+    let ran = on(&mut cargo(&dir, &["build", "--quiet"]), &old).exits_with(101);
     let at = old.display();
     assert_eq!(
-        said.text(),
+        ran.text(),
         format!(
             "error: unmet@0.1.0: cuDNN 8.9.7 at `{at}` is too old: this crate requires `>=9.1`  [cudnn-requirement-unmet]\n\
              error: unmet@0.1.0:   = help: set CUDNN_PATH to the directory of a cuDNN that satisfies `>=9.1`\n\
@@ -114,8 +114,8 @@ fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
                 "-Copt-level=1",
             ]);
         }
-        let said = on(&mut build, &sound).exits_with(0);
-        let out = out_dir(&said, "folders");
+        let ran = on(&mut build, &sound).exits_with(0);
+        let out = out_dir(&ran, "folders");
         (fs::read(out.join("cudnn_guard.rs")).unwrap(), out)
     };
     let (first, here) = guard(&["rustc"]);
@@ -186,7 +186,8 @@ fn two_old_crates_without_unsafe_code_share_a_runtime() {
     share_a_runtime("2");
 }
 
-/// The same under the default resolver of such crates, which unifies the features of all dependencies.
+/// Like [`two_old_crates_without_unsafe_code_share_a_runtime`], but with the default resolver of such crates, which
+/// unifies the features of all dependencies.
 #[test]
 #[ignore = "compiles cudnn-guard once more, with the features of both dependencies"]
 fn two_old_crates_under_the_old_resolver_share_a_runtime() {

@@ -141,8 +141,8 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     build(&dir, &installed)
         .exits_with(0)
         .does_not_say("[library-not-found]");
-    let mut told = program(&built);
-    run(told.env("LD_LIBRARY_PATH", installed.join("lib"))).says("cuDNN 91400");
+    let mut started = program(&built);
+    run(started.env("LD_LIBRARY_PATH", installed.join("lib"))).says("cuDNN 91400");
 }
 
 /// As when an archive of a program, or a wheel beside NVIDIA's, is unpacked on another machine.

@@ -44,7 +44,7 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
     }
     fs::remove_file(dir.join("bin/uv.held")).expect("the installer released");
     assert!(first.wait().expect("exits").success());
-    let said = [
+    let beginnings = [
         format!(
             "  ✓ CUDA toolkit 13.5.37 is installed: {home}/nvidia/cu13\n  \
              ✓ cuDNN        9.28.1.4 is installed: {home}/nvidia/cudnn\n\nNVIDIA's licenses\n"
@@ -54,10 +54,10 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
              ✓ cuDNN        9.28.1.4, 2 files checked: {home}/nvidia/cudnn\n"
         ),
     ];
-    for ((mut child, words), said) in others.into_iter().zip(said) {
+    for ((mut child, words), beginning) in others.into_iter().zip(beginnings) {
         let lines = words.lines().map_while(Result::ok);
         let shown: String = lines.map(|line| line + "\n").collect();
-        assert!(shown.starts_with(&said), "{shown}");
+        assert!(shown.starts_with(&beginning), "{shown}");
         assert!(child.wait().expect("exits").success(), "{shown}");
     }
     let log = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");

@@ -193,7 +193,7 @@ fn must_fix(dir: &Path, help: &str, title: &str) {
 fn damaged_files_are_not_copied_from_the_cache() {
     let dir = fetched("check-cache");
     let library = "to/nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1";
-    fs::write(dir.join(library), "cut off").expect("a damaged file");
+    fs::write(dir.join(library), "damaged").expect("a damaged file");
     must_exit(&fetch(&dir, &[]), 0);
     let log = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     let past_the_cache: Vec<bool> = log

@@ -15,8 +15,8 @@ fn a_version_that_could_not_be_moved_in_is_fetched_again() {
     std::os::unix::fs::symlink("nowhere", &cublas).expect("a link");
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
-    let told = format!("\ncannot change `{}`: ", dir.join("to").display());
-    assert!(complaint(&output).contains(&told), "{}", complaint(&output));
+    let message = format!("\ncannot change `{}`: ", dir.join("to").display());
+    assert!(complaint(&output).contains(&message), "{}", complaint(&output));
     fs::remove_file(&cublas).expect("the link removed");
     must_exit(&fetch(&dir, &[]), 0);
     assert_eq!(installed(&dir.join("to")), whole);

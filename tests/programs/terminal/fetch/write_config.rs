@@ -7,7 +7,7 @@ use crate::terminal::{complaint, file, folder, must_exit};
 fn the_message_names_the_file_that_cargo_reads() {
     let dir = folder("write-config-by-hand");
     must_exit(&fetch(&dir, &[]), 0);
-    for (path, lines, told) in [
+    for (path, lines, message) in [
         (
             ".cargo/config.toml",
             "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
@@ -25,6 +25,6 @@ fn the_message_names_the_file_that_cargo_reads() {
         let mut command = command(&dir, &["--write-config"]);
         let output = command.current_dir(&dir).output().expect("it runs");
         must_exit(&output, 1);
-        assert_eq!(complaint(&output), format!("\n{told}"));
+        assert_eq!(complaint(&output), format!("\n{message}"));
     }
 }

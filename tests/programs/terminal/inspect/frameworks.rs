@@ -58,8 +58,8 @@ fn about_in(image: &Image, dir: &str, link: &str, variables: &[(&str, &str)]) ->
     for (name, path) in variables {
         command.env(name, image.at(path));
     }
-    let said = run(&mut command).stdout;
-    let report: serde_json::Value = serde_json::from_str(&said).unwrap();
+    let output = run(&mut command).stdout;
+    let report: serde_json::Value = serde_json::from_str(&output).unwrap();
     let findings = report["findings"].as_array().unwrap().iter();
     let text = |one: &serde_json::Value| {
         let help = one["help"][0].as_str().unwrap_or_default();
@@ -146,21 +146,21 @@ fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
             "version = 4\n\n[[package]]\nname = \"ort-sys\"\nversion = \"{release}\"\nsource = \"registry+https://example.org\"\n"
         );
         fs::write(image.at("Cargo.lock"), lock).unwrap();
-        let said = about(&image, "ort", &[("HOME", "home")]);
-        assert!(said.starts_with(&format!("`/{dir}/libonnxr")), "{said}");
+        let finding = about(&image, "ort", &[("HOME", "home")]);
+        assert!(finding.starts_with(&format!("`/{dir}/libonnxr")), "{finding}");
     }
     // In a member of a workspace, and with directories from variables.
     fs::create_dir_all(image.at("member")).unwrap();
     fs::write(image.at("member/Cargo.toml"), "").unwrap();
     let in_member = |variables: &[(&str, &str)]| about_in(&image, "member", "ort", variables);
-    let said = in_member(&[("HOME", "home")]);
-    assert!(said.contains("/home/.cache"), "{said}");
+    let finding = in_member(&[("HOME", "home")]);
+    assert!(finding.contains("/home/.cache"), "{finding}");
     fs::rename(image.at("home/.cache/ort.pyke.io"), image.at("cache")).unwrap();
     fs::rename(image.at("home/.cargo"), image.at("cargo")).unwrap();
     for cache in ["XDG_CACHE_HOME", "ORT_CACHE_DIR"] {
         let set = [("HOME", "home"), ("CARGO_HOME", "cargo"), (cache, "cache")];
-        let said = in_member(&set);
-        assert!(said.starts_with("`/cache/dfbin"), "{said}");
+        let finding = in_member(&set);
+        assert!(finding.starts_with("`/cache/dfbin"), "{finding}");
     }
     // A variable that is set only for builds is not evaluated.
     fs::create_dir_all(image.at(".cargo")).unwrap();
@@ -174,10 +174,10 @@ fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
     fs::remove_file(config).unwrap();
     // Downloads of other versions do not count.
     fs::write(image.at("Cargo.lock"), "version = 4\n").unwrap();
-    let said = about(&image, "ort", &[("HOME", "home")]);
+    let finding = about(&image, "ort", &[("HOME", "home")]);
     assert!(
-        said.starts_with("`libonnxruntime_providers_cuda.so` was not found"),
-        "{said}"
+        finding.starts_with("`libonnxruntime_providers_cuda.so` was not found"),
+        "{finding}"
     );
 }
 
@@ -193,8 +193,8 @@ fn the_onnxruntime_that_the_loader_finds_is_used() {
         "x\0/usr/lib64/libonnxruntime_providers_cuda.so\0",
     )
     .unwrap();
-    let said = about(&image, "ort", &[]);
-    assert!(said.starts_with("`/usr/lib64/libonnxr"), "{said}");
+    let finding = about(&image, "ort", &[]);
+    assert!(finding.starts_with("`/usr/lib64/libonnxr"), "{finding}");
 }
 
 /// The Python on PATH counts if torch-sys is configured to use Python's libtorch.
@@ -206,12 +206,12 @@ fn the_libtorch_of_python_conda_or_a_download_is_found() {
     fs::create_dir_all(image.at("venv/bin")).unwrap();
     fs::write(image.at("venv/bin/python3"), "").unwrap();
     let set = [("PATH", "venv/bin"), ("LIBTORCH_USE_PYTORCH", "1")];
-    let said = about(&image, "tch", &set);
-    assert!(said.starts_with("`/venv/lib/python3.12/"), "{said}");
-    let said = about(&image, "tch", &set[..1]);
+    let finding = about(&image, "tch", &set);
+    assert!(finding.starts_with("`/venv/lib/python3.12/"), "{finding}");
+    let finding = about(&image, "tch", &set[..1]);
     assert!(
-        said.starts_with("`libtorch_cuda.so` was not found"),
-        "{said}"
+        finding.starts_with("`libtorch_cuda.so` was not found"),
+        "{finding}"
     );
     // conda's package for C++, and the one that torch-sys downloads.
     let download = "target/debug/build/torch-sys-1a/out/libtorch/libtorch/lib";
@@ -220,8 +220,8 @@ fn the_libtorch_of_python_conda_or_a_download_is_found() {
         (download, &[]),
     ] {
         built_for_12(&image, &format!("{dir}/libtorch_cuda.so"));
-        let said = about(&image, "tch", set);
-        assert!(said.starts_with(&format!("`/{dir}/libt")), "{said}");
+        let finding = about(&image, "tch", set);
+        assert!(finding.starts_with(&format!("`/{dir}/libt")), "{finding}");
     }
 }
 
@@ -230,12 +230,12 @@ fn a_libtorch_for_another_cuda_major_is_reported() {
     let image = Image::new("tch-other-major");
     built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
     cuda_13(&image);
-    let said = about(&image, "tch", &[("VIRTUAL_ENV", "venv")]);
+    let finding = about(&image, "tch", &[("VIRTUAL_ENV", "venv")]);
     let wanted = format!(
         "`/{TORCH}/libtorch_cuda.so` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13 [cuda-flavour-mismatch] \
          use a libtorch that was built for CUDA 13"
     );
-    assert_eq!(said, wanted);
+    assert_eq!(finding, wanted);
     // LIBTORCH takes precedence, unless torch-sys is configured to use Python's.
     image.library("opt/libtorch/lib/libtorch_cpu.so", "int nothing;", &[]);
     let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];

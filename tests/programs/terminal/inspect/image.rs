@@ -122,7 +122,7 @@ impl Image {
     }
 
     /// Returns the findings and the verdict, with the image as `/`, and without wrapping headlines, helps and evidence.
-    pub fn said(&self, ran: &Ran) -> String {
+    pub fn findings(&self, ran: &Ran) -> String {
         let from = ran.stdout.find("\n\n").unwrap();
         let mut text = String::new();
         for line in ran.stdout[from + 2..].lines() {

@@ -29,14 +29,14 @@ fn a_program_for_glibc_on_a_system_with_musl_is_reported() {
     let musl = format!("lib/ld-musl-{ARCH}.so.1");
     touch(&image, &musl);
     let ran = image.inspect(&[]).exits_with(1);
-    let said = image.said(&ran);
+    let output = image.findings(&ran);
     let wanted = format!(
         "  ✗ `/app/app` is built for glibc, but the C library of this system is musl  [library-not-found]\n      \
          = help: run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc\n      \
          loader      {interpreter} does not exist\n      \
          musl        /{musl}\n"
     );
-    assert!(said.starts_with(&wanted), "{said}");
+    assert!(output.starts_with(&wanted), "{output}");
     // A compatibility layer, such as Alpine's `gcompat`, provides a loader of this name.
     touch(&image, interpreter.trim_start_matches('/'));
     silent();

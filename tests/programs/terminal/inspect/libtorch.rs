@@ -30,20 +30,20 @@ fn a_program_without_the_cuda_library_of_libtorch_is_reported() {
         = help: add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs\n      \
         available   /opt/torch/libtorch_cuda.so\n      \
         reason      linkers omit unused libraries\n";
-    let said = image.said(&image.inspect(&[]).exits_with(0));
-    assert!(said.contains(wanted), "{said}");
+    let output = image.findings(&image.inspect(&[]).exits_with(0));
+    assert!(output.contains(wanted), "{output}");
     // Follow the help.
     let flags = "-Wl,--no-as-needed,-ltorch_cuda,--as-needed";
     program(&image, &["-LIMAGE/opt/torch", CPU, flags]);
-    let said = image.inspect(&[]).stdout;
-    assert!(!said.contains("not-loaded-yet"), "{said}");
+    let output = image.inspect(&[]).stdout;
+    assert!(!output.contains("not-loaded-yet"), "{output}");
 }
 
 #[test]
 fn complete_libtorch_setups_are_not_reported() {
     let silent = |image: &Image| {
-        let said = image.inspect(&[]).stdout;
-        assert!(!said.contains("not-loaded-yet"), "{said}");
+        let output = image.inspect(&[]).stdout;
+        assert!(!output.contains("not-loaded-yet"), "{output}");
     };
     // The umbrella library of libtorch loads both.
     let image = image("torch-sound");

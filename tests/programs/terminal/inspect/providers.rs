@@ -46,8 +46,8 @@ fn toolkit(image: &Image, dir: &str, version: u32) {
 
 /// Returns the findings about the provider, each in one line.
 fn about_provider(image: &Image) -> String {
-    let said = image.said(&image.inspect(&[]));
-    let mut blocks = said
+    let output = image.findings(&image.inspect(&[]));
+    let mut blocks = output
         .split("\n  \u{2013} ")
         .map(|block| block.trim_start_matches("  \u{2013} "));
     let about = blocks.find(|block| block.contains("onnxruntime_providers"));
@@ -267,7 +267,7 @@ fn the_provider_of_a_program_for_windows_is_found() {
     // The program is given by a path relative to its own directory.
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.args(["inspect", "app"]).env_clear();
-    let said = run(command.current_dir(image.at("app"))).stdout;
+    let output = run(command.current_dir(image.at("app"))).stdout;
     let help = "= help: copy the DLLs of a cuDNN for CUDA 12 next to the program";
-    assert!(said.contains(help), "{said}");
+    assert!(output.contains(help), "{output}");
 }

@@ -22,7 +22,7 @@ fn a_cudnn_off_the_search_path_is_named() {
     // The variable is set inside the image, so the path is relative to the image.
     let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
-        image.said(&ran),
+        image.findings(&ran),
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
@@ -93,7 +93,7 @@ fn a_cudnn_without_its_symlinks_is_reported() {
         fs::rename(at("libcudnn.so.9"), at(name)).unwrap();
         let ran = image.inspect(&[]).exits_with(1);
         assert_eq!(
-            image.said(&ran),
+            image.findings(&ran),
             format!(
                 "  ✗ `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
                  = help: create its links: `sudo ldconfig -n /{lib}`\n      \
@@ -330,7 +330,7 @@ fn a_library_for_another_cpu_is_reported() {
     let way = image.at("usr/local/cuda/lib64");
     let ran = image.inspect_with(&[], way.to_str().unwrap()).exits_with(1);
     assert_eq!(
-        image.said(&ran),
+        image.findings(&ran),
         format!(
             "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
              {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
@@ -441,9 +441,9 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
             ran.does_not_say("tensor_ir");
             continue;
         }
-        let said = image.said(&ran);
+        let output = image.findings(&ran);
         assert!(
-            said.contains(&format!(
+            output.contains(&format!(
                 "  \u{2013} cuDNN 9.20.0 at `/opt/lib` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]\n      \
                  = help: install cuDNN 9.21 or later, which includes this file\n      \
                  = help: remove `/other` from LD_LIBRARY_PATH\n      \
@@ -451,7 +451,7 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
                  other file  /other/{file}, version from its file name\n      \
                  origin      LD_LIBRARY_PATH, its entry `/other`\n"
             )),
-            "{said}"
+            "{output}"
         );
     }
 }

@@ -51,7 +51,7 @@ fn stubs(image: &Image, dirs: &[&str]) -> String {
     // A link to a stub is not a driver.
     assert!(!ran.stdout.contains("has no link"), "{}", ran.stdout);
     let mut found = String::new();
-    for finding in image.said(&ran).split("  – ") {
+    for finding in image.findings(&ran).split("  – ") {
         if finding.contains("[driver-stub]") {
             found += finding;
         }
@@ -296,23 +296,23 @@ fn a_driver_library_that_is_older_than_the_kernel_module_is_reported() {
     let gets = "`/app/app` opens libcuda.so.1 and gets `/usr/local/cuda/compat/libcuda.so.1` 535.104.05, which is older than kernel module 580.65.06, so it cannot use a GPU [driver-error] = help: ";
     let place = "found via the program's RUNPATH, its entry `/usr/local/cuda/compat`";
     let remove = "build the program without `/usr/local/cuda/compat` in its rpath";
-    let said = || {
+    let output = || {
         image
             .flat(&[])
             .stdout
             .replace(image.0.to_str().unwrap(), "")
     };
     #[track_caller]
-    fn contains(said: &str, text: &str) {
-        assert!(said.contains(text), "no {text:?} in\n{said}");
+    fn contains(output: &str, text: &str) {
+        assert!(output.contains(text), "no {text:?} in\n{output}");
     }
-    let is_silent = || assert!(!said().contains("[driver-error]"), "{}", said());
+    let is_silent = || assert!(!output().contains("[driver-error]"), "{}", output());
     let found = format!("{gets}{remove} {place} available /driver/libcuda.so.1");
-    contains(&said(), &found);
+    contains(&output(), &found);
     // Without the library of the host.
     program("/usr/local/cuda/compat");
     let install = "and install the libraries of NVIDIA's driver 580.65.06";
-    contains(&said(), &format!("{gets}{remove}, {install} {place}"));
+    contains(&output(), &format!("{gets}{remove}, {install} {place}"));
     // Follow the help.
     program("/driver");
     is_silent();
@@ -325,7 +325,7 @@ fn a_driver_library_that_is_older_than_the_kernel_module_is_reported() {
     put("580.82.07");
     loaded("580.126.16");
     contains(
-        &said(),
+        &output(),
         "580.82.07, which is older than kernel module 580.126.16",
     );
     // Jetson kernel modules use another version scheme.

@@ -227,10 +227,10 @@ fn another_major_under_the_name_of_this_one_is_reported() {
     );
     fs::remove_dir_all(image.at("opt/lib")).unwrap();
     image.library("opt/lib/libcudnn.so.8", "int x;", &["-Wl,-rpath,$ORIGIN"]);
-    let told = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };";
+    let code = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };";
     image.library(
         "opt/lib/libcudnn_ops_infer.so.8",
-        told,
+        code,
         &["-Wl,--hash-style=gnu"],
     );
     std::os::unix::fs::symlink("libcudnn.so.8", image.at("opt/lib/libcudnn.so.9")).unwrap();
@@ -267,13 +267,13 @@ fn two_drivers_of_different_versions_are_reported() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.arg("inspect").arg(image.at("app/app"));
     let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
-    let said = image.said(&ran);
+    let output = image.findings(&ran);
     let wanted = "  – the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
         = help: remove `/550.54.15` from LD_LIBRARY_PATH\n      \
         = help: reboot to load the new kernel module; in a container, use the driver libraries of the host\n      \
         found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
         available   /580.65.06/libcuda.so.1, version 580.65.06\n";
-    assert!(said.starts_with(wanted), "{said}");
+    assert!(output.starts_with(wanted), "{output}");
 }
 
 /// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
@@ -318,9 +318,9 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     )
     .exits_with(1);
     // A long path is printed in a line of its own after the version.
-    let said = image.said(&ran).replace("9.14.0  /", "9.14.0 /");
+    let output = image.findings(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
-        said,
+        output,
         "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig`\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \

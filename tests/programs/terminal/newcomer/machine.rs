@@ -149,17 +149,17 @@ impl Machine {
         }
         let ran = run(doctor.current_dir(&self.root));
         assert_eq!(ran.stderr, "");
-        let said = ran.stdout.replace(self.root.to_str().unwrap(), SHOWN);
+        let output = ran.stdout.replace(self.root.to_str().unwrap(), SHOWN);
         // Installations on the machine that runs the test.
-        let others = said.find("\nalso found\n").filter(|_| !self.is_image);
-        let said = match others {
+        let others = output.find("\nalso found\n").filter(|_| !self.is_image);
+        let output = match others {
             Some(start) => {
-                let end = said[start + 1..].find("\n\n").unwrap();
-                format!("{}{}", &said[..start], &said[start + 1 + end + 1..])
+                let end = output[start + 1..].find("\n\n").unwrap();
+                format!("{}{}", &output[..start], &output[start + 1 + end + 1..])
             }
-            None => said,
+            None => output,
         };
-        (said, ran.code)
+        (output, ran.code)
     }
 }
 

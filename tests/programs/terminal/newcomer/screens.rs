@@ -23,16 +23,16 @@ fn doctor(columns: usize, color: &str) -> String {
     let mut machine = Machine::image(true);
     wheel(&machine.at("me/venv"), 12, (9, 10, 2));
     machine.set_to("VIRTUAL_ENV", &["me/venv"]);
-    let (said, _) = machine.doctor_in(columns, &["--redact", "--color", color]);
-    format!("$ cudnn-guard doctor\n{}", said.replace(SHOWN, ""))
+    let (output, _) = machine.doctor_in(columns, &["--redact", "--color", color]);
+    format!("$ cudnn-guard doctor\n{}", output.replace(SHOWN, ""))
 }
 
 /// Returns the page of that finding.
 fn explain(columns: usize) -> String {
     let mut explain = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     explain.args(["explain", "cuda-flavour-mismatch", "--color", "always"]);
-    let said = run(explain.env("COLUMNS", columns.to_string())).stdout;
-    format!("$ cudnn-guard explain cuda-flavour-mismatch\n{said}")
+    let output = run(explain.env("COLUMNS", columns.to_string())).stdout;
+    format!("$ cudnn-guard explain cuda-flavour-mismatch\n{output}")
 }
 
 #[test]
@@ -45,8 +45,8 @@ fn the_images_in_the_documentation_are_current() {
         ("doctor-120-light", LIGHT, doctor(120, "always")),
         ("explain-80-dark", DARK, explain(80)),
     ];
-    for (name, terminal, said) in pictures {
-        let drawn = terminal.render_svg(said.trim_end());
+    for (name, terminal, screen) in pictures {
+        let drawn = terminal.render_svg(screen.trim_end());
         let file = repository().join(format!("docs/screens/{name}.svg"));
         if std::env::var_os("BLESS").is_some() {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
