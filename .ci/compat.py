@@ -178,8 +178,8 @@ def lacking(rows: dict[tuple[str, str], set[str]]) -> list[str]:
     for cuda in ("11", "12", "13"):
         name = f"nvidia-cudnn-cu{cuda}"
         command = [sys.executable, "-m", "pip", "index", "versions", name]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        versions = re.search(r"^Available versions: (.*)$", said, re.MULTILINE).group(1).split(", ")
+        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        versions = re.search(r"^Available versions: (.*)$", listing, re.MULTILINE).group(1).split(", ")
         found += [f"{name}=={version}" for version in versions if not is_known(cuda, version.rsplit(".", 1)[0])]
     return found
 

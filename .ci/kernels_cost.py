@@ -114,10 +114,10 @@ def sources(scratch: pathlib.Path) -> pathlib.Path:
         '[dependencies]\ncandle-kernels = "=0.11.1"\n[workspace]\n'
     )
     run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
-    told = subprocess.run(
+    metadata = subprocess.run(
         ["cargo", "metadata", "--format-version", "1", "--offline"], cwd=folder, check=True, capture_output=True
     )
-    packages = json.loads(told.stdout)["packages"]
+    packages = json.loads(metadata.stdout)["packages"]
     manifest = next(one["manifest_path"] for one in packages if one["name"] == "candle-kernels")
     return pathlib.Path(manifest).parent / "src"
 

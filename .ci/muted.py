@@ -80,8 +80,8 @@ def outcomes(tests):
         environment = {**os.environ, "CARGO_TARGET_DIR": str(HERE / "target")}
         ran = subprocess.run(command, cwd=COPY, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         # A test may start another test program, whose output is ignored.
-        said = re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE)
-        found.update({f"{program} {name}": outcome for name, outcome in said if name in names})
+        results = re.findall(r"^test (\S+) \.\.\. (ok|FAILED)$", ran.stdout, re.MULTILINE)
+        found.update({f"{program} {name}": outcome for name, outcome in results if name in names})
         if not {f"{program} {name}" for name in names} <= found.keys():
             sys.exit(f"{' '.join(command)} did not run all tests:\n{ran.stdout[-2000:]}{ran.stderr[-4000:]}")
     return found

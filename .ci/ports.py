@@ -170,9 +170,9 @@ def published(scratch: pathlib.Path, crate: Crate, environment: dict[str, str]) 
         f'[dependencies]\n{crate.name} = {{ version = "={crate.version}", features = {features} }}\n[workspace]\n'
     )
     must_run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
-    told = must_run(["cargo", "metadata", "--format-version", "1", "--offline"], folder, dict(os.environ))
+    metadata = must_run(["cargo", "metadata", "--format-version", "1", "--offline"], folder, dict(os.environ))
     shutil.rmtree(folder)
-    packages = {one["name"]: one for one in json.loads(told)["packages"]}
+    packages = {one["name"]: one for one in json.loads(metadata)["packages"]}
     if crate.needs:
         variable, dependency, directory = crate.needs
         environment[variable] = str(pathlib.Path(packages[dependency]["manifest_path"]).parent / directory)
@@ -189,9 +189,9 @@ def requirement(dependency: dict) -> str:
 
 def library_symbols(file: pathlib.Path) -> set[str]:
     """Returns the global symbols of a static library, and the symbols of the CUDA runtime that it needs."""
-    told = must_run(["nm", "-g", str(file)], file.parent, dict(os.environ))
+    listing = must_run(["nm", "-g", str(file)], file.parent, dict(os.environ))
     symbols = set()
-    for kind, name in re.findall(r"(?m)^[0-9a-f ]{16} (\w) (\S+)$", told):
+    for kind, name in re.findall(r"(?m)^[0-9a-f ]{16} (\w) (\S+)$", listing):
         # nvcc derives hashes from paths and sources.
         name = re.sub(r"[0-9a-f]{32}|(?<=_)[0-9a-f]{8}(?=_)", "HASH", name)
         if kind != "U" or name.startswith("cuda"):
@@ -250,12 +250,12 @@ class Made:
             if file.suffix in (".a", ".ptx"):
                 self.times[file] = file.stat().st_mtime_ns
         lines = (out.parent / "output").read_text().splitlines()
-        told = [line.replace("cargo::", "cargo:").removeprefix("cargo:") for line in lines if line.startswith("cargo:")]
+        directives = [line.replace("cargo::", "cargo:").removeprefix("cargo:") for line in lines if line.startswith("cargo:")]
         wanted = ("rustc-cfg=", *(f"rustc-env={name}=" for name in crate.variables))
         # `gpu.link()` describes the toolkit too.
         own = ("rustc-cfg=has_cuda", "rustc-cfg=cuda_major=")
-        self.lines = {line for line in told if line.startswith(wanted) and not line.startswith(own)}
-        runtimes = [line for line in told if line.startswith("rustc-link-lib=") and "cudart" in line]
+        self.lines = {line for line in directives if line.startswith(wanted) and not line.startswith(own)}
+        runtimes = [line for line in directives if line.startswith("rustc-link-lib=") and "cudart" in line]
         # openvm-cuda-builder links both, and the linker resolves the library's calls with the first.
         self.lines |= {f"{'static' if 'static' in line else 'shared'} runtime" for line in runtimes[:1]}
 
@@ -276,33 +276,33 @@ class Made:
 class Project:
     """The crate with the original script or the port."""
 
-    def __init__(self, scratch: pathlib.Path, crate: Crate, told: dict, ported: bool, environment: dict[str, str]):
-        source = pathlib.Path(told["manifest_path"]).parent
+    def __init__(self, scratch: pathlib.Path, crate: Crate, package: dict, ported: bool, environment: dict[str, str]):
+        source = pathlib.Path(package["manifest_path"]).parent
         self.crate, self.ported, self.folder = crate, ported, scratch / ("port" if ported else "original")
         shutil.copytree(source, self.folder, ignore=shutil.ignore_patterns("*.rs", "Cargo.*", ".cargo*"))
         crate.cut(self.folder)
         (self.folder / "src").mkdir(exist_ok=True)
         (self.folder / "src/lib.rs").write_text("")
         shutil.copy(crate.script if ported else source / "build.rs", self.folder / "build.rs")
-        needed = [one for one in told["dependencies"] if one["kind"] == "build"]
+        needed = [one for one in package["dependencies"] if one["kind"] == "build"]
         if ported:
             needed = [one for one in needed if one["name"] in crate.kept]
         lines = "".join(map(requirement, needed)) + (f'cudnn-guard = {{ path = "{HERE}" }}\n' if ported else "")
-        features = "".join(f"{name} = []\n" for name in told["features"] if name != "default")
+        features = "".join(f"{name} = []\n" for name in package["features"] if name != "default")
         (self.folder / "Cargo.toml").write_text(
-            f'[package]\nname = "{crate.name}"\nversion = "{crate.version}"\nedition = "{told["edition"]}"\n'
+            f'[package]\nname = "{crate.name}"\nversion = "{crate.version}"\nedition = "{package["edition"]}"\n'
             f"[features]\ndefault = {json.dumps(crate.features)}\n{features}"
             f"[build-dependencies]\n{lines}[workspace]\n"
         )
         self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")} | crate.target("80", ported)
         must_run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
-        self.said = ""
+        self.output = ""
 
     def build(self) -> Made | None:
         began = time.monotonic()
         done = run(["cargo", "build", "--quiet", "--offline"], self.folder, self.environment)
         self.seconds = time.monotonic() - began
-        self.said = done.stdout + done.stderr
+        self.output = done.stdout + done.stderr
         if done.returncode != 0:
             return None
         outs = list(self.folder.glob(f"target/debug/build/{self.crate.name}-*/out"))
@@ -351,8 +351,8 @@ def step(project: Project, name: str, before: Made | None, round: int = 0) -> tu
 
 
 def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
-    told = published(scratch, crate, environment)
-    port, original = (Project(scratch, crate, told, ported, environment) for ported in (True, False))
+    package = published(scratch, crate, environment)
+    port, original = (Project(scratch, crate, package, ported, environment) for ported in (True, False))
     lines = [len((project.folder / "build.rs").read_text().splitlines()) for project in (original, port)]
     print(f"{crate.name} {crate.version}: build.rs has {lines[0]} lines, the port {lines[1]}", flush=True)
     made, faults = {}, []
@@ -362,12 +362,12 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
             states[project], new = step(project, name, made.get(project))
             if states[project] != "right":
                 if project is port:
-                    faults.append(f"{crate.name}, {name}: the port {states[project]}\n{project.said}")
+                    faults.append(f"{crate.name}, {name}: the port {states[project]}\n{project.output}")
                 # The next step starts from an output that contains this change.
                 project.forget()
                 new = project.build()
                 if new is None or not new.symbols or not new.targets:
-                    faults.append(f"{project.folder.name} of {crate.name} produces no output\n{project.said}")
+                    faults.append(f"{project.folder.name} of {crate.name} produces no output\n{project.output}")
                     sys.exit("\n".join(faults))
             made[project] = new
         differs = made[port].differs(made[original])
@@ -385,8 +385,8 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> l
 
 
 def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
-    told = published(scratch, crate, environment)
-    port, original = projects = [Project(scratch, crate, told, ported, environment) for ported in (True, False)]
+    package = published(scratch, crate, environment)
+    port, original = projects = [Project(scratch, crate, package, ported, environment) for ported in (True, False)]
     made = {project: project.build() for project in projects}
     seconds, states = {}, {}
     for round in range(ROUNDS):
@@ -401,7 +401,7 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) ->
                     project.forget()
                     new = project.build()
                     if new is None:
-                        sys.exit(f"{project.folder.name} of {crate.name} produces no output\n{project.said}")
+                        sys.exit(f"{project.folder.name} of {crate.name} produces no output\n{project.output}")
                 made[project] = new
     faults, cells = [], []
     for name in STEPS:

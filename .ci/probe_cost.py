@@ -97,14 +97,14 @@ def machine(root: pathlib.Path, real: pathlib.Path) -> dict[str, str]:
 def touched(command: list[str], env: dict[str, str], scratch: pathlib.Path) -> tuple[int, int] | None:
     if not shutil.which("strace"):
         return None
-    said = []
+    lists = []
     for times in ["0", "1"]:
         log = scratch / f"strace-{times}"
         subprocess.run(["strace", "-f", "-e", "trace=%file", "-o", log, *command, times], env=env, check=True, capture_output=True)
         paths = [found.group(1) for line in log.read_text().splitlines() if (found := re.search(r'"([^"]*)"', line))]
-        said.append(paths)
+        lists.append(paths)
     # The system calls at program start do not count.
-    start, whole = said
+    start, whole = lists
     return len(whole) - len(start), len(set(whole) - set(start))
 
 
@@ -127,8 +127,8 @@ def main() -> None:
         times = []
         # The fastest probe is used because other programs only add time.
         while len(times) < 400 and min(times, default=options.limit) >= options.limit:
-            said = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stderr
-            times += [float(line.split()[1]) for line in said.splitlines() if line.startswith("milliseconds ")]
+            stderr = subprocess.run([*command, "20"], env=env, check=True, capture_output=True, text=True).stderr
+            times += [float(line.split()[1]) for line in stderr.splitlines() if line.startswith("milliseconds ")]
         times.sort()
         middle = times[len(times) // 2]
         print(f"a probe takes {times[0]:.1f} ms at best, {middle:.1f} ms median, {len(times)} runs, limit {options.limit:g} ms")

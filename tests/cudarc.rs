@@ -76,10 +76,10 @@ impl CaseResult {
             "{text}"
         );
         assert_eq!(self.report["loaded"]["version"], release, "{text}");
-        let said = format!(" in {}\n", file.canonicalize().unwrap().display());
+        let ending = format!(" in {}\n", file.canonicalize().unwrap().display());
         assert!(
-            self.ran.stdout.ends_with(&said),
-            "no {said:?} at the end of\n{text}"
+            self.ran.stdout.ends_with(&ending),
+            "no {ending:?} at the end of\n{text}"
         );
         let findings = self.report["findings"].as_array().unwrap().iter();
         let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
@@ -90,8 +90,8 @@ impl CaseResult {
     /// Checks cudarc's version number. After a pass, cudarc uses the sub-libraries that the guard checked.
     #[track_caller]
     fn answers(self, number: u32) {
-        let said = format!("cudarc {} has cuDNN {number} in ", in_lock());
-        self.ran.says(&said);
+        let line = format!("cudarc {} has cuDNN {number} in ", in_lock());
+        self.ran.says(&line);
     }
 
     /// Checks that cudarc finds no cuDNN and panics, after the guard has reported the problem.
@@ -101,9 +101,9 @@ impl CaseResult {
         assert_eq!(self.ran.code, Some(101), "{text}");
         assert_eq!(self.report["loaded"], Value::Null, "{text}");
         let stderr = &self.ran.stderr;
-        let said = stderr.find(headline);
+        let reported = stderr.find(headline);
         let panicked = stderr.find("Unable to dynamically load the \"cudnn\" shared library");
-        assert!(said.is_some() && said < panicked, "{text}");
+        assert!(reported.is_some() && reported < panicked, "{text}");
     }
 }
 
@@ -235,7 +235,7 @@ fn init_guards_an_application_that_uses_cudarc() {
     let mut init = program(env!("CARGO_BIN_EXE_cudnn-guard"));
     run(init.args(["init", "--write"]).current_dir(&dir)).exits_with(0);
     run(&mut cargo(&dir, &["build"])).exits_with(0);
-    for (release, code, said) in [
+    for (release, code, expected) in [
         ((9, 14, 0), 0, "cuDNN 91400\n"),
         ((8, 9, 7), 78, "[cudnn-version-mismatch]"),
     ] {
@@ -244,6 +244,6 @@ fn init_guards_an_application_that_uses_cudarc() {
         let mut guarded = program(support::target().join("debug/cudarc-init"));
         run(guarded.env("LD_LIBRARY_PATH", path))
             .exits_with(code)
-            .says(said);
+            .says(expected);
     }
 }

@@ -37,8 +37,8 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
         let dir = project(name, &build_script, "fn main() {}\n");
         let mut check = cargo(&dir, &["check", "--message-format=json"]);
         check.env("CUDA_HOME", &sound).env("CUDNN_PATH", &sound);
-        let said = run(&mut check).exits_with(0);
-        let (out, runtime) = (out_dir(&said, name), runtime(&said));
+        let ran = run(&mut check).exits_with(0);
+        let (out, runtime) = (out_dir(&ran, name), runtime(&ran));
         let compiled = fresh(&format!("{name}-compiled"));
         let main = compiled.join("lib.rs");
         let text = format!(
@@ -78,12 +78,12 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
 }
 
 /// Returns the path of the crate `cudnn-guard` that the program uses, from cargo's JSON messages.
-fn runtime(said: &Ran) -> PathBuf {
-    let lines = said.stdout.lines();
+fn runtime(ran: &Ran) -> PathBuf {
+    let lines = ran.stdout.lines();
     let mut artifacts =
         lines.filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
     let artifact = artifacts
         .find(|line| line["target"]["name"] == "cudnn_guard" && line["features"][0] == "runtime");
-    let artifact = artifact.unwrap_or_else(|| panic!("{}", said.text()));
+    let artifact = artifact.unwrap_or_else(|| panic!("{}", ran.text()));
     artifact["filenames"][0].as_str().unwrap().into()
 }

@@ -152,13 +152,13 @@ fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
     );
     let report = Config::new().envs(env("80")).examine_targets(None, None);
     let nvcc = package.path("cuda/bin/nvcc");
-    let said: Vec<&str> = report
+    let summaries: Vec<&str> = report
         .findings()
         .iter()
         .map(|one| one.summary.as_str())
         .collect();
     assert_eq!(
-        said,
+        summaries,
         [
             format!("`{nvcc}` is from CUDA 10.1, which cannot list its GPU targets"),
             format!("`{nvcc}` does not support sm_80, which CUDNN_GUARD_ARCHS requests")
@@ -224,9 +224,9 @@ fn nvcc_is_queried_once() {
         let gpu = package.probe("80");
         gpu.targets().unwrap();
         gpu.report();
-        let said = std::fs::read_to_string(&questions).unwrap_or_default();
+        let calls = std::fs::read_to_string(&questions).unwrap_or_default();
         let _ = std::fs::remove_file(&questions);
-        said
+        calls
     };
     assert_eq!(asked(), "--version\n--list-gpu-code\n");
     assert_eq!(asked(), "", "by the next build");

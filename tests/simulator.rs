@@ -251,11 +251,11 @@ fn in_child() {
             }
         }
         "driver" => match query::driver() {
-            Ok(driver) => told(&driver),
+            Ok(driver) => describe(&driver),
             Err(problem) => format!(
                 "{}\nknown: {}\n",
                 problem.finding(),
-                problem.driver().map_or_else(String::new, told)
+                problem.driver().map_or_else(String::new, describe)
             ),
         },
         #[cfg(unix)]
@@ -275,7 +275,7 @@ fn in_child() {
 /// Returns all results, and the steps that were announced.
 fn collect(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> (Vec<CaseResult>, Vec<String>) {
     let (mut outcomes, mut stages) = (Vec::new(), Vec::new());
-    run(&mut |told| match told {
+    run(&mut |event| match event {
         SuiteEvent::Next(stage) => stages.push(stage.to_string()),
         SuiteEvent::Done(outcome) => outcomes.push(*outcome),
     });
@@ -321,7 +321,7 @@ fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     text
 }
 
-fn told(driver: &Driver) -> String {
+fn describe(driver: &Driver) -> String {
     let name = driver.library.rsplit(['/', '\\']).next().unwrap();
     let cuda = driver
         .cuda

@@ -251,7 +251,7 @@ fn an_incompatible_or_missing_libcudart_is_reported() {
     machine.started("app", "lib64").exits_with(0);
     make(12, old);
     machine.started("app", "lib64").exits_with(127);
-    let said = |path: &Path| {
+    let only_error = |path: &Path| {
         let (code, mut findings) = machine.inspected("app", path.to_str().unwrap());
         assert_eq!(code, Some(1), "{findings:?}");
         findings.retain(|one| one["severity"] == "error");
@@ -259,7 +259,7 @@ fn an_incompatible_or_missing_libcudart_is_reported() {
         assert_eq!(findings[0]["id"], "library-not-found");
         findings.remove(0)
     };
-    let finding = said(Path::new("lib64"));
+    let finding = only_error(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
         "`$M/app` calls cudaLogsCurrent, which `$M/lib64/libcudart.so.12` does not contain"
@@ -274,7 +274,7 @@ fn an_incompatible_or_missing_libcudart_is_reported() {
         .started("app", "lib64")
         .exits_with(127)
         .says("libcudart.so.12: cannot open shared object file");
-    let finding = said(Path::new("lib64"));
+    let finding = only_error(Path::new("lib64"));
     assert_eq!(
         finding["summary"],
         "`$M/app` needs libcudart.so.12, which the loader cannot find"

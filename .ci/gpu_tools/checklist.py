@@ -53,11 +53,11 @@ class Checklist:
 
     def fault(self, name: str, expected: int, **variables: str) -> None:
         """Runs the program with a fault that is planted in a function call."""
-        code, said, seconds, report = self.machine.start("row.json", self.machine.places, **variables)
+        code, printed, seconds, report = self.machine.start("row.json", self.machine.places, **variables)
         ids = ", ".join(it["id"] for it in report.get("findings", []))
         self.rows.append([name, str(code), str(report.get("verdict")), f"{seconds:.2f}", ids])
         if code != expected:
-            self.bad.append(f"planted: {name} exited with {code}, not {expected}: {said.splitlines()[:1]}")
+            self.bad.append(f"planted: {name} exited with {code}, not {expected}: {printed.splitlines()[:1]}")
 
     def flush(self, title: str) -> str:
         rows, self.rows = self.rows, []
@@ -179,8 +179,8 @@ class Checklist:
         if failed:
             self.bad.append(f"engines: {failed}")
         for line in offered.splitlines():
-            said, failed = run(*line.split())
-            row = said.splitlines()[-1].split("\t") if said else [f"engine {line}"]
+            printed, failed = run(*line.split())
+            row = printed.splitlines()[-1].split("\t") if printed else [f"engine {line}"]
             rows.append(row + [""] * (len(ENGINES) - len(row)))
             if failed:
                 self.bad.append(f"engine {line}: {failed}")

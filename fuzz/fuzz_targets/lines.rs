@@ -86,13 +86,13 @@ fn json(text: &str) {
     }
     let finding = Finding::error(FindingId::CudnnNotFound, text)
         .with("found via", text)
-        .with_lines("looked at", &lines)
+        .with_lines("searched", &lines)
         .help(text);
     expect_printable(&finding.to_string());
-    let told = read(finding.to_json());
-    assert_eq!(told["summary"], text);
-    assert_eq!(told["evidence"]["found via"], text);
-    assert_eq!(told["help"][0], text);
+    let written = read(finding.to_json());
+    assert_eq!(written["summary"], text);
+    assert_eq!(written["evidence"]["found via"], text);
+    assert_eq!(written["help"][0], text);
 }
 
 /// Reads the environment variables of a program and of a build: a line `name=value` for each.

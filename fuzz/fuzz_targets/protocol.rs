@@ -27,7 +27,7 @@ fuzz_target!(|bytes: &[u8]| {
         let path = path.to_path_buf();
         assert_eq!(PathBuf::decode(&path.encode()), Some(path));
     }
-    let _ = told(&mut Unstructured::new(bytes));
+    let _ = round_trip(&mut Unstructured::new(bytes));
 });
 
 fn anything(text: &str) {
@@ -68,7 +68,7 @@ fn fields(bytes: &[u8]) {
 }
 
 /// Checks that a report with all kinds of lines survives a round trip.
-fn told(source: &mut Unstructured) -> Result<()> {
+fn round_trip(source: &mut Unstructured) -> Result<()> {
     let mut problem = Finding::warning(FindingId::DeviceBusy, source.arbitrary::<String>()?);
     problem = problem.with("mode", source.arbitrary::<String>()?);
     problem = problem.help(source.arbitrary::<String>()?);

@@ -23,7 +23,7 @@ fuzz_target!(|bytes: &[u8]| {
         Dialect::ComputeCap,
     ] {
         match read(dialect, text) {
-            Ok(words) => said_again(words),
+            Ok(words) => check_round_trip(words),
             Err(word) => assert!(!word.is_empty() && text.contains(word), "{word:?}"),
         }
     }
@@ -57,7 +57,7 @@ fuzz_target!(|bytes: &[u8]| {
 });
 
 /// Checks that a list survives a round trip through every syntax that can express it.
-fn said_again(words: Vec<Word>) {
+fn check_round_trip(words: Vec<Word>) {
     let mut gencodes = Vec::new();
     for word in words {
         if let Word::Targets(targets) = word {

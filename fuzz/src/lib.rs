@@ -37,10 +37,10 @@ pub fn expect_directive(directive: &Directive) {
         _ => 1,
     };
     assert_eq!(text.split(['\n', '\r']).count(), count, "{text:?}");
-    let is_told = matches!(directive, Directive::Text(_));
+    let is_text = matches!(directive, Directive::Text(_));
     let mut lines = text.lines();
     assert!(
-        is_told || lines.all(|line| line.starts_with("cargo::")),
+        is_text || lines.all(|line| line.starts_with("cargo::")),
         "{text:?}"
     );
 }

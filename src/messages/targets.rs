@@ -87,7 +87,7 @@ impl RequestFault<'_> {
                 };
                 error(FindingId::ArchUnsupportedByNvcc, headline)
                     .with("supported", compiler.listed())
-                    .with("toolkits", served_by(targets))
+                    .with("toolkits", supported_by(targets))
                     .help(format!("use targets that this nvcc supports{elsewhere}"))
             }
         }
@@ -123,7 +123,7 @@ impl SelectionNote<'_> {
                 let headline = gpu_and_nvcc(gpu, "old", compiler);
                 Finding::warning(FindingId::ArchUnsupportedByNvcc, headline)
                     .with("supported", compiler.listed())
-                    .with("toolkits", served_by(&[machine(gpu.capability)]))
+                    .with("toolkits", supported_by(&[machine(gpu.capability)]))
                     .help("install an older CUDA toolkit to compile for this GPU")
             }
             Self::Renamed(from, to, compiler) => Finding::note(
@@ -176,8 +176,8 @@ fn words(gencode: Gencode) -> String {
 }
 
 /// Returns the CUDA versions that support each target, one target per line.
-fn served_by(targets: &[Target]) -> String {
-    let line = |target: &Target| format!("{target}: {}", nvcc_table::served_by(*target));
+fn supported_by(targets: &[Target]) -> String {
+    let line = |target: &Target| format!("{target}: {}", nvcc_table::supported_by(*target));
     joined(targets.iter().map(line), "\n")
 }
 

@@ -165,7 +165,7 @@ fn faults_come_first_with_their_help() {
     report.cudnn = None;
     report.findings = vec![
         Finding::error(FindingId::CudnnNotFound, "no cuDNN was found")
-            .with("looked at", "/usr/include\n/usr/local/cuda/include")
+            .with("searched", "/usr/include\n/usr/local/cuda/include")
             .help("run `cudnn-guard fetch`"),
         Finding::error(
             FindingId::VariableUnusable,
@@ -181,7 +181,7 @@ fn faults_come_first_with_their_help() {
         report.to_string(),
         "  ✗ no cuDNN was found  [cudnn-not-found]
       = help: run `cudnn-guard fetch`
-      looked at   /usr/include
+      searched    /usr/include
                   /usr/local/cuda/include
 
   ✗ `/nowhere`, which NVCC names, holds no program that can be run as a compiler
@@ -209,7 +209,7 @@ fn long_evidence_comes_last() {
     let report = Report {
         findings: vec![
             Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found")
-                .with_lines("looked at", places)
+                .with_lines("searched", places)
                 .with_lines("also found", &places[..4])
                 .help(
                     "let `/a path with blanks/that is not broken/at the end of the line` go first",
@@ -223,7 +223,7 @@ fn long_evidence_comes_last() {
       = help: let
               `/a path with blanks/that is not broken/at the end of the line` go
               first
-      looked at   5 lines, at the end
+      searched    5 lines, at the end
       also found  /a
                   /b
                   /c
@@ -234,7 +234,7 @@ fn long_evidence_comes_last() {
   – driver    not queried
   – GPUs      not queried
 
-looked at, for cuda-not-found
+searched, for cuda-not-found
   /a
   /b
   /c

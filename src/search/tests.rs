@@ -195,7 +195,7 @@ fn less_specific_variables_come_after_the_usual_places() {
     ]
     .map(place);
     assert!(order.is_sorted(), "{order:?} in\n{text}");
-    assert!(!text.contains('!'), "none of them is a wish: {text}");
+    assert!(!text.contains('!'), "no place is explicit: {text}");
 }
 
 #[test]

@@ -53,7 +53,7 @@ pub fn first_with(target: Target) -> Option<Version> {
 
 /// Returns the versions that support this target, for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up
 /// to 13.5`.
-pub fn served_by(target: Target) -> String {
+pub fn supported_by(target: Target) -> String {
     let rows = rows();
     let Some(first) = rows.iter().position(|row| has(row, target)) else {
         return format!("no CUDA up to {}", newest().short());
@@ -140,7 +140,7 @@ mod tests {
             ("200", "no CUDA up to 13.5"),
             ("90f", "no CUDA up to 13.5"),
         ] {
-            assert_eq!(served_by(code(target).unwrap()), expected, "{target}");
+            assert_eq!(supported_by(code(target).unwrap()), expected, "{target}");
         }
     }
 }

@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];
 
 const HEAD: &str = "\
-# The result of each list of GPU targets: dialect | GPUs of the machine | list | releases of CUDA | result.
-# `none` is no list at all. A result is what is compiled, with the ids of what was noticed, or the error.
-# Written by BLESS=1 cargo test --lib targets::table; read what it writes.
+# The result of each list of GPU targets: dialect | GPUs of the machine | list | CUDA versions | result.
+# The dialect `none` has no list. A result is the compiled targets with the ids of the findings, or the error.
+# `BLESS=1 cargo test --lib targets::table` rewrites this file. Review the diff before you commit it.
 ";
 
 /// A list on a machine.

@@ -100,7 +100,7 @@ error: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_NOT_SUPPO
   = help: install a cuDNN version that supports this GPU
   operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM
   shape       x 2x8x14x14, w 8x8x3x3, padding 1, stride 1
-  last error  simulated: the convolution was told to fail
+  last error  simulated: the convolution is set to fail
 ",
     );
     fault(V8_9, "status:cudnnConvolutionForward:8").must_have(

@@ -20,9 +20,9 @@ fn cuda_is_started_once_and_fails_in_a_forked_child() {
 /// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: the reasons why no GPU is visible.
 #[test]
 fn hidden_and_inaccessible_gpus_are_distinguished() {
-    let told = |around: &GpuVisibility| around.finding().to_string();
+    let report = |around: &GpuVisibility| around.finding().to_string();
     let visible = |value: &str| {
-        told(&GpuVisibility {
+        report(&GpuVisibility {
             visible: Some(value.into()),
             ..GpuVisibility::default()
         })
@@ -41,14 +41,14 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
         );
     }
     for other in ["7", "0,x", "GPU-8932f937", "MIG-1"] {
-        let told = visible(other);
+        let message = visible(other);
         assert!(
-            told.starts_with("NVIDIA's driver reports no GPU  [no-gpu]"),
-            "{told}"
+            message.starts_with("NVIDIA's driver reports no GPU  [no-gpu]"),
+            "{message}"
         );
         assert!(
-            told.contains("  = help: unset CUDA_VISIBLE_DEVICES\n"),
-            "{told}"
+            message.contains("  = help: unset CUDA_VISIBLE_DEVICES\n"),
+            "{message}"
         );
     }
     assert!(visible("MIG-1,MIG-2").contains(
@@ -59,13 +59,13 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
         ..GpuVisibility::default()
     };
     assert_eq!(
-        told(&closed),
+        report(&closed),
         "this process has no permission to open `/dev/nvidia0`, so NVIDIA's driver reports no GPU  [no-gpu]
   = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container permission to use the GPU
   = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
     );
     let container = |runtime| {
-        told(&GpuVisibility {
+        report(&GpuVisibility {
             container: Some(Container {
                 runtime,
                 mark: "/",

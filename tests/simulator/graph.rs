@@ -80,7 +80,7 @@ fn every_operation_is_tested_in_every_format() {
 fn every_fault_is_found_in_every_operation_and_format() {
     for (operation, words) in OPERATIONS {
         for data_type in TYPES {
-            for (name, told) in [
+            for (name, expected) in [
                 ("wrong", ": error "),
                 ("shifted", ": error "),
                 ("nan", ": a result is not a number"),
@@ -90,7 +90,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
             ] {
                 let ended = fault(name, &format!("graph {operation} {data_type}"));
                 ended
-                    .must_have(told)
+                    .must_have(expected)
                     .must_have("[convolution-wrong]")
                     .must_have(&format!(
                         "{words} convolution in {data_type} through the graph API"
@@ -122,7 +122,7 @@ fn refusals_by_the_graph_api_alone_are_found() {
   = help: install all sub-libraries of one cuDNN version in one directory, with no other cuDNN before it in {}
   operation   convolution forward, f16, NHWC, engine 38
   shape       x 2x8x8x8, w 8x8x3x3, padding 1, stride 1
-  last error  simulated: the plan was told to fail
+  last error  simulated: the plan is set to fail
 ",
         platform::LIBRARY_PATH
     ));

@@ -256,8 +256,8 @@ fn unsupported_convolutions_are_left_out_in_every_operation_and_format() {
                 only if only.starts_with("fused") => (0, 2),
                 _ => (0, 4),
             };
-            let told = (rows(&ended, ": fail").len(), left_out.len());
-            assert_eq!(told, wanted, "{only}: {}", ended.report);
+            let counts = (rows(&ended, ": fail").len(), left_out.len());
+            assert_eq!(counts, wanted, "{only}: {}", ended.report);
         }
     }
 }

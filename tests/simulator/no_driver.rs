@@ -171,12 +171,12 @@ fn a_container_and_its_host_are_distinguished() {
 
 #[test]
 fn a_kernel_module_without_libraries_results_in_installation_help() {
-    let told = on(&[], WORDS, Some("580.65.06"));
+    let report = on(&[], WORDS, Some("580.65.06"));
     assert!(
-        told.starts_with(
+        report.starts_with(
             "NVIDIA's kernel module is loaded, but `libcuda.so.1`, the driver's library, was not found  [driver-missing]\n"
-        ) && told.contains("install the libraries of the same driver version"),
-        "{told}"
+        ) && report.contains("install the libraries of the same driver version"),
+        "{report}"
     );
 }
 

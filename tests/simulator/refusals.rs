@@ -116,11 +116,11 @@ warning: Simulated GPU has 1024 MiB of free memory, which may be too little to t
     ];
     convolve(V9_14, &[&half[..], &[("SIM_TOTAL", "2147483648")]].concat()).must_have("fail None");
     // Other statuses do not result from a lack of memory.
-    let served = [
+    let supported = [
         ("SIM_FAULT", "status:cudnnConvolutionForward:3007"),
         ("SIM_MEMORY", GIB),
     ];
-    convolve(V9_14, &served).must_have("fail None");
+    convolve(V9_14, &supported).must_have("fail None");
 }
 
 /// Mixed sub-libraries are reported even if there is little memory.

@@ -61,7 +61,7 @@ fn a_function_that_another_dll_does_not_export_is_named() {
     };
     let part = write("cudnn_cnn64_9.dll", "imports cublas64_13.dll one two");
     let blas = write("cublas64_13.dll", "exports one");
-    let told = |number: u32| {
+    let report = |number: u32| {
         let words = format!("cudnn_cnn64_9.dll: Procedure not found. (os error {number})");
         loader_words::refused(&part, &words).finding().to_string()
     };
@@ -73,9 +73,9 @@ fn a_function_that_another_dll_does_not_export_is_named() {
          missing     two\n  \
          available   {blas}"
     );
-    assert_eq!(told(127), expected);
+    assert_eq!(report(127), expected);
     // Error 126 is about a file, and all of them exist.
-    assert!(!told(126).contains("two"), "{}", told(126));
+    assert!(!report(126).contains("two"), "{}", report(126));
     write("cublas64_13.dll", "exports one two");
-    assert!(!told(127).contains("is incompatible"), "{}", told(127));
+    assert!(!report(127).contains("is incompatible"), "{}", report(127));
 }

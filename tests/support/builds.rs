@@ -67,7 +67,8 @@ pub fn crate_of(name: &str) -> PathBuf {
 
 /// Returns `cargo check` of the crate in an empty image, with nothing on PATH.
 pub fn check(dir: &Path, ask: &str, env: &[(&str, &Path)]) -> Command {
-    // nvcc is told what the profile says of the package; what it depends on is the one of all others.
+    // nvcc gets flags from the profile of the package. Its dependencies keep the profile of all other packages, so that
+    // they are not compiled again.
     let dependencies = r#"profile.dev.package."*".debug=false"#;
     let mut command = cargo(dir, &["check", "--config", dependencies]);
     command
@@ -158,11 +159,11 @@ pub fn toolkit(dir: &Path, version: u32, nvcc: bool) {
 
 /// Checks that each path that cargo shows of an error exists.
 #[track_caller]
-pub fn must_be_true(said: &str) {
+pub fn must_be_true(output: &str) {
     let own = |line: &str| Some(line.split_once("@0.1.0: ")?.1.to_string());
-    let text: Vec<String> = said.lines().filter_map(own).collect();
+    let text: Vec<String> = output.lines().filter_map(own).collect();
     let wrong = truth::World::real().falsehoods(&text.join("\n"));
-    assert!(wrong.is_empty(), "{}\n\n{said}", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\n\n{output}", wrong.join("\n"));
 }
 
 /// Tests run in parallel.
@@ -171,12 +172,12 @@ static TEXTS: Mutex<()> = Mutex::new(());
 /// Compares an output with the text of this name in `fixtures/texts.txt`, to the byte. The line before each text
 /// contains its name in brackets, and an empty line follows. BLESS=1 rewrites the text.
 #[track_caller]
-pub fn says(name: &str, said: &str) {
+pub fn says(name: &str, output: &str) {
     let file = repository().join("fixtures/texts.txt");
     let lock = TEXTS.lock().unwrap_or_else(|failed| failed.into_inner());
     let mut texts = read_texts(&fs::read_to_string(&file).unwrap());
     if std::env::var_os("BLESS").is_some() {
-        texts.insert(name.to_string(), said.to_string());
+        texts.insert(name.to_string(), output.to_string());
         let all = texts
             .iter()
             .map(|(name, text)| format!("[{name}]\n{text}\n"));
@@ -184,7 +185,7 @@ pub fn says(name: &str, said: &str) {
     }
     drop(lock);
     let wanted = texts.get(name).map_or("", |text| text);
-    assert_eq!(said, wanted, "{name}: BLESS=1 writes what is said now");
+    assert_eq!(output, wanted, "{name}: BLESS=1 records the new output");
 }
 
 fn read_texts(file: &str) -> BTreeMap<String, String> {

@@ -46,8 +46,8 @@ impl Ran {
     #[track_caller]
     pub fn says_in_words(self, words: &str) -> Self {
         let text = self.text();
-        let said = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(said.contains(words), "no {words:?} in\n{text}");
+        let words_only = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words_only.contains(words), "no {words:?} in\n{text}");
         self
     }
 
@@ -211,8 +211,8 @@ pub fn cargo(dir: &Path, args: &[&str]) -> Command {
 }
 
 /// Returns the OUT_DIR of this package, as cargo reports it with `--message-format=json`.
-pub fn out_dir(said: &Ran, package: &str) -> PathBuf {
-    let messages = said
+pub fn out_dir(ran: &Ran, package: &str) -> PathBuf {
+    let messages = ran
         .stdout
         .lines()
         .map(|line| serde_json::from_str(line).unwrap());

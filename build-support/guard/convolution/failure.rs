@@ -39,7 +39,7 @@ pub struct FailedCase<'a> {
 }
 
 /// The reason why a convolution is not supported.
-pub enum Unserved {
+pub enum Unsupported {
     /// The data type requires a higher compute capability than this one.
     Capability(ComputeCapability, DataType),
     /// The data type requires a later cuDNN.
@@ -63,7 +63,7 @@ pub enum WrongEverywhere {
 /// The reason why there is no right result.
 pub enum CaseFailure {
     /// It was not tested.
-    Unserved(Unserved),
+    Unsupported(Unsupported),
     MissingFunction(&'static str),
     /// The workspace would be too large.
     Workspace {

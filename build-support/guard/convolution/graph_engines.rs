@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unserved};
+use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unsupported};
 use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
 use crate::runtime::convolution::passed_over::WorstRefusal;
 use crate::runtime::convolution::reference::Reference;
@@ -93,5 +93,5 @@ impl CaseRunner<'_> {
 
 /// Creates the failure of an engine that rounds, according to its notes or its numbers.
 fn rounding_failure(engine: &Engine) -> CaseFailure {
-    CaseFailure::Unserved(Unserved::Rounds(engine.algorithm))
+    CaseFailure::Unsupported(Unsupported::Rounds(engine.algorithm))
 }

@@ -1,6 +1,6 @@
 //! The refusals of algorithms and engines before another one computes a convolution.
 
-use crate::runtime::convolution::failure::{CaseFailure, Unserved};
+use crate::runtime::convolution::failure::{CaseFailure, Unsupported};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::version::Version;
 
@@ -29,7 +29,7 @@ impl WorstRefusal {
             CaseFailure::Cudnn(error) if error.is_mismatch(major) => 4,
             CaseFailure::Cudnn(error) if status::is_internal(error.status) => 3,
             CaseFailure::Cudnn(error) if !error.is_excused(major, true) => 2,
-            CaseFailure::Unserved(_) => 0,
+            CaseFailure::Unsupported(_) => 0,
             _ => 1,
         };
         let worst = self.worst.as_ref().map(weight);
@@ -41,7 +41,7 @@ impl WorstRefusal {
 
     /// Returns the most important refusal.
     pub fn into_failure(self) -> CaseFailure {
-        let none = || CaseFailure::Unserved(Unserved::NoEngine);
+        let none = || CaseFailure::Unsupported(Unsupported::NoEngine);
         self.worst.unwrap_or_else(none)
     }
 }

@@ -46,7 +46,7 @@ impl Operands {
 
     /// Creates numbers for a case in a short format whose results need all of its bits.
     ///
-    /// All numbers are whole and none is negative, so a result is the sum of its magnitudes. One factor is 1 or 2. The
+    /// All numbers are integers of at least 0, so a result is the sum of its magnitudes. One factor is 1 or 2. The
     /// other factor, and the bias, is `r t / r_max` rounded down, for random `r`. If `M` is the largest sum of
     /// magnitudes that `r` itself results in, `t` is `r_max 2^precision / M`. Then no sum exceeds `2^precision`, and
     /// the largest is close to it. Every partial sum is a whole number up to `2^precision`, which the format represents

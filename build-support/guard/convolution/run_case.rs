@@ -4,7 +4,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::convolution::case_result::SuiteEvent;
 use crate::runtime::convolution::cudnn_error::{CudnnError, MIB};
 use crate::runtime::convolution::failure::{
-    CaseFailure, CaseSuccess, OVERRIDE, Unserved, WrongEverywhere,
+    CaseFailure, CaseSuccess, OVERRIDE, Unsupported, WrongEverywhere,
 };
 use crate::runtime::convolution::passed_over::WorstRefusal;
 use crate::runtime::convolution::reference::{Expected, Reference};
@@ -64,19 +64,19 @@ impl CaseRunner<'_> {
     }
 
     /// Returns the reason why this GPU or this cuDNN does not support a case, if known beforehand.
-    pub fn unsupported_reason(&self, case: &Case) -> Option<Unserved> {
+    pub fn unsupported_reason(&self, case: &Case) -> Option<Unsupported> {
         let data_type = case.data_type;
         if self.capability < data_type.since() {
-            return Some(Unserved::Capability(self.capability, data_type));
+            return Some(Unsupported::Capability(self.capability, data_type));
         }
         if self.version < data_type.first_release() {
-            return Some(Unserved::Release(data_type));
+            return Some(Unsupported::Release(data_type));
         }
         // In 8 this operation has its own sub-libraries, and the main library ends the process if they are missing.
         let part = file_name::of_part("cnn_train", 8);
         let is_required = case.operation == Operation::BackwardFilter && self.version.major == 8;
         if is_required && Library::open(&part).is_err() {
-            return Some(Unserved::MissingPart(part));
+            return Some(Unsupported::MissingPart(part));
         }
         None
     }

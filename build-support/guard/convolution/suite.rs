@@ -297,7 +297,7 @@ impl Suite<'_> {
             Api::Legacy => self.runner.attempt(&case, offer, reference, emit),
         };
         let mut result = match self.runner.unsupported_reason(&case) {
-            Some(reason) => Err(CaseFailure::Unserved(reason)),
+            Some(reason) => Err(CaseFailure::Unsupported(reason)),
             None => compute(&reference),
         };
         if case.fills && result.is_ok() {

@@ -5,7 +5,7 @@ use crate::runtime::convolution::cudnn_error::{
     CudnnError, LOW_MEMORY, MIB, is_elsewhere, is_hardware, is_memory, is_outside_cudnn,
 };
 use crate::runtime::convolution::failure::{
-    CaseFailure, FailedCase, OVERRIDE, Unserved, WrongEverywhere,
+    CaseFailure, FailedCase, OVERRIDE, Unsupported, WrongEverywhere,
 };
 use crate::runtime::cudnn::shape::{dimensions, indices, pair};
 use crate::runtime::cudnn::status;
@@ -29,7 +29,7 @@ impl FailedCase<'_> {
         let untried =
             |summary| self.start(FindingId::ConvolutionFailed, Severity::Warning, summary);
         match self.failure {
-            CaseFailure::Unserved(reason) => {
+            CaseFailure::Unsupported(reason) => {
                 untried(format!("no {words} was tested: {}", reason.words()))
             }
             CaseFailure::MissingFunction(name) => untried(format!(
@@ -283,7 +283,7 @@ impl CaseFailure {
     /// every refusal is such a reason that shows neither mixed sub-libraries nor a lack of memory.
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
-            CaseFailure::Unserved(reason) => Some(reason.words()),
+            CaseFailure::Unsupported(reason) => Some(reason.words()),
             CaseFailure::MissingFunction(name) => {
                 Some(format!("this cuDNN does not contain `{name}`"))
             }
@@ -298,22 +298,22 @@ impl CaseFailure {
     }
 }
 
-impl Unserved {
+impl Unsupported {
     fn words(&self) -> String {
         match self {
-            Unserved::Capability(capability, data_type) => format!(
+            Unsupported::Capability(capability, data_type) => format!(
                 "{} requires compute capability {}, but the GPU has {capability}",
                 data_type.name(),
                 data_type.since()
             ),
-            Unserved::Release(data_type) => format!(
+            Unsupported::Release(data_type) => format!(
                 "{} requires cuDNN {} or later",
                 data_type.name(),
                 data_type.first_release().short()
             ),
-            Unserved::MissingPart(part) => format!("{part} is missing"),
-            Unserved::NoEngine => "cuDNN offers no engine for it".to_string(),
-            Unserved::Rounds(by) => format!("{by} rounds single precision"),
+            Unsupported::MissingPart(part) => format!("{part} is missing"),
+            Unsupported::NoEngine => "cuDNN offers no engine for it".to_string(),
+            Unsupported::Rounds(by) => format!("{by} rounds single precision"),
         }
     }
 }

@@ -49,9 +49,9 @@ impl Choice {
     /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
     pub fn with_machine(&self) -> Option<Self> {
         let driver = driver()?;
-        let serves = driver.cuda?;
+        let supported = driver.cuda?;
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
-        let compatible = fitting(majors::CUDA, serves, &gpus, std::env::consts::ARCH)?;
+        let compatible = fitting(majors::CUDA, supported, &gpus, std::env::consts::ARCH)?;
         // The wheels of an older CUDA have no nvcc, so the minor version does not matter.
         let minor = compatible
             .minor
@@ -67,9 +67,9 @@ impl Choice {
             }
             _ => String::new(),
         };
-        let serves = serves.short();
+        let supported = supported.short();
         show_chosen(&format!(
-            "CUDA {cuda}, since the driver supports CUDA {serves}{last}"
+            "CUDA {cuda}, since the driver supports CUDA {supported}{last}"
         ));
         Some(Self {
             cuda: Some(cuda),

@@ -94,7 +94,7 @@ fn versions_newer_than_the_tables_are_a_note() {
 
 /// ARC-02, ARC-04: a build compares the targets of kernels with the cuDNN.
 #[test]
-fn targets_that_the_cudnn_does_not_serve_are_warnings() {
+fn targets_that_the_cudnn_does_not_support_are_warnings() {
     let ptx = Target {
         code: Code::Ptx,
         ..machine(61)

@@ -142,8 +142,8 @@ impl PreflightInput {
                 let promised = cudnn.library.as_deref().and_then(named_major);
                 let own = cudnn.library_version.map(|version| version.major);
                 let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
-                let is_said = context.foreign.is_some() || is_misnamed;
-                if is_said || parts().count() > 0 && all_are_there {
+                let is_reported = context.foreign.is_some() || is_misnamed;
+                if is_reported || parts().count() > 0 && all_are_there {
                     continue;
                 }
                 match context.missing {

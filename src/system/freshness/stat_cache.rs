@@ -123,10 +123,10 @@ mod tests {
         let before = StatCache::default();
         assert_eq!(line(&before), None);
         std::fs::write(&path, "a").unwrap();
-        assert_eq!(line(&before), None, "it was not there");
+        assert_eq!(line(&before), None, "the absence is cached");
         let after = StatCache::default();
         assert_eq!(line(&after), fingerprint::read(&path));
         std::fs::remove_dir_all(&dir).unwrap();
-        assert!(line(&after).is_some(), "it was there");
+        assert!(line(&after).is_some(), "the content is cached");
     }
 }

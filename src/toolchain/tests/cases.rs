@@ -2,7 +2,7 @@
 //! system, and the findings. `cases/case.rs` describes their format.
 
 mod case;
-mod mend;
+mod fix;
 mod truth;
 
 use crate::config::{Config, Link};
@@ -20,7 +20,7 @@ use std::path::Path;
 use truth::World;
 
 #[test]
-fn every_case_is_told_as_expected() {
+fn every_case_is_reported_as_expected() {
     let scratch = scratch("cases");
     let mut differing = Vec::new();
     let cases = Case::all();
@@ -33,10 +33,10 @@ fn every_case_is_told_as_expected() {
         }
     }
     fs::remove_dir_all(&scratch).unwrap();
-    assert!(cases.len() > 15, "the cases are there");
+    assert!(cases.len() > 15, "only {} cases", cases.len());
     assert!(
         differing.is_empty(),
-        "BLESS=1 writes what is told now:\n{}",
+        "BLESS=1 records these reports:\n{}",
         differing.join("\n")
     );
 }
@@ -87,20 +87,20 @@ fn false_findings_are_detected() {
         ),
         (
             "cuDNN 9.15.0 is missing 6 sub-libraries",
-            "9.15.0 is said nowhere",
+            "9.15.0 is in no file",
         ),
         (
             "cuDNN 9.14.0 in `LIB` is missing `libcudnn.so.9`, which convolutions need",
-            "not lacking in LIB",
+            "not missing in LIB",
         ),
         (
             "cuDNN 9.14.0 in `LIB` is missing 2 sub-libraries\n  missing     libcudnn.so.9",
-            "not lacking in LIB",
+            "not missing in LIB",
         ),
-        ("cuDNN 9.14.0 at `LIB/cudnn`", "LIB/cudnn is not there"),
+        ("cuDNN 9.14.0 at `LIB/cudnn`", "LIB/cudnn does not exist"),
         (
             "x\n  found via   CUDNN_PATH: LIB/cudnn.h",
-            "LIB/cudnn.h is not there",
+            "LIB/cudnn.h does not exist",
         ),
         ("x\n  searched    LIB/cudnn.h\n              LIB/*.h", ""),
         (
@@ -109,12 +109,12 @@ fn false_findings_are_detected() {
         ),
         (
             "x\n  expected    LIB/cudnn.h\n              LIB/lib*.so.9",
-            "not missed",
+            "not absent",
         ),
-        ("`LIB/cudnn.h`, which is not there", ""),
+        ("`LIB/cudnn.h`, which does not exist", ""),
         (
-            "`LIB/libcudnn.so.9`, which is not there",
-            "LIB/libcudnn.so.9 is there",
+            "`LIB/libcudnn.so.9`, which does not exist",
+            "LIB/libcudnn.so.9 exists",
         ),
         ("x\n  = help: upgrade to cuDNN 9.15.0 or later", ""),
         (
@@ -124,7 +124,7 @@ fn false_findings_are_detected() {
         ("x\n  = help: copy them into `LIB/new`", ""),
         (
             "x\n  = help: copy them into `LIB/new/deep`",
-            "LIB/new/deep is not there",
+            "LIB/new/deep does not exist",
         ),
     ] {
         let found = world.falsehoods(&text.replace("LIB", lib.to_str().unwrap()));
@@ -195,7 +195,7 @@ fn only_broken_stacks_have_findings() {
 /// `cudnn-guard doctor` reports the same as a build: each headline of a case, with its id.
 #[cfg(feature = "cli")]
 #[test]
-fn doctor_tells_what_a_build_tells() {
+fn doctor_reports_what_a_build_reports() {
     let scratch = scratch("doctor");
     let cases = Case::all();
     let mut compared = 0;
@@ -252,7 +252,7 @@ fn report_of(case: &Case, root: &Path) -> String {
     for path in &toolchain.read {
         assert!(
             path.is_file(),
-            "cargo would take {} for changed, every time",
+            "cargo would consider {} changed in every build",
             path.display()
         );
     }
@@ -271,8 +271,8 @@ fn report_of(case: &Case, root: &Path) -> String {
         Ok(_) if !compiles => "No kernel is compiled.\n",
         Ok(Toolchain {
             absent: Some(_), ..
-        }) => "The build goes on without CUDA.\n",
-        Ok(_) => "The build goes on.\n",
+        }) => "The build continues without CUDA.\n",
+        Ok(_) => "The build continues.\n",
         Err(_) => "The build stops.\n",
     });
     out.replace(root.to_str().unwrap(), "$ROOT")

@@ -120,7 +120,7 @@ fn no_rule_sorts_versions_as_text() {
     }
 }
 
-/// The same numbers as compute capabilities, in every dialect and in selections of the highest.
+/// Compute capabilities with these numbers, in every dialect and in selections of the highest.
 #[test]
 fn no_rule_sorts_gpu_targets_as_text() {
     let targets = |list: &str| {

@@ -22,7 +22,7 @@ fn json(line: &str) -> serde_json::Value {
 }
 
 /// Returns the verdict and the ids of the findings.
-fn told(line: &str) -> String {
+fn verdict_and_ids(line: &str) -> String {
     let json = json(line);
     let findings = json["findings"].as_array().unwrap();
     let ids: Vec<&str> = findings
@@ -40,9 +40,9 @@ fn calls(name: &str, acts: &[&str]) -> (u32, Vec<String>, String) {
     let child = program.spawn().unwrap();
     let parent = child.id();
     let output = child.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
     let calls = fs::read_to_string(log).unwrap_or_default();
-    (parent, calls.lines().map(String::from).collect(), said)
+    (parent, calls.lines().map(String::from).collect(), stdout)
 }
 
 #[test]
@@ -63,11 +63,11 @@ fn a_program_that_has_not_started_cuda_does_not_start_it() {
 #[test]
 fn a_program_that_has_started_cuda_keeps_its_state() {
     let acts = ["start-cuda", "context", "check", "context"];
-    let (parent, calls, said) = calls("child-here", &acts);
-    let lines: Vec<&str> = said.lines().collect();
-    assert_eq!(told(lines[1]), "pass child-not-started");
+    let (parent, calls, stdout) = calls("child-here", &acts);
+    let lines: Vec<&str> = stdout.lines().collect();
+    assert_eq!(verdict_and_ids(lines[1]), "pass child-not-started");
     assert_eq!(lines[0], lines[2]);
-    assert!(lines[0].starts_with("my context: true, free: "), "{said}");
+    assert!(lines[0].starts_with("my context: true, free: "), "{stdout}");
     let by_parent = |call: &str| {
         calls
             .iter()
@@ -115,12 +115,12 @@ fn startup_does_not_call_cudnn_once_cuda_is_started() {
 #[test]
 fn without_a_child_check_continues_and_reports_it() {
     let ran = do_all(&["no-child", "check"], &[]).exits_with(0);
-    assert_eq!(told(ran.stdout.trim()), "pass child-not-started");
+    assert_eq!(verdict_and_ids(ran.stdout.trim()), "pass child-not-started");
     ran.says("fork: Resource temporarily unavailable");
     let ran = do_all(&["no-child", "check"], &[("SIM_FAULT", "wrong")]).exits_with(0);
-    let told = told(ran.stdout.trim());
-    assert!(told.starts_with("fail convolution-wrong "), "{told}");
-    assert!(told.ends_with(" child-not-started"), "{told}");
+    let summary = verdict_and_ids(ran.stdout.trim());
+    assert!(summary.starts_with("fail convolution-wrong "), "{summary}");
+    assert!(summary.ends_with(" child-not-started"), "{summary}");
 }
 
 /// The deadline for a child's first answer begins when the child exists, so a slow fork does not use it up.
@@ -159,7 +159,7 @@ fn a_cudnn_whose_files_are_deleted_is_not_a_duplicate() {
     let acts = ["startup", "delete-cudnn", "check", "version"];
     let mut program = command(&acts, &[own.clone(), driver]);
     let ran = crate::support::run(program.env("ODD_FOLDER", &own)).exits_with(0);
-    let lines: Vec<String> = ran.stdout.lines().map(told).collect();
+    let lines: Vec<String> = ran.stdout.lines().map(verdict_and_ids).collect();
     let ids: Vec<&str> = lines[0].split(' ').collect();
     assert_eq!(ids.first(), Some(&"pass"), "{}", ran.stdout);
     assert!(ids.iter().skip(1).all(|id| *id == "io-error"), "{ids:?}");
@@ -170,7 +170,7 @@ fn a_cudnn_whose_files_are_deleted_is_not_a_duplicate() {
 fn children_of_the_program_that_keep_the_pipes_open_do_not_block_checks() {
     let began = Instant::now();
     let ran = do_all(&["forks-that-stay", "four-checks", "check"], &[]).exits_with(0);
-    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    let verdicts: Vec<String> = ran.stdout.lines().map(verdict_and_ids).collect();
     assert_eq!(verdicts, ["pass "; 5]);
     assert!(
         began.elapsed() < Duration::from_secs(30),
@@ -221,7 +221,7 @@ fn is_there(pid: u32) -> bool {
     !state.is_empty() && !state.contains(") Z ")
 }
 
-fn said(name: &str) -> String {
+fn read_stderr(name: &str) -> String {
     fs::read_to_string(scratch(name).join("stderr")).unwrap()
 }
 
@@ -230,7 +230,7 @@ fn a_killed_or_stopped_child_proves_nothing() {
     let (mut parent, child) = hanging("child-killed", "20");
     signal("KILL", child);
     assert!(parent.wait().unwrap().success());
-    let text = said("child-killed");
+    let text = read_stderr("child-killed");
     assert!(
         text.starts_with("cudnn-guard: unknown: the test process was killed by signal 9 while "),
         "{text}"
@@ -238,7 +238,7 @@ fn a_killed_or_stopped_child_proves_nothing() {
     let (mut parent, child) = hanging("child-stopped", "2");
     signal("STOP", child);
     assert!(parent.wait().unwrap().success());
-    let text = said("child-stopped");
+    let text = read_stderr("child-stopped");
     assert!(
         text.contains("the test process timed out while ")
             && text.contains("  [convolution-timeout]\n"),

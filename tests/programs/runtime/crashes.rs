@@ -109,7 +109,7 @@ fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
             "help": [AGAIN],
         })
     );
-    let told = |name, first, then| {
+    let report_twice = |name, first, then| {
         let (verdict, finding) = twice(name, first, then);
         let second = &finding["evidence"]["retry"];
         // A fault that stops nothing must not recommend an installation.
@@ -123,24 +123,24 @@ fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
         format!("{verdict} {id}: {}", second.as_str().unwrap_or_default())
     };
     assert_eq!(
-        told("once-refused", refuse, ""),
+        report_twice("once-refused", refuse, ""),
         "unknown convolution-failed: passed"
     );
     assert_eq!(
-        told("once-wrong", "wrong", ""),
+        report_twice("once-wrong", "wrong", ""),
         "unknown convolution-wrong: passed"
     );
     assert_eq!(
-        told("once-both", "wrong", abort),
+        report_twice("once-both", "wrong", abort),
         format!("unknown convolution-wrong: crashed (SIGABRT) while {doing}")
     );
     let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 returned";
-    assert!(told("once-other", abort, refuse).starts_with(other));
+    assert!(report_twice("once-other", abort, refuse).starts_with(other));
     // The ids are equal, although the signal or the call differs.
     let segv = "segv:cudnnConvolutionForward";
-    assert_eq!(told("twice-ended", abort, segv), "fail cudnn-aborted: ");
+    assert_eq!(report_twice("twice-ended", abort, segv), "fail cudnn-aborted: ");
     assert_eq!(
-        told("twice-wrong", "wrong", "nan"),
+        report_twice("twice-wrong", "wrong", "nan"),
         "fail convolution-wrong: "
     );
 }

@@ -18,24 +18,24 @@ const ENOSYS: u32 = 38;
 const MOST: Duration = Duration::from_secs(15);
 
 /// The ids that are reported in all runs without a call.
-enum Told {
+enum Reported {
     Exactly(&'static [&'static str]),
     /// The ids depend on which thread comes first.
     AtMost(&'static [&'static str]),
 }
-use Told::{AtMost, Exactly};
+use Reported::{AtMost, Exactly};
 
-const NOTHING: Told = Exactly(&[]);
-const NO_CHILD: Told = Exactly(&["child-not-started"]);
-const UNREAD: Told = Exactly(&["io-error", "unknown-newer-version"]);
-const NOT_OPENED: Told = Exactly(&["cudnn-not-loadable", "driver-missing"]);
+const NOTHING: Reported = Exactly(&[]);
+const NO_CHILD: Reported = Exactly(&["child-not-started"]);
+const UNREAD: Reported = Exactly(&["io-error", "unknown-newer-version"]);
+const NOT_OPENED: Reported = Exactly(&["cudnn-not-loadable", "driver-missing"]);
 
 /// System calls by their x86_64 numbers. The calls of a group are refused together: nothing makes them here, but
 /// another C library might.
 ///
 /// Left out are `brk` (glibc uses the error as an address, and `malloc` writes there), `close` (Rust's `read_dir`
 /// panics on the error), `exit` and `exit_group`.
-const CALLS: &[(&str, &[u32], Told)] = &[
+const CALLS: &[(&str, &[u32], Reported)] = &[
     (
         "read",
         &[0],
@@ -149,25 +149,25 @@ fn no_refused_call_makes_a_valid_cudnn_fail() {
             rows.extend(ACTS.iter().map(|acts| (number, errno, *acts)));
         }
     }
-    let (next, told) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let (next, finished) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
     thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
                 while let Some((call, errno, acts)) = rows.get(next.fetch_add(1, Ordering::Relaxed))
                 {
                     let row = (*call, row(&CALLS[*call], *errno, acts, &reports));
-                    told.lock().unwrap().push(row);
+                    finished.lock().unwrap().push(row);
                 }
             });
         }
     });
-    let told = told.into_inner().unwrap();
-    let mut wrong: Vec<String> = told
+    let finished = finished.into_inner().unwrap();
+    let mut wrong: Vec<String> = finished
         .iter()
         .filter_map(|(_, row)| row.clone().err())
         .collect();
     for (number, (name, _, expected)) in CALLS.iter().enumerate() {
-        let rows = told.iter().filter(|row| row.0 == number);
+        let rows = finished.iter().filter(|row| row.0 == number);
         let ids: BTreeSet<&str> = rows
             .flat_map(|row| row.1.iter().flatten().map(String::as_str))
             .collect();
@@ -184,7 +184,7 @@ fn no_refused_call_makes_a_valid_cudnn_fail() {
 
 /// Returns the ids that are reported without these calls, or an error that describes what is wrong.
 fn row(
-    call: &(&str, &[u32], Told),
+    call: &(&str, &[u32], Reported),
     errno: u32,
     acts: &[&str],
     reports: &Path,
@@ -286,13 +286,13 @@ fn verdict(line: &str) -> String {
 /// and when no child can be created.
 #[test]
 fn a_refused_sleep_does_not_stop_a_program() {
-    for (refused, act, told) in [
+    for (refused, act, expected) in [
         ("230 1", "four-checks", "pass "),
         ("56,230 38", "check", "pass child-not-started"),
     ] {
         let ran = do_all(&["refuse", act], &[("ODD_REFUSE", refused)]).exits_with(0);
         assert!(
-            !ran.stdout.is_empty() && ran.stdout.lines().all(|line| verdict(line) == told),
+            !ran.stdout.is_empty() && ran.stdout.lines().all(|line| verdict(line) == expected),
             "{}",
             ran.text()
         );

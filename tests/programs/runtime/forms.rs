@@ -15,7 +15,7 @@ fn main() {
 "#;
 
 /// The result of a run: exit code, cause on standard error, and the parts of each report that do not vary between runs.
-type Said = (Option<i32>, String, Vec<Value>);
+type Output = (Option<i32>, String, Vec<Value>);
 
 /// Builds the program in both forms against this installation. `config` is appended to `Config::new()`.
 fn build(name: &str, config: &str, installation: Option<&Path>) -> [PathBuf; 2] {
@@ -38,7 +38,7 @@ fn build(name: &str, config: &str, installation: Option<&Path>) -> [PathBuf; 2] 
 
 /// Runs both forms with these library directories, checks that their output is equal, and returns it.
 #[track_caller]
-fn same(programs: &[PathBuf; 2], folders: &[PathBuf], variables: &[(&str, &str)]) -> Said {
+fn same(programs: &[PathBuf; 2], folders: &[PathBuf], variables: &[(&str, &str)]) -> Output {
     let [short, alone] = programs.each_ref().map(|path| {
         let paths = std::env::join_paths(folders).unwrap();
         let mut program = program(path);
@@ -125,8 +125,8 @@ fn both_forms_agree_if_a_program_is_built_without_cuda() {
     let programs = build("forms-absent", &config, None);
     let (code, stderr, reports) = same(&programs, &[], &[]);
     assert_eq!(code, Some(0));
-    let said = "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n";
-    assert_eq!(stderr, said);
+    let expected = "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n";
+    assert_eq!(stderr, expected);
     assert_eq!(ids(&reports[0]), ["built-without-cuda"]);
     let reason = &reports[0]["findings"][0]["evidence"]["reason"];
     assert!(

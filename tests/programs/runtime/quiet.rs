@@ -9,19 +9,19 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 /// The expected output for a setup.
-enum Said {
+enum Expected {
     /// The check passes.
     Nothing,
     /// At most four lines, the first with this id.
     Unknown(&'static str),
 }
-use Said::{Nothing, Unknown};
+use Expected::{Nothing, Unknown};
 
 /// The rows write to the same directories.
 static ROWS: Mutex<()> = Mutex::new(());
 
 /// Returns a row for each setup: its description, the expected output, and the program.
-fn rows() -> Vec<(&'static str, Said, Command)> {
+fn rows() -> Vec<(&'static str, Expected, Command)> {
     let other = |release| installed(release).join("lib64");
     vec![
         ("a working cuDNN", Nothing, sound()),
@@ -285,8 +285,8 @@ fn a_required_gpu_stops_a_program_only_if_it_is_missing() {
     ];
     let mut wrong = Vec::new();
     for value in ["1", "strict"] {
-        for (what, said, mut command) in rows() {
-            let ends = matches!(said, Unknown(id) if id != "io-error" && (value == "strict" || absent.contains(&id)));
+        for (what, expected, mut command) in rows() {
+            let ends = matches!(expected, Unknown(id) if id != "io-error" && (value == "strict" || absent.contains(&id)));
             command.env("CUDNN_GUARD_REQUIRE_GPU", value);
             let output = command.stdin(Stdio::null()).output().unwrap();
             if output.status.code() != Some(if ends { 78 } else { 0 }) {
@@ -342,13 +342,13 @@ fn a_setup_under_fakechroot_does_not_stop_a_program() {
     ]);
 }
 
-fn all_must_continue(rows: Vec<(&str, Said, Command)>) {
+fn all_must_continue(rows: Vec<(&str, Expected, Command)>) {
     let mut wrong = Vec::new();
-    for (what, said, mut command) in rows {
+    for (what, expected, mut command) in rows {
         let began = std::time::Instant::now();
         let output = command.stdin(Stdio::null()).output().unwrap();
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
-        let as_wanted = match said {
+        let as_wanted = match expected {
             Nothing => stderr.is_empty(),
             Unknown(id) => {
                 let (first, rest) = stderr.split_once('\n').unwrap_or_default();

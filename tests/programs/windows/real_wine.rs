@@ -67,9 +67,9 @@ fn versions_sub_libraries_and_paths_match_the_files() {
         (V9_28, "9.28.0", &of_9_28),
     ] {
         let farm = Farm::of(windows, "cuDNN", set);
-        let told = Start::of("eight").path(&farm.path).json(windows, "version");
-        let (loaded, major) = (&told["loaded"], &release[..1]);
-        assert_eq!(told["verdict"], "pass", "{told:#}");
+        let report = Start::of("eight").path(&farm.path).json(windows, "version");
+        let (loaded, major) = (&report["loaded"], &release[..1]);
+        assert_eq!(report["verdict"], "pass", "{report:#}");
         assert_eq!(loaded["version"], release);
         assert_eq!(
             loaded["path"],
@@ -170,9 +170,9 @@ fn every_cell_has_the_expected_verdict() {
                     };
                     let record =
                         record::text(&crate::runtime::matrix::built(policy, built, loader));
-                    let told = start.does(&["as-built", &record]).told(windows);
-                    let mut found = told["verdict"].as_str().unwrap().to_string();
-                    for id in ids(&told) {
+                    let report = start.does(&["as-built", &record]).last_json(windows);
+                    let mut found = report["verdict"].as_str().unwrap().to_string();
+                    for id in ids(&report) {
                         found += &format!(" {id}");
                     }
                     let cell = wanted.split(' ').nth(column).unwrap();
@@ -181,7 +181,7 @@ fn every_cell_has_the_expected_verdict() {
                     if found != wanted {
                         let way = if linked { "linked" } else { "opened" };
                         wrong += &format!(
-                            "{policy}, {built}, {set} {way}: {found}, not {wanted}\n{told:#}\n"
+                            "{policy}, {built}, {set} {way}: {found}, not {wanted}\n{report:#}\n"
                         );
                     }
                 }

@@ -206,14 +206,14 @@ fn a_build_script_prints_windows_paths() {
         )
         .exits_with(0)
         .does_not_say(r"\\?\");
-    let told: Vec<&str> = ran
+    let lines: Vec<&str> = ran
         .stdout
         .lines()
         .filter(|line| !line.starts_with("cargo::rerun-if"))
         .collect();
     let cudnn = r"C:\Program Files\NVIDIA\CUDNN\v9.28";
     assert_eq!(
-        told,
+        lines,
         [
             "cargo::rustc-check-cfg=cfg(has_cuda)".to_string(),
             "cargo::rustc-check-cfg=cfg(has_cudnn)".into(),
@@ -258,12 +258,12 @@ fn a_program_for_windows_starts() {
     let windows = windows.as_ref().unwrap();
     let application = built(consumers(), &["-p", "application"], "application");
     let dir = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
-    let said = format!(
+    let finding = format!(
         "; `{dir}\\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]\n  \
          = help: add `{dir}` to PATH where the program runs\n"
     );
     let ran = windows.start(&application, &[], &[]).exits_with(0);
-    assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+    assert!(ran.stderr.contains(&finding), "{}", ran.stderr);
     let ran = windows.start(&application, &[], &[("WINEPATH", dir)]);
     ran.exits_with(0)
         .does_not_say("[cudnn-not-loadable]")

@@ -101,9 +101,9 @@ fn copied(name: &str, release: Release) -> PathBuf {
 }
 
 /// The report of `check`.
-struct Told(Value);
+struct Report(Value);
 
-impl Told {
+impl Report {
     /// Runs `check` with the simulated driver, these directories at the start of PATH and these variables.
     #[track_caller]
     fn by_check(folders: &[&Path], env: &[(&str, &str)]) -> Self {
@@ -123,8 +123,8 @@ impl Told {
     #[track_caller]
     fn must_be(self, verdict: &str, id: &str) -> Self {
         let first = self.0["findings"][0]["id"].as_str().unwrap_or_default();
-        let said = self.0["verdict"].as_str().unwrap();
-        assert_eq!((said, first), (verdict, id), "{:#}", self.0);
+        let actual = self.0["verdict"].as_str().unwrap();
+        assert_eq!((actual, first), (verdict, id), "{:#}", self.0);
         self
     }
 
@@ -163,8 +163,8 @@ fn the_simulated_dlls_compute() {
         let unit = if major == 8 { 1000 } else { 10_000 };
         let version = major * unit + minor * 100 + patch;
         let started = |env: &[(&str, &str)]| start(windows, &program_file, &[&bin], &[], env);
-        let said = started(&[]).exits_with(0).stdout;
-        let lines: Vec<&str> = said.lines().collect();
+        let output = started(&[]).exits_with(0).stdout;
+        let lines: Vec<&str> = output.lines().collect();
         assert_eq!(lines, [&version.to_string(), "37 47 67 77"]);
         started(&[("SIM_FAULT", "status:cudnnCreate:1001")])
             .exits_with(1)
@@ -182,7 +182,7 @@ fn the_simulated_dlls_compute() {
 fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
     use cudnn_guard::runtime::binary::pe::Pe;
     use cudnn_guard::runtime::facts::version_source::VersionSource;
-    let told = |release: Release, part: &str| {
+    let describe = |release: Release, part: &str| {
         let (name, major) = (part.replace("cudnn_", ""), release.0);
         let file = cudnn(release).join(format!("{part}64_{major}.dll"));
         let pe = Pe::read(&file).unwrap();
@@ -208,10 +208,10 @@ fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
         ("cudnn_heuristic", "none  cudnn_graph64_9.dll"),
         ("cudnn_engines_precompiled", "9.28.0  cudnn_graph64_9.dll"),
     ] {
-        assert_eq!(told(V9_28, part), is, "{part}");
+        assert_eq!(describe(V9_28, part), is, "{part}");
     }
     assert_eq!(
-        told(V8_9, "cudnn_cnn_train"),
+        describe(V8_9, "cudnn_cnn_train"),
         "8.9.7  cudnn_cnn_infer64_8.dll cudnn_ops_infer64_8.dll cudnn_ops_train64_8.dll"
     );
 }
@@ -220,9 +220,9 @@ fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_valid_cudnn_passes() {
     for release in [V9_14, V9_28] {
-        let told = Told::by_check(&[&cudnn(release)], &[]).must_be("pass", "");
-        let rows = told.0["convolution"].as_array().unwrap();
-        assert!(!rows.is_empty(), "{:#}", told.0);
+        let report = Report::by_check(&[&cudnn(release)], &[]).must_be("pass", "");
+        let rows = report.0["convolution"].as_array().unwrap();
+        assert!(!rows.is_empty(), "{:#}", report.0);
         assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
     }
     let windows = windows();
@@ -238,17 +238,17 @@ fn a_valid_cudnn_passes() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn wrong_numbers_are_found() {
     for fault in ["wrong", "nan", "zero", "unwritten", "overrun"] {
-        Told::of_fault(fault).must_be("fail", "convolution-wrong");
+        Report::of_fault(fault).must_be("fail", "convolution-wrong");
     }
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_refusal_is_found() {
-    Told::of_fault("status:cudnnConvolutionForward:5000")
+    Report::of_fault("status:cudnnConvolutionForward:5000")
         .must_be("fail", "convolution-failed")
         .says("CUDNN_STATUS_EXECUTION_FAILED (5000)");
-    Told::of_fault("status:cudnnCreate:1001").must_be("fail", "cudnn-create-failed");
+    Report::of_fault("status:cudnnCreate:1001").must_be("fail", "cudnn-create-failed");
 }
 
 #[test]
@@ -256,11 +256,11 @@ fn a_refusal_is_found() {
 fn a_crash_is_reported_with_its_exception_code() {
     let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
     for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
-        let told = Told::of_fault(&format!("{how}:cudnnConvolutionForward"));
-        let told = told.must_be("fail", "cudnn-aborted");
-        let told = told.says(code).says(doing);
+        let report = Report::of_fault(&format!("{how}:cudnnConvolutionForward"));
+        let report = report.must_be("fail", "cudnn-aborted");
+        let report = report.says(code).says(doing);
         if how == "abort" {
-            told.says("simulated: giving up in cudnnConvolutionForward");
+            report.says("simulated: giving up in cudnnConvolutionForward");
         }
     }
     let windows = windows();
@@ -279,7 +279,7 @@ fn a_hang_is_reported_at_the_deadline() {
         ("SIM_FAULT", "hang:cudnnConvolutionForward"),
         ("CUDNN_GUARD_DEADLINE", "5"),
     ];
-    Told::by_check(&[&cudnn(V9_14)], &env).must_be("unknown", "convolution-timeout");
+    Report::by_check(&[&cudnn(V9_14)], &env).must_be("unknown", "convolution-timeout");
 }
 
 /// SUB-05
@@ -290,8 +290,8 @@ fn a_missing_sub_library_is_found() {
         let bin = copied("missing", V9_14);
         let file = format!("cudnn_{part}64_9.dll");
         fs::remove_file(bin.join(&file)).unwrap();
-        let told = Told::by_check(&[&bin], &[]).must_be("fail", "parts-missing");
-        told.says(&file);
+        let report = Report::by_check(&[&bin], &[]).must_be("fail", "parts-missing");
+        report.says(&file);
     }
 }
 
@@ -302,7 +302,7 @@ fn a_sub_library_of_another_version_is_found() {
     let bin = copied("mixed", V9_14);
     let file = "cudnn_ops64_9.dll";
     fs::copy(cudnn(V9_10).join(file), bin.join(file)).unwrap();
-    Told::by_check(&[&bin], &[])
+    Report::by_check(&[&bin], &[])
         .must_be("fail", "parts-mixed")
         .says(file);
 }
@@ -313,7 +313,7 @@ fn a_sub_library_of_another_version_is_found() {
 fn an_older_cudnn_first_on_path_stops_the_program() {
     let (older, newer) = (cudnn(V9_1), cudnn(V9_14));
     let first = [&*older, &newer];
-    Told::by_check(&first, &[]).must_be("fail", "cudnn-version-mismatch");
+    Report::by_check(&first, &[]).must_be("fail", "cudnn-version-mismatch");
     let windows = windows();
     let acts = ["startup", "went-on"];
     guarded(windows.as_ref().unwrap(), &first, &acts, &[])
@@ -331,7 +331,7 @@ fn without_a_driver_nothing_is_tested() {
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();
     let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], &[]).exits_with(0);
     let json = serde_json::from_str(&ran.stdout).unwrap();
-    Told(json).must_be("unknown", "driver-missing");
+    Report(json).must_be("unknown", "driver-missing");
     let acts = ["startup", "went-on"];
     guarded(windows, &[&cudnn(V9_14)], &acts, &[])
         .exits_with(0)

@@ -44,8 +44,8 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
-//! `[denied]` lists files and directories that the user cannot open. `[mend ID]` contains the steps of that finding's
-//! first help, see `mend.rs`.
+//! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
+//! first help, see `fix.rs`.
 //!
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which rewrites that section of
 //! every case, and review the result.
@@ -109,7 +109,7 @@ impl Case {
             ..Self::default()
         };
         let mut section = &mut case.about;
-        let fix_id = |line: &str| Some(line.strip_prefix("[mend ")?.strip_suffix(']')?.to_string());
+        let fix_id = |line: &str| Some(line.strip_prefix("[fix ")?.strip_suffix(']')?.to_string());
         for line in given.lines() {
             match line {
                 "[config]" => section = &mut case.config,
@@ -258,7 +258,7 @@ impl Entry {
         let bare = path.ends_with('/') || path.contains(" -> ");
         assert!(
             (has_text && !bare) != text.is_empty(),
-            "{line:?}: text stands below a file that has some, and below no other entry"
+            "{line:?}: a file with text is followed by its text, and no other entry is"
         );
         if let Some(path) = line.strip_suffix('/') {
             return (path, Self::Directory);
@@ -294,7 +294,7 @@ impl Entry {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         assert!(
             path.symlink_metadata().is_err(),
-            "{path:?} stands there twice"
+            "{path:?} is listed twice"
         );
         match self {
             Self::Directory => fs::create_dir(path).unwrap(),
@@ -305,7 +305,7 @@ impl Entry {
     }
 }
 
-const FAILING: &str = "#!/bin/sh\necho 'this compiler is only looked at' >&2\nexit 1\n";
+const FAILING: &str = "#!/bin/sh\necho 'this compiler cannot be run' >&2\nexit 1\n";
 
 /// The shortest file that is a library: an empty header.
 fn bare_elf(cpu: &str) -> [u8; 64] {

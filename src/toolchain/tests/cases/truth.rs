@@ -6,22 +6,21 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// Evidence that lists searched places, which may not exist, and commands.
-const NOT_SAID: [&str; 4] = ["searched", "looked at", "looked in", "command"];
+const UNCHECKED: [&str; 2] = ["searched", "command"];
 
-/// Evidence that lists absent paths, each a complete line, or names that are absent from the directory in the headline.
-const MISSED: [&str; 2] = ["expected", "missed"];
-const LACKING: &str = "missing";
+/// Evidence that lists absent paths, each a complete line.
+const EXPECTED: &str = "expected";
+
+/// Evidence that lists absent paths, or names that are absent from the directory in the headline.
+const MISSING: &str = "missing";
 
 /// Phrases after a path that is absent.
-const ABSENT: [&str; 8] = [
+const ABSENT: [&str; 5] = [
     " of LD_LIBRARY_PATH does not exist",
     ": No such file or directory",
     " of LD_LIBRARY_PATH is a single directory to the loader",
-    " is not there",
     " does not exist",
-    ", which is not there",
     ", which does not exist",
-    ", where nothing is",
 ];
 
 /// The phrase before the absent target of a link.
@@ -91,16 +90,16 @@ impl<'a> World<'a> {
     pub fn falsehoods(&self, text: &str) -> Vec<String> {
         let (mut wrong, mut headline) = (Vec::new(), None);
         for line in lines(text) {
-            let is_missing_path = line.label == LACKING && line.text.starts_with('/');
-            if MISSED.contains(&line.label) || is_missing_path {
+            let is_missing_path = line.label == MISSING && line.text.starts_with('/');
+            if line.label == EXPECTED || is_missing_path {
                 if self.exists(line.text, false) {
-                    wrong.push(format!("not missed: {}", line.text));
+                    wrong.push(format!("not absent: {}", line.text));
                 }
                 continue;
             }
             // The output of other programs is repeated unchanged.
             let is_repeated = !line.label.is_empty() && self.input.contains(line.text);
-            if NOT_SAID.contains(&line.label) || is_repeated {
+            if UNCHECKED.contains(&line.label) || is_repeated {
                 continue;
             }
             let (paths, rest) = self.paths(&line, &mut wrong);
@@ -108,11 +107,11 @@ impl<'a> World<'a> {
             let dir = headline.get_or_insert_with(|| paths.first().cloned().unwrap_or_default());
             let one = line.text.split_once(" is missing `").map(|(_, rest)| rest);
             let one = one.and_then(|rest| Some(rest.split_once('`')?.0));
-            let all = (line.label == LACKING).then_some(line.text);
+            let all = (line.label == MISSING).then_some(line.text);
             let is_name = |name: &&str| !name.contains(' ');
-            let lacking = one.or(all).filter(is_name);
-            if lacking.is_some_and(|name| self.exists(&format!("{dir}/{name}"), false)) {
-                wrong.push(format!("not lacking in {dir}: {}", line.text));
+            let missing = one.or(all).filter(is_name);
+            if missing.is_some_and(|name| self.exists(&format!("{dir}/{name}"), false)) {
+                wrong.push(format!("not missing in {dir}: {}", line.text));
             }
         }
         wrong
@@ -144,10 +143,10 @@ impl<'a> World<'a> {
             // A path in a value with quotation marks or a leading blank is not expected to exist.
             let is_value = before.matches('`').count() % 2 == 1 && !before.ends_with('`');
             if is_absent && !is_value && self.exists(path, false) {
-                wrong.push(format!("{path} is there: {}", line.text));
+                wrong.push(format!("{path} exists: {}", line.text));
             }
             if !is_absent && found.is_none() && !self.is_made(path, &line.text[..start]) {
-                wrong.push(format!("{path} is not there: {}", line.text));
+                wrong.push(format!("{path} does not exist: {}", line.text));
             }
             rest.push_str(&line.text[at..start]);
             rest.push_str(&format!("\u{1}{}\u{2}", paths.len()));
@@ -182,7 +181,7 @@ impl<'a> World<'a> {
                 paths.get(place.parse::<usize>().ok()?)
             });
             if let Some(path) = beside {
-                if !self.says(path, &number) {
+                if !self.has_version(path, &number) {
                     wrong.push(format!("{number} is not of {path}: {}", line.text));
                 }
             } else if DOCUMENTED.iter().any(|words| before.ends_with(words)) {
@@ -193,13 +192,13 @@ impl<'a> World<'a> {
                     wrong.push(format!("{number} is in no table: {}", line.text));
                 }
             } else if !is_known(&number) && !before.ends_with('<') {
-                wrong.push(format!("{number} is said nowhere: {}", line.text));
+                wrong.push(format!("{number} is in no file: {}", line.text));
             }
         }
     }
 
     /// Returns `true` if this version is in the files of this path, or in those of its installation.
-    fn says(&self, path: &str, number: &str) -> bool {
+    fn has_version(&self, path: &str, number: &str) -> bool {
         let path = self.place(path);
         if self.known.is_none() {
             let known = recorded(&path);

@@ -1,6 +1,6 @@
 //! The GPUs that are tested, and how the operator selects them.
 
-use super::{json, told};
+use super::{json, verdict_and_ids};
 use crate::support::circumstances::do_all;
 use crate::support::fresh;
 use std::fs;
@@ -25,7 +25,7 @@ fn tried(variables: &[(&str, &str)]) -> String {
         names.push(row["device"].as_str().unwrap().to_string());
     }
     names.dedup();
-    format!("{}: {}", told(&ran.stdout), names.join("; "))
+    format!("{}: {}", verdict_and_ids(&ran.stdout), names.join("; "))
 }
 
 #[test]
@@ -50,9 +50,9 @@ fn gpus_that_are_shared_through_mps_are_tested_only_on_request() {
     fs::write(pipes.join("control"), "").unwrap();
     let mps = ("CUDA_MPS_PIPE_DIRECTORY", pipes.to_str().unwrap());
     let ran = do_all(&["check"], &[mps]).exits_with(0);
-    assert_eq!(told(&ran.stdout), "unknown device-busy");
+    assert_eq!(verdict_and_ids(&ran.stdout), "unknown device-busy");
     let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
-    assert_eq!(told(&ran.stdout), "pass ");
+    assert_eq!(verdict_and_ids(&ran.stdout), "pass ");
 }
 
 /// In a container that is restarted whenever it exits, temporary conditions must not stop the program. Faults must.
@@ -71,8 +71,8 @@ fn a_required_gpu_may_be_shared_or_fail_once() {
     let shared = started(&[mps], "1").exits_with(0);
     assert!(shared.stderr.contains("[device-busy]"), "{}", shared.stderr);
     let crashed = started(&once, "1").exits_with(0);
-    let told = "\n  retry       passed\n";
-    assert!(crashed.stderr.contains(told), "{}", crashed.stderr);
+    let retried = "\n  retry       passed\n";
+    assert!(crashed.stderr.contains(retried), "{}", crashed.stderr);
     started(&[mps], "strict").exits_with(78);
     started(&[abort], "1").exits_with(78);
 }
@@ -124,7 +124,7 @@ fn a_stopped_multi_process_service_does_not_block_the_program() {
 /// In exclusive mode, the guard itself could keep the program or another process from using the GPU.
 #[test]
 fn a_gpu_in_exclusive_mode_is_tested_only_on_request() {
-    // Nobody may make a context: it does not come to that.
+    // No context can be created, and the guard must not need one.
     let retain = ("SIM_FAULT", "status:cuDevicePrimaryCtxRetain:46");
     for (mode, name) in [("1", "EXCLUSIVE"), ("3", "EXCLUSIVE_PROCESS")] {
         let mode = ("SIM_MODE", mode);
@@ -184,12 +184,12 @@ fn the_first_supported_gpu_is_tested_by_default() {
     let old = ("SIM_CAPABILITY", "6.1");
     let asked = ("CUDNN_GUARD_DEVICES", "0");
     for variables in [&[two, old, refused][..], &[two, unlike, refused, asked]] {
-        let told = tried(variables);
+        let outcome = tried(variables);
         assert!(
-            told.starts_with("fail ") && told.contains("convolution-failed"),
-            "{told}"
+            outcome.starts_with("fail ") && outcome.contains("convolution-failed"),
+            "{outcome}"
         );
-        assert!(told.ends_with(": Simulated GPU"), "{told}");
+        assert!(outcome.ends_with(": Simulated GPU"), "{outcome}");
     }
 }
 
@@ -199,8 +199,8 @@ fn an_unsupported_convolution_on_an_unknown_gpu_is_unknown() {
     let refused = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
     let no_engine = ("SIM_PLANS", "38=3000 1=3000 0=3000");
     let new = tried(&[refused, no_engine, ("SIM_CAPABILITY", "13.0")]);
-    let told = "unknown gpu-newer-than-cudnn convolution-failed: Simulated GPU";
-    assert_eq!(new, told);
+    let expected = "unknown gpu-newer-than-cudnn convolution-failed: Simulated GPU";
+    assert_eq!(new, expected);
     let known = tried(&[refused, no_engine]);
     assert!(known.starts_with("fail convolution-failed"), "{known}");
     let by_graph = tried(&[refused]);
@@ -234,8 +234,8 @@ fn a_refusal_by_only_the_legacy_api_is_unknown() {
     // It is a fault if the graph API declines too, or only computes in another format.
     let fault = ("SIM_FAULT", "status:cudnnConvolutionForward:3000");
     for plans in ["38=3000 1=3000 0=3000", "1=3000 0=3000"] {
-        let told = tried(&[fault, ("SIM_PLANS", plans)]);
-        assert!(told.starts_with("fail convolution-failed"), "{told}");
+        let outcome = tried(&[fault, ("SIM_PLANS", plans)]);
+        assert!(outcome.starts_with("fail convolution-failed"), "{outcome}");
     }
 }
 
@@ -290,8 +290,8 @@ fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first_rank() {
     );
     // The files and the driver are still checked.
     let old = ("SIM_CUDA", "11080");
-    let told = tried(&[four, ("LOCAL_RANK", "5"), old]);
-    assert!(told.starts_with("fail driver-too-old "), "{told}");
+    let outcome = tried(&[four, ("LOCAL_RANK", "5"), old]);
+    assert!(outcome.starts_with("fail driver-too-old "), "{outcome}");
 }
 
 /// Operators can enable TF32 everywhere: the report notes it, but the verdict does not become unknown.

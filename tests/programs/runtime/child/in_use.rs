@@ -1,6 +1,6 @@
 //! A program that already uses CUDA.
 
-use super::{json, told};
+use super::{json, verdict_and_ids};
 use crate::support::circumstances::do_all;
 
 /// A computation in between would invalidate a stream capture.
@@ -14,7 +14,7 @@ fn nothing_runs_while_a_stream_is_captured() {
     ];
     let ran = do_all(&acts, &set).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(told(lines[1]), "unknown child-not-started device-busy");
+    assert_eq!(verdict_and_ids(lines[1]), "unknown child-not-started device-busy");
     assert_eq!(
         json(lines[1])["findings"][1]["summary"],
         "this program is capturing work on Simulated GPU into a graph, which a convolution would break, so none was tested"
@@ -23,7 +23,7 @@ fn nothing_runs_while_a_stream_is_captured() {
     // Allocating memory does not break a capture that the guard cannot detect.
     let ran = do_all(&acts, &[("SIM_CAPTURING", "unseen")]).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(told(lines[1]), "pass child-not-started");
+    assert_eq!(verdict_and_ids(lines[1]), "pass child-not-started");
     assert_eq!(lines[0], lines[2]);
 }
 
@@ -33,16 +33,16 @@ fn an_error_of_a_shared_context_is_unknown() {
     for fault in ["status:cuCtxSynchronize:700", "status:cuCtxSynchronize:719"] {
         let fault = [("SIM_FAULT", fault)];
         let ran = do_all(&["start-cuda", "check"], &fault).exits_with(0);
-        let verdict = told(ran.stdout.trim());
+        let verdict = verdict_and_ids(ran.stdout.trim());
         assert!(
             verdict.starts_with("unknown ") && verdict.contains("convolution-failed"),
             "{verdict}"
         );
         // In a child process, the error comes from cuDNN.
         let ran = do_all(&["check"], &fault).exits_with(0);
-        assert!(told(ran.stdout.trim()).starts_with("fail convolution-failed"));
+        assert!(verdict_and_ids(ran.stdout.trim()).starts_with("fail convolution-failed"));
     }
     // Errors of cuDNN itself are failures here too.
     let ran = do_all(&["start-cuda", "check"], &[("SIM_FAULT", "wrong")]).exits_with(0);
-    assert!(told(ran.stdout.trim()).starts_with("fail convolution-wrong"));
+    assert!(verdict_and_ids(ran.stdout.trim()).starts_with("fail convolution-wrong"));
 }

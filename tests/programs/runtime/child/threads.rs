@@ -1,6 +1,6 @@
 //! Program threads that call the guard at the same time, or are busy while it works.
 
-use super::{calls, sound, told};
+use super::{calls, sound, verdict_and_ids};
 use crate::support::circumstances::{do_all, library, turns};
 use crate::support::scratch;
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn several_threads_check_at_once() {
     let ran = do_all(&["four-checks"], &[]).exits_with(0);
-    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    let verdicts: Vec<String> = ran.stdout.lines().map(verdict_and_ids).collect();
     assert_eq!(verdicts, ["pass "; 4]);
     // A hanging child delays other threads for no longer than its own deadline.
     let hang = [
@@ -18,7 +18,7 @@ fn several_threads_check_at_once() {
     ];
     let began = Instant::now();
     let ran = do_all(&["four-checks"], &hang).exits_with(0);
-    let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+    let verdicts: Vec<String> = ran.stdout.lines().map(verdict_and_ids).collect();
     assert_eq!(verdicts, ["unknown convolution-timeout"; 4]);
     assert!(began.elapsed() < Duration::from_secs(20));
 }
@@ -37,7 +37,7 @@ fn a_thread_with_the_smallest_stack_gets_an_answer() {
     let ran = do_all(&acts, &[]).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{}", ran.text());
-    assert_eq!([lines[0], lines[1], lines[2]].map(told), ["pass "; 3]);
+    assert_eq!([lines[0], lines[1], lines[2]].map(verdict_and_ids), ["pass "; 3]);
     assert_eq!(lines[3], "went on");
 }
 
@@ -46,8 +46,8 @@ fn a_thread_with_the_smallest_stack_gets_an_answer() {
 fn fifty_threads_that_check_at_once_take_turns() {
     sound(&[]);
     let began = Instant::now();
-    let (_, calls, said) = calls("child-fifty", &["fifty-checks"]);
-    let verdicts: Vec<String> = said.lines().map(told).collect();
+    let (_, calls, stdout) = calls("child-fifty", &["fifty-checks"]);
+    let verdicts: Vec<String> = stdout.lines().map(verdict_and_ids).collect();
     assert_eq!(verdicts, ["pass "; 50]);
     let turns = turns(&calls);
     let children: HashSet<u32> = turns.iter().copied().collect();
@@ -73,7 +73,7 @@ fn locks_of_other_threads_do_not_block_checks() {
     for act in ["busy-list", "busy-loader", "busy-allocator"] {
         let began = Instant::now();
         let ran = do_all(&[act, "forty-checks"], &[opened]).exits_with(0);
-        let verdicts: Vec<String> = ran.stdout.lines().map(told).collect();
+        let verdicts: Vec<String> = ran.stdout.lines().map(verdict_and_ids).collect();
         // A busy machine may occasionally not run a child in time.
         let passed = verdicts
             .iter()

@@ -84,7 +84,7 @@ impl Planted {
     }
 
     /// Returns the verdict and the complete finding behind it, or `None` if the deadline passed before the fault.
-    fn told(&self, system: &System<'_>, seconds: u32) -> Option<(String, Value)> {
+    fn first_finding(&self, system: &System<'_>, seconds: u32) -> Option<(String, Value)> {
         let json = self.tried(system, seconds);
         let mut findings = json["findings"].as_array().unwrap().clone();
         let first = findings.remove(0);
@@ -117,8 +117,8 @@ impl Planted {
         let call = call.split('(').next().unwrap();
         let (verdict, finding) = match how {
             "abort" => {
-                let said = json!({ "output": format!("simulated: giving up in {call}") });
-                ("fail", aborted(system.abort, said))
+                let evidence = json!({ "output": format!("simulated: giving up in {call}") });
+                ("fail", aborted(system.abort, evidence))
             }
             "segv" => ("fail", aborted(system.segv, json!({}))),
             _ => (
@@ -138,12 +138,12 @@ impl Planted {
         } else {
             &[60]
         };
-        let told = patience
+        let reported = patience
             .iter()
-            .find_map(|seconds| self.told(system, *seconds));
+            .find_map(|seconds| self.first_finding(system, *seconds));
         let (only, fault) = (&self.only, &self.fault);
-        let told = told.unwrap_or_else(|| panic!("{only} {fault}: late"));
-        assert_eq!(told, (verdict.to_string(), finding), "{only} {fault}");
+        let reported = reported.unwrap_or_else(|| panic!("{only} {fault}: late"));
+        assert_eq!(reported, (verdict.to_string(), finding), "{only} {fault}");
     }
 }
 

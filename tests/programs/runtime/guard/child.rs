@@ -142,7 +142,7 @@ fn a_library_opened_without_memory_or_threads_proves_nothing() {
   = help: raise the memory limit (`ulimit -v`), or check with `free -m` whether memory is left";
     let threads = "cudnn-guard: unknown: the test process could not start a thread while opening TREE/libcudnn_ops.so.9  [child-not-started]
   = help: raise the limit on processes and threads: `ulimit -u`, or the container's pids limit";
-    for (words, told) in [
+    for (words, expected) in [
         (
             "terminate called after throwing an instance of 'std::bad_alloc'",
             memory,
@@ -153,7 +153,7 @@ fn a_library_opened_without_memory_or_threads_proves_nothing() {
             threads,
         ),
     ] {
-        assert_eq!(opened(words), (Some(0), told.to_string()));
+        assert_eq!(opened(words), (Some(0), expected.to_string()));
     }
     let other = opened("the library has another reason");
     assert_eq!(other.0, Some(78), "{}", other.1);
@@ -266,8 +266,8 @@ cudnn-guard: unknown: cannot create a child process to test cuDNN safely  [child
         compile(&code, &library, &[]);
         started(device, &[])
     };
-    let said = with_status(0);
-    assert!(said.starts_with(refused), "{said}");
+    let stderr = with_status(0);
+    assert!(stderr.starts_with(refused), "{stderr}");
     // libibverbs may be loaded without being used.
     assert_eq!(started("../null", &[]), "");
     for allowed in [1, 2] {
@@ -275,7 +275,7 @@ cudnn-guard: unknown: cannot create a child process to test cuDNN safely  [child
     }
     // An old libibverbs does not report its fork status.
     compile("int ibv_fork_init(void) { return 0; }", &library, &[]);
-    let said = started(device, &[]);
-    assert!(said.starts_with(refused), "{said}");
+    let stderr = started(device, &[]);
+    assert!(stderr.starts_with(refused), "{stderr}");
     assert_eq!(started(device, &[("RDMAV_FORK_SAFE", "1")]), "");
 }

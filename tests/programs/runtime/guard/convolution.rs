@@ -79,7 +79,7 @@ pub fn run(
                 "the GPU is busy",
             ));
         }
-        "unserved" => {
+        "unsupported" => {
             outcome.verdict = Verdict::Unknown;
             outcome.largest_error = None;
             outcome.left_out = Some("no engine takes it".to_string());
@@ -104,7 +104,7 @@ pub fn run(
         }
         "hang" => std::thread::sleep(std::time::Duration::from_secs(600)),
         "leave" => std::process::exit(0),
-        told => match told.split(':').collect::<Vec<_>>()[..] {
+        task => match task.split(':').collect::<Vec<_>>()[..] {
             ["opens", library] => {
                 Library::open(library).unwrap();
             }

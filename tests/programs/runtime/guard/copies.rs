@@ -53,9 +53,9 @@ fn a_foreign_sub_library_of_another_version_fails() {
     let cudnn = sound();
     let opens = |folder: &Folder| {
         let part = folder.file("libcudnn_cnn.so.9");
-        let told = format!("opens:{}", part.display());
+        let task = format!("opens:{}", part.display());
         (
-            run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &told)]),
+            run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &task)]),
             part,
         )
     };
@@ -88,8 +88,8 @@ fn a_sub_library_that_is_overwritten_during_the_check_fails() {
         let cudnn = sound();
         let file = cudnn.file("libcudnn_ops.so.9");
         let other = with.file("libcudnn_ops.so.9");
-        let told = format!("overwrites:{}:{}", file.display(), other.display());
-        let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &told)]);
+        let task = format!("overwrites:{}:{}", file.display(), other.display());
+        let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &task)]);
         ran.must_be(verdict, ids);
         if verdict == "fail" {
             let finding = &ran.json["findings"][0];
@@ -127,20 +127,20 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
     // If nothing is pinned, the files that would be loaded are checked.
     let ran = run("version", &foreign.0, &[GPU, open]);
     ran.must_be("fail", &["parts-mixed"]);
-    let told = ran.json["findings"][0]["evidence"]["sub-libs"]
+    let sub_libraries = ran.json["findings"][0]["evidence"]["sub-libs"]
         .as_str()
         .unwrap();
     let shim = format!(
         "9.14.0  {}/libcudnn.so.9, version from the sub-library next to it\n",
         own.text()
     );
-    assert!(told.starts_with(&shim), "{told}");
+    assert!(sub_libraries.starts_with(&shim), "{sub_libraries}");
 }
 
 /// VER-10
 #[test]
 fn a_sub_library_that_is_loaded_by_its_full_name_is_found() {
-    // The first library asks for full names first, which no pinned file answers to.
+    // `libcudnn.so.9` tries the full file names first, which match no pinned file.
     let cudnn = sound();
     let code = "void *dlopen(const char *, int);
         unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.14.0\", 1); return 91002; }";

@@ -275,10 +275,10 @@ fn only_a_compat_directory() {
         "\n  = help: remove `{}/compat` from LD_LIBRARY_PATH\n",
         library.text()
     );
-    let said = dirs("compat");
-    assert!(said.contains(&remove) && !said.contains("reboot"), "{said}");
-    let said = dirs("other");
-    assert!(said.contains("\n  = help: reboot"), "{said}");
+    let stderr = dirs("compat");
+    assert!(stderr.contains(&remove) && !stderr.contains("reboot"), "{stderr}");
+    let stderr = dirs("other");
+    assert!(stderr.contains("\n  = help: reboot"), "{stderr}");
 }
 
 /// After a suspend, or in a container without the device, CUDA cannot start and does not report why.
@@ -297,22 +297,22 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
         let failed = DriverProblem::failed(driver.clone(), "cuInit", code, root);
         failed.finding().to_string()
     };
-    let told = |code| below(code, &machine.0);
+    let report = |code| below(code, &machine.0);
     let anywhere = below(999, Path::new("/nowhere"));
-    assert_eq!(told(999), anywhere);
+    assert_eq!(report(999), anywhere);
     std::fs::write(dev.join("nvidiactl"), "").unwrap();
-    let missing = told(999);
+    let missing = report(999);
     assert!(
         missing.contains(
             "= help: load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
         ) && missing.contains("missing     /dev/nvidia-uvm"),
         "{missing}"
     );
-    assert!(!told(2).contains("nvidia-uvm"));
+    assert!(!report(2).contains("nvidia-uvm"));
     let apptainer = machine.file(".singularity.d");
     std::fs::create_dir(&apptainer).unwrap();
     assert_eq!(
-        told(999),
+        report(999),
         missing,
         "Apptainer's containers have the host's devices"
     );
@@ -330,15 +330,15 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
         ),
     ] {
         std::fs::write(mark, "").unwrap();
-        let told = told(999);
+        let text = report(999);
         let help = format!("\n  = help: {help}, which adds `/dev/nvidia-uvm`\n");
         assert!(
-            told.contains(&help) && told.matches("= help").count() == 1,
-            "{told}"
+            text.contains(&help) && text.matches("= help").count() == 1,
+            "{text}"
         );
     }
     std::fs::write(dev.join("nvidia-uvm"), "").unwrap();
-    assert_eq!(told(999), anywhere);
+    assert_eq!(report(999), anywhere);
 }
 
 /// cudarc opens `libcuda.so`. Driver packages may not include that name, but the toolkit's `stubs` directory does.
@@ -446,7 +446,7 @@ fn a_driver_that_only_the_system_loader_finds_is_reported() {
     // A library that the driver needs.
     assert_eq!(missing("libnvidia-x.so.1").unsearched, None);
     let found = missing("libcuda.so.1");
-    let said = |is_appimage| {
+    let finding_if = |is_appimage| {
         let missing = MissingDriver {
             is_appimage,
             ..found.clone()
@@ -458,8 +458,8 @@ fn a_driver_that_only_the_system_loader_finds_is_reported() {
             "`libcuda.so.1`, the library of NVIDIA's driver, is in `/usr/lib64`, which this {whose} does not search"
         )
     };
-    assert_eq!(said(true).summary, summary("AppImage"));
-    let finding = said(false);
+    assert_eq!(finding_if(true).summary, summary("AppImage"));
+    let finding = finding_if(false);
     assert_eq!(finding.summary, summary("program"));
     assert_eq!(
         finding.help,

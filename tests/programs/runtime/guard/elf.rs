@@ -132,7 +132,7 @@ fn files_that_are_not_libraries_are_distinguished() {
 fn a_defect_describes_itself() {
     let own = std::env::consts::ARCH;
     let foreign = |start: &[u8]| Defect::foreign("an ELF library", start).to_string();
-    for (said, wanted) in [
+    for (message, wanted) in [
         (foreign(b""), "is not an ELF library".to_string()),
         (
             foreign(b"INPUT(libcudnn.so.9)\nrest"),
@@ -164,7 +164,7 @@ fn a_defect_describes_itself() {
             "has inconsistent ELF tables".into(),
         ),
     ] {
-        assert_eq!(said, wanted);
+        assert_eq!(message, wanted);
     }
 }
 
@@ -221,10 +221,10 @@ fn the_imports_and_exports_of_a_library_are_read() {
     }
     let path = compiled(&folder, code, &["-Wl,--hash-style=gnu", LIBC]);
     // A symbol without a version may come from any library.
-    let wants = Elf::read(&path).unwrap().named_imports();
+    let imports = Elf::read(&path).unwrap().named_imports();
     let getenv = ("libc.so.6".to_string(), b"getenv".to_vec());
-    assert!(wants.contains(&getenv), "{wants:?}");
-    assert!(!wants.iter().any(|(_, name)| name == b"elsewhere"));
+    assert!(imports.contains(&getenv), "{imports:?}");
+    assert!(!imports.iter().any(|(_, name)| name == b"elsewhere"));
     let mut whole = std::fs::read(&path).unwrap();
     // The other byte order is used by no CPU that CUDA supports. The results are meaningless, but do no harm.
     whole[5] = 2;

@@ -128,8 +128,8 @@ fn segment(kind: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
 
 /// Returns the CPU time of this thread in seconds, which does not depend on the load of the machine.
 fn seconds() -> f64 {
-    let told = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
-    let spent: f64 = told.split(' ').next().unwrap().parse().unwrap();
+    let schedstat = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap();
+    let spent: f64 = schedstat.split(' ').next().unwrap().parse().unwrap();
     spent / 1e9
 }
 

@@ -35,7 +35,7 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     ];
     let ran = run("check", &cudnn.0, &[GPU, REFUSED]);
     ran.must_be("fail", &ids);
-    let told = |part: &str, name: &str| {
+    let unfound = |part: &str, name: &str| {
         format!(
             "`{path}/libcudnn_{part}.so.9` opens {name} when it needs it, but the loader cannot find it"
         )
@@ -43,8 +43,8 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     assert_eq!(
         suspects(&ran),
         [
-            told("graph", "libnvrtc.so.13"),
-            told("engines_precompiled", "libcublasLt.so.13")
+            unfound("graph", "libnvrtc.so.13"),
+            unfound("engines_precompiled", "libcublasLt.so.13")
         ]
     );
     assert_eq!(
@@ -129,18 +129,18 @@ fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
         with(&cudnn, name);
     }
     run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
-    let told = format!(
+    let unfound = format!(
         "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader cannot find it",
         cudnn.text()
     );
     assert_eq!(
         suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
-        [told.as_str()]
+        [unfound.as_str()]
     );
     with(&cudnn, "libcudart.so.12");
     assert_eq!(
         suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
-        [told.as_str()]
+        [unfound.as_str()]
     );
     // cuDNN accepts either name.
     for name in ["libcudart.so.13", "libcudart.so"] {
@@ -243,7 +243,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let help = format!("add `{}` to LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
     let name = cudnn_guard::runtime::install::missing_dlopen::name_in;
-    for (said, wanted) in [
+    for (output, wanted) in [
         (
             "E: libcuda.so: cannot open shared object file: No such",
             Some("libcuda.so"),
@@ -257,7 +257,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
         ("data.bin: cannot open shared object file", None),
         ("libcuda.so: cannot open it", None),
     ] {
-        assert_eq!(name(said).as_deref(), wanted);
+        assert_eq!(name(output).as_deref(), wanted);
     }
 }
 
@@ -277,17 +277,17 @@ fn unversioned_names_in_the_files_of_cudnn_8_are_found() {
     let missing = || {
         let ran = run("check", &cudnn.0, &[GPU, REFUSED, old]);
         let findings = ran.json["findings"].as_array().unwrap();
-        let mut told = Vec::new();
+        let mut helps = Vec::new();
         for finding in findings {
             let summary = finding["summary"].as_str().unwrap();
             if let Some((_, name)) = summary.split_once("libcudnn_cnn_infer.so.8` opens ") {
                 let name = name.split(' ').next().unwrap();
-                told.push(format!("{name}: {}", finding["help"][0].as_str().unwrap()));
+                helps.push(format!("{name}: {}", finding["help"][0].as_str().unwrap()));
                 let places = finding["evidence"]["searched"].to_string();
                 assert!(places.contains("LD_LIBRARY_PATH"), "{places}");
             }
         }
-        told
+        helps
     };
     let driver = format!(
         "libcuda.so: create a link with that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"

@@ -44,10 +44,10 @@ fn each_policy_is_a_rule_of_another_system() {
         ("7.6.5", "7.4.0", false, false, false),
     ] {
         let pair = format!("built with {cudnn}, loaded {loaded}");
-        let told = |policy| fits(&with(policy, cudnn), loaded);
-        assert_eq!(told(Policy::Compatible), promised, "{pair}");
-        assert_eq!(told(Policy::SameMinor), same_minor, "{pair}");
-        assert_eq!(told(Policy::Exact), exact, "{pair}");
+        let is_allowed = |policy| fits(&with(policy, cudnn), loaded);
+        assert_eq!(is_allowed(Policy::Compatible), promised, "{pair}");
+        assert_eq!(is_allowed(Policy::SameMinor), same_minor, "{pair}");
+        assert_eq!(is_allowed(Policy::Exact), exact, "{pair}");
     }
     let asking = |text, from: &str, below: Option<&str>| Built {
         requirement: Some(Requirement {
@@ -142,13 +142,13 @@ fn a_version_between_two_known_ones_uses_the_rules_of_the_nearest() {
         row("9.9.0", "9.9.0", 12, "sm_90"),
         row("9.5.0", "9.5.0", 12, "sm_80"),
     ];
-    let serves = |version, major| {
+    let supports = |version, major| {
         let gpu = ComputeCapability::new(major, 0);
         cudnn(version, 12).support(&rows, gpu)
     };
-    assert_eq!(serves("9.3.0", 8), GpuSupport::Yes);
-    assert_eq!(serves("9.3.0", 9), GpuSupport::No);
-    assert_eq!(serves("9.7.0", 8), GpuSupport::Unknown);
+    assert_eq!(supports("9.3.0", 8), GpuSupport::Yes);
+    assert_eq!(supports("9.3.0", 9), GpuSupport::No);
+    assert_eq!(supports("9.7.0", 8), GpuSupport::Unknown);
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn known_faults_are_reported_where_they_apply() {
         what: "compute wrong numbers on several GPUs with cuBLAS 12.9 or later".into(),
     }];
     let h100 = [ComputeCapability::new(9, 0), ComputeCapability::new(9, 0)];
-    let told = |cudnn, cublas: &str, gpus: Option<usize>| {
+    let severities = |cudnn, cublas: &str, gpus: Option<usize>| {
         rules::known_bad(
             &rows,
             release(cudnn),
@@ -268,12 +268,12 @@ fn known_faults_are_reported_where_they_apply() {
         .map(|fault| fault.finding().severity)
         .collect::<Vec<_>>()
     };
-    assert_eq!(told("9.10.0", "12.9", Some(2)), [Severity::Warning]);
-    assert_eq!(told("9.10.0", "12.10", Some(2)), [Severity::Warning]);
-    assert_eq!(told("9.10.0", "12.9", None), [Severity::Note]);
-    assert_eq!(told("9.10.0", "12.9", Some(1)), []);
-    assert_eq!(told("9.10.0", "12.8", Some(2)), []);
-    assert_eq!(told("9.10.1", "12.9", Some(2)), []);
+    assert_eq!(severities("9.10.0", "12.9", Some(2)), [Severity::Warning]);
+    assert_eq!(severities("9.10.0", "12.10", Some(2)), [Severity::Warning]);
+    assert_eq!(severities("9.10.0", "12.9", None), [Severity::Note]);
+    assert_eq!(severities("9.10.0", "12.9", Some(1)), []);
+    assert_eq!(severities("9.10.0", "12.8", Some(2)), []);
+    assert_eq!(severities("9.10.1", "12.9", Some(2)), []);
     let known = tables().known_bad;
     let bad = rules::known_bad(&known, release("9.14.0"), None, None, &[]);
     assert_eq!(

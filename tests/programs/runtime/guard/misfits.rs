@@ -110,7 +110,7 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
 /// LOD-20, LOD-22, SUB-10: the messages of loaders on other systems and of older loaders, as users reported them.
 #[test]
 fn messages_of_other_loaders_are_understood() {
-    let told = |words: &str| {
+    let describe = |words: &str| {
         let path = Path::new("/p/libcudnn_cnn.so.9");
         let finding = cudnn_guard::runtime::install::refusal::finding(path, words);
         format!("{}  [{}]", finding.summary, finding.id)
@@ -142,7 +142,7 @@ fn messages_of_other_loaders_are_understood() {
             "`/p/libcudnn_cnn.so.9` cannot be loaded  [cudnn-not-loadable]",
         ),
     ] {
-        assert_eq!(told(words), wanted);
+        assert_eq!(describe(words), wanted);
     }
 }
 
@@ -193,7 +193,7 @@ fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
     let ran = run("check", &old.0, &[GPU, way]);
     ran.must_be("pass", &["parts-mixed"]);
     let (here, there) = (old.text(), other.text());
-    let told = format!(
+    let warning = format!(
         "
 warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]
   = help: install cuDNN 9.21 or later, which includes this file
@@ -203,7 +203,7 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
   other file  {there}/{file}, version from its file name
   origin      LD_LIBRARY_PATH, its entry `{there}`"
     );
-    assert!(ran.text.ends_with(&told), "{}", ran.text);
+    assert!(ran.text.ends_with(&warning), "{}", ran.text);
     // 9.14 does not open it.
     let older = sound();
     let way = format!("{}:{there}", older.text());
@@ -254,9 +254,9 @@ fn a_gpu_that_the_driver_compiles_for_is_tested() {
     // A pass on the first GPU proves nothing for the second one, which computes nothing.
     let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
     let all = [("TEST_GPU", "80,35"), ("CUDNN_GUARD_DEVICES", "all")];
-    let severity = |told| {
-        let told = ("TEST_CONVOLUTION", told);
-        let ran = run("check", &cudnn.0, &[&built[..], &all, &[told]].concat());
+    let severity = |task| {
+        let task = ("TEST_CONVOLUTION", task);
+        let ran = run("check", &cudnn.0, &[&built[..], &all, &[task]].concat());
         let findings = ran.json["findings"].as_array().unwrap().clone();
         let dropped = findings
             .iter()

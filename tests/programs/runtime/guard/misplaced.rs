@@ -209,12 +209,12 @@ fn the_variable_is_set_where_the_program_is_started() {
             .map(|(name, value)| (name, value.unwrap()));
         shell.envs(own).env("LD_LIBRARY_PATH", "");
         shell.env("CONDA_PREFIX", conda.file("conda"));
-        let said = shell.envs(variables.iter().copied()).output().unwrap();
-        let said = String::from_utf8(said.stderr).unwrap();
-        let help = said
+        let output = shell.envs(variables.iter().copied()).output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        let help = stderr
             .lines()
             .find_map(|line| line.strip_prefix("  = help: "));
-        let help = help.unwrap_or_else(|| panic!("{said}"));
+        let help = help.unwrap_or_else(|| panic!("{stderr}"));
         help.replace(conda.text(), "HERE")
     };
     let sudo = format!("/opt/{name} an argument");
@@ -310,13 +310,13 @@ fn a_relative_entry_is_reported() {
         let gpu_and_path = [GPU, ("LD_LIBRARY_PATH", "opt/lib")];
         run_in(&folder.file(dir), "startup", &folder.0, &gpu_and_path)
     };
-    let said = start("opt").stderr;
+    let stderr = start("opt").stderr;
     assert!(
-        said.contains("  = help: write full paths in LD_LIBRARY_PATH, separated by colons\n"),
-        "{said}"
+        stderr.contains("  = help: write full paths in LD_LIBRARY_PATH, separated by colons\n"),
+        "{stderr}"
     );
     let reason = "\n  reason      the entry `opt/lib` of LD_LIBRARY_PATH is relative and does not exist in the working directory\n";
-    assert!(said.contains(reason), "{said}");
+    assert!(stderr.contains(reason), "{stderr}");
     assert_eq!(start("").stderr, "");
 }
 
@@ -367,14 +367,14 @@ fn ldconfig_is_suggested_and_fixes_it() {
         .unwrap();
     let text = String::from_utf8(ran.stderr).unwrap();
     let path = cudnn.text();
-    let said = format!(
+    let expected = format!(
         "\
 cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does not search there  [cudnn-not-loadable]
   = help: run `ldconfig` as root
 "
     );
     let reason = "  reason      `/etc/ld.so.conf.d/zz-cudnn.conf` lists its directory, but /etc/ld.so.cache does not contain it yet\n";
-    assert!(text.starts_with(&said) && text.contains(reason), "{text}");
+    assert!(text.starts_with(&expected) && text.contains(reason), "{text}");
     assert!(text.ends_with("\n78\n"), "{text}");
     assert_eq!(ran.status.code(), Some(0));
 }

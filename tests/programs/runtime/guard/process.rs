@@ -120,14 +120,14 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
 fn operators_can_allow_findings() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
-    let said = "cudnn-guard: allowed by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
+    let allowed = "cudnn-guard: allowed by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
     run("startup", &cudnn.0, &[GPU, allow])
         .must_end_with(0)
-        .must_say(said);
+        .must_say(allowed);
     // Allowed findings are also shown next to unknown ones.
     let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
     let unknown = "cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]\n";
-    ran.must_end_with(0).must_begin(&format!("{said}{unknown}"));
+    ran.must_end_with(0).must_begin(&format!("{allowed}{unknown}"));
     let ran = run("check", &cudnn.0, &[GPU, allow]);
     ran.must_be("pass", &["cudnn-version-mismatch"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");
@@ -317,16 +317,16 @@ fn the_convolution_decides_the_verdict() {
 #[test]
 fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
     let cudnn = sound();
-    let told = |gpu, convolution| {
+    let check = |gpu, convolution| {
         let tables = ("TEST_TABLES", "1");
         let variables = [("TEST_GPU", gpu), ("TEST_CONVOLUTION", convolution), tables];
         run("check", &cudnn.0, &variables)
     };
     let bad = "known-bad-release";
-    told("61", "busy").must_be("fail", &["arch-dropped-by-cudnn", bad, "device-busy"]);
-    told("61", "right").must_be("pass", &[bad, "arch-dropped-by-cudnn"]);
-    told("120", "busy").must_be("fail", &["gpu-newer-than-cudnn", bad, "device-busy"]);
-    told("90", "right").must_be("pass", &[bad]);
+    check("61", "busy").must_be("fail", &["arch-dropped-by-cudnn", bad, "device-busy"]);
+    check("61", "right").must_be("pass", &[bad, "arch-dropped-by-cudnn"]);
+    check("120", "busy").must_be("fail", &["gpu-newer-than-cudnn", bad, "device-busy"]);
+    check("90", "right").must_be("pass", &[bad]);
 }
 
 /// NUM-02: a version with a known bug, and a version that is newer than all known ones.
@@ -364,8 +364,8 @@ fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
     );
     run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
     // If no operation is supported, the verdict is unknown.
-    let unserved = ("TEST_CONVOLUTION", "unserved");
-    let ran = run("check", &cudnn.0, &[GPU, jit, unserved]);
+    let unsupported = ("TEST_CONVOLUTION", "unsupported");
+    let ran = run("check", &cudnn.0, &[GPU, jit, unsupported]);
     ran.must_be("unknown", &["convolution-failed"]);
     assert_eq!(
         ran.json["findings"][0]["summary"],

@@ -254,8 +254,8 @@ fn build_ids() -> Vec<(Version, String)> {
         let [id, part, release] = row.split(' ').collect::<Vec<_>>()[..] else {
             return None;
         };
-        let told = sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
-        (!told).then(|| {
+        let has_version = sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
+        (!has_version).then(|| {
             (
                 Version::parse(release).unwrap(),
                 id[..BUILD_ID_DIGITS].into(),

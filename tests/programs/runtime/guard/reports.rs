@@ -219,8 +219,8 @@ fn the_report_of_startup_contains_all_findings_of_check() {
         let text = std::fs::read_to_string(&file).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let findings = json["findings"].as_array().unwrap().iter();
-        let told: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
-        assert_eq!(told, ids, "{variables:?}: {text}");
+        let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
+        assert_eq!(found, ids, "{variables:?}: {text}");
         let verdict = json["verdict"].as_str().unwrap();
         run("check", &folder.0, variables).must_be(verdict, ids);
     }

@@ -235,15 +235,15 @@ fn an_answer_of_the_child_keeps_its_outcomes() {
         ),
         ..passed.clone()
     };
-    let told = [passed, left_out, failed];
+    let outcomes = [passed, left_out, failed];
     let mut lines = Vec::new();
-    for outcome in &told {
+    for outcome in &outcomes {
         lines.push(line("outcome", outcome));
         let finding = outcome.finding.iter();
         lines.extend(finding.map(|finding| line("outcome-finding", finding)));
     }
     let answer = ChildReport::parse(&(lines.join("\n") + "\n"), "");
-    assert_eq!(answer.outcomes, told);
+    assert_eq!(answer.outcomes, outcomes);
 }
 
 /// This test runs in a separate process, because words are kept for the lifetime of a process.
@@ -255,10 +255,10 @@ fn words_from_the_child_are_limited_and_printable() {
         let mut command = std::process::Command::new(std::env::current_exe().unwrap());
         let output = command.args(["--exact", name]).env(INSIDE, "1").output();
         let output = output.unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let stdout = String::from_utf8_lossy(&output.stdout).into_owned();
         assert!(
-            output.status.success() && said.contains("1 passed"),
-            "{said}"
+            output.status.success() && stdout.contains("1 passed"),
+            "{stdout}"
         );
         return;
     }
@@ -266,8 +266,8 @@ fn words_from_the_child_are_limited_and_printable() {
     let outcome = |word: usize| format!("outcome  graph {word} f16 NHWC  pass - 0 - - false -");
     let outcomes: Vec<String> = (0..9000).map(outcome).collect();
     let answer = ChildReport::parse(&format!("{finding}\n{}\n", outcomes.join("\n")), "");
-    let said = answer.problem.unwrap().to_string();
-    assert!(said.ends_with("\n  \\u{1b}[2J   x"), "{said}");
+    let problem = answer.problem.unwrap().to_string();
+    assert!(problem.ends_with("\n  \\u{1b}[2J   x"), "{problem}");
     let mut words: Vec<&str> = answer.outcomes.iter().map(|one| one.operation).collect();
     words.dedup();
     assert_eq!(answer.outcomes.len(), 9000);

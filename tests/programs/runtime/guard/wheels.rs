@@ -60,7 +60,7 @@ fn links_to(lib: &Path) -> Folder {
     farm
 }
 
-fn told(path: &Path, name: &str) -> Option<SourcedVersion> {
+fn read_version(path: &Path, name: &str) -> Option<SourcedVersion> {
     FileVersions::new(&[]).part(&Elf::open(path).unwrap(), name, path)
 }
 
@@ -75,7 +75,7 @@ fn a_build_of_two_versions_determines_neither() {
     compile("int one;", &one, &["-Wl,--build-id=0xaabbccdd0001"]);
     compile("int two;", &two, &["-Wl,--build-id=0xaabbccdd0002"]);
     let release = |patch| Version::new(9, 14, patch);
-    let told = |path: &Path, rows: &[(u32, &str)]| {
+    let version_among = |path: &Path, rows: &[(u32, &str)]| {
         let rows: Vec<_> = rows
             .iter()
             .map(|(patch, ids)| (release(*patch), ids.to_string()))
@@ -84,11 +84,11 @@ fn a_build_of_two_versions_determines_neither() {
     };
     let sure = Some((release(1), VersionSource::BuildId));
     assert_eq!(
-        told(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
+        version_among(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
         sure
     );
     assert_eq!(
-        told(&two, &[(0, "aabbccdd"), (1, "11111111 aabbccdd")]),
+        version_among(&two, &[(0, "aabbccdd"), (1, "11111111 aabbccdd")]),
         None
     );
 }
@@ -127,12 +127,12 @@ fn cnn(site: &Folder) -> PathBuf {
 fn the_record_of_a_wheel_determines_versions_without_a_symbol() {
     let site = site("9.14.0");
     let lib = site.file(LIB);
-    assert_eq!(told(&cnn(&site), "cnn"), by_record((9, 14, 0)));
+    assert_eq!(read_version(&cnn(&site), "cnn"), by_record((9, 14, 0)));
     assert_eq!(
-        told(&lib.join("libcudnn.so.9"), "cudnn"),
+        read_version(&lib.join("libcudnn.so.9"), "cudnn"),
         by_record((9, 14, 0))
     );
-    let graph = told(&lib.join("libcudnn_graph.so.9"), "graph").unwrap();
+    let graph = read_version(&lib.join("libcudnn_graph.so.9"), "graph").unwrap();
     assert_eq!(graph.1.to_string(), "version symbol");
     let ran = run("check", &lib, &[GPU]);
     ran.must_be("pass", &[]);
@@ -158,7 +158,7 @@ fn the_record_of_a_wheel_determines_versions_without_a_symbol() {
     // Links are followed.
     let farm = links_to(&lib);
     assert_eq!(
-        told(&farm.file("libcudnn_cnn.so.9"), "cnn"),
+        read_version(&farm.file("libcudnn_cnn.so.9"), "cnn"),
         by_record((9, 14, 0))
     );
 }
@@ -169,14 +169,14 @@ fn a_file_from_elsewhere_gets_no_version_from_the_wheel() {
     let one = site("9.14.0");
     let other = site("9.10.2");
     std::fs::copy(cnn(&other), cnn(&one)).unwrap();
-    assert_eq!(told(&cnn(&one), "cnn"), None);
+    assert_eq!(read_version(&cnn(&one), "cnn"), None);
     run("check", &one.file(LIB), &[GPU]).must_be("pass", &[]);
     // Next to the wheel, and in no record: a cuDNN that another package includes.
     let two = site("9.14.0");
     let torch = two.file("torch/lib");
     std::fs::create_dir_all(&torch).unwrap();
     std::fs::copy(cnn(&other), torch.join("libcudnn_cnn.so.9")).unwrap();
-    assert_eq!(told(&torch.join("libcudnn_cnn.so.9"), "cnn"), None);
+    assert_eq!(read_version(&torch.join("libcudnn_cnn.so.9"), "cnn"), None);
 }
 
 #[test]
@@ -184,26 +184,26 @@ fn outdated_records_are_ignored() {
     // `pip install --target --upgrade` leaves the old record beside the new one.
     let upgraded = site("9.10.2");
     install(&upgraded, "cu13", "9.14.0");
-    assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
+    assert_eq!(read_version(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
     run("check", &upgraded.file(LIB), &[GPU]).must_be("pass", &[]);
 
     // Here the old record also happens to give a file its current size.
     let size = std::fs::metadata(cnn(&upgraded)).unwrap().len();
     let line = format!("{LIB}/libcudnn_cnn.so.9,sha256=abc,{size}\n");
     record(&upgraded, "cu13", "9.10.2.21", &line);
-    assert_eq!(told(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
+    assert_eq!(read_version(&cnn(&upgraded), "cnn"), by_record((9, 14, 0)));
     // Without another library to contradict either record, the version is unknown.
     for part in ["graph", "ops", "adv"] {
         let file = upgraded.file(LIB).join(format!("libcudnn_{part}.so.9"));
         std::fs::remove_file(file).unwrap();
     }
-    assert_eq!(told(&cnn(&upgraded), "cnn"), None);
+    assert_eq!(read_version(&cnn(&upgraded), "cnn"), None);
 
     // An archive was extracted over a wheel, and one of its files has the same size as the wheel's file.
     let unpacked = site("9.14.0");
     let old = unpacked.file("nvidia_cudnn_cu13-9.14.0.42.dist-info");
     std::fs::rename(old, unpacked.file("nvidia_cudnn_cu13-9.13.1.26.dist-info")).unwrap();
-    assert_eq!(told(&cnn(&unpacked), "cnn"), None);
+    assert_eq!(read_version(&cnn(&unpacked), "cnn"), None);
     run("check", &unpacked.file(LIB), &[GPU]).must_be("pass", &[]);
 }
 
@@ -211,9 +211,9 @@ fn outdated_records_are_ignored() {
 fn wheels_of_two_majors_share_a_directory() {
     let both = site("9.14.0");
     install(&both, "cu12", "8.9.7");
-    assert_eq!(told(&cnn(&both), "cnn"), by_record((9, 14, 0)));
+    assert_eq!(read_version(&cnn(&both), "cnn"), by_record((9, 14, 0)));
     let train = both.file(LIB).join("libcudnn.so.8");
-    assert_eq!(told(&train, "cnn_train"), by_record((8, 9, 7)));
+    assert_eq!(read_version(&train, "cnn_train"), by_record((8, 9, 7)));
     run("check", &both.file(LIB), &[GPU]).must_be("pass", &[]);
 }
 
@@ -275,7 +275,7 @@ fn full_file_names_give_the_version_through_links() {
     std::fs::rename(cudnn.file("libcudnn_cnn.so.9.14.0"), &store).unwrap();
     let _ = std::fs::remove_file(cudnn.file("libcudnn_cnn.so.9"));
     symlink(&store, cudnn.file("libcudnn_cnn.so.9")).unwrap();
-    assert_eq!(told(&cudnn.file("libcudnn_cnn.so.9"), "cnn"), None);
+    assert_eq!(read_version(&cudnn.file("libcudnn_cnn.so.9"), "cnn"), None);
 }
 
 #[test]

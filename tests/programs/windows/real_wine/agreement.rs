@@ -5,7 +5,7 @@ use super::{faults, sound};
 use serde_json::Value;
 
 /// Returns the sorted ids of the findings about cuDNN, and whether the expected file is named.
-fn told(report: &Value, culprit: Option<(&str, &str)>) -> (Vec<String>, bool) {
+fn summarize(report: &Value, culprit: Option<(&str, &str)>) -> (Vec<String>, bool) {
     let (mut ids, mut names) = (Vec::new(), culprit.is_none());
     for finding in report["findings"].as_array().unwrap() {
         let id = finding["id"].as_str().unwrap();
@@ -34,7 +34,7 @@ fn inspect_reports_the_same_as_the_guard() {
         if start.is_plain() {
             seen += 1;
             let (guard, inspect) = (start.json(windows, "check"), start.inspected(windows));
-            let (by_guard, by_inspect) = (told(&guard, culprit), told(&inspect, culprit));
+            let (by_guard, by_inspect) = (summarize(&guard, culprit), summarize(&inspect, culprit));
             if by_guard != by_inspect || !by_guard.1 {
                 wrong +=
                     &format!("{name}: {by_guard:?} and {by_inspect:?}\n{guard:#}\n{inspect:#}\n");

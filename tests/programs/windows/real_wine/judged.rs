@@ -145,11 +145,11 @@ impl Start {
 
     /// Returns the report of `check` or `version`.
     pub fn json(&self, windows: &Windows, act: &str) -> Value {
-        self.clone().does(&[act]).told(windows)
+        self.clone().does(&[act]).last_json(windows)
     }
 
     /// Returns the last line of the output as JSON.
-    pub fn told(&self, windows: &Windows) -> Value {
+    pub fn last_json(&self, windows: &Windows) -> Value {
         let mut ran = self.run(windows, &[]).exits_with(0);
         // Wine sometimes fails to start a process with ERROR_INTERNAL_ERROR, and succeeds the next time.
         if ran.stdout.contains("(os error 1359)") {
@@ -168,8 +168,8 @@ impl Start {
 }
 
 /// Returns the ids of all findings except notes.
-pub fn ids(told: &Value) -> Vec<&str> {
-    let findings = told["findings"].as_array().unwrap().iter();
+pub fn ids(report: &Value) -> Vec<&str> {
+    let findings = report["findings"].as_array().unwrap().iter();
     findings
         .filter(|finding| finding["severity"] != "note")
         .map(|finding| finding["id"].as_str().unwrap())

@@ -99,10 +99,10 @@ fn start(
 }
 
 /// Follows the first help, and returns how the program is then started.
-fn followed(windows: &Windows, start: Start, told: &str) -> Start {
-    let mut lines = told.lines();
+fn followed(windows: &Windows, start: Start, stderr: &str) -> Start {
+    let mut lines = stderr.lines();
     let help = lines.find_map(|line| line.strip_prefix("  = help: "));
-    let help = help.unwrap_or_else(|| panic!("{told}"));
+    let help = help.unwrap_or_else(|| panic!("{stderr}"));
     let mut words = help.split('`');
     match words.next().unwrap() {
         "remove " => return start.without(words.next().unwrap()),

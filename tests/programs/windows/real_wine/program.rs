@@ -25,12 +25,12 @@ fn main() {
     while let Some(act) = acts.next() {
         match act.to_str().unwrap() {
             "startup" => cudnn_guard::startup(),
-            "check" => println!("{}", told(cudnn_guard::check())),
-            "version" => println!("{}", told(cudnn_guard::check_version())),
+            "check" => println!("{}", to_json(cudnn_guard::check())),
+            "version" => println!("{}", to_json(cudnn_guard::check_version())),
             // Checks against a build record passed as an argument.
             "as-built" => {
                 let built = record::parse(acts.next().unwrap().to_str().unwrap());
-                println!("{}", told(check_version(&built)));
+                println!("{}", to_json(check_version(&built)));
             }
             "load" => {
                 load(&acts.next().unwrap());
@@ -80,7 +80,7 @@ fn answer(cudnn: *mut c_void) -> usize {
 
 /// Calls the version checks of cuDNN, which open the sub-libraries. If one cannot be opened, cuDNN kills the process.
 fn used(cudnn: *mut c_void) -> String {
-    let mut told = answer(cudnn).to_string();
+    let mut answers = answer(cudnn).to_string();
     for check in [
         c"cudnnGraphVersionCheck",
         c"cudnnOpsVersionCheck",
@@ -91,17 +91,17 @@ fn used(cudnn: *mut c_void) -> String {
             let address = GetProcAddress(cudnn, check.as_ptr());
             assert!(!address.is_null());
             let ask: extern "C" fn() -> i32 = std::mem::transmute(address);
-            told += &format!(" {}", ask());
+            answers += &format!(" {}", ask());
         }
     }
-    told
+    answers
 }
 
 fn wide(text: &OsStr) -> Vec<u16> {
     text.encode_wide().chain([0]).collect()
 }
 
-fn told(result: Result<cudnn_guard::Report, cudnn_guard::Failure>) -> String {
+fn to_json(result: Result<cudnn_guard::Report, cudnn_guard::Failure>) -> String {
     match result {
         Ok(report) => report.to_json(),
         Err(failure) => failure.to_json(),

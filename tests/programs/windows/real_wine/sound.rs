@@ -34,9 +34,9 @@ fn working_setups_are_silent() {
     let windows = windows.as_ref().unwrap();
     for (name, made) in ALL {
         let start = made(windows);
-        let told = start.json(windows, "check");
-        assert_eq!(ids(&told), ["driver-missing"], "{name}: {told:#}");
-        assert_eq!(told["verdict"], "unknown", "{name}");
+        let report = start.json(windows, "check");
+        assert_eq!(ids(&report), ["driver-missing"], "{name}: {report:#}");
+        assert_eq!(report["verdict"], "unknown", "{name}");
         let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
         assert_eq!(ran.stdout, "went on\n", "{name}");
         assert_eq!(

@@ -12,7 +12,7 @@ use crate::windows::wine::windows::Windows;
 
 /// Checks the headline and the helps that are printed at startup.
 #[track_caller]
-fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
+fn check_startup(windows: &Windows, start: &Start, code: i32, wanted: &str) {
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(code);
     assert_eq!(ran.stdout, if code == 0 { "went on\n" } else { "" });
     let is_help = |line: &&str| line.starts_with("  = help: ");
@@ -27,8 +27,8 @@ fn told_at_start(windows: &Windows, start: &Start, code: i32, wanted: &str) {
 /// Checks that only the missing driver is still reported.
 #[track_caller]
 fn helps(windows: &Windows, start: &Start) {
-    let told = start.json(windows, "check");
-    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    let report = start.json(windows, "check");
+    assert_eq!(ids(&report), ["driver-missing"], "{report:#}");
     start.run(windows, &["startup", "went-on"]).exits_with(0);
 }
 
@@ -44,7 +44,7 @@ fn a_removed_sub_library_is_named() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_removed(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -63,7 +63,7 @@ fn an_older_cudnn_first_on_path_stops_the_program() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = older_first(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -90,8 +90,8 @@ fn an_older_cudnn_first_on_path_stops_the_program() {
 
 #[track_caller]
 fn first_help(windows: &Windows, start: &Start) -> String {
-    let told = start.json(windows, "check");
-    told["findings"][0]["help"][0].as_str().unwrap().to_string()
+    let report = start.json(windows, "check");
+    report["findings"][0]["help"][0].as_str().unwrap().to_string()
 }
 
 /// Checks that `inspect` reports the first finding of the guard in the same words.
@@ -122,7 +122,7 @@ fn an_older_cudnn_beside_the_program_is_reported_with_the_right_one() {
     let newer = Farm::of(windows, "cuDNN", V9_28);
     let start = Start::of("nine").path(&newer.path);
     let start = start.within(windows, &own.path);
-    told_at_start(
+    check_startup(
         windows,
         &start,
         78,
@@ -142,7 +142,7 @@ fn a_sub_library_of_another_version_is_named() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = part_of_another_release(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -154,7 +154,7 @@ fn a_sub_library_of_another_version_is_named() {
     again(windows, V9_28);
     helps(windows, &fault.start);
     let fault = part_of_another_8(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -186,7 +186,7 @@ fn a_sub_library_that_windows_cannot_load_is_named() {
         ),
     ] {
         let fault = made(windows);
-        told_at_start(windows, &fault.start, 78, wanted);
+        check_startup(windows, &fault.start, 78, wanted);
         again(windows, V9_28);
         helps(windows, &fault.start);
     }
@@ -199,8 +199,8 @@ fn a_missing_zlibwapi_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = no_zlib(windows);
-    let told = fault.start.json(windows, "version");
-    let finding = &told["findings"][0];
+    let report = fault.start.json(windows, "version");
+    let finding = &report["findings"][0];
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
@@ -217,8 +217,8 @@ fn a_missing_zlibwapi_is_reported() {
     again(windows, V9_28);
     helps(windows, &fault.start);
     let fault = small_zlib(windows);
-    let told = fault.start.json(windows, "version");
-    let finding = &told["findings"][0];
+    let report = fault.start.json(windows, "version");
+    let finding = &report["findings"][0];
     assert_eq!(
         finding["summary"],
         r"`C:\cuDNN\zlibwapi.dll`, which cuDNN 8.9.7 opens, is for i686: Windows reports this as error 193"
@@ -239,7 +239,7 @@ fn a_main_library_with_sub_libraries_of_another_cudnn_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = alone(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -286,7 +286,7 @@ fn sub_libraries_found_before_the_main_library_are_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = parts_first(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -297,16 +297,16 @@ fn sub_libraries_found_before_the_main_library_are_reported() {
     helps(windows, &Start::of("nine").path(r"C:\cuDNN"));
     helps(windows, &Start::of("nine").path(r"C:\cuDNN;C:\stale"));
     let fault = unused_part_first(windows);
-    let told = fault.start.json(windows, "version");
-    let first = &told["findings"][0];
-    assert_eq!(told["verdict"], "pass");
+    let report = fault.start.json(windows, "version");
+    let first = &report["findings"][0];
+    assert_eq!(report["verdict"], "pass");
     assert_eq!(first["severity"], "warning");
     assert_eq!(
         first["summary"],
         r"cuDNN 9.28.0 at `C:\cuDNN` loads `cudnn_adv64_9.dll` (version 9.14.0) from `C:\stale`; no convolution uses these files"
     );
     let fault = part_beside_the_program(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         78,
@@ -324,7 +324,7 @@ fn a_32_bit_main_library_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = of_32_bits_first(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         0,
@@ -343,7 +343,7 @@ fn a_cudnn_that_windows_does_not_search_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = installed(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         0,
@@ -368,7 +368,7 @@ fn quotation_marks_in_path_are_reported() {
     let windows = windows.as_ref().unwrap();
     let farm = Farm::of(windows, "with spaces", V9_28);
     let start = Start::of("nine").path(&format!("\"{}\"", farm.path));
-    told_at_start(
+    check_startup(
         windows,
         &start,
         0,
@@ -378,10 +378,10 @@ fn quotation_marks_in_path_are_reported() {
     );
     let ran = start.run(windows, &["startup"]);
     ran.says("  reason      PATH contains \"C:\\with spaces\", including the quotation marks\n");
-    let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
-    let (told, inspected) = (&told["findings"][0], &inspected["findings"][0]);
-    assert_eq!(told["help"], inspected["help"]);
-    assert_eq!(told["evidence"]["reason"], inspected["evidence"]["reason"]);
+    let (checked, inspected) = (start.json(windows, "check"), start.inspected(windows));
+    let (checked, inspected) = (&checked["findings"][0], &inspected["findings"][0]);
+    assert_eq!(checked["help"], inspected["help"]);
+    assert_eq!(checked["evidence"]["reason"], inspected["evidence"]["reason"]);
     let looked_in = inspected["evidence"]["searched"].as_str().unwrap();
     let entry = "\"C:\\with spaces\"";
     assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
@@ -390,10 +390,10 @@ fn quotation_marks_in_path_are_reported() {
     let other = Farm::of(windows, "older", V9_14);
     let path = format!("\"{}\";{}", farm.path, other.path);
     let start = Start::of("nine").path(&path);
-    let told = start.json(windows, "version");
-    let found = |told: &serde_json::Value| told["loaded"]["found_via"].clone();
-    assert_eq!(found(&told), "PATH, its entry `C:\\older`", "{told:#}");
-    assert_eq!(told["findings"], serde_json::json!([]));
+    let report = start.json(windows, "version");
+    let found = |report: &serde_json::Value| report["loaded"]["found_via"].clone();
+    assert_eq!(found(&report), "PATH, its entry `C:\\older`", "{report:#}");
+    assert_eq!(report["findings"], serde_json::json!([]));
     let inspected = start.inspected(windows);
     assert_eq!(inspected["cudnn"]["version"], "9.14.0", "{inspected:#}");
 }
@@ -404,7 +404,7 @@ fn a_cudnn_of_the_other_major_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let fault = other_major(windows);
-    told_at_start(
+    check_startup(
         windows,
         &fault.start,
         0,

@@ -14,8 +14,8 @@ fn cudnn_8_under_the_name_of_cudnn_9_is_reported() {
     let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
     fs::rename(farm.file("cudnn64_8.dll"), farm.file("cudnn64_9.dll")).unwrap();
     let start = Start::of("nine").path(&farm.path);
-    let told = start.json(windows, "check");
-    let first = &told["findings"][0];
+    let report = start.json(windows, "check");
+    let first = &report["findings"][0];
     assert_eq!(
         first["summary"],
         "loaded cuDNN 8.9.7 does not meet the requirement `>=9.14, <10` of this program"
@@ -24,13 +24,13 @@ fn cudnn_8_under_the_name_of_cudnn_9_is_reported() {
         first["help"][0],
         r"remove `C:\cuDNN` from PATH, or add the directory of a cuDNN that meets `>=9.14, <10` before it"
     );
-    assert!(!told.to_string().contains("64_9.dll, which"), "{told:#}");
-    assert!(!told.to_string().contains("_infer64_9"), "{told:#}");
+    assert!(!report.to_string().contains("64_9.dll, which"), "{report:#}");
+    assert!(!report.to_string().contains("_infer64_9"), "{report:#}");
     Farm::of(windows, "nine", V9_28);
-    let told = Start::of("nine")
+    let report = Start::of("nine")
         .path(r"C:\nine;C:\cuDNN")
         .json(windows, "check");
-    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    assert_eq!(ids(&report), ["driver-missing"], "{report:#}");
 }
 
 /// Completing an incompatible version would not help.
@@ -42,18 +42,18 @@ fn an_incompatible_version_is_not_recommended() {
     Farm::of(windows, "older", V9_10).without("cudnn_ops64_9.dll");
     Farm::of(windows, "cuDNN", V9_28).without("cudnn_ops64_9.dll");
     let start = Start::of("nine").path(r"C:\older;C:\cuDNN");
-    let told = start.json(windows, "check");
+    let report = start.json(windows, "check");
     assert_eq!(
-        ids(&told)[..2],
+        ids(&report)[..2],
         ["cudnn-version-mismatch", "parts-missing"],
-        "{told:#}"
+        "{report:#}"
     );
-    assert_eq!(told["findings"][1]["help"], serde_json::json!([]));
+    assert_eq!(report["findings"][1]["help"], serde_json::json!([]));
     // In a compatible version, the missing sub-library matters.
     let start = start.without(r"C:\older");
-    let told = start.json(windows, "check");
-    let first = &told["findings"][0];
-    assert_eq!(first["id"], "parts-missing", "{told:#}");
+    let report = start.json(windows, "check");
+    let first = &report["findings"][0];
+    assert_eq!(first["id"], "parts-missing", "{report:#}");
     assert_eq!(
         first["help"][0],
         r"reinstall cuDNN 9.28.0 in `C:\cuDNN`: the main library opens the others from there"

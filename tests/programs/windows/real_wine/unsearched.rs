@@ -35,17 +35,17 @@ fn the_help_suits_a_program_that_does_not_search_path() {
         .path(r"C:\cuDNN")
         .does(&["default-directories"]);
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
-    let told = r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\cuDNN\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
+    let expected = r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\cuDNN\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
   = help: call `AddDllDirectory` with `C:\cuDNN` in this program before it opens cuDNN
   reason      PATH contains its directory, but this program does not search PATH: it called SetDefaultDllDirectories
 ";
-    assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
-    let told = start
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
+    let report = start
         .does(&["add-dll-directory", r"C:\cuDNN"])
         .json(windows, "check");
-    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    assert_eq!(ids(&report), ["driver-missing"], "{report:#}");
     assert_eq!(
-        told["loaded"]["found_via"],
+        report["loaded"]["found_via"],
         r"a directory added by AddDllDirectory, `C:\cuDNN`"
     );
 }
@@ -62,10 +62,10 @@ fn sub_libraries_that_are_not_found_by_name_are_reported() {
     assert_ne!(start.run(windows, &["use", library]).code, Some(0));
     let start = start.does(&["load", library]);
     let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
-    let told = r"cudnn-guard: unknown: Windows cannot find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
+    let expected = r"cudnn-guard: unknown: Windows cannot find 7 libraries of cuDNN 9.28.0 at `C:\cuDNN`, which cuDNN opens by name  [parts-missing]
   = help: add `C:\cuDNN` to PATH, or open these files by path before you call cuDNN
 ";
-    assert!(ran.stderr.starts_with(told), "{}", ran.stderr);
+    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
     // Follow the help, in both ways.
     let on_path = start.clone().path(r"C:\cuDNN");
     assert_eq!(ids(&on_path.json(windows, "check")), ["driver-missing"]);
@@ -83,8 +83,8 @@ fn sub_libraries_that_are_not_found_by_name_are_reported() {
     ] {
         opened = opened.does(&["load", &format!(r"C:\cuDNN\cudnn_{part}64_9.dll")]);
     }
-    let told = opened.json(windows, "check");
-    assert_eq!(ids(&told), ["driver-missing"], "{told:#}");
+    let report = opened.json(windows, "check");
+    assert_eq!(ids(&report), ["driver-missing"], "{report:#}");
     opened.run(windows, &["use", library]).exits_with(0);
 }
 
@@ -133,16 +133,16 @@ fn a_missing_cuda_library_is_reported_without_a_driver() {
         fs::copy(windows.system(builtins), cuda.file(builtins)).unwrap();
         let elsewhere = cuda.file(library);
         fs::rename(&there, &elsewhere).unwrap();
-        let (told, inspected) = (start.json(windows, "check"), start.inspected(windows));
+        let (checked, inspected) = (start.json(windows, "check"), start.inspected(windows));
         let path = r"C:\cuDNN;C:\cuda";
         let helped = Start::of("nine").path(path).json(windows, "check");
         fs::rename(&elsewhere, &there).unwrap();
-        assert!(ids(&told).contains(&"cudnn-not-loadable"), "{told:#}");
+        assert!(ids(&checked).contains(&"cudnn-not-loadable"), "{checked:#}");
         assert!(
             ids(&inspected).contains(&"cudnn-not-loadable"),
             "{inspected:#}"
         );
-        for report in [&told, &inspected] {
+        for report in [&checked, &inspected] {
             let text = report.to_string();
             assert!(text.contains(library) && text.contains(part), "{report:#}");
         }

@@ -64,8 +64,8 @@ impl Windows {
             .spawn()
             .unwrap();
         writeln!(session.stdin.as_mut().unwrap(), "echo ready").unwrap();
-        let said = BufReader::new(session.stdout.as_mut().unwrap());
-        assert!(said.lines().any(|line| line.unwrap() == "ready"));
+        let output = BufReader::new(session.stdout.as_mut().unwrap());
+        assert!(output.lines().any(|line| line.unwrap() == "ready"));
         let this = Self {
             folder,
             _session: session,

@@ -12,7 +12,7 @@ fn program() -> PathBuf {
 }
 
 /// Runs the program with a guard that only warns, and returns the output and the report.
-fn told(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
+fn run_with_report(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
     let windows = windows();
     let report = fresh("wine-cudarc-report").join("json");
     let there = path(&report);
@@ -31,12 +31,12 @@ fn told(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
 /// Checks that cudarc and the guard used this file of this version, and that the guard reported these ids.
 #[track_caller]
 fn both_use(folders: &[&Path], arguments: &[&str], file: &Path, release: &str, ids: &[&str]) {
-    let (ran, report) = told(folders, arguments);
+    let (ran, report) = run_with_report(folders, arguments);
     let (text, file) = (ran.text(), path(file));
     assert_eq!(report["loaded"]["path"], file, "{text}");
     assert_eq!(report["loaded"]["version"], release, "{text}");
-    let said = ran.exits_with(0).stdout;
-    assert!(said.trim_end().ends_with(&format!(" in {file}")), "{text}");
+    let output = ran.exits_with(0).stdout;
+    assert!(output.trim_end().ends_with(&format!(" in {file}")), "{text}");
     let findings = report["findings"].as_array().unwrap().iter();
     let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(found, ids, "{text}");
@@ -78,7 +78,7 @@ fn the_guard_checks_the_file_that_cudarc_uses() {
         "9.10.2",
         &mismatch,
     );
-    let (ran, _) = told(&[&whole, &renamed], &[]);
+    let (ran, _) = run_with_report(&[&whole, &renamed], &[]);
     let whole = path(&whole);
     ran.says(&format!(
         "= help: create a copy `cudnn.dll` of `cudnn64_9.dll` in `{whole}`: cudarc searches all directories for that name"
@@ -87,14 +87,14 @@ fn the_guard_checks_the_file_that_cudarc_uses() {
     let nothing = "or any other name that cudarc 0.";
     let empty = scratch("wine-cudarc-empty");
     for folders in [&[&*empty][..], &[&eight]] {
-        let (ran, report) = told(folders, &[]);
+        let (ran, report) = run_with_report(folders, &[]);
         assert_eq!(report["loaded"], Value::Null, "{report:#}");
         let ran = ran.exits_with(101);
-        let said = ran.stderr.find("[cudnn-not-loadable]");
+        let reported = ran.stderr.find("[cudnn-not-loadable]");
         let panicked = ran
             .stderr
             .find("Unable to dynamically load the \"cudnn\" shared library");
-        assert!(said.is_some() && said < panicked, "{}", ran.text());
+        assert!(reported.is_some() && reported < panicked, "{}", ran.text());
         if folders[0] == empty {
             ran.says(nothing);
         } else {

@@ -1,6 +1,6 @@
 //! NVIDIA's driver on Windows: its version, its answers, and invalid files.
 
-use super::{Told, V9_14, circumstances, cudnn, guarded, windows};
+use super::{Report, V9_14, circumstances, cudnn, guarded, windows};
 use crate::support::circumstances::do_all;
 use crate::support::run;
 use crate::support::simulated::for_windows;
@@ -21,9 +21,9 @@ fn ids(json: &Value) -> String {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_driver_version_is_read() {
-    let told = Told::by_check(&[&cudnn(V9_14)], &[]).must_be("pass", "");
+    let report = Report::by_check(&[&cudnn(V9_14)], &[]).must_be("pass", "");
     assert_eq!(
-        told.0["driver"],
+        report.0["driver"],
         serde_json::json!({ "library": r"C:\windows\system32\nvcuda.dll", "version": "560.94", "cuda": "13.0" })
     );
 }
@@ -48,14 +48,14 @@ fn driver_answers_are_reported_as_on_linux() {
         ),
     ] {
         let set = [(variable, value)];
-        let told = Told::by_check(&[&cudnn(V9_14)], &set);
+        let report = Report::by_check(&[&cudnn(V9_14)], &set);
         let linux = do_all(&["check"], &set).exits_with(0);
         let linux: Value = serde_json::from_str(&linux.stdout).unwrap();
         assert_eq!(
-            (&*ids(&told.0), &*ids(&linux)),
+            (&*ids(&report.0), &*ids(&linux)),
             (is, is),
             "{set:?} {:#}",
-            told.0
+            report.0
         );
     }
 }
@@ -64,12 +64,12 @@ fn driver_answers_are_reported_as_on_linux() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_directories_of_linux_are_not_searched() {
-    Told::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
+    Report::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
         .must_be("unknown", "no-gpu")
         .says("NVIDIA's driver reports no GPU");
     let windows = windows();
     let windows = windows.as_ref().unwrap();
-    let told = || {
+    let check = || {
         let mut command = windows.command(circumstances());
         command.arg("check").env("WINEPATH", path(&cudnn(V9_14)));
         let ran = run(command.current_dir(windows.drive())).exits_with(0);
@@ -81,9 +81,9 @@ fn the_directories_of_linux_are_not_searched() {
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::copy(windows.system("nvcuda.dll"), file).unwrap();
     }
-    let with_driver = told();
+    let with_driver = check();
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();
-    let without = told();
+    let without = check();
     for folder in ["tmp", "usr"] {
         fs::remove_dir_all(windows.drive().join(folder)).unwrap();
     }

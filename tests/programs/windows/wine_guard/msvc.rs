@@ -6,7 +6,7 @@
 //! `msvcrt.lib` and `delayimp.lib` provide: the start of the program, which calls the constructors, and the loading of
 //! a delayed DLL.
 
-use super::{Told, V9_1, V9_14, cudnn, start, windows};
+use super::{Report, V9_1, V9_14, cudnn, start, windows};
 use crate::support::simulated::{copy, for_windows};
 use crate::support::{Ran, cargo, consumers, fresh, program, run, target};
 use crate::windows::wine::windows::{Windows, path};
@@ -117,11 +117,11 @@ fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &s
 }
 
 #[track_caller]
-fn check(env: &[(&str, &str)]) -> Told {
+fn check(env: &[(&str, &str)]) -> Report {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
     let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], env).exits_with(0);
-    Told(
+    Report(
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text())),
     )
 }
@@ -129,9 +129,9 @@ fn check(env: &[(&str, &str)]) -> Told {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn an_msvc_program_tests_cudnn_in_a_child() {
-    let told = check(&[]).must_be("pass", "");
-    let rows = told.0["convolution"].as_array().unwrap();
-    assert!(!rows.is_empty(), "{:#}", told.0);
+    let report = check(&[]).must_be("pass", "");
+    let rows = report.0["convolution"].as_array().unwrap();
+    assert!(!rows.is_empty(), "{:#}", report.0);
     assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
 }
 

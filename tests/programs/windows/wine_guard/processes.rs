@@ -1,6 +1,6 @@
 //! The lifetime of processes: the child, and programs that are started in unusual ways.
 
-use super::{Told, V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
+use super::{Report, V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
 use crate::support::{Ran, cargo, consumers, fresh, program, project, repository, run, scratch};
 use crate::support::{target, write_if_new};
 use crate::windows::wine::windows::{WINDOWS, Windows, built, path};
@@ -77,10 +77,10 @@ fn a_program_without_standard_streams_still_has_a_child() {
         let env = [("CUDNN_GUARD_REPORT", &report_there[..])];
         sound(windows, &starter, &arguments, &env).exits_with(0);
         assert_eq!(fs::read_to_string(&wrote).unwrap(), "went on", "{name}");
-        let told = fs::read_to_string(&report).unwrap();
-        let told: Value = serde_json::from_str(&told).unwrap();
-        assert_eq!(told["verdict"], "pass", "{told:#}");
-        assert!(!told["convolution"].as_array().unwrap().is_empty());
+        let json = fs::read_to_string(&report).unwrap();
+        let json: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json["verdict"], "pass", "{json:#}");
+        assert!(!json["convolution"].as_array().unwrap().is_empty());
         // A fault stops the program even though nothing reads its output.
         fs::remove_file(&wrote).unwrap();
         let env = [("SIM_FAULT", "segv:cudnnCreate")];
@@ -93,7 +93,7 @@ fn a_program_without_standard_streams_still_has_a_child() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_child_that_prints_a_lot_is_not_blocked() {
     // Eight MiB to each stream.
-    Told::of_fault("flood").must_be("pass", "");
+    Report::of_fault("flood").must_be("pass", "");
 }
 
 /// cuDNN opens a library by name, from a directory that the program has added.
@@ -145,9 +145,9 @@ fn a_variable_not_set_by_the_guard_changes_nothing() {
         stdin.write_all(b"end 2\n").unwrap();
         drop(stdin);
         let output = started.wait_with_output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
+        let stdout = String::from_utf8(output.stdout).unwrap();
         assert_eq!(
-            (output.status.code(), &*said),
+            (output.status.code(), &*stdout),
             (Some(0), "read \"end 2\\n\"\n")
         );
     }

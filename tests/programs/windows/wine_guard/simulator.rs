@@ -10,8 +10,8 @@ use std::path::PathBuf;
 /// Builds the test program.
 fn built() -> PathBuf {
     let mut cargo = cargo(repository(), &["test", "--no-run", "--test", "simulator"]);
-    let said = run(cargo.args(["--target", WINDOWS, "--message-format=json"])).exits_with(0);
-    let messages = said.stdout.lines();
+    let ran = run(cargo.args(["--target", WINDOWS, "--message-format=json"])).exits_with(0);
+    let messages = ran.stdout.lines();
     let mut messages = messages.map(|line| serde_json::from_str(line).unwrap());
     // The messages also describe the `cudnn-guard` command, which is built too.
     let of_it = |message: serde_json::Value| {

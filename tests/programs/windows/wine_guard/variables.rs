@@ -1,6 +1,6 @@
 //! The variables that operators set for the guard, on Windows.
 
-use super::{Told, V9_1, V9_14, cudnn, guarded, windows};
+use super::{Report, V9_1, V9_14, cudnn, guarded, windows};
 use crate::support::{Ran, fresh};
 use crate::windows::wine::windows::path;
 use serde_json::Value;
@@ -82,8 +82,8 @@ fn a_gpu_may_be_required() {
 fn the_requested_gpus_are_tested() {
     let tried = |env: &[(&str, &str)]| {
         let env = [&[("SIM_DEVICES", "2")], env].concat();
-        let told = Told::by_check(&[&cudnn(V9_14)], &env);
-        told.0["convolution"].as_array().unwrap().len()
+        let report = Report::by_check(&[&cudnn(V9_14)], &env);
+        report.0["convolution"].as_array().unwrap().len()
     };
     let one = tried(&[]);
     assert!(one > 0);
@@ -103,13 +103,13 @@ fn the_requested_gpus_are_tested() {
         ("SIM_CAPABILITY", "9.0,3.0"),
         ("CUDNN_GUARD_DEVICES", "1"),
     ];
-    let told = Told::by_check(&[&cudnn(V9_14)], &unlike);
+    let report = Report::by_check(&[&cudnn(V9_14)], &unlike);
     assert!(
-        told.0
+        report.0
             .to_string()
             .contains("requires compute capability 5.3, but the GPU has 3.0"),
         "{:#}",
-        told.0
+        report.0
     );
 }
 

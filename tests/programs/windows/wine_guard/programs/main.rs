@@ -35,7 +35,7 @@ unsafe extern "system" {
     fn SetDefaultDllDirectories(flags: u32) -> i32;
 }
 
-macro_rules! told {
+macro_rules! check_to_json {
     ($guard:ident) => {
         match $guard::check() {
             Ok(report) => report.to_json(),
@@ -49,7 +49,7 @@ fn main() {
         match &*act {
             "startup" => first::startup(),
             "value" => print!("{}", cudnn_guard::runtime::child::entry::value_with("token")),
-            "both" => println!("{}\n{}", told!(first), told!(second)),
+            "both" => println!("{}\n{}", check_to_json!(first), check_to_json!(second)),
             "read" => {
                 let mut text = String::new();
                 std::io::stdin().read_to_string(&mut text).unwrap();
@@ -57,10 +57,10 @@ fn main() {
             }
             "left" => {
                 // Objects that are created only once remain.
-                told!(first);
+                check_to_json!(first);
                 let (handles, processes) = (handles(), children());
                 for _ in 0..20 {
-                    told!(first);
+                    check_to_json!(first);
                 }
                 println!("{} handles, {} processes", self::handles() as i32 - handles as i32, children() - processes);
             }

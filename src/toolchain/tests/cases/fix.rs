@@ -1,7 +1,7 @@
 //! Carries out the first help of a finding in the file system of its case.
 //!
 //! ```text
-//! [mend cudnn-headers-missing]
+//! [fix cudnn-headers-missing]
 //! set CUDNN_INCLUDE_DIR=$ROOT/opt/headers       a variable; `unset NAME`
 //! build.rs + link runtime                       a line of `[config]`; `build.rs - optional`
 //! remove opt/dnn/lib/libcudnn_cnn.so.9          a file or a directory
@@ -31,7 +31,7 @@ use std::path::Path;
 /// one.
 #[test]
 fn the_first_help_of_each_finding_fixes_it() {
-    let scratch = super::scratch("mends");
+    let scratch = super::scratch("fixes");
     let (mut wrong, mut tried) = (Vec::new(), 0);
     for case in &Case::all() {
         let name = case.name();
@@ -39,7 +39,7 @@ fn the_first_help_of_each_finding_fixes_it() {
         let mut ids: Vec<&str> = before.iter().map(|finding| finding.id.as_str()).collect();
         ids.dedup();
         for (id, _) in case.fixes.iter().filter(|(id, _)| !ids.contains(&&**id)) {
-            wrong.push(format!("{name}: there is no {id} to be mended"));
+            wrong.push(format!("{name}: no finding {id} to fix"));
         }
         let mut seen = Vec::new();
         for finding in &before {
@@ -66,7 +66,7 @@ fn the_first_help_of_each_finding_fixes_it() {
             let mut helps = same.filter_map(|other| other.help.first());
             if !helps.any(|help| matches_help(lines, help, &root)) {
                 wrong.push(format!(
-                    "{name}: {lines:?} is not what is asked for: {help}"
+                    "{name}: {lines:?} does not match the help: {help}"
                 ));
             }
             let after = findings_after(case, lines, &scratch.join(format!("{name}-{id}")));
@@ -186,7 +186,7 @@ fn clear(path: &Path) {
 fn remove(lines: &mut Vec<String>, line: &str) {
     let count = lines.len();
     lines.retain(|known| known != line);
-    assert_ne!(lines.len(), count, "{line:?} is not there");
+    assert_ne!(lines.len(), count, "no line {line:?}");
 }
 
 fn set(env: &mut Vec<String>, name: &str, line: Option<&str>) {
