@@ -5,7 +5,7 @@ use crate::inspection::preflight::within;
 use crate::model::candidate::Cudnn;
 use crate::model::linkage::Format;
 use crate::model::text::joined;
-use crate::report::layout::{INDENT, Mark, columns, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Severity, Verdict, printable};
@@ -96,7 +96,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
             Mark::Cross
         } else {
-            Mark::Dash
+            Mark::Absent
         };
         return line(f, mark, "cuDNN", "none found by the loader");
     };
@@ -142,7 +142,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
     let found = input.objects.len().saturating_sub(1);
     if input.objects.is_empty() {
-        return line(f, Mark::Dash, "libraries", "not checked");
+        return line(f, Mark::Unknown, "libraries", "not checked");
     }
     let missing = input.missing.iter();
     let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
@@ -152,7 +152,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         format!("{found} found, missing: {}", names.join(", "))
     };
     let mark = match inspection.mark(&[FindingId::LibraryNotFound, FindingId::CudaLibrariesMixed]) {
-        Mark::Tick if !names.is_empty() => Mark::Dash,
+        Mark::Tick if !names.is_empty() => Mark::Absent,
         mark => mark,
     };
     let text = wrapped(&printable(&text), INDENT, columns(f));
@@ -163,12 +163,12 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.input.driver else {
         let mut findings = inspection.findings.iter();
         let is_missing = findings.any(|one| one.id == FindingId::DriverMissing);
-        let text = if is_missing && inspection.input.root.is_none() {
-            "none"
+        let (mark, text) = if is_missing && inspection.input.root.is_none() {
+            (Mark::Absent, "none")
         } else {
-            "not queried"
+            (Mark::Unknown, "not queried")
         };
-        return line(f, Mark::Dash, "driver", text);
+        return line(f, mark, "driver", text);
     };
     let cuda = driver.cuda.map_or(String::new(), |cuda| {
         format!("supports CUDA {}, ", cuda.short())
@@ -188,5 +188,5 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 fn line(f: &mut Formatter<'_>, mark: Mark, label: &str, text: &str) -> fmt::Result {
-    writeln!(f, "  {mark} {label:<9} {text}")
+    f.write_str(&row(mark, label, text))
 }

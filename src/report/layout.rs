@@ -9,12 +9,18 @@ const COLUMNS: usize = 80;
 /// The column of the text after mark and label.
 pub(crate) const INDENT: usize = 14;
 
+#[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Mark {
     Tick,
-    /// Incompatible, or required and missing.
+    /// An error is about it.
     Cross,
-    /// Unknown, or missing and not required.
-    Dash,
+    /// A warning is about it.
+    Warning,
+    Note,
+    /// Missing, but not required.
+    Absent,
+    /// Not checked.
+    Unknown,
 }
 
 impl fmt::Display for Mark {
@@ -22,7 +28,10 @@ impl fmt::Display for Mark {
         f.write_str(match self {
             Mark::Tick => "✓",
             Mark::Cross => "✗",
-            Mark::Dash => "–",
+            Mark::Warning => "!",
+            Mark::Note => "i",
+            Mark::Absent => "–",
+            Mark::Unknown => "?",
         })
     }
 }
@@ -46,10 +55,22 @@ pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     pieces(&Vec::from_iter(words), indent, columns)
 }
 
+/// Formats one item of a report. A cross and an exclamation mark have their word at the end, for readers without the
+/// marks.
+pub(crate) fn row(mark: Mark, label: &str, text: &str) -> String {
+    let word = match mark {
+        Mark::Cross => "  (error)",
+        Mark::Warning => "  (warning)",
+        _ => "",
+    };
+    format!("  {mark} {label:<9} {text}{word}\n")
+}
+
 /// Formats a finding whose first line is already indented: the headline, the help, and at most `most` lines of each
 /// piece of evidence. A command in the evidence is not broken.
 pub(crate) fn finding_text(finding: &Finding, most: usize, columns: usize) -> String {
-    let mut out = wrapped(&finding.headline(), 4, columns) + "\n";
+    let headline = format!("{}: {}", finding.severity, finding.headline());
+    let mut out = wrapped(&headline, 4, columns) + "\n";
     for help in &finding.help {
         let text = wrapped(&printable(help), INDENT, columns);
         out.push_str(&format!("      = help: {text}\n"));

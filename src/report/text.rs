@@ -1,4 +1,4 @@
-//! The report as text: first errors and their fixes, then one line per item with a tick, a cross or a dash.
+//! The report as text: first errors and their fixes, then one line per item with a mark.
 //!
 //! A mark appears only in the third column of a line, after two spaces. The command line tool relies on that for
 //! colors.
@@ -12,7 +12,7 @@ use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::model::text::joined;
 use crate::report::Report;
-use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, shown, wrapped};
+use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
@@ -64,21 +64,21 @@ impl Lines<'_, '_> {
                 self.via(Kind::Toolkit)?;
                 let (mark, text) = match &toolkit.nvcc {
                     Some(nvcc) => (Mark::Tick, shown(nvcc)),
-                    None => (Mark::Dash, "missing".to_string()),
+                    None => (Mark::Absent, "missing".to_string()),
                 };
                 self.line(Section::Nvcc, mark, "nvcc", &text)?;
                 self.host_compiler()?;
             }
             None => {
-                let text = none(report, Kind::Toolkit);
-                self.line(Section::Toolkit, Mark::Dash, "toolkit", text)?;
+                let (mark, text) = none(report, Kind::Toolkit);
+                self.line(Section::Toolkit, mark, "toolkit", text)?;
             }
         }
         match &report.cudnn {
             Some(cudnn) => self.cudnn(cudnn),
             None => {
-                let text = none(report, Kind::Cudnn);
-                self.line(Section::Cudnn, Mark::Dash, "cuDNN", text)
+                let (mark, text) = none(report, Kind::Cudnn);
+                self.line(Section::Cudnn, mark, "cuDNN", text)
             }
         }
     }
@@ -91,7 +91,7 @@ impl Lines<'_, '_> {
         };
         let mut findings = self.report.findings.iter();
         let has_fault = findings.any(|one| section(one.id) == Section::HostCompiler);
-        let mark = if has_fault { Mark::Dash } else { Mark::Tick };
+        let mark = if has_fault { Mark::Warning } else { Mark::Tick };
         let text = printable(compiler);
         self.line(Section::HostCompiler, mark, "host code", &text)
     }
@@ -110,8 +110,8 @@ impl Lines<'_, '_> {
         self.via(Kind::Cudnn)?;
         let describe = |what: &Option<PathBuf>, version| match (what, version) {
             (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
-            (Some(path), None) => (Mark::Dash, format!("{}, version unknown", shown(path))),
-            (None, _) => (Mark::Dash, "missing".to_string()),
+            (Some(path), None) => (Mark::Unknown, format!("{}, version unknown", shown(path))),
+            (None, _) => (Mark::Absent, "missing".to_string()),
         };
         let (mark, text) = describe(&cudnn.header, cudnn.header_version);
         self.line(Section::Alone, mark, "header", &text)?;
@@ -122,7 +122,7 @@ impl Lines<'_, '_> {
             self.line(Section::Alone, Mark::Tick, "owner", &text)?;
         }
         let (mark, text) = if cudnn.parts.is_empty() {
-            (Mark::Dash, "none found".to_string())
+            (Mark::Absent, "none found".to_string())
         } else {
             (Mark::Tick, parts(cudnn, columns(self.f)))
         };
@@ -137,8 +137,8 @@ impl Lines<'_, '_> {
 
     fn machine(&mut self) -> fmt::Result {
         let Some(machine) = &self.report.machine else {
-            self.line(Section::Driver, Mark::Dash, "driver", "not queried")?;
-            return self.line(Section::Gpus, Mark::Dash, "GPUs", "not queried");
+            self.line(Section::Driver, Mark::Unknown, "driver", "not queried")?;
+            return self.line(Section::Gpus, Mark::Unknown, "GPUs", "not queried");
         };
         match &machine.driver {
             Some(driver) => {
@@ -152,10 +152,10 @@ impl Lines<'_, '_> {
                 text += &driver.library;
                 self.line(Section::Driver, Mark::Tick, "driver", &printable(&text))?;
             }
-            None => self.line(Section::Driver, Mark::Dash, "driver", "none")?,
+            None => self.line(Section::Driver, Mark::Absent, "driver", "none")?,
         }
         if machine.gpus.is_empty() {
-            self.line(Section::Gpus, Mark::Dash, "GPUs", "none")?;
+            self.line(Section::Gpus, Mark::Absent, "GPUs", "none")?;
         }
         for (index, gpu) in machine.gpus.iter().enumerate() {
             let label = if index == 0 { "GPUs" } else { "" };
@@ -163,7 +163,7 @@ impl Lines<'_, '_> {
             self.line(Section::Gpus, Mark::Tick, label, &printable(&text))?;
         }
         match joined(&machine.targets, " ") {
-            none if none.is_empty() => self.line(Section::Targets, Mark::Dash, "targets", "none"),
+            none if none.is_empty() => self.line(Section::Targets, Mark::Absent, "targets", "none"),
             targets => self.long_line(Section::Targets, Mark::Tick, "targets", &targets),
         }
     }
@@ -178,18 +178,18 @@ impl Lines<'_, '_> {
             return Ok(());
         };
         let text = printable(&format!("{release} in Cargo.lock: {advice}"));
-        self.long_line(Section::Alone, Mark::Dash, "cudarc", &text)
+        self.long_line(Section::Alone, Mark::Note, "cudarc", &text)
     }
 
-    /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick by a dash.
+    /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick.
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {
             _ if self.report.with_severity(Severity::Error).any(is_about) => Mark::Cross,
-            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Dash,
+            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Warning,
             mark => mark,
         };
-        writeln!(self.f, "  {mark} {label:<9} {text}")
+        self.f.write_str(&row(mark, label, text))
     }
 
     /// Writes one item, on several lines if necessary.
@@ -209,16 +209,16 @@ impl Lines<'_, '_> {
 }
 
 /// Returns why no installation of this kind is chosen.
-fn none(report: &Report, kind: Kind) -> &'static str {
+fn none(report: &Report, kind: Kind) -> (Mark, &'static str) {
     // A search that was not allowed is the reason.
     let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
     let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
         && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
     match report.candidates.iter().any(|one| one.kind() == kind) {
-        _ if report.unrequired.contains(&kind) => "not required",
-        true => "none compatible",
-        false if forbidden && report.candidates.is_empty() => "not searched",
-        false => "not found",
+        _ if report.unrequired.contains(&kind) => (Mark::Absent, "not required"),
+        true => (Mark::Absent, "none compatible"),
+        false if forbidden && report.candidates.is_empty() => (Mark::Unknown, "not searched"),
+        false => (Mark::Absent, "not found"),
     }
 }
 
@@ -260,7 +260,8 @@ pub(crate) fn findings<'a>(
 fn mark(severity: Severity) -> Mark {
     match severity {
         Severity::Error => Mark::Cross,
-        Severity::Warning | Severity::Note => Mark::Dash,
+        Severity::Warning => Mark::Warning,
+        Severity::Note => Mark::Note,
     }
 }
 
