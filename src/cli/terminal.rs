@@ -143,7 +143,9 @@ fn without(text: &str, word: &str, instead: &str) -> String {
 /// Returns `true` unless the locale of this process has another encoding. Containers often set no locale; there it is
 /// `true`.
 fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let mut set = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().filter_map(variable);
+    let mut set = ["LC_ALL", "LC_CTYPE", "LANG"]
+        .into_iter()
+        .filter_map(variable);
     let locale = set.find(|locale| !locale.is_empty());
     locale.is_none_or(|locale| {
         let locale = locale.to_ascii_lowercase();

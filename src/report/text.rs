@@ -186,7 +186,9 @@ impl Lines<'_, '_> {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {
             _ if self.report.with_severity(Severity::Error).any(is_about) => Mark::Cross,
-            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Warning,
+            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => {
+                Mark::Warning
+            }
             mark => mark,
         };
         self.f.write_str(&row(mark, label, text))

@@ -253,7 +253,8 @@ fn a_sub_library_of_a_similar_version_is_found() {
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn files_that_cannot_be_opened_are_named() {
-    let check_cause = |farm: Farm, built: &str, wanted: &str| assert_eq!(farm.cause(built, &[]), wanted);
+    let check_cause =
+        |farm: Farm, built: &str, wanted: &str| assert_eq!(farm.cause(built, &[]), wanted);
     check_cause(
         Farm::of("cudnn-cu13-9.14").cut("libcudnn_ops.so.9", 1_000_000),
         "9.14.0",

@@ -138,7 +138,10 @@ fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
     assert!(report_twice("once-other", abort, refuse).starts_with(other));
     // The ids are equal, although the signal or the call differs.
     let segv = "segv:cudnnConvolutionForward";
-    assert_eq!(report_twice("twice-ended", abort, segv), "fail cudnn-aborted: ");
+    assert_eq!(
+        report_twice("twice-ended", abort, segv),
+        "fail cudnn-aborted: "
+    );
     assert_eq!(
         report_twice("twice-wrong", "wrong", "nan"),
         "fail convolution-wrong: "

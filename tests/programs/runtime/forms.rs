@@ -125,7 +125,8 @@ fn both_forms_agree_if_a_program_is_built_without_cuda() {
     let programs = build("forms-absent", &config, None);
     let (code, stderr, reports) = same(&programs, &[], &[]);
     assert_eq!(code, Some(0));
-    let expected = "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n";
+    let expected =
+        "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n";
     assert_eq!(stderr, expected);
     assert_eq!(ids(&reports[0]), ["built-without-cuda"]);
     let reason = &reports[0]["findings"][0]["evidence"]["reason"];

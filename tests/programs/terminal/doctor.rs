@@ -466,7 +466,10 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     ] {
         assert!(line.contains(wanted), "{shown}");
     }
-    assert!(line.contains(&format!("= help: run `{command}`")), "{shown}");
+    assert!(
+        line.contains(&format!("= help: run `{command}`")),
+        "{shown}"
+    );
     assert!(
         Command::new("sh")
             .args(["-c", &command])

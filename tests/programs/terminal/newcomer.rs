@@ -68,7 +68,10 @@ fn examine(stack: &Stack, wrong: &mut Vec<String>) {
         done(&mut machine);
         let (output, code) = machine.doctor(&[]);
         if code != Some(0) || output.contains(&cause) {
-            wrong.push(format!("{}: the help does not fix it:\n{output}", stack.name));
+            wrong.push(format!(
+                "{}: the help does not fix it:\n{output}",
+                stack.name
+            ));
         }
     }
 }

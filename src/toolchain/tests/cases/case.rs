@@ -292,10 +292,7 @@ impl Entry {
 
     fn write(&self, path: &Path, root: &Path) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        assert!(
-            path.symlink_metadata().is_err(),
-            "{path:?} is listed twice"
-        );
+        assert!(path.symlink_metadata().is_err(), "{path:?} is listed twice");
         match self {
             Self::Directory => fs::create_dir(path).unwrap(),
             Self::Link(target) => link(&target.replace("$ROOT", root.to_str().unwrap()), path),

@@ -65,9 +65,7 @@ fn the_first_help_of_each_finding_fixes_it() {
             let same = before.iter().filter(|other| other.id == id);
             let mut helps = same.filter_map(|other| other.help.first());
             if !helps.any(|help| matches_help(lines, help, &root)) {
-                wrong.push(format!(
-                    "{name}: {lines:?} does not match the help: {help}"
-                ));
+                wrong.push(format!("{name}: {lines:?} does not match the help: {help}"));
             }
             let after = findings_after(case, lines, &scratch.join(format!("{name}-{id}")));
             let is_new = |one: &&Finding| one.id == id || !ids.contains(&one.id.as_str());

@@ -14,7 +14,10 @@ fn nothing_runs_while_a_stream_is_captured() {
     ];
     let ran = do_all(&acts, &set).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(verdict_and_ids(lines[1]), "unknown child-not-started device-busy");
+    assert_eq!(
+        verdict_and_ids(lines[1]),
+        "unknown child-not-started device-busy"
+    );
     assert_eq!(
         json(lines[1])["findings"][1]["summary"],
         "this program is capturing work on Simulated GPU into a graph, which a convolution would break, so none was tested"

@@ -37,7 +37,10 @@ fn a_thread_with_the_smallest_stack_gets_an_answer() {
     let ran = do_all(&acts, &[]).exits_with(0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines.len(), 4, "{}", ran.text());
-    assert_eq!([lines[0], lines[1], lines[2]].map(verdict_and_ids), ["pass "; 3]);
+    assert_eq!(
+        [lines[0], lines[1], lines[2]].map(verdict_and_ids),
+        ["pass "; 3]
+    );
     assert_eq!(lines[3], "went on");
 }
 

@@ -276,7 +276,10 @@ fn only_a_compat_directory() {
         library.text()
     );
     let stderr = dirs("compat");
-    assert!(stderr.contains(&remove) && !stderr.contains("reboot"), "{stderr}");
+    assert!(
+        stderr.contains(&remove) && !stderr.contains("reboot"),
+        "{stderr}"
+    );
     let stderr = dirs("other");
     assert!(stderr.contains("\n  = help: reboot"), "{stderr}");
 }

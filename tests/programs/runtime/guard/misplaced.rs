@@ -374,7 +374,10 @@ cannot load `libcudnn.so.9`; `{path}/libcudnn.so.9` exists, but the loader does 
 "
     );
     let reason = "  reason      `/etc/ld.so.conf.d/zz-cudnn.conf` lists its directory, but /etc/ld.so.cache does not contain it yet\n";
-    assert!(text.starts_with(&expected) && text.contains(reason), "{text}");
+    assert!(
+        text.starts_with(&expected) && text.contains(reason),
+        "{text}"
+    );
     assert!(text.ends_with("\n78\n"), "{text}");
     assert_eq!(ran.status.code(), Some(0));
 }

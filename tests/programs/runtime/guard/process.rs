@@ -127,7 +127,8 @@ fn operators_can_allow_findings() {
     // Allowed findings are also shown next to unknown ones.
     let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
     let unknown = "cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]\n";
-    ran.must_end_with(0).must_begin(&format!("{allowed}{unknown}"));
+    ran.must_end_with(0)
+        .must_begin(&format!("{allowed}{unknown}"));
     let ran = run("check", &cudnn.0, &[GPU, allow]);
     ran.must_be("pass", &["cudnn-version-mismatch"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");

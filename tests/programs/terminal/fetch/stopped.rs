@@ -16,7 +16,11 @@ fn a_version_that_could_not_be_moved_in_is_fetched_again() {
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
     let message = format!("\ncannot change `{}`: ", dir.join("to").display());
-    assert!(complaint(&output).contains(&message), "{}", complaint(&output));
+    assert!(
+        complaint(&output).contains(&message),
+        "{}",
+        complaint(&output)
+    );
     fs::remove_file(&cublas).expect("the link removed");
     must_exit(&fetch(&dir, &[]), 0);
     assert_eq!(installed(&dir.join("to")), whole);

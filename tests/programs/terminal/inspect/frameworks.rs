@@ -147,7 +147,10 @@ fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
         );
         fs::write(image.at("Cargo.lock"), lock).unwrap();
         let finding = about(&image, "ort", &[("HOME", "home")]);
-        assert!(finding.starts_with(&format!("`/{dir}/libonnxr")), "{finding}");
+        assert!(
+            finding.starts_with(&format!("`/{dir}/libonnxr")),
+            "{finding}"
+        );
     }
     // In a member of a workspace, and with directories from variables.
     fs::create_dir_all(image.at("member")).unwrap();

@@ -63,7 +63,11 @@ fn installation() -> String {
     .exits_with(0);
     place(&wheel, &root.join("bin"));
     place(&wheel.with_file_name("include"), &root.join("include"));
-    let cuda = wheel.ancestors().nth(4).unwrap().join("cuda-win-cu13/nvidia/cu13");
+    let cuda = wheel
+        .ancestors()
+        .nth(4)
+        .unwrap()
+        .join("cuda-win-cu13/nvidia/cu13");
     format!(".env(\"CUDNN_PATH\", {root:?}).env(\"CUDA_PATH\", {cuda:?})")
 }
 

@@ -139,7 +139,11 @@ fn the_guard_agrees_with_windows_in_each_layout() {
                 }
                 let bad = bad_part(windows, kind, place.1);
                 let (start, load) = start(windows, kind, place, way);
-                let before: &[&str] = if ["name", "linked"].contains(&way) { &[] } else { &load };
+                let before: &[&str] = if ["name", "linked"].contains(&way) {
+                    &[]
+                } else {
+                    &load
+                };
                 let acts = [before, &["startup", "went-on"]].concat();
                 let plain = start.run(windows, &["use", load[1]]);
                 let ran = start.run(windows, &acts);

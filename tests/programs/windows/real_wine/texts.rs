@@ -91,7 +91,10 @@ fn an_older_cudnn_first_on_path_stops_the_program() {
 #[track_caller]
 fn first_help(windows: &Windows, start: &Start) -> String {
     let report = start.json(windows, "check");
-    report["findings"][0]["help"][0].as_str().unwrap().to_string()
+    report["findings"][0]["help"][0]
+        .as_str()
+        .unwrap()
+        .to_string()
 }
 
 /// Checks that `inspect` reports the first finding of the guard in the same words.
@@ -381,7 +384,10 @@ fn quotation_marks_in_path_are_reported() {
     let (checked, inspected) = (start.json(windows, "check"), start.inspected(windows));
     let (checked, inspected) = (&checked["findings"][0], &inspected["findings"][0]);
     assert_eq!(checked["help"], inspected["help"]);
-    assert_eq!(checked["evidence"]["reason"], inspected["evidence"]["reason"]);
+    assert_eq!(
+        checked["evidence"]["reason"],
+        inspected["evidence"]["reason"]
+    );
     let looked_in = inspected["evidence"]["searched"].as_str().unwrap();
     let entry = "\"C:\\with spaces\"";
     assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");

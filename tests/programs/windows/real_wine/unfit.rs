@@ -24,7 +24,10 @@ fn cudnn_8_under_the_name_of_cudnn_9_is_reported() {
         first["help"][0],
         r"remove `C:\cuDNN` from PATH, or add the directory of a cuDNN that meets `>=9.14, <10` before it"
     );
-    assert!(!report.to_string().contains("64_9.dll, which"), "{report:#}");
+    assert!(
+        !report.to_string().contains("64_9.dll, which"),
+        "{report:#}"
+    );
     assert!(!report.to_string().contains("_infer64_9"), "{report:#}");
     Farm::of(windows, "nine", V9_28);
     let report = Start::of("nine")

@@ -36,7 +36,10 @@ fn both_use(folders: &[&Path], arguments: &[&str], file: &Path, release: &str, i
     assert_eq!(report["loaded"]["path"], file, "{text}");
     assert_eq!(report["loaded"]["version"], release, "{text}");
     let output = ran.exits_with(0).stdout;
-    assert!(output.trim_end().ends_with(&format!(" in {file}")), "{text}");
+    assert!(
+        output.trim_end().ends_with(&format!(" in {file}")),
+        "{text}"
+    );
     let findings = report["findings"].as_array().unwrap().iter();
     let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
     assert_eq!(found, ids, "{text}");

@@ -105,7 +105,8 @@ fn the_requested_gpus_are_tested() {
     ];
     let report = Report::by_check(&[&cudnn(V9_14)], &unlike);
     assert!(
-        report.0
+        report
+            .0
             .to_string()
             .contains("requires compute capability 5.3, but the GPU has 3.0"),
         "{:#}",
