@@ -179,22 +179,22 @@ fn faults_come_first_with_their_help() {
     ];
     assert_eq!(
         report.to_string(),
-        "  ✗ no cuDNN was found  [cudnn-not-found]
+        "  ✗ error: no cuDNN was found  [cudnn-not-found]
       = help: run `cudnn-guard fetch`
       searched    /usr/include
                   /usr/local/cuda/include
 
-  ✗ `/nowhere`, which NVCC names, holds no program that can be run as a compiler
-    [variable-unusable]
+  ✗ error: `/nowhere`, which NVCC names, holds no program that can be run as a
+    compiler  [variable-unusable]
       = help: unset NVCC
 
-  – CUDA_HOME and CUDA_PATH disagree  [variables-disagree]
+  ! warning: CUDA_HOME and CUDA_PATH disagree  [variables-disagree]
 
   ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
-  ✗ cuDNN     not found
-  – driver    not queried
-  – GPUs      not queried
+  ✗ cuDNN     not found  (error)
+  ? driver    not queried
+  ? GPUs      not queried
 
 verdict: fail (2 errors; 1 warning)
 "
@@ -219,7 +219,7 @@ fn long_evidence_comes_last() {
     };
     assert_eq!(
         report.to_string(),
-        "  ✗ no CUDA toolkit was found  [cuda-not-found]
+        "  ✗ error: no CUDA toolkit was found  [cuda-not-found]
       = help: let
               `/a path with blanks/that is not broken/at the end of the line` go
               first
@@ -229,10 +229,10 @@ fn long_evidence_comes_last() {
                   /c
                   /d
 
-  ✗ toolkit   not found
+  ✗ toolkit   not found  (error)
   – cuDNN     not found
-  – driver    not queried
-  – GPUs      not queried
+  ? driver    not queried
+  ? GPUs      not queried
 
 searched, for cuda-not-found
   /a
@@ -254,8 +254,8 @@ fn nothing_is_reported_missing_without_a_search() {
         ..Report::default()
     };
     let text = report.to_string();
-    assert!(text.contains("  – toolkit   not searched\n"), "{text}");
-    assert!(text.contains("  – cuDNN     not searched\n"), "{text}");
+    assert!(text.contains("  ? toolkit   not searched\n"), "{text}");
+    assert!(text.contains("  ? cuDNN     not searched\n"), "{text}");
 }
 
 #[test]
@@ -268,8 +268,8 @@ fn a_missing_item_that_is_not_required_has_no_cross() {
         report.to_string(),
         "  – toolkit   not found
   – cuDNN     not required
-  – driver    not queried
-  – GPUs      not queried
+  ? driver    not queried
+  ? GPUs      not queried
 
 verdict: unknown (driver and GPUs not queried)
 "
@@ -304,7 +304,7 @@ fn unchecked_items_are_unknown() {
     assert!(
         report
             .to_string()
-            .contains("  – library   /opt/nv/cudnn/lib/libcudnn.so.9, version unknown\n")
+            .contains("  ? library   /opt/nv/cudnn/lib/libcudnn.so.9, version unknown\n")
     );
 }
 

@@ -80,7 +80,7 @@ impl Choice {
 }
 
 fn show_chosen(what: &str) {
-    show_step("–", "chosen", harmless(what));
+    show_step("i", "chosen", harmless(what));
 }
 
 /// Reads the versions in a manifest. An invalid manifest has none.

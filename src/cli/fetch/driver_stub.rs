@@ -36,7 +36,7 @@ pub fn add(dir: &Path) -> Option<String> {
             "libcuda.so",
             stub.display()
         ),
-        Err(why) => format!("  – {:<12} no stub to link against: {why}\n", "libcuda.so"),
+        Err(why) => format!("  i {:<12} no stub to link against: {why}\n", "libcuda.so"),
     })
 }
 

@@ -113,7 +113,7 @@ pub fn without_nvcc(cuda: &Release) -> String {
         _ => "",
     };
     format!(
-        "  – {:<12} NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
+        "  i {:<12} NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
          `cudnn-guard fetch --cuda 13`, or install CUDA {name} from NVIDIA's repository \
          (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c nvidia cuda-toolkit={name}`)\n",
         "nvcc",
@@ -129,7 +129,7 @@ mod tests {
     fn sources_of_nvcc_are_listed_in_one_line() {
         assert_eq!(
             without_nvcc(&Release::from_wheel("12.4")),
-            "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
+            "  i nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
              `cudnn-guard fetch --cuda 13`, or install CUDA 12.4 from NVIDIA's repository \
              (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n"
         );

@@ -29,7 +29,7 @@ pub fn take(home: &Path) -> Option<File> {
             Err(_) => {
                 let home = home.display();
                 let text = format!("for another `cudnn-guard fetch` that is running in {home}");
-                show_step("–", "waiting", text);
+                show_step("i", "waiting", text);
                 is_shown = true;
             }
         }

@@ -264,12 +264,12 @@ fn install_missing(installer: &Installer, home: &Path, plan: &Plan) -> Result<()
     let downloads: Vec<String> = downloads.collect();
     if !downloads.is_empty() {
         show(license_notice(home));
-        show_step("–", "to fetch", downloads.join(", "));
+        show_step("i", "to fetch", downloads.join(", "));
     }
     for (component, why) in missing(plan) {
         let title = component.kind.product();
         if let Some(why) = why {
-            show_step("–", title, why);
+            show_step("i", title, why);
         }
         let release = replace(installer, home, component)?;
         let text = format!("{release} in {}", component.place(home));

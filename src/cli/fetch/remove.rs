@@ -42,7 +42,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     let _ = fs::remove_dir(home);
     let config = fs::read_to_string(".cargo/config.toml");
     if config.is_ok_and(|text| text.contains("CUDNN_GUARD_HOME")) {
-        show("  – ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n");
+        show("  i ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n");
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     ),
     (
         "README.md",
-        "  ✗ cuDNN 9.10.2",
+        "  ✗ error: cuDNN 9.10.2",
         "the_readme_shows_the_output_of_doctor",
     ),
     (
@@ -49,7 +49,7 @@ const TESTED: [(&str, &str, &str); 19] = [
     ),
     (
         "docs/guard.md",
-        "  ✗ `/app/app` needs",
+        "  ✗ error: `/app/app` needs",
         "the_guide_shows_the_output_of_inspect",
     ),
     (
@@ -331,7 +331,7 @@ fn the_readme_shows_the_output_of_doctor() {
     machine.set_to("VIRTUAL_ENV", &["me/venv"]);
     let (output, _) = machine.doctor(&["--markdown", "--redact"]);
     let readme = read("README.md");
-    let shown = example(&readme, "  ✗ cuDNN 9.10.2");
+    let shown = example(&readme, "  ✗ error: cuDNN 9.10.2");
     must_be_in_output(shown, &output.replace(SHOWN, ""));
 }
 
@@ -345,7 +345,7 @@ fn the_guide_shows_the_output_of_inspect() {
     fs::remove_dir_all(image.at("opt/lib")).unwrap();
     let ran = image.inspect(&[]).exits_with(1);
     let guide = read("docs/guard.md");
-    let shown = example(&guide, "  ✗ `/app/app` needs");
+    let shown = example(&guide, "  ✗ error: `/app/app` needs");
     must_be_in_output(shown, &ran.stdout.replace(image.0.to_str().unwrap(), ""));
 }
 

@@ -85,7 +85,7 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
         "set NVCC_CCBIN to an existing compiler, or unset it: there is no compiler `/opt/none/g++`";
     let shown = doctor(&[home, ccbin], &[]);
     assert!(
-        shown.contains("\n  – host code none that nvcc can start\n"),
+        shown.contains("\n  ! host code none that nvcc can start  (warning)\n"),
         "{shown}"
     );
     let words = shown.split_whitespace().collect::<Vec<_>>().join(" ");

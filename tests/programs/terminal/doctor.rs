@@ -85,9 +85,9 @@ fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let output = cudnn_guard(&["doctor", "--root", root]);
     must_exit(&output, 1);
     let shown = text(&output);
-    assert!(shown.contains("  ✗ toolkit   not found\n"), "{shown}");
+    assert!(shown.contains("  ✗ toolkit   not found  (error)\n"), "{shown}");
     assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
-    assert!(shown.contains("  ✗ cuDNN     not found\n"), "{shown}");
+    assert!(shown.contains("  ✗ cuDNN     not found  (error)\n"), "{shown}");
     assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
     assert!(
         shown.ends_with(
@@ -268,8 +268,8 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     );
     assert!(
         shown.contains(
-            "cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must compile,\n    \
-             for Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
+            "  ! warning: cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must\n    \
+             compile, for Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
              = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
              supports    compute capabilities up to 7.5\n"
         ),
@@ -299,7 +299,7 @@ fn doctor_names_the_compatible_feature_of_cudarc() {
         text(&command.output().expect("cudnn-guard runs"))
     };
     let shown = doctor(&root);
-    let wanted = "  \u{2013} cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the newest\n              \
+    let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the newest\n              \
          one before that, for CUDA 13.0 of the toolkit; choose an older\n              \
          feature to support older drivers\n";
     assert!(shown.contains(wanted), "{shown}");
@@ -371,8 +371,8 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
     assert!(!doctor().contains(headline), "without a toolkit");
     usr_local(&root);
     let shown = doctor();
-    let wanted = "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the installed\n    \
-         toolkit  [unknown-newer-version]\n      \
+    let wanted = "  ! warning: cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    \
+         installed toolkit  [unknown-newer-version]\n      \
          = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
          = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
          = help: require a newer cudarc, or a newer version of the crate that\n              \

@@ -176,7 +176,7 @@ fn a_crate_declares_the_versions_that_it_needs() {
     let output = fetched();
     must_exit(&output, 0);
     let shown = text(&output);
-    let chosen = "  – chosen       CUDA 12.4 and cuDNN 9.10.2, with Cargo.toml\n";
+    let chosen = "  i chosen       CUDA 12.4 and cuDNN 9.10.2, with Cargo.toml\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
@@ -205,7 +205,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
         text(&output)
     };
     let shown = fetched("6.1", &[]);
-    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2, and cuDNN 9.10.2, the last \
+    let chosen = "  i chosen       CUDA 12, since the driver supports CUDA 12.2, and cuDNN 9.10.2, the last \
         for Simulated GPU\n";
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
@@ -214,7 +214,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     assert!(!fetched("9.0", &[]).contains("chosen"));
     assert!(!fetched("9.0", &["--cuda", "13"]).contains("chosen"));
     fs::remove_dir_all(dir.join("to")).expect("removed");
-    let chosen = "  – chosen       CUDA 12, since the driver supports CUDA 12.2\n";
+    let chosen = "  i chosen       CUDA 12, since the driver supports CUDA 12.2\n";
     let shown = fetched("9.0", &[]);
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.28.0.42 in "), "{shown}");
@@ -304,7 +304,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     let output = fetch(&dir, &["--cuda", "12.4"]);
     must_exit(&output, 0);
     let shown = text(&output);
-    let no_nvcc = "  – nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
+    let no_nvcc = "  i nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
         or install CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
         nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
     // Printed before the download.
@@ -314,11 +314,11 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     assert_eq!(
         done,
         format!(
-            "  – to fetch     CUDA toolkit (5 wheels, about 0.7 GB), cuDNN (1 wheel, about 0.7 GB)\n  \
-             – CUDA toolkit 13.5.37 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
+            "  i to fetch     CUDA toolkit (5 wheels, about 0.7 GB), cuDNN (1 wheel, about 0.7 GB)\n  \
+             i CUDA toolkit 13.5.37 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
              fetching CUDA toolkit\n  \
              ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
-             – cuDNN        9.28.1.4 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
+             i cuDNN        9.28.1.4 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
              fetching cuDNN\n  \
              ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
         )
@@ -376,7 +376,7 @@ fn with_adds_libraries() {
     must_exit(&fetch(&dir, &[]), 0);
     let shown = text(&fetch(&dir, &["--with", "curand"]));
     assert!(
-        shown.contains("  – CUDA toolkit nvidia-curand is missing\n"),
+        shown.contains("  i CUDA toolkit nvidia-curand is missing\n"),
         "{shown}"
     );
     assert!(has("cu13/lib/libnvidia_curand.so.1"));

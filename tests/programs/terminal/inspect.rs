@@ -37,7 +37,7 @@ fn every_guard_of_a_program_is_checked() {
         &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
     );
     let ran = image.inspect(&[]).exits_with(1);
-    let wanted = "  ✗ loaded cuDNN 9.14.0 is older than 9.20.0, which this program was built with  [cudnn-version-mismatch]\n      \
+    let wanted = "  ✗ error: loaded cuDNN 9.14.0 is older than 9.20.0, which this program was built with  [cudnn-version-mismatch]\n      \
          = help: install cuDNN 9.20 or later 9.x in `/opt/lib`, or add its directory to LD_LIBRARY_PATH\n      \
          loaded      /opt/lib/libcudnn.so.9\n      \
          found via   the program's RUNPATH, its entry `/opt/lib`\n      \

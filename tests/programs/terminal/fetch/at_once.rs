@@ -36,7 +36,7 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
 
     let mut others = [start(&dir, &[]), start(&dir, &["--check"])];
     let waiting =
-        format!("  – waiting      for another `cudnn-guard fetch` that is running in {home}\n");
+        format!("  i waiting      for another `cudnn-guard fetch` that is running in {home}\n");
     for (_, words) in &mut others {
         let mut line = String::new();
         words.read_line(&mut line).expect("a line");

@@ -29,7 +29,7 @@ fn fetched_files_are_removed_and_other_files_stay() {
     let output = remove.current_dir(&dir).output().expect("cudnn-guard runs");
     must_exit(&output, 0);
     let shown = text(&output);
-    let reminder = "  – ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n";
+    let reminder = "  i ./.cargo/config.toml still sets CUDNN_GUARD_HOME: remove these lines\n";
     assert!(shown.ends_with(reminder), "{shown}");
     let left = [
         "numpy-2.0.dist-info",

@@ -89,7 +89,7 @@ fn an_older_nvjitlink_in_ld_library_path_is_reported() {
     let old = "opt/cuda-12.1/lib64";
     assert_eq!(
         findings(&image, &[old]),
-        "  – `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not contain __nvJitLinkComplete_12_4, which \
+        "  ! warning: `/opt/cuda-12.1/lib64/libnvJitLink.so.12` does not contain __nvJitLinkComplete_12_4, which \
          `/venv/lib/python3.12/site-packages/nvidia/cusparse/lib/libcusparse.so.12` calls: their CUDA versions differ  \
          [cuda-libraries-mixed]\n      \
          = help: remove `/opt/cuda-12.1/lib64` from LD_LIBRARY_PATH\n      \
@@ -365,7 +365,7 @@ fn builtins_of_another_version_are_reported() {
     builtins(&image, dir, "12.9");
     assert_eq!(
         findings(&image, &[]),
-        "  – `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
+        "  ! warning: `/opt/cuda/lib64/libnvrtc.so.12` opens libnvrtc-builtins.so.12.4, which the loader cannot find: \
          libnvrtc-builtins.so.12.9 beside it is from another CUDA version  [cuda-libraries-mixed]\n      \
          = help: install libnvrtc of CUDA 12.4 with its builtins library\n      \
          searched    the RUNPATH of libnvrtc.so.12, its entry `/opt/cuda/lib64`\n                  \

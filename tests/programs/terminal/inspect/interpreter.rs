@@ -31,7 +31,7 @@ fn a_program_for_glibc_on_a_system_with_musl_is_reported() {
     let ran = image.inspect(&[]).exits_with(1);
     let output = image.findings(&ran);
     let wanted = format!(
-        "  ✗ `/app/app` is built for glibc, but the C library of this system is musl  [library-not-found]\n      \
+        "  ✗ error: `/app/app` is built for glibc, but the C library of this system is musl  [library-not-found]\n      \
          = help: run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc\n      \
          loader      {interpreter} does not exist\n      \
          musl        /{musl}\n"
@@ -60,7 +60,7 @@ fn a_missing_loader_is_reported() {
     let error = Command::new(&program).status().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     let wanted = format!(
-        "✗ `{}` requires the loader `{}`, which does not exist [library-not-found] = help: build the program on this \
+        "✗ error: `{}` requires the loader `{}`, which does not exist [library-not-found] = help: build the program on this \
          system, or run it in the environment where it was built",
         program.display(),
         interpreter.display()

@@ -26,7 +26,7 @@ fn a_program_without_the_cuda_library_of_libtorch_is_reported() {
         &image,
         &["-Wl,--as-needed", CUDA, "-Wl,--no-as-needed", CPU],
     );
-    let wanted = "  \u{2013} `/app/app` does not load libtorch_cuda.so, so libtorch computes on the CPU  [not-loaded-yet]\n      \
+    let wanted = "  ! warning: `/app/app` does not load libtorch_cuda.so, so libtorch computes on the CPU  [not-loaded-yet]\n      \
         = help: add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs\n      \
         available   /opt/torch/libtorch_cuda.so\n      \
         reason      linkers omit unused libraries\n";

@@ -26,7 +26,7 @@ fn the_names_that_cudarc_opens_are_searched_in_its_order() {
     image
         .flat(&[])
         .exits_with(0)
-        .says("\u{2013} cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH searched the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
+        .says("! warning: cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH searched the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
 
     // A cuDNN off the search path has only the other name.
@@ -81,7 +81,7 @@ fn cudarc_skips_a_wheel_before_another_cudnn() {
     };
     program("/opt/wheel:/opt/old");
     let output = image.findings(&image.inspect(&[]).exits_with(1));
-    let wanted = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
+    let wanted = "  ✗ error: loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
         = help: create a link `libcudnn.so` to `libcudnn.so.9` in `/opt/wheel`: cudarc searches all directories for that \
         name before any other\n      \
         = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to \

@@ -48,8 +48,8 @@ fn toolkit(image: &Image, dir: &str, version: u32) {
 fn about_provider(image: &Image) -> String {
     let output = image.findings(&image.inspect(&[]));
     let mut blocks = output
-        .split("\n  \u{2013} ")
-        .map(|block| block.trim_start_matches("  \u{2013} "));
+        .split("\n  ! warning: ")
+        .map(|block| block.trim_start_matches("  ! warning: "));
     let about = blocks.find(|block| block.contains("onnxruntime_providers"));
     let about = about.unwrap_or_default();
     about.split("\n\n").next().unwrap().to_string()

@@ -23,7 +23,7 @@ fn a_cudnn_off_the_search_path_is_named() {
     let ran = ran.says("\n      = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n");
     assert_eq!(
         image.findings(&ran),
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
+        "  ✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          searched    the program's RUNPATH, its entry `/opt/lib`\n                  \
@@ -95,7 +95,7 @@ fn a_cudnn_without_its_symlinks_is_reported() {
         assert_eq!(
             image.findings(&ran),
             format!(
-                "  ✗ `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
+                "  ✗ error: `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
                  = help: create its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  searched    the program's RUNPATH, its entry `/{lib}`\n                  \
@@ -332,14 +332,14 @@ fn a_library_for_another_cpu_is_reported() {
     assert_eq!(
         image.findings(&ran),
         format!(
-            "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
+            "  ✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
              {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
              = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
              found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
              searched    LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
              /etc/ld.so.cache\n                  \
              /usr/lib\n  \
-             – `/usr/lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]\n      \
+             ! warning: `/usr/lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]\n      \
              = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
              = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host\n      \
              found via   the system's library directories, `/usr/lib`\n\n\
@@ -444,7 +444,7 @@ fn the_absent_sub_library_of_9_20_may_be_found_elsewhere() {
         let output = image.findings(&ran);
         assert!(
             output.contains(&format!(
-                "  \u{2013} cuDNN 9.20.0 at `/opt/lib` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]\n      \
+                "  ! warning: cuDNN 9.20.0 at `/opt/lib` does not include `{file}` and loads version 9.23.2 from elsewhere  [parts-mixed]\n      \
                  = help: install cuDNN 9.21 or later, which includes this file\n      \
                  = help: remove `/other` from LD_LIBRARY_PATH\n      \
                  found via   the program's RUNPATH, its entry `/opt/lib`\n      \

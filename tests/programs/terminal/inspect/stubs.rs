@@ -51,7 +51,7 @@ fn stubs(image: &Image, dirs: &[&str]) -> String {
     // A link to a stub is not a driver.
     assert!(!ran.stdout.contains("has no link"), "{}", ran.stdout);
     let mut found = String::new();
-    for finding in image.findings(&ran).split("  – ") {
+    for finding in image.findings(&ran).split("  ! warning: ") {
         if finding.contains("[driver-stub]") {
             found += finding;
         }

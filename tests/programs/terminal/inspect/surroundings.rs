@@ -159,7 +159,7 @@ fn allowed_findings_are_not_errors() {
     };
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
-        .says("\n  – loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built")
+        .says("\n  ! warning: loaded cuDNN 9.10.0 is older than 9.14.0, which this program was\n    built with")
         .says("\n      built with  9.14.0 (compatible: 9.14 or later 9.x)\n      allowed     by CUDNN_GUARD_ALLOW\n");
     see("no-gpu").exits_with(1);
     // The loader stops the program before a guard runs.
@@ -268,7 +268,7 @@ fn two_drivers_of_different_versions_are_reported() {
     command.arg("inspect").arg(image.at("app/app"));
     let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
     let output = image.findings(&ran);
-    let wanted = "  – the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
+    let wanted = "  ! warning: the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
         = help: remove `/550.54.15` from LD_LIBRARY_PATH\n      \
         = help: reboot to load the new kernel module; in a container, use the driver libraries of the host\n      \
         found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
@@ -302,7 +302,7 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
         run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
     };
     let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";
-    let wrong = "  ✗ loaded cuDNN 9.10.0 is older than 9.14.0";
+    let wrong = "  ✗ error: loaded cuDNN 9.10.0 is older than 9.14.0";
     // A program of root gives root no additional rights, and neither does a capability.
     with(rpath, &["chown", "0"]).exits_with(1).says(wrong);
     with(rpath, &["setcap", "cap_net_raw+p"])
@@ -321,7 +321,7 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     let output = image.findings(&ran).replace("9.14.0  /", "9.14.0 /");
     assert_eq!(
         output,
-        "  ✗ `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
+        "  ✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n      \
          = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig`\n      \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set\n      \
          setuid      this program runs with elevated privileges (setuid, capabilities): the loader ignores \

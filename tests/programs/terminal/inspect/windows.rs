@@ -180,8 +180,8 @@ fn a_dll_that_is_not_beside_the_program_is_reported() {
         .flat(&[])
         .exits_with(1)
         .says("/app/nvrtc64_130_0.dll` is for aarch64 [wrong-architecture] = help: replace it with the one for x86_64 needed by /")
-        .says("– `app` needs `cudnn64_9.dll`, but it is not next to the program [cudnn-not-loadable] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
-        .says("– `Own.dll` needs `cudart64_13.dll`, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /");
+        .says("! warning: `app` needs `cudnn64_9.dll`, but it is not next to the program [cudnn-not-loadable] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
+        .says("! warning: `Own.dll` needs `cudart64_13.dll`, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /");
     fs::remove_file(image.at("app/nvrtc64_130_0.dll")).unwrap();
     image
         .flat(&[])
@@ -221,7 +221,7 @@ fn a_dll_that_is_loaded_at_its_first_call_is_checked() {
     image
         .flat(&[])
         .exits_with(1)
-        .says("– `own.dll` loads `cudart64_13.dll` on first use, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
+        .says("! warning: `own.dll` loads `cudart64_13.dll` on first use, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
         .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with");
     let json = image.json();
     assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
