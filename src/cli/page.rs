@@ -10,7 +10,8 @@ const TEXTS: &str = include_str!("../../docs/findings.md");
 
 /// Returns every id with the text below it.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let texts = TEXTS.strip_prefix("# ").unwrap_or(TEXTS).split("\n\n# ");
+    // The table of contents precedes them.
+    let texts = TEXTS.split("\n\n# ").skip(1);
     texts.filter_map(|text| text.split_once("\n\n"))
 }
 
@@ -19,7 +20,7 @@ pub fn wrap(text: &str, columns: usize) -> String {
     let mut out = String::new();
     // A paragraph as one line, and the prefix of its first line, by which the other lines are indented.
     let (mut paragraph, mut first) = (String::new(), String::new());
-    let (mut indent, mut is_command) = ("", false);
+    let (mut indent, mut is_command, mut follows_paragraph) = ("", false, false);
     for line in text.lines().chain([""]) {
         let item = line.strip_prefix("- ");
         if (line.is_empty() || item.is_some()) && !paragraph.is_empty() {
@@ -30,6 +31,7 @@ pub fn wrap(text: &str, columns: usize) -> String {
             );
             out.push_str(&format!("{first}{text}\n"));
             paragraph.clear();
+            follows_paragraph = !first.ends_with("- ");
         }
         if line.starts_with("```") {
             is_command = !is_command;
@@ -40,11 +42,16 @@ pub fn wrap(text: &str, columns: usize) -> String {
             out.push_str(&format!("    {line}\n"));
         } else if let Some(title) = line.strip_prefix("## ") {
             out.push_str(&format!("\n{}", terminal::heading(title)));
-            indent = "  ";
+            (indent, follows_paragraph) = ("  ", false);
         } else if let Some(item) = item {
             first = format!("{indent}- ");
             paragraph.push_str(item);
+        } else if line.is_empty() {
+            continue;
         } else if paragraph.is_empty() {
+            if follows_paragraph {
+                out.push('\n');
+            }
             first = indent.to_string();
             paragraph.push_str(line);
         } else {
@@ -83,6 +90,12 @@ mod tests {
         let text = "```sh\nls\n```\n\n```powershell\ndir\ncl\n```\n";
         let expected = "    ls\n\n  Windows, in PowerShell:\n    dir\n    cl\n";
         assert_eq!(wrap(text, 80), expected);
+    }
+
+    #[test]
+    fn a_blank_line_separates_paragraphs() {
+        let expected = "One. Two.\n\nThree.\n- a\n- b\n";
+        assert_eq!(wrap("One.\nTwo.\n\nThree.\n\n- a\n- b\n", 80), expected);
     }
 
     #[test]

@@ -16,8 +16,8 @@ pub enum Choice {
     Variable(Variable, String),
     /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
     Flag,
-    /// No choice, the default: nvcc uses `gcc`, or `cl.exe`, from PATH.
-    Nobody,
+    /// Nothing sets it: nvcc uses `gcc`, or `cl.exe`, from PATH.
+    Unset,
 }
 
 /// Microsoft's compiler.
@@ -39,7 +39,7 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
     named(Variable::NvccCcbin)
         .or_else(|| named(Variable::CudaHostCxx))
         .or_else(|| named(Variable::Cxx).filter(single))
-        .map_or(Choice::Nobody, |(variable, name)| {
+        .map_or(Choice::Unset, |(variable, name)| {
             Choice::Variable(variable, name.to_string())
         })
 }
@@ -93,7 +93,7 @@ pub fn missing<'a>(
 /// Returns the choice for an nvcc that is queried about itself and gets only nvcc's own variables.
 pub fn choice_of_nvcc(env: &Environment) -> Choice {
     match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
-        (Choice::Variable(..), None) => Choice::Nobody,
+        (Choice::Variable(..), None) => Choice::Unset,
         (choice, _) => choice,
     }
 }
@@ -107,7 +107,7 @@ pub fn ccbin(
 ) -> (Option<String>, Vec<(OsString, OsString)>) {
     match choice {
         Choice::Variable(_, name) => (Some(name.clone()), Vec::new()),
-        Choice::Nobody if platform.os == Os::Windows => match found(&platform.cpu) {
+        Choice::Unset if platform.os == Os::Windows => match found(&platform.cpu) {
             Some(found) => (Some(found.cl.to_string_lossy().into_owned()), found.env),
             None => (None, Vec::new()),
         },

@@ -53,7 +53,7 @@ pub fn nvcc_itself(
     let (variable, name) = match choice {
         Choice::Variable(variable, name) => (Some(host.env.spelling(*variable)), name.clone()),
         Choice::Flag => (None, compiler_choice::flag(flags, &host.env)?),
-        Choice::Nobody => return None,
+        Choice::Unset => return None,
     };
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let question = Invocation {

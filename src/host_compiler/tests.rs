@@ -100,7 +100,7 @@ fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<Strin
     let check = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
-        choice: &Choice::Nobody,
+        choice: &Choice::Unset,
         cuda,
         limits,
         alternatives: &[],
@@ -185,7 +185,7 @@ fn the_origin_of_the_compilers_name() {
     assert_eq!(chosen(&all, &[]), named(Variable::NvccCcbin, "a"));
     assert_eq!(chosen(&all[1..], &[]), named(Variable::CudaHostCxx, "b"));
     assert_eq!(chosen(&all[2..], &[]), named(Variable::Cxx, "c"));
-    assert_eq!(chosen(&[("CXX", "ccache g++")], &[]), Choice::Nobody);
+    assert_eq!(chosen(&[("CXX", "ccache g++")], &[]), Choice::Unset);
     for flags in [
         &["-ccbin", "g++-12"][..],
         &["-O3", "--compiler-bindir=/usr/bin"],
@@ -198,7 +198,7 @@ fn the_origin_of_the_compilers_name() {
         ("CXX", "c"),
     ];
     assert_eq!(chosen(&appended, &[]), Choice::Flag);
-    assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Nobody);
+    assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Unset);
 }
 
 /// CMP-08: nvcc fails with "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
@@ -216,15 +216,15 @@ fn nvcc_gets_the_path_of_visual_studio() {
         })
     };
     let found = Some("C:\\VC\\aarch64\\cl.exe".to_string());
-    assert_eq!(message(Choice::Nobody, &windows), (found, env.clone()));
+    assert_eq!(message(Choice::Unset, &windows), (found, env.clone()));
     let nothing = (None, Vec::new());
-    assert_eq!(message(Choice::Nobody, &linux), nothing);
+    assert_eq!(message(Choice::Unset, &linux), nothing);
     // nvcc itself sets the variables for an explicitly named compiler.
     let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
     let requested = Some("D:\\cl.exe".to_string());
     assert_eq!(message(named, &windows), (requested, Vec::new()));
     assert_eq!(message(Choice::Flag, &windows), nothing);
-    assert_eq!(ccbin(&Choice::Nobody, &windows, |_| None), nothing);
+    assert_eq!(ccbin(&Choice::Unset, &windows, |_| None), nothing);
 }
 
 /// CMP-08: nvcc on Windows accepts no other compiler, not even for PTX.
@@ -234,7 +234,7 @@ fn without_microsofts_compiler_the_help_names_its_installer() {
     let env = Environment::default();
     let help = |choice| missing(&output, &choice, &env).unwrap().help();
     assert_eq!(
-        help(Choice::Nobody),
+        help(Choice::Unset),
         "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
          Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
          --includeRecommended\"`"
@@ -253,7 +253,7 @@ fn a_missing_cross_compiler_is_named() {
     let output = "aarch64-linux-gnu-g++: No such file or directory\n\
         nvcc fatal   : Failed to preprocess host compiler properties.\n";
     let env = Environment::default();
-    let help = |output| missing(output, &Choice::Nobody, &env).unwrap().help();
+    let help = |output| missing(output, &Choice::Unset, &env).unwrap().help();
     assert_eq!(
         help(output),
         "install `aarch64-linux-gnu-g++` (Debian, Ubuntu: `sudo apt install g++-aarch64-linux-gnu`), or set \

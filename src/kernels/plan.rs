@@ -78,12 +78,12 @@ impl Kernels<'_> {
         let mut choice = compiler_choice::choice(&host.env, &flags);
         match (nvcc_itself(&choice, &flags, host), &choice) {
             // Other tools use CXX too, and it may name Kokkos's `nvcc_wrapper`.
-            (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Nobody,
+            (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Unset,
             (Some(fault), _) => return Err(fault.finding().into()),
             (None, _) => {}
         }
         let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
-        if choice == Choice::Nobody && is_linked {
+        if choice == Choice::Unset && is_linked {
             ccbin = ccbin.or_else(|| cross_compiler(host));
         }
         let plan = Plan {

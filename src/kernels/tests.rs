@@ -190,11 +190,11 @@ fn every_file_that_fails_is_named_with_nvccs_own_words() {
     let text = |source: &str, quoted: &str, stem: &str, quote: &str| {
         format!(
             "nvcc failed to compile `{source}`  [nvcc-failed]\n  \
+             nvcc says   {source}(1): error: identifier \"mistake\" is undefined\n              \
+             \\u{{1b}}[31m1 error detected\\u{{1b}}[0m\n  \
              command     ./cuda/bin/nvcc -c {quoted} -o {quote}./out/cudnn-guard/libk/{stem}.o{quote} -MD -MF \
              {quote}./out/cudnn-guard/libk/{stem}.d{quote} -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90,code=sm_90 -O3 -Xcompiler -fPIC -DN=4 -DM\n  \
-             nvcc says   {source}(1): error: identifier \"mistake\" is undefined\n              \
-             \\u{{1b}}[31m1 error detected\\u{{1b}}[0m\n  \
              see         cudnn-guard explain nvcc-failed"
         )
     };

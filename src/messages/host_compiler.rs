@@ -144,7 +144,7 @@ impl HostCompilerCheck<'_> {
         let named = match self.choice {
             Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
             Choice::Flag => "the nvcc argument `-ccbin`".to_string(),
-            Choice::Nobody => "default: the first that nvcc finds on PATH".to_string(),
+            Choice::Unset => "default: the first that nvcc finds on PATH".to_string(),
         };
         let limit = match &self.compiler.host_config {
             Some(header) => header.display().to_string(),
@@ -181,7 +181,7 @@ pub const NO_GCC: &str =
 impl MissingHostCompiler<'_> {
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
-            (true, Choice::Nobody) => "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
+            (true, Choice::Unset) => "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
                  Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
                  --includeRecommended\"`"
                 .into(),
@@ -201,7 +201,7 @@ impl MissingHostCompiler<'_> {
                                       exist"
                 .into(),
             // The compilers in Debian's packages are named so.
-            (false, Choice::Nobody) => match self.cross_gcc {
+            (false, Choice::Unset) => match self.cross_gcc {
                 Some(name) => format!(
                     "install `{name}` (Debian, Ubuntu: `sudo apt install g++-{}`), or set NVCC_CCBIN to another \
                      compiler for that architecture: nvcc cannot start it",

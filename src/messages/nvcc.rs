@@ -153,12 +153,7 @@ impl ToolFailure<'_> {
         match self {
             ToolFailure::Compilation(source, command, output, cause) => {
                 let headline = format!("nvcc failed to compile `{}`", source.display());
-                let mut finding = Finding::error(id, headline).with("command", command);
-                if !command.env.is_empty() {
-                    let prompt =
-                        "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
-                    finding = finding.with("run in", prompt);
-                }
+                let mut finding = Finding::error(id, headline);
                 // Blank lines are dropped: cargo prefixes each line with the name of the package.
                 let mut lines: Vec<&str> = output.lines().collect();
                 lines.retain(|line| !line.trim().is_empty());
@@ -166,14 +161,20 @@ impl ToolFailure<'_> {
                     [] => finding.with(SAYS, "nothing"),
                     lines => finding.with_lines(SAYS, lines),
                 };
+                finding = finding.with("command", command);
+                if !command.env.is_empty() {
+                    let prompt =
+                        "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
+                    finding = finding.with("run in", prompt);
+                }
                 finding.help.extend(cause.help());
                 finding
             }
             ToolFailure::Died(source, first, second) => died(source, first, *second),
             ToolFailure::DeviceLink(command, output) => {
                 Finding::error(id, "nvcc failed to link the device code of these kernels")
-                    .with("command", command)
                     .with(SAYS, output.trim())
+                    .with("command", command)
             }
             ToolFailure::Archive(name, error) => {
                 let headline = format!("cannot create the library `{name}` from its object files");

@@ -226,8 +226,8 @@ impl NvccFault {
         let program = command.program.display();
         let headline = format!("`{program}` does not report {question}");
         Finding::error(FindingId::NvccFailed, headline)
-            .with("command", command)
             .with_lines(SAYS, self.output())
+            .with("command", command)
             .help("run the command by hand to see why this nvcc does not work")
     }
 

@@ -133,12 +133,12 @@ mod tests {
                 .to_string(),
             "`/bin/echo` does not report the GPUs that it supports  [nvcc-failed]\n  \
              = help: run the command by hand to see why this nvcc does not work\n  \
-             command     /bin/echo --list-gpu-code\n  \
-             nvcc says   --list-gpu-code"
+             nvcc says   --list-gpu-code\n  \
+             command     /bin/echo --list-gpu-code"
         );
         let silent = layout(Path::new("/bin/true"), &ProbeCache::default()).unwrap_err();
         let silent = silent.finding();
-        assert_eq!(silent.evidence[1], ("nvcc says", "nothing".to_string()));
+        assert_eq!(silent.evidence[0], ("nvcc says", "nothing".to_string()));
         assert_eq!(
             version(Path::new("/bin/false"), &ProbeCache::default())
                 .unwrap_err()

@@ -86,9 +86,7 @@ pub fn host_compiler(
             // nvcc checks the version itself.
             _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(alternative)
-                if choice == Choice::Nobody
-                    && compiler.make == Make::Gcc
-                    && machine.is_target() =>
+                if choice == Choice::Unset && compiler.make == Make::Gcc && machine.is_target() =>
             {
                 plan.ccbin = Some(alternative.program.to_string_lossy().into_owned());
                 fault = HostCompilerFault::Replaced(check, misfit, alternative);

@@ -186,7 +186,7 @@ impl<'a> Failure<'a> {
         let missing = missing_compiler(self.output, &choice, self.env)?;
         // Otherwise Debian's own search for a compiler may have failed.
         let is_absent = self.output.contains("No such file or directory");
-        let is_cause = self.output.contains(NO_CL) || is_absent && choice != Choice::Nobody;
+        let is_cause = self.output.contains(NO_CL) || is_absent && choice != Choice::Unset;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }

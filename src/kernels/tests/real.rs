@@ -292,7 +292,7 @@ fn nvccs_output_is_in_the_error() {
     );
     assert!(
         error
-            .starts_with("nvcc failed to compile `./src/broken.cu`  [nvcc-failed]\n  command     "),
+            .starts_with("nvcc failed to compile `./src/broken.cu`  [nvcc-failed]\n  nvcc says   ./src/broken.cu(1): "),
         "{error}"
     );
     let printed = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";

@@ -85,9 +85,15 @@ fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let output = cudnn_guard(&["doctor", "--root", root]);
     must_exit(&output, 1);
     let shown = text(&output);
-    assert!(shown.contains("  ✗ toolkit   not found  (error)\n"), "{shown}");
+    assert!(
+        shown.contains("  ✗ toolkit   not found  (error)\n"),
+        "{shown}"
+    );
     assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
-    assert!(shown.contains("  ✗ cuDNN     not found  (error)\n"), "{shown}");
+    assert!(
+        shown.contains("  ✗ cuDNN     not found  (error)\n"),
+        "{shown}"
+    );
     assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
     assert!(
         shown.ends_with(

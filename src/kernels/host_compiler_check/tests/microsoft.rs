@@ -27,7 +27,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
                 .map(|(name, value)| (name.into(), value.into()))
                 .to_vec(),
         };
-        let (ccbin, env) = ccbin(&Choice::Nobody, &host.platform, |_| Some(found));
+        let (ccbin, env) = ccbin(&Choice::Unset, &host.platform, |_| Some(found));
         let plan = plan.clone();
         Setup::new(
             crate::toolkit::nvcc_command::Plan { ccbin, env, ..plan },
@@ -50,7 +50,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     };
     let error = error.to_string();
     let printed =
-        "\n  run in      the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE\n";
+        "\n  run in      the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
     assert!(
         error.contains(expected) && error.contains(printed),
         "{error}"
