@@ -77,7 +77,7 @@ impl RefusedLibrary<'_> {
             }
             Refusal::MissingLibrary(by, name) => {
                 let by = by.display();
-                let summary = format!("`{by}` requires {name}, which {LOADER} cannot find");
+                let summary = format!("`{by}` needs {name}, which {LOADER} cannot find");
                 error(id, summary).help(install(name))
             }
             Refusal::ExecutableStack(file) => {

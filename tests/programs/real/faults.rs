@@ -333,7 +333,7 @@ fn a_missing_dependency_of_a_sub_library_is_named() {
     assert_eq!(
         Farm::of("cudnn-cu11-8.5").cause("8.5.0", &[]),
         "\
-`HERE/libcudnn_ops_infer.so.8` requires libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
+`HERE/libcudnn_ops_infer.so.8` needs libcublas.so.11, which the loader cannot find  [cudnn-not-loadable]
   = help: install libcublas.so.11, or add its directory to LD_LIBRARY_PATH
   loader      libcublas.so.11: cannot open shared object file: No such file or directory"
     );

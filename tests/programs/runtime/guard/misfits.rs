@@ -131,7 +131,7 @@ fn messages_of_other_loaders_are_understood() {
         ),
         (
             "libnvrtc.so.12: cannot open shared object file: No such file or directory",
-            "`/p/libcudnn_cnn.so.9` requires libnvrtc.so.12, which the loader cannot find  [cudnn-not-loadable]",
+            "`/p/libcudnn_cnn.so.9` needs libnvrtc.so.12, which the loader cannot find  [cudnn-not-loadable]",
         ),
         (
             "/p/libcublas.so.12: cannot enable executable stack as shared object requires: Invalid argument",

@@ -211,7 +211,7 @@ fn a_library_that_a_sub_library_needs_is_named() {
     let path = cudnn.text();
     run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
         "\
-`{path}/libcudnn_heuristic.so.9` requires libgone.so.1, which the loader cannot find  [cudnn-not-loadable]
+`{path}/libcudnn_heuristic.so.9` needs libgone.so.1, which the loader cannot find  [cudnn-not-loadable]
   = help: install libgone.so.1, or add its directory to LD_LIBRARY_PATH
   loader      libgone.so.1: cannot open shared object file: No such file or directory
 "

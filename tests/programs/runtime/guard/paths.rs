@@ -410,7 +410,7 @@ fn a_missing_dependency_of_the_main_library_is_named() {
     assert_eq!(
         finding["summary"],
         format!(
-            "`{}` requires libgone.so.1, which the loader cannot find",
+            "`{}` needs libgone.so.1, which the loader cannot find",
             first.display()
         )
     );
