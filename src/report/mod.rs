@@ -26,8 +26,6 @@ use std::fmt;
 ///
 /// `{}` prints the full report for a terminal of 80 columns, `{:120}` for 120 columns. `{:#}` prints only the chosen
 /// CUDA and cuDNN.
-///
-/// `{}` prints all of it for a terminal of 80 columns, `{:120}` for one of 120; `{:#}` only the chosen CUDA and cuDNN.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     pub(crate) toolkit: Option<Toolkit>,
