@@ -1,4 +1,4 @@
-//! CUDA's data in the sections of a library: the device code, and the name of the cuBLAS library that it opens.
+//! The CUDA major of a library, from the name of the cuBLAS library that it opens.
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
@@ -7,8 +7,6 @@ use std::io::BufRead;
 /// A limit above the size of the constants in every sub-library that names cublasLt. `libcudnn_graph` has 24 MB of
 /// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.
 const MOST_CONSTANTS: u64 = 8 << 20;
-/// `IMAGE_SCN_MEM_WRITE`
-const WRITABLE: u32 = 1 << 31;
 
 /// The number of bytes that are searched at a time. Linkers put the strings before or after the tables of numbers.
 const BLOCK: usize = 64 << 10;
@@ -20,21 +18,10 @@ impl Elf {
     /// Returns the CUDA major that a sub-library was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
         let (offset, size) = self.section(".rodata")?;
-        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-        cublas_major(&text, b"libcublasL", b"t.so.")
-    }
-
-    /// Returns the offset and the size of the device code in the file; the size is 0 if there is none.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let sections = self.sections()?;
-        let names = self.section_names(&sections);
-        for section in &sections {
-            // A section without a readable name may contain the device code.
-            if self.section_name(names?, section)? == b".nv_fatbin" {
-                return section.range();
-            }
+        if size > MOST_CONSTANTS {
+            return None;
         }
-        Some((0, 0))
+        cublas_major(&self.bytes(offset, size)?, b"libcublasL", b"t.so.")
     }
 }
 
@@ -42,28 +29,10 @@ impl Pe {
     /// Returns the CUDA major that a sub-library was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
         let (offset, size) = self.section(".rdata")?;
-        let text = self.bytes(offset, Some(size).filter(|size| *size <= MOST_CONSTANTS)?)?;
-        cublas_major(&text, b"cublasL", b"t64_")
-    }
-
-    /// Returns the contents of the sections that are never written to.
-    pub fn read_only(&self) -> Vec<Vec<u8>> {
-        let sections = self.sections.iter();
-        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
-        // The sections of a valid file do not overlap.
-        let mut left = self.length();
-        sections
-            .filter_map(|one| {
-                left = left.checked_sub(one.size.into())?;
-                self.bytes(one.offset.into(), one.size.into())
-            })
-            .collect()
-    }
-
-    /// Like [`Elf::device_code`]. The names of sections are truncated.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let place = self.section(".nv_fatb").unwrap_or_default();
-        self.defect().is_none().then_some(place)
+        if size > MOST_CONSTANTS {
+            return None;
+        }
+        cublas_major(&self.bytes(offset, size)?, b"cublasL", b"t64_")
     }
 }
 
@@ -95,9 +64,14 @@ fn major_in(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
         }
         let passed = constants.get(..constants.len() - rest.len())?;
         if let (true, Some(tail)) = (passed.ends_with(before), rest.strip_prefix(behind)) {
-            let digits = tail.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            let number = std::str::from_utf8(tail.get(..digits)?).ok();
-            if let Some(major) = number.and_then(|digits| digits.parse().ok()) {
+            let mut digits = String::new();
+            for byte in tail {
+                if !byte.is_ascii_digit() {
+                    break;
+                }
+                digits.push(char::from(*byte));
+            }
+            if let Ok(major) = digits.parse() {
                 return Some(major);
             }
         }

@@ -37,9 +37,11 @@ pub struct Layout {
 
 impl Layout {
     fn from_ident(head: &[u8]) -> Option<Self> {
-        let known = head.starts_with(b"\x7fELF") && head.len() as u64 == HEAD;
-        match head.get(4..7).filter(|_| known)? {
-            [class @ (1 | 2), order @ (1 | 2), 1] => Some(Self {
+        if head.len() as u64 != HEAD {
+            return None;
+        }
+        match head.strip_prefix(b"\x7fELF")? {
+            [class @ (1 | 2), order @ (1 | 2), 1, ..] => Some(Self {
                 is_wide: *class == 2,
                 is_big: *order == 2,
             }),
@@ -171,18 +173,6 @@ impl Elf {
         cpu_name(self.machine()?)
     }
 
-    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
-    pub fn is_64_bit_le(&self) -> Option<bool> {
-        let layout = self.layout?;
-        Some(layout.is_wide && !layout.is_big)
-    }
-
-    /// Returns the path of its loader.
-    pub fn interpreter(&self) -> Option<String> {
-        let segment = self.segment(PT_INTERP)?;
-        self.file.text(segment.offset, segment.size).map(lossy)
-    }
-
     /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
         let mut needed = Vec::new();
@@ -198,57 +188,10 @@ impl Elf {
         self.dynamic_string(DT_SONAME)
     }
 
-    /// Returns its DT_RPATH, which is searched before LD_LIBRARY_PATH. A DT_RUNPATH disables it.
-    pub fn rpath(&self) -> Option<String> {
-        match self.dynamic_value(DT_RUNPATH) {
-            Some(_) => None,
-            None => self.dynamic_string(DT_RPATH),
-        }
-    }
-
-    pub fn runpath(&self) -> Option<String> {
-        self.dynamic_string(DT_RUNPATH)
-    }
-
     /// Returns `true` if the loader searches its own directories before those of LD_LIBRARY_PATH.
     pub fn rpath_first(&self) -> Option<bool> {
         self.dynamic.as_ref()?;
         Some(self.dynamic_value(DT_RPATH).is_some() && self.dynamic_value(DT_RUNPATH).is_none())
-    }
-
-    /// Returns `true` if it has DF_1_NODEFLIB: the loader does not search the system's directories for its
-    /// dependencies.
-    pub fn is_nodeflib(&self) -> bool {
-        self.dynamic_value(DT_FLAGS_1)
-            .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
-    }
-
-    /// Returns `true` if it requires an executable stack. Without the segment, glibc's default for the CPU applies
-    /// (`DEFAULT_STACK_PERMS`).
-    pub fn requires_executable_stack(&self) -> bool {
-        match self.segment(PT_GNU_STACK) {
-            Some(stack) => stack.flags & PF_X != 0,
-            None => self.segments.is_some() && self.cpu() == Some("x86_64"),
-        }
-    }
-
-    /// Returns the read-only data, if it is no larger than `most` bytes. Some linkers put it beside the code.
-    pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
-        // The segments of a valid file do not overlap.
-        let most = most.min(self.length());
-        let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
-        let has_own = self.segments().iter().any(|one| is(one, PF_R));
-        let mut bytes = Vec::new();
-        for segment in self.segments() {
-            if !is(segment, if has_own { PF_R } else { PF_R_X }) {
-                continue;
-            }
-            if segment.size > most.checked_sub(bytes.len() as u64)? {
-                return None;
-            }
-            bytes.append(&mut self.file.read(segment.offset, segment.size)?);
-        }
-        Some(bytes)
     }
 
     /// Reads `size` bytes of the file, if it has that many.
@@ -382,6 +325,69 @@ impl Elf {
             }
         }
         None
+    }
+}
+
+/// The contents that only a program or an inspection reads.
+#[cfg(feature = "runtime")]
+impl Elf {
+    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
+    pub fn is_64_bit_le(&self) -> Option<bool> {
+        let layout = self.layout?;
+        Some(layout.is_wide && !layout.is_big)
+    }
+
+    /// Returns the path of its loader.
+    pub fn interpreter(&self) -> Option<String> {
+        let segment = self.segment(PT_INTERP)?;
+        self.file.text(segment.offset, segment.size).map(lossy)
+    }
+
+    /// Returns its DT_RPATH, which is searched before LD_LIBRARY_PATH. A DT_RUNPATH disables it.
+    pub fn rpath(&self) -> Option<String> {
+        match self.dynamic_value(DT_RUNPATH) {
+            Some(_) => None,
+            None => self.dynamic_string(DT_RPATH),
+        }
+    }
+
+    pub fn runpath(&self) -> Option<String> {
+        self.dynamic_string(DT_RUNPATH)
+    }
+
+    /// Returns `true` if it has DF_1_NODEFLIB: the loader does not search the system's directories for its
+    /// dependencies.
+    pub fn is_nodeflib(&self) -> bool {
+        self.dynamic_value(DT_FLAGS_1)
+            .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
+    }
+
+    /// Returns `true` if it requires an executable stack. Without the segment, glibc's default for the CPU applies
+    /// (`DEFAULT_STACK_PERMS`).
+    pub fn requires_executable_stack(&self) -> bool {
+        match self.segment(PT_GNU_STACK) {
+            Some(stack) => stack.flags & PF_X != 0,
+            None => self.segments.is_some() && self.cpu() == Some("x86_64"),
+        }
+    }
+
+    /// Returns the read-only data, if it is no larger than `most` bytes. Some linkers put it beside the code.
+    pub fn constants(&self, most: u64) -> Option<Vec<u8>> {
+        // The segments of a valid file do not overlap.
+        let most = most.min(self.length());
+        let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
+        let has_own = self.segments().iter().any(|one| is(one, PF_R));
+        let mut bytes = Vec::new();
+        for segment in self.segments() {
+            if !is(segment, if has_own { PF_R } else { PF_R_X }) {
+                continue;
+            }
+            if segment.size > most.checked_sub(bytes.len() as u64)? {
+                return None;
+            }
+            bytes.append(&mut self.file.read(segment.offset, segment.size)?);
+        }
+        Some(bytes)
     }
 }
 

@@ -23,12 +23,16 @@ impl Elf {
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
         let sections = self.sections()?;
         let names = self.section_names(&sections)?;
-        let is_it =
-            |one: &&Section| self.section_name(names, one).as_deref() == Some(name.as_bytes());
-        sections.iter().find(is_it)?.range()
+        for section in &sections {
+            if self.section_name(names, section).as_deref() == Some(name.as_bytes()) {
+                return section.range();
+            }
+        }
+        None
     }
 
     /// Returns the section of constants, if its size is plausible for a program or library.
+    #[cfg(feature = "runtime")]
     pub fn rodata(&self) -> Option<Vec<u8>> {
         let (offset, size) = self.section(".rodata")?;
         self.bytes(offset, size)
@@ -42,10 +46,11 @@ impl Elf {
             return None;
         }
         let note = self.bytes(offset, size)?;
-        let id = note
-            .get(16..)
-            .filter(|_| note.get(12..16) == Some(b"GNU\0"));
-        Some(id?.iter().map(|byte| format!("{byte:02x}")).collect())
+        let mut id = String::new();
+        for byte in note.get(12..)?.strip_prefix(b"GNU\0")? {
+            id += &format!("{byte:02x}");
+        }
+        Some(id)
     }
 
     pub fn sections(&self) -> Option<Vec<Section>> {
@@ -57,15 +62,16 @@ impl Elf {
             field(48, 60)?,
             layout.either(40, 64),
         )?;
-        let section = |row: Vec<u8>| {
-            Some(Section {
-                name: layout.number(&row, 0, 4)?,
-                kind: layout.number(&row, 4, 4)?,
-                offset: layout.address(&row, 16, 24)?,
-                size: layout.address(&row, 20, 32)?,
-            })
-        };
-        rows.into_iter().map(section).collect()
+        let mut sections = Vec::new();
+        for row in &rows {
+            sections.push(Section {
+                name: layout.number(row, 0, 4)?,
+                kind: layout.number(row, 4, 4)?,
+                offset: layout.address(row, 16, 24)?,
+                size: layout.address(row, 20, 32)?,
+            });
+        }
+        Some(sections)
     }
 
     /// Returns the offset and the size of the names of the sections.

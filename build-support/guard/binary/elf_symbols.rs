@@ -46,24 +46,6 @@ impl Elf {
         Some((self.version(symbol)?, VersionSource::Symbol(symbol)))
     }
 
-    /// Returns `true` if it is the toolkit's stub of the driver's library, whose `cuInit` only returns an error.
-    pub fn is_driver_stub(&self) -> bool {
-        // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, in a function compiled without optimization.
-        let answer: &[u8] = match self.cpu() {
-            Some("x86_64") => b"\xb8\x22\0\0\0",
-            Some("aarch64") => b"\x40\x04\x80\x52",
-            _ => return false,
-        };
-        let init = self.definition("cuInit");
-        let code = init.and_then(|init| self.entry(init.address, 16));
-        let code = code.unwrap_or_default();
-        code.windows(answer.len()).any(|bytes| bytes == answer)
-    }
-
-    pub fn defines(&self, symbol: &str) -> bool {
-        self.definition(symbol).is_some()
-    }
-
     /// Returns the required symbols that it does not define; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
         if self.has_any() != Some(true) {
@@ -201,5 +183,26 @@ impl Elf {
     fn word(&self, table: u64, index: u64) -> Option<u64> {
         let word = self.entry(table.checked_add(index * 4)?, 4)?;
         self.layout()?.number(&word, 0, 4)
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl Elf {
+    /// Returns `true` if it is the toolkit's stub of the driver's library, whose `cuInit` only returns an error.
+    pub fn is_driver_stub(&self) -> bool {
+        // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, in a function compiled without optimization.
+        let answer: &[u8] = match self.cpu() {
+            Some("x86_64") => b"\xb8\x22\0\0\0",
+            Some("aarch64") => b"\x40\x04\x80\x52",
+            _ => return false,
+        };
+        let init = self.definition("cuInit");
+        let code = init.and_then(|init| self.entry(init.address, 16));
+        let code = code.unwrap_or_default();
+        code.windows(answer.len()).any(|bytes| bytes == answer)
+    }
+
+    pub fn defines(&self, symbol: &str) -> bool {
+        self.definition(symbol).is_some()
     }
 }

@@ -48,6 +48,19 @@ pub struct Section {
     pub flags: u32,
 }
 
+impl Section {
+    fn parse(table: &[u8], at: u32) -> Option<Self> {
+        let entry = table.get(at as usize..)?;
+        Some(Self {
+            name: entry.get(..8)?.try_into().ok()?,
+            address: number(entry, 12, 4)?,
+            size: number(entry, 16, 4)?,
+            offset: number(entry, 20, 4)?,
+            flags: number(entry, 36, 4)?,
+        })
+    }
+}
+
 impl Pe {
     /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
@@ -95,20 +108,13 @@ impl Pe {
         if number(&rest, 0, 2) != Some(0x20b) {
             return Ok(());
         }
-        let section = |index: u32| {
-            let entry = rest.get(usize::try_from(size + index * 40).ok()?..)?;
-            Some(Section {
-                name: entry.get(..8)?.try_into().ok()?,
-                address: number(entry, 12, 4)?,
-                size: number(entry, 16, 4)?,
-                offset: number(entry, 20, 4)?,
-                flags: number(entry, 36, 4)?,
-            })
-        };
-        self.sections = (0..count).filter_map(section).collect();
-        let ends = self.sections.iter();
-        let ends = ends.map(|one| u64::from(one.offset) + u64::from(one.size));
-        let reach = ends.max().unwrap_or_default();
+        let mut reach = 0;
+        for index in 0..count {
+            if let Some(section) = Section::parse(&rest, size + index * 40) {
+                reach = reach.max(u64::from(section.offset) + u64::from(section.size));
+                self.sections.push(section);
+            }
+        }
         if reach > self.length() {
             return Err(self.truncated(reach));
         }
@@ -164,18 +170,18 @@ impl Pe {
 
     /// Returns the version of a sub-library from its version symbol, or else from its version resource.
     pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
-        let symbol = sub_libraries::find(sub_library).and_then(|known| known.version_symbol);
-        let place = symbol.and_then(|symbol| self.export(symbol.as_bytes()).flatten());
-        let bytes = place.and_then(|place| self.read_at(place, 4));
-        let version = bytes.and_then(|bytes| Version::from_symbol(&bytes));
-        match version.zip(symbol) {
-            Some((version, symbol)) => Some((version, VersionSource::Symbol(symbol))),
-            None => {
-                let [major, minor, patch, _] = self.file_numbers()?;
-                let version = Version::new(major, minor, patch);
-                Some((version, VersionSource::VersionResource))
-            }
-        }
+        let by_symbol = self.release_by_symbol(sub_library);
+        by_symbol.or_else(|| {
+            let [major, minor, patch, _] = self.file_numbers()?;
+            let version = Version::new(major, minor, patch);
+            Some((version, VersionSource::VersionResource))
+        })
+    }
+
+    fn release_by_symbol(&self, sub_library: &str) -> Option<SourcedVersion> {
+        let symbol = sub_libraries::find(sub_library)?.version_symbol?;
+        let bytes = self.read_at(self.export(symbol.as_bytes())??, 4)?;
+        Some((Version::from_symbol(&bytes)?, VersionSource::Symbol(symbol)))
     }
 
     /// Reads `size` bytes of the file, if it has that many.
@@ -185,16 +191,23 @@ impl Pe {
 
     /// Returns the offset and the size of the section of this name. Names have at most eight letters.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
-        let is_it =
-            |one: &&Section| one.name.split(|byte| *byte == 0).next() == Some(name.as_bytes());
-        let section = self.sections.iter().find(is_it)?;
-        Some((section.offset.into(), section.size.into()))
+        for section in &self.sections {
+            // Zeros fill a shorter name.
+            let rest = section.name.strip_prefix(name.as_bytes());
+            if rest.is_some_and(|rest| rest.first().unwrap_or(&0) == &0) {
+                return Some((section.offset.into(), section.size.into()));
+            }
+        }
+        None
     }
 
     /// Returns the DLLs that Windows loads together with it.
     pub fn needs(&self) -> Vec<String> {
-        let tables = self.imported().into_iter();
-        tables.map(|(name, _)| name).collect()
+        let mut names = Vec::new();
+        for (name, _) in self.imported() {
+            names.push(name);
+        }
+        names
     }
 
     /// Returns the DLLs that are loaded on the first call of one of their functions. Linkers before Visual C++ 7 wrote
@@ -202,9 +215,8 @@ impl Pe {
     pub fn delays(&self) -> Vec<String> {
         let entry = |index: u32| {
             let entry = self.read_at(self.delayed.checked_add(index * 32)?, 32)?;
-            let name = number(&entry, 4, 4).filter(|name| *name != 0)?;
             let by_place = number(&entry, 0, 4)? & 1 == 1;
-            String::from_utf8(self.text(name).filter(|_| by_place)?).ok()
+            self.import_name(number(&entry, 4, 4).filter(|_| by_place)?)
         };
         let names = (0..MOST_IMPORTS).map_while(entry);
         names.filter(|_| self.delayed != 0).collect()
@@ -239,22 +251,38 @@ impl Pe {
 
     /// Returns the required functions that it does not export; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        required
-            .filter(|name| self.export(name) == Some(None))
-            .map(|name| String::from_utf8_lossy(name).into_owned())
-            .collect()
+        let mut missing = Vec::new();
+        for name in required {
+            if self.export(name) == Some(None) {
+                missing.push(String::from_utf8_lossy(name).into_owned());
+            }
+        }
+        missing
     }
 
     /// Returns the DLLs of its import table, each with the address of the list of functions.
     fn imported(&self) -> Vec<(String, u32)> {
         let entry = |index: u32| {
             let entry = self.read_at(self.imports.checked_add(index * 20)?, 20)?;
-            let name = number(&entry, 12, 4).filter(|name| *name != 0)?;
-            let name = String::from_utf8(self.text(name)?).ok()?;
+            let name = self.import_name(number(&entry, 12, 4)?)?;
             Some((name, number(&entry, 0, 4)?))
         };
-        let tables = (0..MOST_IMPORTS).map_while(entry);
-        tables.filter(|_| self.imports != 0).collect()
+        let mut tables = Vec::new();
+        if self.imports != 0 {
+            for index in 0..MOST_IMPORTS {
+                let Some(table) = entry(index) else { break };
+                tables.push(table);
+            }
+        }
+        tables
+    }
+
+    /// Reads the name of an imported DLL; `None` at the end of a table.
+    fn import_name(&self, address: u32) -> Option<String> {
+        if address == 0 {
+            return None;
+        }
+        String::from_utf8(self.text(address)?).ok()
     }
 
     /// Reads a string up to its NUL.
@@ -265,25 +293,33 @@ impl Pe {
 
     /// Returns the offset of an address in the file, and the number of bytes from there to the end of its section.
     fn file_range(&self, address: u32) -> Option<(u64, u64)> {
-        self.sections.iter().find_map(|section| {
-            let inside = address.checked_sub(section.address)?;
-            let left = section.size.checked_sub(inside).filter(|left| *left > 0)?;
-            Some((u64::from(section.offset) + u64::from(inside), left.into()))
-        })
+        for section in &self.sections {
+            match address.checked_sub(section.address) {
+                Some(inside) if inside < section.size => {
+                    let left = section.size - inside;
+                    return Some((u64::from(section.offset) + u64::from(inside), left.into()));
+                }
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Reads bytes of a section at an address.
     fn read_at(&self, address: u32, size: u32) -> Option<Vec<u8>> {
         let (offset, left) = self.file_range(address)?;
-        self.file
-            .entry(offset, Some(size.into()).filter(|size| *size <= left)?)
+        if u64::from(size) > left {
+            return None;
+        }
+        self.file.entry(offset, size.into())
     }
 
     /// Returns the address of the export of this name, if it exists; `None` if that is unknown. The names are sorted.
     fn export(&self, name: &[u8]) -> Option<Option<u32>> {
-        let table = self
-            .read_at(self.exports, 40)
-            .filter(|_| self.exports != 0)?;
+        if self.exports == 0 {
+            return None;
+        }
+        let table = self.read_at(self.exports, 40)?;
         let field = |at| number(&table, at, 4);
         let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
         let name = [name, &[0]].concat();
@@ -319,13 +355,11 @@ impl Pe {
         let leaf = self.read_at(self.resources.checked_add(place)?, 8)?;
         let size = number(&leaf, 4, 4)?.min(1 << 16);
         let data = self.read_at(number(&leaf, 0, 4)?, size)?;
-        let fixed = data
-            .chunks_exact(4)
-            .position(|word| number(word, 0, 4) == Some(FIXED))?;
-        let (high, low) = (
-            number(&data, fixed * 4 + 8, 4)?,
-            number(&data, fixed * 4 + 12, 4)?,
-        );
+        let mut fixed = 0;
+        while number(&data, fixed, 4)? != FIXED {
+            fixed += 4;
+        }
+        let (high, low) = (number(&data, fixed + 8, 4)?, number(&data, fixed + 12, 4)?);
         Some([high >> 16, high & 0xffff, low >> 16, low & 0xffff])
     }
 
@@ -347,6 +381,9 @@ impl Pe {
 
 /// Reads a little-endian number of up to four bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u32> {
-    let field = bytes.get(at..at.checked_add(size)?)?.iter().rev();
-    Some(field.fold(0, |value, byte| value << 8 | u32::from(*byte)))
+    let mut value = 0;
+    for byte in bytes.get(at..at.checked_add(size)?)?.iter().rev() {
+        value = value << 8 | u32::from(*byte);
+    }
+    Some(value)
 }

@@ -46,7 +46,7 @@ impl Container {
     pub fn detect(root: &Path) -> Option<Self> {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &str| system::is_there(&below(path));
-        let mut found = MARKS.into_iter().find(|(_, path)| exists(path));
+        let mut found = MARKS.iter().find(|(_, path)| exists(path)).copied();
         match found {
             Some((Apptainer, _)) => {}
             _ if variable(root, POD).is_some() => found = Some((Kubernetes, POD)),
@@ -80,8 +80,8 @@ impl Container {
 /// Returns `true` if this value of NVIDIA_DRIVER_CAPABILITIES excludes `libcuda.so.1`. An empty value stands for the
 /// default, which includes it.
 pub fn is_without_compute(value: &str) -> bool {
-    let mut names = value.split(',').map(str::trim);
-    !value.trim().is_empty() && !names.any(|name| name == "compute" || name == "all")
+    let mut names = value.split(',');
+    !value.trim().is_empty() && !names.any(|name| matches!(name.trim(), "compute" | "all"))
 }
 
 /// Returns a variable of this process if the root directory is its own.

@@ -47,13 +47,13 @@ impl MissingDriver {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let container = Container::detect(root);
         // The message can also be about a library that the driver needs.
-        let is_valid = |dir: &&str| {
+        let is_valid = |dir: &&&str| {
             message.starts_with(DRIVER) && Image::open(&below(dir).join(DRIVER)).is_ok()
         };
-        let mut unsearched = [NIXOS, WSL_LIBRARIES].into_iter();
-        let unsearched = unsearched.find(|dir| system::is_there(&below(dir).join(DRIVER)));
+        let exists = |dir: &&&str| system::is_there(&below(dir).join(DRIVER));
+        let unsearched = [NIXOS, WSL_LIBRARIES].iter().find(exists);
         Self {
-            unsearched: unsearched.or_else(|| SYSTEM.into_iter().find(is_valid)),
+            unsearched: unsearched.or_else(|| SYSTEM.iter().find(is_valid)).copied(),
             message,
             not_opened: None,
             module,

@@ -2,6 +2,7 @@
 
 #[cfg(windows)]
 use crate::runtime::binary::pe::Pe;
+use crate::runtime::facts::version::is_number;
 use crate::runtime::system::proc;
 
 /// Returns the version that the kernel module reports.
@@ -28,18 +29,12 @@ pub fn of_library(library: &str) -> Option<String> {
 /// Parses `/proc/driver/nvidia/version`. The version is the first word of the first line that consists of numbers with
 /// points between them, as in `NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 ...`.
 pub fn parse_release(text: &str) -> Option<String> {
-    text.lines()
-        .next()?
-        .split_whitespace()
-        .find(|word| is_release(word))
-        .map(str::to_string)
+    let mut words = text.lines().next()?.split_whitespace();
+    words.find(|word| is_release(word)).map(str::to_string)
 }
 
 fn is_release(word: &str) -> bool {
-    word.contains('.')
-        && word
-            .split('.')
-            .all(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    word.contains('.') && word.split('.').all(is_number)
 }
 
 /// Returns the version in a name such as `libcuda.so.535.183.01`. A Jetson's `libcuda.so.1.1` contains none.

@@ -2,6 +2,7 @@
 //! access to it.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
+use crate::runtime::facts::version::is_number;
 use crate::runtime::system::{self, by_system};
 use std::path::Path;
 
@@ -92,7 +93,9 @@ impl GpuVisibility {
     pub fn hiding_entry(&self) -> Option<&str> {
         let first = self.visible.as_deref()?.split(',').next()?.trim();
         let is_name = first.starts_with("GPU-") || first.starts_with("MIG-");
-        let is_number = !first.is_empty() && first.bytes().all(|byte| byte.is_ascii_digit());
-        Some(first).filter(|_| !is_name && !is_number)
+        if is_name || is_number(first) {
+            return None;
+        }
+        Some(first)
     }
 }

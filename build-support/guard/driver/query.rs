@@ -154,6 +154,7 @@ pub fn newest_cuda() -> Option<Version> {
 }
 
 /// Returns the compute mode of a GPU, if it keeps other processes out. CUDA must have been started.
+#[cfg(feature = "runtime")]
 pub fn compute_mode(ordinal: usize) -> Option<u32> {
     let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut device = 0;
@@ -169,7 +170,9 @@ pub fn open() -> Result<Library, DriverProblem> {
     let (mut messages, mut not_opened) = (Vec::new(), None);
     // The second place exists only in WSL.
     let in_wsl = DRIVER_IN_WSL.filter(|file| system::is_there(Path::new(file)));
-    for name in [DRIVER].into_iter().chain(in_wsl) {
+    let mut names = vec![DRIVER];
+    names.extend(in_wsl);
+    for name in names {
         match open_complete(name) {
             Ok(library) => return Ok(library),
             Err((message, defect)) => {

@@ -21,7 +21,11 @@ pub trait Fields: Sized {
 
 /// Returns the line of a value, without a line break.
 pub fn line<T: Fields>(key: &str, value: &T) -> String {
-    [key, &value.encode()].join(" ")
+    with_key(key, &value.encode())
+}
+
+fn with_key(key: &str, text: &str) -> String {
+    [key, text].join(" ")
 }
 
 /// Calls `take` with the key and the value of every line. A last line without a line break is incomplete and is

@@ -88,7 +88,13 @@ impl Target {
 
     /// Parses targets with spaces between them. Words that are no targets are skipped.
     pub fn parse_all(words: &str) -> Vec<Self> {
-        words.split_whitespace().filter_map(Self::parse).collect()
+        let mut targets = Vec::new();
+        for word in words.split_whitespace() {
+            if let Some(target) = Self::parse(word) {
+                targets.push(target);
+            }
+        }
+        targets
     }
 
     /// Returns `true` if a device of this compute capability can run the code. For PTX, the driver must also support

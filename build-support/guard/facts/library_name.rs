@@ -1,6 +1,6 @@
 //! The file names of shared libraries.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::version::{Version, is_number};
 use std::path::Path;
 
 /// The parts of a file name such as `libcudnn_graph.so.9.14.0` or `cudnn_graph64_9.dll`.
@@ -32,7 +32,13 @@ impl LibraryName {
         let numbers = match numbers.strip_prefix('.') {
             _ if is_dll => vec![number(numbers)?],
             None if numbers.is_empty() => Vec::new(),
-            numbers => numbers?.split('.').map(number).collect::<Option<_>>()?,
+            list => {
+                let mut numbers = Vec::new();
+                for digits in list?.split('.') {
+                    numbers.push(number(digits)?);
+                }
+                numbers
+            }
         };
         Some(Self {
             name: name.to_string(),
@@ -79,6 +85,8 @@ pub fn cudnn_file(sub_library: &str, major: u32, is_dll: bool) -> String {
 }
 
 fn number(digits: &str) -> Option<u32> {
-    let is_number = digits.bytes().all(|byte| byte.is_ascii_digit());
-    digits.parse().ok().filter(|_| is_number)
+    if is_number(digits) {
+        return digits.parse().ok();
+    }
+    None
 }

@@ -201,6 +201,7 @@ impl SubLibrary {
     }
 }
 
+#[cfg(feature = "runtime")]
 impl CudaLibrary {
     /// Returns the file name that a cuDNN for this CUDA opens, if it opens this library.
     pub fn file_name(self, cuda: u32, is_windows: bool) -> Option<String> {
@@ -238,9 +239,13 @@ pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
 
 /// Returns the sub-libraries of this version; none if its major is unknown.
 pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
-    let is_known = majors::CUDNN.contains(&release.major);
-    let is_in = |one: &&SubLibrary| is_known && one.is_in((release.major, release.minor));
-    ALL.iter().filter(is_in).collect()
+    let mut found = Vec::new();
+    for one in ALL {
+        if majors::CUDNN.contains(&release.major) && one.is_in((release.major, release.minor)) {
+            found.push(one);
+        }
+    }
+    found
 }
 
 /// A sub-library of 9.21 or later, which 9.20 already opens.
@@ -292,6 +297,7 @@ pub fn words() -> Vec<&'static str> {
 
 /// Returns the sub-library that a word means in a cuDNN of this major: cuDNN 9 has one sub-library in the place of the
 /// `_infer` and `_train` sub-libraries of cuDNN 8. `None` if the major has no such sub-library, or is unknown.
+#[cfg(feature = "runtime")]
 pub fn named(word: &str, major: u32) -> Option<String> {
     if !words().contains(&word) {
         return None;

@@ -47,9 +47,10 @@ impl Version {
 
     /// Parses two or three numbers with points between them: `9.14.0`, or `13.5` as 13.5.0.
     pub fn parse(text: &str) -> Option<Self> {
-        let mut numbers = text.split('.').map(|number| number.parse().ok());
-        let (major, minor) = (numbers.next()??, numbers.next()??);
-        let patch = numbers.next().unwrap_or(Some(0))?;
+        let mut numbers = text.split('.');
+        let major = numbers.next()?.parse().ok()?;
+        let minor = numbers.next()?.parse().ok()?;
+        let patch = numbers.next().unwrap_or("0").parse().ok()?;
         match numbers.next() {
             None => Some(Self::new(major, minor, patch)),
             Some(_) => None,
@@ -66,4 +67,9 @@ impl fmt::Display for Version {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}.{}.{}", self.major, self.minor, self.patch)
     }
+}
+
+/// Returns `true` if a word consists of digits.
+pub fn is_number(word: &str) -> bool {
+    !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit())
 }

@@ -72,7 +72,7 @@ impl Owner {
     /// Returns the wheels that contain this directory. If several have overwritten each other's files, most of the
     /// files are from the first one.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
-        let (mut first, mut owners) = (None, Vec::new());
+        let (mut owners, mut most) = (Vec::new(), 0);
         let wheels = wheels(root);
         for wheel in &wheels {
             let stem = wheel.file_stem().and_then(|stem| stem.to_str());
@@ -93,20 +93,14 @@ impl Owner {
                 name: name.replace('_', "-"),
                 version: version.to_string(),
             };
-            first = match first.take() {
-                Some((most, known)) if intact <= most => {
-                    owners.push(owner);
-                    Some((most, known))
-                }
-                known => {
-                    owners.extend(known.map(|(_, other)| other));
-                    Some((intact, owner))
-                }
-            };
+            owners.push(owner);
+            if intact > most {
+                most = intact;
+                let last = owners.len() - 1;
+                owners.swap(0, last);
+            }
         }
-        let mut all = Vec::from_iter(first.map(|(_, owner)| owner));
-        all.extend(owners);
-        all
+        owners
     }
 
     /// Returns the command that installs this wheel again, after all others that share its files are removed.
@@ -165,11 +159,13 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
 
 /// Returns the cuDNN packages whose list of files, in dpkg's directory `lists`, satisfies `is_it`.
 pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut packages = stems(lists, "libcudnn", ".list");
-    packages.retain(|name| {
+    let mut packages = Vec::new();
+    for name in stems(lists, "libcudnn", ".list") {
         let list = read(&lists.join(format!("{name}.list")));
-        list.is_some_and(|text| is_it(&text))
-    });
+        if list.is_some_and(|text| is_it(&text)) {
+            packages.push(name);
+        }
+    }
     packages
 }
 
@@ -206,6 +202,7 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
 
 /// Returns the command that upgrades the wheel whose cuDNN for this CUDA is in this directory, to this version or later
 /// within the major.
+#[cfg(feature = "runtime")]
 pub fn upgrade_command(dir: &Path, cuda: u32, release: Version) -> Option<String> {
     let dir = std::fs::canonicalize(dir).ok()?;
     let Owner {
@@ -238,8 +235,8 @@ fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
     for entry in entries.flatten().take(MOST_ENTRIES) {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(end));
-        let (Some(stem), Some(release)) = (stem, stem.and_then(|stem| stem.strip_prefix(start)))
-        else {
+        let stem = stem.unwrap_or_default();
+        let Some(release) = stem.strip_prefix(start) else {
             continue;
         };
         let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:".contains(one);
@@ -252,6 +249,5 @@ fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
 
 /// Returns the only element, if there is one.
 pub fn only<T>(mut found: Vec<T>) -> Option<T> {
-    let last = found.pop();
-    last.filter(|_| found.is_empty())
+    if found.len() == 1 { found.pop() } else { None }
 }

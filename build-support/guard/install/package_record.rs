@@ -61,12 +61,9 @@ pub fn recorded_version(records: &[WheelRecord], name: &str, size: u64) -> Optio
 pub fn release_in(name: &str) -> Option<Version> {
     let name = name.strip_prefix("nvidia_cudnn")?;
     let (_, numbers) = name.strip_suffix(".dist-info")?.split_once('-')?;
-    let mut numbers = numbers.split('.').map(|number| number.parse().ok());
-    Some(Version::new(
-        numbers.next()??,
-        numbers.next()??,
-        numbers.next()??,
-    ))
+    let mut numbers = numbers.split('.');
+    let mut number = || numbers.next()?.parse().ok();
+    Some(Version::new(number()?, number()?, number()?))
 }
 
 /// Returns the names and sizes of the files that a record lists in this directory. A record is a table of path, hash
@@ -83,13 +80,22 @@ pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
         }
         Some((path.to_string(), size))
     };
-    text.lines().filter_map(file).collect()
+    let mut files = Vec::new();
+    for line in text.lines() {
+        if let Some(file) = file(line) {
+            files.push(file);
+        }
+    }
+    files
 }
 
 /// Returns a path with slashes between the directories, as in a record on every system.
 fn slashed(dir: &Path) -> Option<String> {
-    let names: Option<Vec<&str>> = dir.iter().map(|name| name.to_str()).collect();
-    Some(names?.join("/"))
+    let mut names = Vec::new();
+    for name in dir {
+        names.push(name.to_str()?);
+    }
+    Some(names.join("/"))
 }
 
 pub fn read(path: &Path) -> Option<String> {

@@ -54,27 +54,32 @@ impl<'a> VersionDetector<'a> {
         if file.builds.len() == 1 {
             return Some(first);
         }
-        let mut beside = (self.certain)(file.path.parent()?);
-        beside.retain(|one| one.major == first.major);
-        if beside.is_empty() {
+        let beside = (self.certain)(file.path.parent()?);
+        let is_of_major = |one: &Version| one.major == first.major;
+        if !beside.iter().any(is_of_major) {
             return None;
         }
-        let same = file.builds.iter().find(|one| beside.contains(one));
-        Some(*same.unwrap_or(&first))
+        let is_beside = |one: &&Version| is_of_major(one) && beside.contains(one);
+        Some(*file.builds.iter().find(is_beside).unwrap_or(&first))
     }
 
     fn record(&mut self, file: &VersionEvidence) -> Option<Version> {
         let dir = file.path.parent()?;
         if !self.dirs.iter().any(|known| known.0 == dir) {
-            let mut records = records_above(dir);
-            if !records.is_empty() {
-                // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of
-                // 8 and 9 can share the directory.
-                let beside = (self.certain)(dir);
-                records.retain(|(wheel, _)| {
-                    let contradicts = |one: &Version| one.major == wheel.major && one != wheel;
-                    !beside.iter().any(contradicts)
-                });
+            let all = records_above(dir);
+            let beside = if all.is_empty() {
+                Vec::new()
+            } else {
+                (self.certain)(dir)
+            };
+            let mut records = Vec::new();
+            for (wheel, files) in all {
+                // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of 8
+                // and 9 can share the directory.
+                let contradicts = |one: &Version| one.major == wheel.major && *one != wheel;
+                if !beside.iter().any(contradicts) {
+                    records.push((wheel, files));
+                }
             }
             self.dirs.push((dir.to_path_buf(), records));
         }

@@ -28,7 +28,7 @@ impl Cudnn {
     /// agree. For a version that is newer than all rows, the newest row shows which GPUs are supported and which are
     /// too old.
     pub fn support(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> GpuSupport {
-        match (self.row(rows), self.next_row(rows)) {
+        match self.rows_around(rows) {
             (Some(row), _) if self.version <= row.last => support_in_row(row, gpu),
             (Some(row), Some(next)) if support_in_row(row, gpu) == support_in_row(next, gpu) => {
                 support_in_row(row, gpu)
@@ -44,19 +44,26 @@ impl Cudnn {
 
     /// Returns `true` if the GPU is older than all that this cuDNN has machine code for.
     pub fn is_gpu_too_old(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> bool {
-        self.row(rows).is_some_and(|row| is_below(row, gpu))
+        let (row, _) = self.rows_around(rows);
+        row.is_some_and(|row| is_below(row, gpu))
     }
 
     /// Returns the newest GPU that this cuDNN has machine code for.
     pub fn newest_gpu(self, rows: &[CudnnTargets]) -> Option<ComputeCapability> {
-        machine_code(self.row(rows)?).max()
+        let (_, newest) = machine_code(self.rows_around(rows).0?)?;
+        Some(newest)
     }
 
     /// Returns the last version before this one that is known to have machine code for the GPU.
     pub fn last_with(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<Version> {
-        let builds = rows.iter().filter(|row| row.cuda == self.cuda);
-        let supporting = builds.filter(|row| row.last < self.version && has_code(row, gpu));
-        supporting.map(|row| row.last).max()
+        let mut last = None;
+        for row in rows {
+            let is_earlier = row.cuda == self.cuda && row.last < self.version;
+            if is_earlier && last < Some(row.last) && has_code(row, gpu) {
+                last = Some(row.last);
+            }
+        }
+        last
     }
 
     /// Returns the first version after this one that is known to have machine code for the GPU, and its CUDA major,
@@ -66,28 +73,31 @@ impl Cudnn {
         rows: &[CudnnTargets],
         gpu: ComputeCapability,
     ) -> Option<(Version, u32)> {
-        let is_later = |row: &&CudnnTargets| {
-            row.cuda > self.cuda || row.cuda == self.cuda && row.first > self.version
-        };
-        let later = rows.iter().filter(is_later);
-        let supporting = later.filter(|row| row.last >= self.version && has_code(row, gpu));
-        let first = supporting.min_by_key(|row| (row.cuda, row.first))?;
-        Some((first.first, first.cuda))
+        let mut first: Option<(u32, Version)> = None;
+        for row in rows {
+            let place = (row.cuda, row.first);
+            let is_later = place > (self.cuda, self.version) && row.last >= self.version;
+            if is_later && first.is_none_or(|first| place < first) && has_code(row, gpu) {
+                first = Some(place);
+            }
+        }
+        first.map(|(cuda, version)| (version, cuda))
     }
 
-    /// Returns the last row that begins at or before this version. Of two rows that begin at the same version, the
-    /// later row counts.
-    fn row(self, rows: &[CudnnTargets]) -> Option<&CudnnTargets> {
-        let rows = rows.iter().filter(|row| row.cuda == self.cuda);
-        let begun = rows.filter(|row| row.first <= self.version);
-        begun.max_by_key(|row| row.first)
-    }
-
-    /// Returns the first row that begins after this version.
-    fn next_row(self, rows: &[CudnnTargets]) -> Option<&CudnnTargets> {
-        let rows = rows.iter().filter(|row| row.cuda == self.cuda);
-        let later = rows.filter(|row| row.first > self.version);
-        later.min_by_key(|row| row.first)
+    /// Returns the last row that begins at or before this version, and the first row that begins after it. Of two rows
+    /// that begin at the same version, the later row counts as the last.
+    fn rows_around(self, rows: &[CudnnTargets]) -> (Option<&CudnnTargets>, Option<&CudnnTargets>) {
+        let (mut last, mut next): (Option<&CudnnTargets>, Option<&CudnnTargets>) = (None, None);
+        for row in rows.iter().filter(|row| row.cuda == self.cuda) {
+            if row.first > self.version {
+                if next.is_none_or(|next| row.first < next.first) {
+                    next = Some(row);
+                }
+            } else if last.is_none_or(|last| row.first >= last.first) {
+                last = Some(row);
+            }
+        }
+        (last, next)
     }
 }
 
@@ -110,11 +120,13 @@ fn support_in_row(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
 }
 
 /// Returns `true` if a version is newer than all in these rows.
+#[cfg(feature = "runtime")]
 pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
     newest_before(rows, cudnn).is_some()
 }
 
 /// Returns the newest version in these rows, if this version is newer than all of them.
+#[cfg(feature = "runtime")]
 pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
     let newest = rows.iter().map(|row| row.last).max()?;
     let is_newer = (cudnn.major, cudnn.minor) > (newest.major, newest.minor);
@@ -122,6 +134,7 @@ pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
 }
 
 /// Returns the newest GPU in these rows; 0.0 for a version that is newer than they are, `None` without rows.
+#[cfg(feature = "runtime")]
 pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<ComputeCapability> {
     if cudnn.is_some_and(|cudnn| is_newer(rows, cudnn)) {
         return Some(ComputeCapability::new(0, 0));
@@ -136,16 +149,22 @@ pub fn is_jetson(gpu: ComputeCapability) -> bool {
 }
 
 fn is_below(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
-    machine_code(row).min().is_some_and(|oldest| gpu < oldest)
+    machine_code(row).is_some_and(|(oldest, _)| gpu < oldest)
 }
 
 fn has_code(row: &CudnnTargets, gpu: ComputeCapability) -> bool {
     support_in_row(row, gpu) == GpuSupport::Yes
 }
 
-/// Returns the GPUs that there is machine code for.
-fn machine_code(row: &CudnnTargets) -> impl Iterator<Item = ComputeCapability> + '_ {
-    let targets = row.code.iter();
-    let machine = targets.filter(|target| target.code == Code::Machine);
-    machine.map(|target| target.capability)
+/// Returns the oldest and the newest GPU that there is machine code for.
+fn machine_code(row: &CudnnTargets) -> Option<(ComputeCapability, ComputeCapability)> {
+    let mut range = None;
+    for target in &row.code {
+        if target.code == Code::Machine {
+            let gpu = target.capability;
+            let (oldest, newest) = range.unwrap_or((gpu, gpu));
+            range = Some((gpu.min(oldest), gpu.max(newest)));
+        }
+    }
+    range
 }

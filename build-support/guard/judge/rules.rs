@@ -98,10 +98,8 @@ pub fn majors(built: &Built) -> Vec<u32> {
     match (built.policy, &built.requirement, built.cudnn) {
         (Policy::Requirement, Some(required), _) | (_, Some(required), None) => {
             let last = match required.below {
-                Some(below) if below.minor == 0 && below.patch == 0 => {
-                    below.major.saturating_sub(1)
-                }
-                Some(below) => below.major,
+                Some(below) if below > Version::new(below.major, 0, 0) => below.major,
+                Some(below) => below.major.saturating_sub(1),
                 // The requirement has no upper bound: the last major to try is the one after the newest known.
                 None => majors::NEWEST_CUDNN + 1,
             };
@@ -118,11 +116,8 @@ impl Cudnn {
     /// Returns the fault if this cuDNN has no machine code for the GPU.
     pub fn device<'a>(self, rows: &[CudnnTargets], gpu: Gpu<'a>) -> Option<UnsupportedGpu<'a>> {
         let gap = self.gap(rows, gpu.capability)?;
-        Some(UnsupportedGpu {
-            cudnn: self,
-            gpu: JudgedGpu::Device(gpu),
-            gap,
-        })
+        let (cudnn, gpu) = (self, JudgedGpu::Device(gpu));
+        Some(UnsupportedGpu { cudnn, gpu, gap })
     }
 
     /// Returns a fault for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
@@ -133,17 +128,17 @@ impl Cudnn {
         chosen_by: &'a str,
     ) -> Vec<UnsupportedGpu<'a>> {
         let (mut faults, mut seen) = (Vec::new(), Vec::new());
-        let machine = targets.iter().filter(|target| target.code == Code::Machine);
-        for capability in machine.map(|target| target.capability) {
-            if seen.contains(&capability) {
+        for target in targets {
+            let capability = target.capability;
+            if target.code != Code::Machine || seen.contains(&capability) {
                 continue;
             }
             seen.push(capability);
-            faults.extend(self.gap(rows, capability).map(|gap| UnsupportedGpu {
-                cudnn: self,
-                gpu: JudgedGpu::Target(capability, chosen_by),
-                gap,
-            }));
+            if let Some(gap) = self.gap(rows, capability) {
+                let gpu = JudgedGpu::Target(capability, chosen_by);
+                let cudnn = self;
+                faults.push(UnsupportedGpu { cudnn, gpu, gap });
+            }
         }
         faults
     }
@@ -191,10 +186,8 @@ pub fn known_bad<'a>(
         if row.first_gpu > 0 && !gpus.unwrap_or_default().iter().any(is_affected) {
             continue;
         }
-        let is_used = row
-            .operation
-            .as_ref()
-            .is_some_and(|operation| needs.contains(operation));
+        let operation = row.operation.as_ref();
+        let is_used = operation.is_some_and(|operation| needs.contains(operation));
         if row.partial && !is_used {
             continue;
         }
