@@ -82,10 +82,10 @@ struct Segment {
 
 /// An open file. If it is not an ELF file, the methods about its contents return nothing.
 pub struct Elf {
-    file: BoundedFile,
+    pub file: BoundedFile,
     /// The first 64 bytes, or the whole file if it is shorter.
-    start: Vec<u8>,
-    layout: Option<Layout>,
+    pub start: Vec<u8>,
+    pub layout: Option<Layout>,
     /// The end of the last segment, or of their table.
     reach: u64,
     segments: Option<Vec<Segment>>,
@@ -300,19 +300,6 @@ impl Elf {
 
     pub fn entry(&self, address: u64, size: u64) -> Option<Vec<u8>> {
         self.file.entry(self.offset_of(address)?, size)
-    }
-
-    pub fn text(&self, offset: u64, most: u64) -> Option<Vec<u8>> {
-        self.file.text(offset, most)
-    }
-
-    pub fn layout(&self) -> Option<Layout> {
-        self.layout
-    }
-
-    /// Returns the first 64 bytes.
-    pub fn head(&self) -> &[u8] {
-        &self.start
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {

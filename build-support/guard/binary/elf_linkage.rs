@@ -33,7 +33,7 @@ impl Elf {
     }
 
     fn defined_versions(&self) -> Option<Vec<String>> {
-        let layout = self.layout()?;
+        let layout = self.layout?;
         let mut letters = NameBudget(MOST_LETTERS);
         let mut versions = Vec::new();
         let mut at = self.dynamic_value(DT_VERDEF)?;
@@ -57,7 +57,7 @@ impl Elf {
     fn imports(&self) -> Option<Vec<String>> {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
-        let count = table.size / self.layout()?.either(16, 24);
+        let count = table.size / self.layout?.either(16, 24);
         let mut letters = NameBudget(MOST_LETTERS);
         let mut imports = Vec::new();
         for index in 1..count.min(MOST_SYMBOLS) {

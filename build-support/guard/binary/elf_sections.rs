@@ -54,7 +54,7 @@ impl Elf {
     }
 
     pub fn sections(&self) -> Option<Vec<Section>> {
-        let (layout, head) = (self.layout()?, self.head());
+        let (layout, head) = (self.layout?, &self.start);
         let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
         let rows = self.rows(
             layout.address(head, 32, 40)?,
@@ -76,14 +76,14 @@ impl Elf {
 
     /// Returns the offset and the size of the names of the sections.
     pub fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
-        let layout = self.layout()?;
-        let index = layout.number(self.head(), layout.either(50, 62), 2)?;
+        let layout = self.layout?;
+        let index = layout.number(&self.start, layout.either(50, 62), 2)?;
         let (offset, size) = sections.get(index as usize)?.range()?;
         (offset.checked_add(size)? <= self.length()).then_some((offset, size))
     }
 
     pub fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
         let left = size.checked_sub(section.name)?;
-        self.text(offset.checked_add(section.name)?, left)
+        self.file.text(offset.checked_add(section.name)?, left)
     }
 }

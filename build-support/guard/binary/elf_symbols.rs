@@ -97,7 +97,7 @@ impl Elf {
     pub fn gnu_hash(&self) -> Option<GnuHash> {
         let table = self.dynamic_value(DT_GNU_HASH)?;
         let buckets = self.word(table, 0)?;
-        let filter = self.word(table, 2)? * self.layout()?.either(4, 8);
+        let filter = self.word(table, 2)? * self.layout?.either(4, 8);
         let buckets_at = table.checked_add(16)?.checked_add(filter)?;
         Some(GnuHash {
             buckets,
@@ -167,7 +167,7 @@ impl Elf {
     }
 
     pub fn symbol(&self, index: u64) -> Option<Symbol> {
-        let layout = self.layout()?;
+        let layout = self.layout?;
         let size = layout.either(16, 24);
         let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * size)?;
         let row = self.entry(at, size)?;
@@ -182,7 +182,7 @@ impl Elf {
     /// Reads a word of four bytes of the table at this address.
     fn word(&self, table: u64, index: u64) -> Option<u64> {
         let word = self.entry(table.checked_add(index * 4)?, 4)?;
-        self.layout()?.number(&word, 0, 4)
+        self.layout?.number(&word, 0, 4)
     }
 }
 

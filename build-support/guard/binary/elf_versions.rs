@@ -43,7 +43,7 @@ impl Elf {
     }
 
     pub fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
-        let layout = self.layout()?;
+        let layout = self.layout?;
         let mut letters = NameBudget(MOST_LETTERS);
         let (mut needed, mut count) = (Vec::new(), 0);
         let mut at = self.dynamic_value(DT_VERNEED)?;
@@ -81,7 +81,7 @@ impl Elf {
     }
 
     fn versioned_imports(&self) -> Option<Vec<(String, Vec<u8>)>> {
-        let layout = self.layout()?;
+        let layout = self.layout?;
         let numbers_at = self.dynamic_value(DT_VERSYM)?;
         let first = self.gnu_hash()?.first;
         let needs = self.version_needs()?;

@@ -1,10 +1,9 @@
 //! The findings from a child's report.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, foreign_parts};
+use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, foreign_parts, second_try};
 use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
-use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::built::{Built, Loader};
@@ -51,9 +50,8 @@ pub fn judge(
     let disagree = !answer.failed_checks.is_empty()
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
-        report
-            .findings
-            .extend(main_library.mismatch(built, Some(called), &parts.lasting));
+        let mismatch = main_library.mismatch(built, Some(called), &parts.lasting);
+        report.findings.extend(mismatch);
     }
     if !foreign_parts::judge(report, cudnn, parts, &answer.mapped, disagree) && disagree {
         let disagreement = Disagreement {
@@ -70,29 +68,24 @@ pub fn judge(
     }
     let mismatch = answer.cuda_major;
     let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));
-    if let (Some(fault), Some(with)) = (mismatch, built.cudnn_cuda_major) {
-        report
-            .findings
-            .push(main_library.explain_cuda_mismatch(fault.finding(), with));
+    if let Some(fault) = mismatch {
+        let finding = main_library.explain_cuda_mismatch(fault.finding(), fault.built_with);
+        report.findings.push(finding);
     }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
     let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major);
-    let driver = report
-        .driver
-        .as_ref()
-        .map(|driver| Path::new(&driver.library));
+    let driver = report.driver.as_ref();
+    let driver = driver.map(|driver| Path::new(&driver.library));
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong results are not refusals.
-    let was_refused = |outcome: &CaseResult| {
-        let finding = outcome.finding.as_ref();
-        outcome.verdict == Verdict::Fail
-            && finding.is_some_and(|it| it.id != FindingId::ConvolutionWrong)
-    };
-    let was_refused = report.outcomes.iter().any(was_refused);
+    let was_refused = second_try::failed_ids(&report.outcomes);
+    let was_refused = was_refused
+        .iter()
+        .any(|id| *id != FindingId::ConvolutionWrong);
     let crashed =
         matches!(outcome.end, ExitStatus::Signal(_)) && exit_verdict::is_caused_by_cudnn(&outcome);
     let broke = was_refused || crashed && outcome.second_try.is_none();
@@ -134,8 +127,7 @@ pub fn judge_convolutions(report: &mut Report, built: &Built) {
     if report.outcomes.is_empty() {
         report.unchecked("convolution: an earlier check did not pass");
     }
-    let passed = |outcome: &CaseResult| outcome.verdict == Verdict::Pass;
-    if !report.outcomes.iter().any(passed) && report.verdict() == Verdict::Pass {
+    if !report.has_passed() && report.verdict() == Verdict::Pass {
         report.unknown(NotChecked::NoConvolution(&report.unchecked).finding());
     }
 }
@@ -169,10 +161,8 @@ fn judge_devices(
     let Some(driver) = report.driver.as_ref() else {
         return false;
     };
-    let too_old = driver
-        .cuda
-        .and_then(|cuda| program_rules::driver(built, cudnn_cuda_major, cuda))
-        .map(|fault| fault.finding());
+    let too_old = |cuda| program_rules::driver(built, cudnn_cuda_major, cuda);
+    let too_old = driver.cuda.and_then(too_old).map(|fault| fault.finding());
     if count == 0 {
         // Without a GPU an old driver is no error yet.
         report.findings.extend(too_old.map(Finding::into_warning));
@@ -202,10 +192,8 @@ fn judge_devices(
         let (name, capability) = (&device.name, device.capability);
         // A GPU with correct results is supported, whatever the tables state.
         let label = devices::label(name, *number);
-        let computes = report
-            .outcomes
-            .iter()
-            .any(|outcome| outcome.verdict == Verdict::Pass && outcome.device == label);
+        let mut outcomes = report.outcomes.iter();
+        let computes = outcomes.any(|it| it.verdict == Verdict::Pass && it.device == label);
         let gpu = Gpu::new(name, capability);
         let kernels = program_rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
         let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));

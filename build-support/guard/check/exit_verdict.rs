@@ -141,9 +141,8 @@ fn find_tool() -> Option<Tool> {
         return Some(Tool::Injected(name, value));
     }
     let status = proc::text("self/status").unwrap_or_default();
-    let tracer = status
-        .lines()
-        .find_map(|line| line.strip_prefix("TracerPid:"));
+    let mut lines = status.lines();
+    let tracer = lines.find_map(|line| line.strip_prefix("TracerPid:"));
     if let Some(process) = tracer.map(str::trim).filter(|process| *process != "0") {
         return Some(Tool::Tracer(process.to_string()));
     }

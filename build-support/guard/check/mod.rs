@@ -14,7 +14,7 @@ use crate::runtime::child::work;
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::{self, MainLibrary};
 use crate::runtime::install::sub_library_files::{self, SubLibraries};
@@ -128,13 +128,11 @@ impl<'a> NotChecked<'a> {
             return Some(NotChecked::BuiltWithoutCuda(reason));
         }
         if !platform::SUPPORTED {
-            return Some(
-                if cfg!(all(target_env = "gnu", target_feature = "crt-static")) {
-                    NotChecked::StaticLibc
-                } else {
-                    NotChecked::UnsupportedPlatform
-                },
-            );
+            let is_static = cfg!(all(target_env = "gnu", target_feature = "crt-static"));
+            return Some(match is_static {
+                true => NotChecked::StaticLibc,
+                false => NotChecked::UnsupportedPlatform,
+            });
         }
         let rule = built.not_understood.as_deref()?;
         Some(NotChecked::UnknownRule(&built.written_by, rule))
@@ -174,10 +172,9 @@ fn locate_cudnn<'a>(
     let search_path = SearchPath::of_program();
     match main_library::find(built, &search_path) {
         Ok(main_library) => {
-            if !main_library.others.is_empty() {
-                report
-                    .findings
-                    .push(main_library.others_finding(&main_library.others));
+            let others = &main_library.others;
+            if !others.is_empty() {
+                report.findings.push(main_library.others_finding(others));
             }
             return Some(LocatedCudnn {
                 built,
@@ -297,29 +294,22 @@ fn run_checks(
         report.findings.push(no_child.finding());
     }
     child_verdict::judge(report, cudnn, &parts, outcome);
-    if let (true, Some(shared)) = (built.convolution, shared) {
-        report.unknown(shared.finding());
-    }
-    if let (true, Some(rank)) = (
-        built.convolution,
-        env_config.devices.shared_rank(report.device_count()),
-    ) {
-        report.unknown(rank.finding());
-    }
-    if built.convolution && !is_configured && report.device_count() > 0 {
-        report.unknown(NotChecked::GraphJitNotEnabled.finding());
-    }
     let count = report.device_count();
+    if built.convolution {
+        let rank = env_config.devices.shared_rank(count);
+        for busy in shared.iter().chain(&rank) {
+            report.unknown(busy.finding());
+        }
+        if !is_configured && count > 0 {
+            report.unknown(NotChecked::GraphJitNotEnabled.finding());
+        }
+    }
     let numbers = env_config.devices.out_of_range(count);
     if count > 0 && !numbers.is_empty() {
         report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
     child_verdict::judge_convolutions(report, built);
-    let passed = report
-        .outcomes
-        .iter()
-        .any(|outcome| outcome.verdict == Verdict::Pass);
-    let pinned = (passed || !built.convolution) && !is_fatal(report, env_config);
+    let pinned = (report.has_passed() || !built.convolution) && !is_fatal(report, env_config);
     if pinned {
         pin::pin(report, cudnn, &parts);
     }

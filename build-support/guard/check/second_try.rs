@@ -16,12 +16,12 @@ pub fn confirm(
     deadline: Duration,
     allow_in_process: bool,
 ) {
-    let failed = failed_ids(outcome);
+    let failed = faults(outcome);
     if failed.is_empty() {
         return;
     }
     let second = work::run(task, deadline, allow_in_process).ok();
-    let again = second.as_ref().map_or_else(Vec::new, failed_ids);
+    let again = second.as_ref().map_or_else(Vec::new, faults);
     let second = SecondTry(second.map(Box::new));
     for row in &mut outcome.answer.outcomes {
         if row.verdict != Verdict::Fail {
@@ -37,14 +37,20 @@ pub fn confirm(
     }
 }
 
-fn failed_ids(outcome: &ChildOutcome) -> Vec<FindingId> {
-    let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
-    let rows = outcome.answer.outcomes.iter().filter(failed);
-    let mut ids: Vec<_> = rows
-        .filter_map(|row| Some(row.finding.as_ref()?.id))
-        .collect();
+fn faults(outcome: &ChildOutcome) -> Vec<FindingId> {
+    let mut ids = failed_ids(&outcome.answer.outcomes);
     if exit_verdict::is_caused_by_cudnn(outcome) {
         ids.push(FindingId::CudnnAborted);
     }
     ids
+}
+
+/// Returns the ids of the failed convolutions.
+pub fn failed_ids(rows: &[CaseResult]) -> Vec<FindingId> {
+    let failed = |row: &&CaseResult| row.verdict == Verdict::Fail;
+    let findings = rows
+        .iter()
+        .filter(failed)
+        .filter_map(|row| row.finding.as_ref());
+    findings.map(|finding| finding.id).collect()
 }

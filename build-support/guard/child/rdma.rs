@@ -32,10 +32,8 @@ pub fn has_device(open_files: &Path) -> bool {
     let Ok(links) = std::fs::read_dir(open_files) else {
         return false;
     };
-    let mut targets = links
-        .flatten()
-        .filter_map(|link| std::fs::read_link(link.path()).ok());
-    targets.any(|target| {
+    links.flatten().any(|link| {
+        let target = std::fs::read_link(link.path()).unwrap_or_default();
         target
             .to_string_lossy()
             .starts_with("/dev/infiniband/uverbs")

@@ -33,14 +33,12 @@ pub fn keep_gpu_open() {
         // SAFETY: nothing here uses it anymore.
         unsafe { close(*fd) };
     }
-    let process = program.to_string();
+    let has_gpu = |files: Vec<(c_int, PathBuf)>| files.iter().any(|(_, target)| is_gpu(target));
     // `open` is empty without /proc.
     while !open.is_empty()
         && clock.elapsed() < STAY
         && proc::is_running(program.unsigned_abs())
-        && !open_files(&process)
-            .iter()
-            .any(|(_, target)| is_gpu(target))
+        && !has_gpu(open_files(&program.to_string()))
     {
         pause(Duration::from_millis(100));
     }
@@ -64,8 +62,7 @@ fn open_files(process: &str) -> Vec<(c_int, PathBuf)> {
 
 /// Returns `true` for the device of a GPU, such as `/dev/nvidia0`.
 pub fn is_gpu(path: &Path) -> bool {
-    let name = path
-        .to_str()
-        .and_then(|path| path.strip_prefix("/dev/nvidia"));
+    let path = path.to_str().unwrap_or_default();
+    let name = path.strip_prefix("/dev/nvidia");
     name.is_some_and(|name| name.starts_with(|c: char| c.is_ascii_digit()))
 }

@@ -66,13 +66,11 @@ impl Devices {
 
     /// Returns the requested numbers that do not exist.
     pub fn out_of_range(&self, count: usize) -> Vec<usize> {
-        match self {
-            Devices::Listed(numbers) => {
-                let numbers = numbers.iter().copied();
-                numbers.filter(|number| *number >= count).collect()
-            }
-            _ => Vec::new(),
+        let mut numbers = Vec::new();
+        if let Devices::Listed(listed) = self {
+            numbers.extend(listed.iter().filter(|number| **number >= count));
         }
+        numbers
     }
 }
 

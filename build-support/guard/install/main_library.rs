@@ -304,13 +304,11 @@ fn find_hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     let search_path = &SearchPath::of_program();
     let (major, file) = rules::majors(built).into_iter().find_map(|major| {
         let file = search_path.program_file(&file_name::of_main(major))?;
-        search_path
-            .is_searched_first(&file, loaded)
-            .then_some((major, file))
+        let is_first = search_path.is_searched_first(&file, loaded);
+        is_first.then_some((major, file))
     })?;
     let parts = SubLibraries::locate_all(&file, major, search_path, true, built);
     let (release, _) = parts.release()?;
-    program_rules::version(built, release)
-        .is_ok()
-        .then_some(file)
+    let can_run = program_rules::version(built, release).is_ok();
+    can_run.then_some(file)
 }

@@ -77,18 +77,15 @@ impl MissingDlopen {
     /// Returns `true` if another fault names the library: a sub-library opens it, or the loader did not find it for a
     /// file that it refused.
     pub fn is_named_by(&self, suspects: &[SuspectLibrary], refused: &[(PathBuf, String)]) -> bool {
-        let is_suspect = suspects.iter().any(|suspect| match suspect {
+        let is_suspect = |suspect: &SuspectLibrary| match suspect {
             SuspectLibrary::Missing { name, .. } => *name == self.name,
             _ => false,
-        });
-        let mut reasons = refused
-            .iter()
-            .map(|(path, words)| loader_words::refused(path, words).reason);
-        is_suspect
-            || reasons.any(|reason| match reason {
-                Refusal::MissingLibrary(_, name) => name == self.name,
-                _ => false,
-            })
+        };
+        let is_refused = |(path, words): &(PathBuf, String)| {
+            let reason = loader_words::refused(path, words).reason;
+            matches!(reason, Refusal::MissingLibrary(_, name) if name == self.name)
+        };
+        suspects.iter().any(is_suspect) || refused.iter().any(is_refused)
     }
 }
 

@@ -6,7 +6,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::sub_libraries;
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
 use crate::runtime::install::file_versions::FileVersions;
@@ -160,14 +160,13 @@ impl SubLibraries {
         for (files, is_declared) in [(missing, false), (declared_missing, true)] {
             if !files.is_empty() {
                 let release = parts.release().map(|(version, _)| version);
-                let is_newer = release
-                    .is_some_and(|release| gpu_support::is_newer(&built.tables.gpus, release));
+                let is_newer = |release| gpu_support::is_newer(&built.tables.gpus, release);
                 let missing = MissingSubLibraries {
                     folder,
                     release,
                     files,
                     is_declared,
-                    is_newer,
+                    is_newer: release.is_some_and(is_newer),
                     jit_only: no_others,
                     reinstall: package_owner::reinstall_command(folder),
                     looked_at: search_path.with_own(Vec::new(), true).looked_at(),
@@ -191,17 +190,14 @@ impl SubLibraries {
                 parts.findings.push(file.finding());
             }
         }
-        let has_own = parts
-            .list
-            .iter()
-            .any(|part| part.name == sub_libraries::TENSOR_IR);
-        let file = file_name::of_part(sub_libraries::TENSOR_IR, major);
+        let is_it = |part: &SubLibraryFile| part.name == TENSOR_IR;
+        let has_own = parts.list.iter().any(is_it);
+        let file = file_name::of_part(TENSOR_IR, major);
         let release =
             release.filter(|release| !has_own && sub_libraries::opens_absent_part(*release));
         if let Some((release, path)) = release.and_then(|one| Some((one, lookup.search(&file)?))) {
             let image = Image::open(&path).ok();
-            let version =
-                image.and_then(|image| detector.part(&image, sub_libraries::TENSOR_IR, &path));
+            let version = image.and_then(|image| detector.part(&image, TENSOR_IR, &path));
             if let Some(version) = version.filter(|(version, _)| *version != release) {
                 let stray = StraySubLibrary {
                     folder,
@@ -229,8 +225,8 @@ impl SubLibraries {
     fn release_of_parts(&self) -> Option<SourcedVersion> {
         let mut best: Option<((bool, bool), SourcedVersion)> = None;
         for part in &self.list {
-            let reports =
-                sub_libraries::find(&part.name).is_some_and(|known| known.reports_version);
+            let known = sub_libraries::find(&part.name);
+            let reports = known.is_some_and(|known| known.reports_version);
             if let (Some(version), true) = (part.sourced_version(), part.needed || reports) {
                 let rank = (!part.is_in(self.folder()), !reports);
                 if best.is_none_or(|(other, _)| rank < other) {

@@ -110,10 +110,9 @@ pub fn noexec_mount(mounts: &str, file: &Path) -> Option<PathBuf> {
             continue;
         };
         let point = PathBuf::from(point.replace("\\040", " "));
-        let deeper = on
-            .as_ref()
-            .is_none_or(|(other, _)| point.starts_with(other));
-        if deeper && file.starts_with(&point) {
+        let known = on.as_ref();
+        let is_deeper = known.is_none_or(|(other, _)| point.starts_with(other));
+        if is_deeper && file.starts_with(&point) {
             let noexec = options.split(',').any(|option| option == "noexec");
             on = Some((point, noexec));
         }

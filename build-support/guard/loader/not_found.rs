@@ -44,10 +44,9 @@ pub struct MissingCudnn<'a> {
 
 /// Returns the major to install. A requirement without an upper bound accepts a major that does not exist yet.
 pub fn installable(accepted: &[u32]) -> Option<u32> {
-    let mut known = accepted
-        .iter()
-        .filter(|major| **major <= majors::NEWEST_CUDNN);
-    known.next().or(accepted.first()).copied()
+    let mut majors = accepted.iter();
+    let known = majors.find(|major| **major <= majors::NEWEST_CUDNN);
+    known.or(accepted.first()).copied()
 }
 
 /// Returns the fault of a program that can open none of these names, with the loader's message about each, a file that

@@ -48,6 +48,12 @@ impl Contents {
         }
     }
 
+    /// Returns `true` if a convolution passed.
+    pub(crate) fn has_passed(&self) -> bool {
+        let mut outcomes = self.outcomes.iter();
+        outcomes.any(|outcome| outcome.verdict == Verdict::Pass)
+    }
+
     fn error(&self) -> Option<&Finding> {
         let mut findings = self.findings.iter();
         findings.find(|finding| finding.severity == Severity::Error)

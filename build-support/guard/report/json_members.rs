@@ -20,17 +20,13 @@ pub fn built(built: &Built) -> Json {
         ])
     };
     let requirement = built.requirement.as_ref();
+    let requirement = requirement.map(|requirement| &requirement.text);
+    let targets = Json::list(&built.targets, |target| Json::text(target));
     Json::object(&[
         ("cudnn", Json::optional(built.cudnn)),
         ("cuda", Json::optional(built.cuda.map(Version::short))),
-        (
-            "requirement",
-            Json::optional(requirement.map(|requirement| &requirement.text)),
-        ),
-        (
-            "targets",
-            Json::list(&built.targets, |target| Json::text(target)),
-        ),
+        ("requirement", Json::optional(requirement)),
+        ("targets", targets),
         ("findings", Json::list(&built.findings, finding)),
     ])
 }
@@ -47,17 +43,13 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
             ("told_by", Json::optional(part.told_by)),
         ])
     };
+    let version = loaded.version.map(|(version, _)| version);
+    let cuda_major = loaded.cuda_major.map_or_else(Json::null, Json::integer);
     Json::object(&[
-        (
-            "version",
-            Json::optional(loaded.version.map(|(version, _)| version)),
-        ),
+        ("version", Json::optional(version)),
         ("path", Json::text(&loaded.path.display())),
         ("found_via", Json::text(&loaded.origin)),
-        (
-            "cuda_major",
-            loaded.cuda_major.map_or_else(Json::null, Json::integer),
-        ),
+        ("cuda_major", cuda_major),
         ("parts", Json::list(&loaded.parts, part)),
     ])
 }
@@ -83,6 +75,10 @@ pub fn device(device: &Device) -> Json {
 /// Returns an entry of `convolution`.
 pub fn outcome(outcome: &CaseResult) -> Json {
     let algorithm = Some(&outcome.algorithm).filter(|name| !name.is_empty());
+    let (context, handle) = outcome
+        .start
+        .map(|start| (start.context, start.handle))
+        .unzip();
     Json::object(&[
         ("device", Json::text(&outcome.device)),
         ("operation", Json::text(&outcome.operation)),
@@ -95,13 +91,7 @@ pub fn outcome(outcome: &CaseResult) -> Json {
         ("algorithm", Json::optional(algorithm)),
         ("rounds_to_tf32", Json::bool(outcome.tf32)),
         ("left_out", Json::optional(outcome.left_out.as_ref())),
-        (
-            "context_milliseconds",
-            Json::float(outcome.start.map(|start| start.context)),
-        ),
-        (
-            "handle_milliseconds",
-            Json::float(outcome.start.map(|start| start.handle)),
-        ),
+        ("context_milliseconds", Json::float(context)),
+        ("handle_milliseconds", Json::float(handle)),
     ])
 }

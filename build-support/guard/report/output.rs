@@ -42,11 +42,8 @@ fn line(result: &Result<Report, Failure>) -> String {
     let (verdict, reason) = match result {
         Ok(_) => (Verdict::Pass, String::new()),
         Err(failure) => {
-            let cause = failure
-                .report
-                .cause()
-                .map(text::one_line)
-                .unwrap_or_default();
+            let cause = failure.report.cause().map(text::one_line);
+            let cause = cause.unwrap_or_default();
             (failure.verdict(), format!(": {cause}"))
         }
     };

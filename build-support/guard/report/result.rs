@@ -92,6 +92,7 @@ impl Report {
     pub fn to_json(&self) -> String {
         let devices = self.driver.as_ref();
         let devices = devices.map_or(&[][..], |driver| &driver.devices);
+        let outcomes = Json::list(&self.outcomes, json_members::outcome);
         Json::object(&[
             ("schema", Json::integer(json_members::SCHEMA)),
             ("verdict", Json::text(&self.verdict())),
@@ -99,10 +100,7 @@ impl Report {
             ("loaded", json_members::loaded(self.loaded.as_ref())),
             ("driver", json_members::driver(self.driver.as_ref())),
             ("devices", Json::list(devices, json_members::device)),
-            (
-                "convolution",
-                Json::list(&self.outcomes, json_members::outcome),
-            ),
+            ("convolution", outcomes),
             ("findings", Json::list(&self.findings, Finding::to_json)),
         ])
         .to_string()
@@ -295,9 +293,8 @@ impl Failure {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         text::stack(self, f)?;
-        self.findings
-            .iter()
-            .try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
+        let mut findings = self.findings.iter();
+        findings.try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
     }
 }
 
@@ -310,23 +307,18 @@ impl fmt::Display for Failure {
             write!(f, "{cause}")?;
         }
         for finding in &report.built.findings {
-            text::write_row(
-                f,
-                "at build",
-                format!("{} [{}]", finding.summary, finding.id),
-            )?;
+            let text = format!("{} [{}]", finding.summary, finding.id);
+            text::write_row(f, "at build", text)?;
         }
         if let Some(cause) = cause {
             text::write_row(f, "see", cause.page())?;
         }
         f.write_str("\n\n")?;
         text::stack(report, f)?;
-        for finding in report
-            .findings
-            .iter()
-            .filter(|finding| Some(*finding) != cause)
-        {
-            write!(f, "\n\n{}: {}", finding.severity, finding)?;
+        for finding in &report.findings {
+            if Some(finding) != cause {
+                write!(f, "\n\n{}: {}", finding.severity, finding)?;
+            }
         }
         Ok(())
     }

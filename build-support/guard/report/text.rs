@@ -2,6 +2,7 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::version::Version;
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
@@ -12,61 +13,39 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let built = &report.built;
     let mut with = Vec::new();
     with.extend(built.cudnn.map(|version| format!("cuDNN {version}")));
-    with.extend(
-        built
-            .cuda
-            .map(|version| format!("CUDA {}", version.short())),
-    );
-    with.extend(
-        built
-            .requirement
-            .as_ref()
-            .map(|required| format!("the requirement `{}`", required.text)),
-    );
-    write_row(
-        f,
-        "built with",
-        if with.is_empty() {
-            "nothing".to_string()
-        } else {
-            with.join(", ")
-        },
-    )?;
+    let cuda = built.cuda.map(Version::short);
+    with.extend(cuda.map(|version| format!("CUDA {version}")));
+    let required = built.requirement.as_ref();
+    with.extend(required.map(|required| format!("the requirement `{}`", required.text)));
+    if with.is_empty() {
+        with.push("nothing".to_string());
+    }
+    write_row(f, "built with", with.join(", "))?;
     if let Some(loaded) = &report.loaded {
         let version = match loaded.version {
             Some((version, _)) => version.to_string(),
             None => "an unknown version".to_string(),
         };
-        let cuda = loaded
-            .cuda_major
-            .map_or_else(String::new, |major| format!(", built for CUDA {major}"));
-        write_row(
-            f,
-            "loaded",
-            format!("{}: {}{}", loaded.path.display(), version, cuda),
-        )?;
+        let mut text = format!("{}: {version}", loaded.path.display());
+        if let Some(major) = loaded.cuda_major {
+            text += &format!(", built for CUDA {major}");
+        }
+        write_row(f, "loaded", text)?;
         write_row(f, "found via", &loaded.origin)?;
         parts(loaded, f)?;
     }
     if let Some(driver) = &report.driver {
-        let release = driver
-            .version
-            .as_ref()
-            .map_or_else(String::new, |version| format!(" {version}"));
-        let cuda = driver.cuda.map_or_else(String::new, |cuda| {
-            format!(", supports CUDA {}", cuda.short())
-        });
-        write_row(
-            f,
-            "driver",
-            format!("{}{}{}", driver.library, release, cuda),
-        )?;
+        let mut text = driver.library.clone();
+        if let Some(version) = &driver.version {
+            text += &format!(" {version}");
+        }
+        if let Some(cuda) = driver.cuda {
+            text += &format!(", supports CUDA {}", cuda.short());
+        }
+        write_row(f, "driver", text)?;
         for device in &driver.devices {
-            write_row(
-                f,
-                "device",
-                format!("{}, compute capability {}", device.name, device.capability),
-            )?;
+            let text = format!("{}, compute capability {}", device.name, device.capability);
+            write_row(f, "device", text)?;
         }
     }
     for tried in ResultGroup::group(&report.outcomes) {

@@ -81,8 +81,8 @@ impl SearchPath {
             return LoadOrigin::Preloads;
         }
         let cached = || {
-            name.to_str()
-                .is_some_and(|name| ld_so_cache::files(name).iter().any(|one| one == file))
+            let files = name.to_str().map(ld_so_cache::files);
+            files.is_some_and(|files| files.iter().any(|one| one == file))
         };
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
@@ -91,12 +91,11 @@ impl SearchPath {
                 LoadOrigin::Cache
             }
             Some(place) => place.origin.clone(),
-            None => self
-                .relative(file)
-                .unwrap_or_else(|| match opener::find(file) {
-                    Some(opener) => LoadOrigin::Library(opener),
-                    None => LoadOrigin::Elsewhere,
-                }),
+            None => {
+                let opened = || opener::find(file).map(LoadOrigin::Library);
+                let origin = self.relative(file).or_else(opened);
+                origin.unwrap_or(LoadOrigin::Elsewhere)
+            }
         }
     }
 
