@@ -286,10 +286,9 @@ pub fn refused_by(
         algorithm,
         last_error: cudnn.last_error(),
         gpu: current.wait().err().and_then(|status| status.code),
-        memory: [before, current.memory()]
-            .iter()
-            .flatten()
-            .copied()
+        memory: before
+            .into_iter()
+            .chain(current.memory())
             .min_by_key(|memory| memory.free),
     })
 }

@@ -79,14 +79,16 @@ impl DriverProblem {
 }
 
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
+    let finding = finding.with("library", &driver.library);
     let cuda = driver
         .cuda
         .map(|cuda| format!("supports CUDA {}", cuda.short()));
-    let facts: Vec<String> = driver.version.clone().into_iter().chain(cuda).collect();
-    let facts = Some(facts.join(", ")).filter(|facts| !facts.is_empty());
-    finding
-        .with("library", &driver.library)
-        .with_lines("driver", facts)
+    match (&driver.version, cuda) {
+        (Some(version), Some(cuda)) => finding.with("driver", format!("{version}, {cuda}")),
+        (Some(version), None) => finding.with("driver", version),
+        (None, Some(cuda)) => finding.with("driver", cuda),
+        (None, None) => finding,
+    }
 }
 
 impl ContainerRuntime {

@@ -9,8 +9,12 @@ impl MixedFolder<'_> {
     pub fn finding(&self) -> Finding {
         let (most, odd) = self.mixed.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
-        let named = odd.iter().filter(|file| file.version == Some(other));
-        let named: Vec<&Path> = named.map(|file| file.path.as_path()).collect();
+        let mut named = Vec::new();
+        for file in odd {
+            if file.version == Some(other) {
+                named.push(file.path.as_path());
+            }
+        }
         let summary = format!(
             "{} in `{}` {} version {other}, but the rest of cuDNN is {most}",
             names(&named),
