@@ -88,17 +88,19 @@ impl Owner {
                     intact += usize::from(found.is_ok_and(|found| found.len() == size));
                 }
             }
-            let owner = Self {
+            let mut owner = Self {
                 installer: Installer::of_environment(wheel.parent().unwrap_or(root)),
                 name: name.replace('_', "-"),
                 version: version.to_string(),
             };
-            owners.push(owner);
             if intact > most {
                 most = intact;
-                let last = owners.len() - 1;
-                owners.swap(0, last);
+                // `swap` of the list could panic, and a panic would put this file's path into the program.
+                if let Some(first) = owners.first_mut() {
+                    std::mem::swap(first, &mut owner);
+                }
             }
+            owners.push(owner);
         }
         owners
     }
