@@ -1,6 +1,6 @@
 //! The error of a build script.
 
-use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::runtime::facts::finding_id::{self, FindingId};
 use std::fmt::{self, Write};
 
@@ -25,6 +25,21 @@ impl Error {
             findings,
             other: String::new(),
             is_wrong_cpu_requested: true,
+        }
+    }
+
+    /// Returns the findings, or an error with those that stop the build.
+    pub(crate) fn unless_passed(findings: Vec<Finding>) -> Result<Vec<Finding>, Self> {
+        let (mut passed, mut stopping) = (Vec::new(), Vec::new());
+        for finding in findings {
+            match finding.severity {
+                Severity::Error => stopping.push(finding),
+                _ => passed.push(finding),
+            }
+        }
+        match stopping[..] {
+            [] => Ok(passed),
+            _ => Err(Self::new(stopping)),
         }
     }
 

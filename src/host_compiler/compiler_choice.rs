@@ -3,7 +3,7 @@
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::{Os, Platform};
 use crate::toolkit::nvcc_command::all_flags;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 /// nvcc's message on Windows if it finds no compiler.
@@ -34,14 +34,15 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
     if flag(flags, env).is_some() {
         return Choice::Flag;
     }
-    let named = |variable| Some((variable, env.get(variable)?.to_str()?));
-    let single = |(_, name): &(Variable, &str)| !name.contains(char::is_whitespace);
-    named(Variable::NvccCcbin)
-        .or_else(|| named(Variable::CudaHostCxx))
-        .or_else(|| named(Variable::Cxx).filter(single))
-        .map_or(Choice::Unset, |(variable, name)| {
-            Choice::Variable(variable, name.to_string())
-        })
+    for variable in [Variable::NvccCcbin, Variable::CudaHostCxx, Variable::Cxx] {
+        match env.get(variable).and_then(OsStr::to_str) {
+            Some(name) if variable != Variable::Cxx || !name.contains(char::is_whitespace) => {
+                return Choice::Variable(variable, name.to_string());
+            }
+            _ => {}
+        }
+    }
+    Choice::Nobody
 }
 
 /// Returns the value of nvcc's `-ccbin`, which may be a separate argument. Empty if it is missing.

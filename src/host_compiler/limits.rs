@@ -85,8 +85,8 @@ pub fn parse_host_config(text: &str) -> Limits {
 /// Returns 11 for `#if __GNUC__ > 11`.
 fn number_after(line: &str, words: &str) -> Option<u32> {
     let (_, rest) = line.split_once(words)?;
-    let digits = rest.split(|c: char| !c.is_ascii_digit()).next();
-    digits?.parse().ok()
+    let end = rest.find(|c: char| !c.is_ascii_digit());
+    rest[..end.unwrap_or(rest.len())].parse().ok()
 }
 
 /// Returns the known limits of a CUDA version, for a toolkit without a readable header.

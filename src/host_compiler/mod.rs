@@ -13,6 +13,7 @@ use crate::host_compiler::compiler_choice::Choice;
 #[cfg(feature = "cli")]
 use crate::host_compiler::compiler_choice::MissingHostCompiler;
 use crate::host_compiler::limits::{Limits, Make, Misfit};
+use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
@@ -73,13 +74,24 @@ impl HostCompiler {
 
 /// Parses the preprocessed [`QUESTION`].
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
+    let mut words = Vec::new();
+    for line in text.lines() {
+        // The expansion of a macro from a system header is on a separate line, after a line marker.
+        if !line.starts_with('#') {
+            words.extend(line.split_whitespace());
+        }
+    }
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
-        // The expansion of a macro from a system header is on a separate line, after a line marker.
-        let lines = text.lines().filter(|line| !line.starts_with('#'));
-        let mut words = lines.flat_map(str::split_whitespace);
-        words.find(|word| *word == tag);
-        words.map_while(|word| word.parse().ok()).collect()
+        let place = words.iter().position(|word| *word == tag);
+        let mut numbers = Vec::new();
+        for word in &words[place.map_or(words.len(), |place| place + 1)..] {
+            match word.parse() {
+                Ok(number) => numbers.push(number),
+                Err(_) => break,
+            }
+        }
+        numbers
     };
     let (make, release) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),
@@ -101,9 +113,12 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
 
 /// Returns the headers in the preprocessed text, each once.
 pub fn headers(text: &str) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = text.lines().filter_map(header).collect();
-    found.sort();
-    found.dedup();
+    let mut found = Vec::new();
+    for line in text.lines() {
+        if let Some(header) = header(line) {
+            add(&mut found, header);
+        }
+    }
     found
 }
 
@@ -128,11 +143,12 @@ pub fn parse_command(text: &str) -> Option<(String, Option<String>)> {
     static WORD: Pattern = Pattern::new(|| pattern(r#"^#\$ (?:[A-Z_]+=|((?:"[^"]*"|[^" \t])+))"#));
     let (mut program, mut path) = (None, None);
     // On Windows, nvcc writes the arguments into a file before the command and erases the file after it.
-    let is_argument_file = |line: &&str| {
-        let mut words = ["#$ resource file ", "#$ erase "].into_iter();
-        words.any(|word| line.starts_with(word))
-    };
-    for line in text.lines().filter(|line| !is_argument_file(line)) {
+    let is_argument_file =
+        |line: &str| line.starts_with("#$ resource file ") || line.starts_with("#$ erase ");
+    for line in text.lines() {
+        if is_argument_file(line) {
+            continue;
+        }
         path = line.strip_prefix("#$ PATH=").map(String::from).or(path);
         let word = WORD.captures(line).and_then(|found| found.get(1));
         program = word.map(|word| word.as_str().replace('"', "")).or(program);
@@ -201,6 +217,9 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let last = limits.gcc.unwrap_or_default();
     // A damaged header may contain any number.
     let first = last.saturating_sub(MOST_ALTERNATIVES - 1).max(5);
-    let majors = (first..=last).rev();
-    majors.map(|major| format!("{prefix}g++-{major}")).collect()
+    let mut names = Vec::new();
+    for major in (first..=last).rev() {
+        names.push(format!("{prefix}g++-{major}"));
+    }
+    names
 }

@@ -35,7 +35,7 @@ pub fn query(
     let depends_on = |output: &Output| {
         let (_, program) = read(output, host)?;
         let mut headers = headers(&output.stdout);
-        headers.retain(|header| *header != source);
+        files::keep(&mut headers, &|header| header != source);
         headers.push(program);
         Some(headers)
     };
@@ -56,11 +56,8 @@ pub fn nvcc_itself(
         Choice::Unset => return None,
     };
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let question = Invocation {
-        program: on_path(&name, path.as_ref()).filter(|program| files::is_file(program))?,
-        args: vec!["--version".to_string()],
-        ..Invocation::default()
-    };
+    let program = on_path(&name, path.as_ref()).filter(|program| files::is_file(program))?;
+    let question = Invocation::new(&program, &["--version"]);
     let output = host.answers.query(&question, &|_| Some(Vec::new())).ok()?;
     let release = output
         .stdout
@@ -106,19 +103,20 @@ pub fn installed_alternatives(
     let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
     let read = |name: String| {
         let program = on_path(&name, path.as_ref())?;
-        let question = Invocation {
-            program: program.clone(),
-            args: vec!["-dumpfullversion".into(), "-dumpversion".into()],
-            ..Invocation::default()
-        };
+        let question = Invocation::new(&program, &["-dumpfullversion", "-dumpversion"]);
         let output = run(&question, deadline).ok()?;
         let release = output.stdout.trim().to_string();
         let major: u32 = release.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
     };
-    let names = alternative_names(program, limits).into_iter();
-    names.filter_map(read).take(MOST_REPORTED).collect()
+    let mut found = Vec::new();
+    for name in alternative_names(program, limits) {
+        if found.len() < MOST_REPORTED {
+            found.extend(read(name));
+        }
+    }
+    found
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

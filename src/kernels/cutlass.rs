@@ -34,25 +34,36 @@ impl Kernels<'_> {
             let home = env.path(Variable::GuardHome);
             return Err(InvalidRequest::NoCutlass(&searched, is_named, home).finding());
         };
-        let dirs = ["include", "tools/util/include"].map(|dir| found.join(dir));
-        // A copy may contain only `include`.
-        let dirs = dirs.iter().filter(|dir| files::is_dir(dir));
-        Ok(dirs.map(|dir| format!("-I{}", dir.display())).collect())
+        let mut flags = Vec::new();
+        for dir in ["include", "tools/util/include"] {
+            let dir = found.join(dir);
+            // A copy may contain only `include`.
+            if files::is_dir(&dir) {
+                flags.push(format!("-I{}", dir.display()));
+            }
+        }
+        Ok(flags)
     }
 
     /// Returns the possible locations of the wheel `nvidia-cutlass`.
     fn cutlass_wheels(&self) -> Vec<PathBuf> {
         let host = &self.toolchain.host;
-        let root = self.toolchain.toolkit().map(|toolkit| &*toolkit.root);
-        let mut above = root.into_iter().flat_map(|root| root.ancestors().take(2));
-        let nvidia = above.find(|dir| dir.ends_with("nvidia"));
         let mut homes: Vec<PathBuf> = Vec::new();
-        homes.extend(nvidia.and_then(Path::parent).map(Path::to_path_buf));
+        if let Some(toolkit) = self.toolchain.toolkit() {
+            // `nvidia/cu13` for the wheels of CUDA 13.
+            let mut nvidia = Some(&*toolkit.root);
+            if !toolkit.root.ends_with("nvidia") {
+                nvidia = toolkit.root.parent().filter(|up| up.ends_with("nvidia"));
+            }
+            homes.extend(nvidia.and_then(Path::parent).map(Path::to_path_buf));
+        }
         homes.extend(host.env.path(Variable::GuardHome));
         let variable = |name: &str| Some(host.env.os_var(name)?.to_os_string());
         homes.extend(fetch_dir(host.builder().os == Os::Windows, &variable));
         homes.dedup();
-        let wheel = |home: PathBuf| home.join(CUTLASS_DIR).join("source");
-        homes.into_iter().map(wheel).collect()
+        for home in &mut homes {
+            home.extend([CUTLASS_DIR, "source"]);
+        }
+        homes
     }
 }

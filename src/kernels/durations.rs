@@ -41,8 +41,10 @@ impl Durations {
         for (job, output) in ran {
             let name = name(job);
             let duration = u64::try_from(output.time.as_millis()).unwrap_or(u64::MAX);
-            self.known.retain(|(output, _)| *output != name);
-            self.known.push((name, duration));
+            match self.known.iter_mut().find(|(output, _)| *output == name) {
+                Some((_, known)) => *known = duration,
+                None => self.known.push((name, duration)),
+            }
             durations.push(duration);
         }
         let mut text = String::new();

@@ -52,10 +52,6 @@ impl FileOptions {
         self
     }
 
-    pub(super) fn is_relocatable(&self) -> bool {
-        device_link::is_requested(&self.flags)
-    }
-
     fn add(&mut self, other: &Self) {
         self.archs.extend_from_slice(&other.archs);
         self.minimum = self.minimum.max(other.minimum);
@@ -115,47 +111,50 @@ impl Kernels<'_> {
                 return Err(fault.finding().into());
             }
             for pattern in patterns {
-                let mut matches = sources.iter().map(|source| self.is_match(pattern, source));
-                if !matches.any(|matches| matches.unwrap_or(true)) {
+                let is_match = |source: &PathBuf| self.is_match(pattern, source).unwrap_or(true);
+                if !sources.iter().any(is_match) {
                     return Err(InvalidRequest::NoMatchForOptions(pattern).finding().into());
                 }
             }
         }
-        let mut request = |source: PathBuf| -> Result<FileRequest, Error> {
+        let mut requests = Vec::new();
+        for source in sources {
             let own = self.options_of(&source)?;
-            let targets = if own.archs.is_empty() && own.minimum.is_none() {
-                targets.to_vec()
-            } else {
-                let archs = [&*own.archs, &*self.common.archs];
-                let archs = archs.into_iter().find(|archs| !archs.is_empty());
+            let mut targets = targets.to_vec();
+            if !own.archs.is_empty() || own.minimum.is_some() {
+                let archs = match &own.archs[..] {
+                    [] => &self.common.archs,
+                    archs => archs,
+                };
                 let minimum = own.minimum.max(self.common.minimum);
                 let mut shown = Vec::new();
-                let archs = archs.unwrap_or_default();
-                let targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
+                targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
                 let mut known = lines.windows(shown.len().max(1));
                 if !known.any(|known| known == shown) {
                     lines.append(&mut shown);
                 }
-                targets
-            };
+            }
             let mut flags = device_link::with_rdc(&own.flags);
-            for (name, minimum) in self.common.conditional.iter().chain(&own.conditional) {
+            for (name, minimum) in &own.conditional {
                 if targets.iter().all(|one| one.target.capability >= *minimum) {
                     flags.push(define(name, None));
                 }
             }
-            Ok(FileRequest {
+            requests.push(FileRequest {
                 source,
                 targets,
                 flags,
-            })
-        };
-        sources.into_iter().map(&mut request).collect()
+            });
+        }
+        Ok(requests)
     }
 
-    /// Returns all options for a file.
+    /// Returns the options for a file in addition to those of all files, and the conditional macros of both.
     fn options_of(&self, source: &Path) -> Result<FileOptions, Finding> {
-        let mut all = FileOptions::default();
+        let mut all = FileOptions {
+            conditional: self.common.conditional.clone(),
+            ..FileOptions::default()
+        };
         for (patterns, options) in &self.file_options {
             for pattern in patterns {
                 if self.is_match(pattern, source)? {

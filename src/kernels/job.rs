@@ -181,7 +181,7 @@ impl Job {
                 return Ok(Err(death));
             }
         }
-        let printed = output.stdout + &output.stderr;
+        let printed = output.printed();
         if !output.success || !files::is_file(&self.output) {
             let failure = Failure {
                 output: &printed,

@@ -43,7 +43,6 @@ use crate::kernels::inputs::rerun::is_own;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::target_list::TargetList;
-use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::{Directive, Library};
 use crate::system::freshness::stat_cache::{File, StatCache};
@@ -155,14 +154,17 @@ impl Kernels<'_> {
     }
 
     fn library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
-        let sound = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-        if name.is_empty() || !name.chars().all(sound) {
-            return Err(InvalidRequest::LibraryName(name).finding().into());
-        }
-        let module = self.module.as_ref().map(|_| "module");
-        if let Some(method) = module.or(self.destination.as_ref().map(|_| "out_dir")) {
-            return Err(InvalidRequest::LinkedLibrary(name, method).finding().into());
-        }
+        let is_invalid = |c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c);
+        let invalid = match (&self.module, &self.destination) {
+            _ if name.is_empty() || name.contains(is_invalid) => InvalidRequest::LibraryName(name),
+            (Some(_), _) => InvalidRequest::LinkedLibrary(name, "module"),
+            (_, Some(_)) => InvalidRequest::LinkedLibrary(name, "out_dir"),
+            (None, None) => return self.create_library(name, lines),
+        };
+        Err(invalid.finding().into())
+    }
+
+    fn create_library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
         let objects = self.make(Product::Object, name, lines)?;
         if objects.is_empty() {
             return Ok(());
@@ -186,12 +188,12 @@ impl Kernels<'_> {
 
     /// Returns `true` if any file is compiled to relocatable device code, which nvcc has to link.
     fn is_relocatable(&self) -> bool {
-        let mut options = self.file_options.iter().map(|(_, options)| options);
         let env = &self.toolchain.host.env;
-        let mut variables = NVCC_FLAGS.into_iter();
-        self.common.is_relocatable()
-            || options.any(FileOptions::is_relocatable)
-            || variables.any(|variable| device_link::is_requested(&flags_of(variable, env)))
+        let mut options = self.file_options.iter();
+        device_link::is_requested(&self.common.flags)
+            || options.any(|(_, options)| device_link::is_requested(&options.flags))
+            || (NVCC_FLAGS.iter())
+                .any(|variable| device_link::is_requested(&flags_of(*variable, env)))
     }
 
     /// Compiles every source. `lines` is complete even on failure, because the build script may continue.
@@ -210,8 +212,11 @@ impl Kernels<'_> {
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
         let requests = self.requests(product, sources, &targets, lines)?;
-        let targets = requests.iter().flat_map(|request| request.targets.iter());
-        let targets = TargetList::new(targets.copied().collect());
+        let mut targets = Vec::new();
+        for request in &requests {
+            targets.extend_from_slice(&request.targets);
+        }
+        let targets = TargetList::new(targets);
         let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         self.register(product, dir, &jobs, &setup)?;
@@ -254,15 +259,13 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
+        let mut outputs = Vec::new();
+        for job in &jobs {
+            outputs.push(job.output.clone());
+        }
         if product == Product::Object && self.is_relocatable() {
-            let dir = jobs[0].dir();
-            outputs.push(device_link::link(
-                &setup,
-                targets.gencodes(),
-                &outputs,
-                dir,
-            )?);
+            let (targets, dir) = (targets.gencodes(), jobs[0].dir());
+            outputs.push(device_link::link(&setup, targets, &outputs, dir)?);
         }
         toolchain.compiled(targets.gencodes())?;
         Ok(outputs)
@@ -309,17 +312,23 @@ impl Kernels<'_> {
         let written = &self.toolchain.written;
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            let how = joined(jobs.iter().map(|job| job.how(setup)), "\n");
-            return written.product(&archive, "library", name, &how);
+            let mut how = Vec::new();
+            for job in jobs {
+                how.push(job.how(setup));
+            }
+            return written.product(&archive, "library", name, &how.join("\n"));
         }
-        let mut files = jobs.iter();
-        files.try_for_each(|job| written.file(&job.output, &job.source, &job.how(setup)))
+        for job in jobs {
+            written.file(&job.output, &job.source, &job.how(setup))?;
+        }
+        Ok(())
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
-        let path = self.toolchain.host.env.os_var("OUT_DIR");
-        let path = path.ok_or_else(|| InvalidRequest::NoOutDir.finding())?;
-        Ok(PathBuf::from(path))
+        match self.toolchain.host.env.os_var("OUT_DIR") {
+            Some(path) => Ok(PathBuf::from(path)),
+            None => Err(InvalidRequest::NoOutDir.finding()),
+        }
     }
 }
 
@@ -334,8 +343,12 @@ fn run_outdated(
     lines: &mut Vec<Directive>,
 ) -> Vec<Option<Result<JobOutput, Finding>>> {
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let mut stale = durations.longest_first(jobs);
-    stale.retain(|place| fresh[*place].is_none());
+    let mut stale = Vec::new();
+    for place in durations.longest_first(jobs) {
+        if fresh[place].is_none() {
+            stale.push(place);
+        }
+    }
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
@@ -359,7 +372,9 @@ fn run_outdated(
         },
     );
     let mut made = Vec::new();
-    made.resize_with(jobs.len(), || None);
+    for _ in jobs {
+        made.push(None);
+    }
     for (at, output) in anew {
         let job = &jobs[stale[at]];
         let again = |first| retry(&first, job, setup);

@@ -43,9 +43,12 @@ impl Kernels<'_> {
         lines.extend(builder.as_ref().map_or(Vec::new(), Toolchain::reruns));
         let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
         let Some(nvcc) = found.map(Path::to_path_buf) else {
-            refused.retain(|finding| finding.severity == Severity::Error);
-            let absent = UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources);
-            return Err(refused.pop().unwrap_or_else(|| absent.finding()).into());
+            return Err(match refused.pop() {
+                Some(refused) if refused.severity == Severity::Error => refused.into(),
+                _ => UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources)
+                    .finding()
+                    .into(),
+            });
         };
         let added = target_flags::in_variables(&self.toolchain.host.env);
         refused.extend(added.map(|added| added.finding()));
@@ -115,13 +118,9 @@ impl Kernels<'_> {
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
         selection.findings.extend(findings);
-        let stops = |finding: &Finding| finding.severity == Severity::Error;
-        if selection.findings.iter().any(stops) {
-            selection.findings.retain(stops);
-            return Err(Error::new(selection.findings));
-        }
+        let findings = Error::unless_passed(std::mem::take(&mut selection.findings))?;
         let targets = product::targets(product, &selection)?;
-        for finding in &selection.findings {
+        for finding in &findings {
             if finding.severity == Severity::Warning {
                 warn(&finding.to_string(), lines);
             }

@@ -2,7 +2,7 @@
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::candidate::{Candidate, Toolkit};
+use crate::model::candidate::Toolkit;
 use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::toolchain::Toolchain;
@@ -33,12 +33,17 @@ impl<'a> Setup<'a> {
             search.extend_from_slice(&toolkit.include_dirs);
         }
         let root = toolkit.map(|toolkit| &*toolkit.root);
-        let others = toolchain.candidates.iter().filter(|one| !one.chosen);
+        let mut others = Vec::new();
+        for candidate in &toolchain.candidates {
+            if !candidate.chosen {
+                others.extend(candidate.toolkit());
+            }
+        }
         Self {
             search,
             tools: toolchain_fingerprint::state(&plan, &toolchain.host, root),
             release: toolkit.and_then(|toolkit| toolkit.version),
-            others: others.filter_map(Candidate::toolkit).collect(),
+            others,
             wrapper: NvccWrapper::find(&toolchain.host.env),
             host: &toolchain.host,
             plan,
@@ -48,6 +53,9 @@ impl<'a> Setup<'a> {
 
 /// Returns the directories of the `-I` flags.
 pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
-    let dirs = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-    dirs.map(PathBuf::from).collect()
+    let mut dirs = Vec::new();
+    for flag in flags {
+        dirs.extend(flag.strip_prefix("-I").map(PathBuf::from));
+    }
+    dirs
 }

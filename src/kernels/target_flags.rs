@@ -12,8 +12,7 @@ pub struct TargetsInVariable {
 
 /// Returns a warning for the first variable of nvcc that chooses targets.
 pub fn in_variables(env: &Environment) -> Option<TargetsInVariable> {
-    let mut variables = NVCC_FLAGS.into_iter();
-    variables.find_map(|variable| {
+    NVCC_FLAGS.iter().find_map(|&variable| {
         let flag = first(&flags_of(variable, env))?;
         Some(TargetsInVariable { variable, flag })
     })

@@ -51,6 +51,17 @@ impl Gencode {
     }
 }
 
+/// Returns the gencodes of machine code.
+pub fn machine_code(gencodes: &[Gencode]) -> Vec<Gencode> {
+    let mut machine = Vec::new();
+    for gencode in gencodes {
+        if gencode.target.code == Code::Machine {
+            machine.push(*gencode);
+        }
+    }
+    machine
+}
+
 impl fmt::Display for Gencode {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "-gencode=arch={},code={}", self.via, self.target)

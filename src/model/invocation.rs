@@ -3,7 +3,7 @@
 use crate::runtime::facts::finding::quoted;
 use std::ffi::OsString;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A program and its arguments. `Display` can be pasted into a shell.
 #[derive(Clone, Debug, Default)]
@@ -12,6 +12,20 @@ pub struct Invocation {
     pub args: Vec<String>,
     /// Additional environment variables. They are not printed.
     pub env: Vec<(OsString, OsString)>,
+}
+
+impl Invocation {
+    pub fn new(program: &Path, args: &[&str]) -> Self {
+        let mut texts = Vec::new();
+        for arg in args {
+            texts.push((*arg).to_string());
+        }
+        Self {
+            program: program.to_path_buf(),
+            args: texts,
+            env: Vec::new(),
+        }
+    }
 }
 
 impl fmt::Display for Invocation {

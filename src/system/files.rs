@@ -261,6 +261,11 @@ fn plain(path: PathBuf) -> PathBuf {
     plain.into()
 }
 
+/// Keeps the matching paths, like `Vec::retain`, which would be compiled again for each condition.
+pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
+    paths.retain(|path| matches(path));
+}
+
 /// Removes duplicates without changing the order.
 pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();

@@ -42,6 +42,13 @@ pub struct Output {
     pub stderr: String,
 }
 
+impl Output {
+    /// Returns the standard output, followed by the standard error.
+    pub fn printed(&self) -> String {
+        format!("{}{}", self.stdout, self.stderr)
+    }
+}
+
 /// A program that could not be run to its end.
 pub enum ProgramFault<'a> {
     /// An operation, such as `start`, that the operating system refuses.

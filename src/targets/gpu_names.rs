@@ -1,7 +1,7 @@
 //! GPUs by name: `Ampere`, `H100`, `RTX 4090`.
 
+use crate::compat;
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
@@ -15,8 +15,11 @@ pub enum NamedGpu {
 
 struct Row {
     capability: ComputeCapability,
-    generation: &'static str,
-    products: &'static str,
+    label: &'static str,
+    /// The [`plain`] label.
+    generation: String,
+    /// Their [`plain`] names.
+    products: Vec<String>,
 }
 
 /// Looks up a name, ignoring case and spacing.
@@ -28,47 +31,38 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
         "blackwellultra" => return Some(NamedGpu::Product(ComputeCapability::new(10, 3))),
         name => name,
     };
-    match NAMES.get(family) {
-        Some(NamedGpu::Generation(members)) => Some(NamedGpu::Generation(members.clone())),
-        _ => product(&name).map(NamedGpu::Product),
+    let mut generation = Vec::new();
+    for row in &*ROWS {
+        if row.generation == family {
+            generation.push(row.capability);
+        }
+    }
+    match generation[..] {
+        [] => product(&name).map(NamedGpu::Product),
+        _ => Some(NamedGpu::Generation(generation)),
     }
 }
 
-/// The table, by [`plain`] name. Building it takes a thousand times as long as a lookup.
-static NAMES: LazyLock<HashMap<String, NamedGpu>> = LazyLock::new(|| {
-    let mut names = HashMap::new();
-    for row in rows() {
-        let generation = names.entry(plain(row.generation));
-        let generation = generation.or_insert(NamedGpu::Generation(Vec::new()));
-        if let NamedGpu::Generation(members) = generation {
-            members.push(row.capability);
-        }
-    }
-    for row in rows() {
-        for product in row.products.split(',').filter(|name| !name.is_empty()) {
-            let product = names.entry(plain(product));
-            product.or_insert(NamedGpu::Product(row.capability));
-        }
-    }
-    names
-});
-
-/// Returns the generations with their compute capabilities, the oldest first. Jetson GPUs are not included.
-pub fn generations() -> Vec<(&'static str, Vec<ComputeCapability>)> {
+/// Returns the generations with those of their compute capabilities that match, the oldest first. Jetson GPUs are not
+/// included.
+pub fn generations(
+    matches: &dyn Fn(ComputeCapability) -> bool,
+) -> Vec<(&'static str, Vec<ComputeCapability>)> {
     let mut all: Vec<(&str, Vec<ComputeCapability>)> = Vec::new();
-    for row in rows().filter(|row| !row.generation.contains('+')) {
-        match all.iter_mut().find(|(name, _)| *name == row.generation) {
+    for row in &*ROWS {
+        match all.iter_mut().find(|(name, _)| *name == row.label) {
+            _ if row.label.contains('+') || !matches(row.capability) => {}
             Some((_, members)) => members.push(row.capability),
-            None => all.push((row.generation, vec![row.capability])),
+            None => all.push((row.label, vec![row.capability])),
         }
     }
     all
 }
 
 fn product(name: &str) -> Option<ComputeCapability> {
-    let known = |name: &str| match NAMES.get(name)? {
-        NamedGpu::Product(capability) => Some(*capability),
-        NamedGpu::Generation(_) => None,
+    let known = |name: &str| {
+        let is_known = |row: &&Row| row.products.iter().any(|product| product == name);
+        Some(ROWS.iter().find(is_known)?.capability)
     };
     let mut short = name;
     let makers = ["nvidia", "geforce", "quadro", "tesla", "jetson"];
@@ -88,17 +82,26 @@ fn plain(name: &str) -> String {
     plain
 }
 
-fn rows() -> impl Iterator<Item = Row> {
-    TABLE.lines().filter_map(|line| {
-        let mut columns = line.split('|').map(str::trim);
-        let (major, minor) = columns.next()?.split_once('.')?;
+/// The table. Parsing it takes a hundred times as long as a lookup.
+static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
+    compat::rows(TABLE, &|line| {
+        let (number, rest) = line.split_once(" | ")?;
+        let (label, names) = rest.split_once(" |")?;
+        let (major, minor) = number.split_once('.')?;
+        let mut products = Vec::new();
+        for name in names.split(',') {
+            if !name.is_empty() {
+                products.push(plain(name));
+            }
+        }
         Some(Row {
             capability: ComputeCapability::new(major.parse().ok()?, minor.parse().ok()?),
-            generation: columns.next()?,
-            products: columns.next()?,
+            label,
+            generation: plain(label),
+            products,
         })
     })
-}
+});
 
 #[cfg(test)]
 mod tests {
@@ -168,9 +171,9 @@ mod tests {
     #[test]
     fn every_row_is_read() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
-        assert_eq!(rows().count(), lines);
-        for row in rows() {
-            for name in row.products.split(',').filter(|name| !name.is_empty()) {
+        assert_eq!(ROWS.len(), lines);
+        for row in &*ROWS {
+            for name in &row.products {
                 is(name, &row.capability.to_string());
             }
         }

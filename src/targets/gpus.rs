@@ -128,16 +128,12 @@ fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>,
     let Some(program) = on_path(&name, path) else {
         return Ok(Vec::new());
     };
-    let question = Invocation {
-        program,
-        args: vec![nvidia_smi::QUESTION.into(), "--format=csv,noheader".into()],
-        ..Invocation::default()
-    };
+    let question = Invocation::new(&program, &[nvidia_smi::QUESTION, "--format=csv,noheader"]);
     let output = run(&question, deadline).map_err(GpuQueryFault::SmiNotRun)?;
     if !output.success {
         return Err(GpuQueryFault::SmiFailed {
-            program: question.program,
-            output: format!("{}{}", output.stdout, output.stderr),
+            program,
+            output: output.printed(),
         });
     }
     let listed = nvidia_smi::parse(&output.stdout);

@@ -39,14 +39,18 @@ impl Compiler {
     /// Returns the compiler from the table, or `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
         let row = nvcc_table::row_for(cuda)?;
-        let (mut codes, mut letters) = (row.codes.clone(), row.codes);
-        codes.retain(|code| code.suffix == Suffix::None);
-        letters.retain(|code| code.suffix != Suffix::None);
+        let (mut codes, mut letters) = (Vec::new(), Vec::new());
+        for code in row.codes {
+            match code.suffix {
+                Suffix::None => codes.push(code),
+                _ => letters.push(code),
+            }
+        }
         Some(Self {
-            name: nvcc.map_or_else(
-                || format!("CUDA {}", cuda.short()),
-                |nvcc| format!("`{nvcc}`"),
-            ),
+            name: match nvcc {
+                Some(nvcc) => format!("`{nvcc}`"),
+                None => format!("CUDA {}", cuda.short()),
+            },
             was_queried: false,
             codes,
             letters: Some(letters),
@@ -106,9 +110,9 @@ impl Compiler {
 
 /// Returns the machine code targets of a compiler, or without one those of the newest known version.
 pub fn known(compiler: Option<&Compiler>) -> Vec<Target> {
-    let newest = || Compiler::from_table(None, nvcc_table::newest());
     match compiler {
         Some(compiler) => compiler.codes.clone(),
-        None => newest().map(|compiler| compiler.codes).unwrap_or_default(),
+        None => Compiler::from_table(None, nvcc_table::newest())
+            .map_or_else(Vec::new, |compiler| compiler.codes),
     }
 }

@@ -34,7 +34,9 @@ fn code(text: &str) -> Option<Target> {
 /// Returns the targets of this version, or `None` if it is older than the table.
 pub fn row_for(cuda: Version) -> Option<Row> {
     let mut rows = rows();
-    rows.retain(|row| row.cuda <= cuda);
+    while rows.last().is_some_and(|row| row.cuda > cuda) {
+        rows.pop();
+    }
     rows.pop()
 }
 

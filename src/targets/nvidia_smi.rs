@@ -31,7 +31,11 @@ pub fn parse(text: &str) -> Vec<Listed> {
             },
         })
     };
-    text.lines().filter_map(read).collect()
+    let mut listed = Vec::new();
+    for line in text.lines() {
+        listed.extend(read(line));
+    }
+    listed
 }
 
 /// Returns the GPUs that are visible with this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself ignores. Like
@@ -39,13 +43,17 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// are those of nvidia-smi. Without it, a number may refer to any of several different GPUs, so all of them are
 /// returned. The same applies to an entry that names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
-    let every = listed.iter().map(|one| one.gpu.clone()).collect();
+    let mut every = Vec::new();
+    for one in &listed {
+        every.push(one.gpu.clone());
+    }
     let (Some(value), Some(first)) = (variable, listed.first()) else {
         return every;
     };
     let alike = (listed.iter()).all(|one| one.gpu.capability == first.gpu.capability);
     let mut visible = Vec::new();
-    for entry in value.split(',').map(str::trim) {
+    for entry in value.split(',') {
+        let entry = entry.trim();
         if entry.starts_with("MIG") {
             return every;
         }

@@ -13,7 +13,7 @@ use crate::targets::dialect::Word;
 use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::{Compiler, known};
-use crate::targets::target_lists::{add_all, machine, majors, ptx, with_ptx};
+use crate::targets::target_lists::{add_all, keep, machine, majors, ptx, with_ptx};
 use crate::targets::target_request::TargetRequest;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -134,10 +134,14 @@ pub fn select<'a>(
         let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
         let mut targets: Vec<Target> = Vec::new();
         for gencode in requested.gencodes() {
-            let first = [gencode.target, gencode.via]
-                .into_iter()
-                .find(is_unsupported);
-            targets.extend(first.filter(|target| !targets.contains(target)));
+            for target in [gencode.target, gencode.via] {
+                if is_unsupported(&target) {
+                    if !targets.contains(&target) {
+                        targets.push(target);
+                    }
+                    break;
+                }
+            }
         }
         if !targets.is_empty() {
             return Err(fault(RequestProblem::Unsupported(compiler, targets)));
@@ -163,13 +167,15 @@ pub fn default_targets(
     for gpu in gpus {
         let (found, finding) = for_gpu(gpu, compiler);
         add_all(&mut targets, &found);
-        findings.extend(finding.filter(|finding| !findings.contains(finding)));
+        if let Some(finding) = finding.filter(|finding| !findings.contains(finding)) {
+            findings.push(finding);
+        }
     }
     let chosen_by = if targets.is_empty() {
         let mut codes = known(compiler);
         // If cuDNN supports none of nvcc's targets, all are kept, because kernels can run without cuDNN.
         if codes.iter().any(|code| is_supported(code.capability)) {
-            codes.retain(|code| is_supported(code.capability));
+            keep(&mut codes, &|code| is_supported(code.capability));
         }
         add_all(&mut targets, &with_ptx(majors(&codes)));
         if gpus.is_empty() {
@@ -192,22 +198,25 @@ pub fn default_targets(
 
 /// Returns the targets, each compiled from its own PTX.
 fn plain(targets: &[Target]) -> Vec<Gencode> {
-    targets.iter().copied().map(Gencode::plain).collect()
+    let mut gencodes = Vec::new();
+    for target in targets {
+        gencodes.push(Gencode::plain(*target));
+    }
+    gencodes
 }
 
 /// Returns `8.6` for the list `8,6` and its word `8`, because a point was probably meant.
 fn with_point(list: &str, word: &str) -> Option<String> {
-    let is_gap = |c: char| c.is_whitespace() || c == ';';
-    let mut pairs = list.split(is_gap).filter_map(|pair| pair.split_once(','));
-    let is_meant = |(major, minor): &(&str, &str)| {
-        let is_number =
-            |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let is_minor =
-            |text: &str| is_number(text.trim_end_matches("+PTX").trim_end_matches(['a', 'f']));
-        [major, minor].contains(&&word) && major.len() <= 2 && is_number(major) && is_minor(minor)
-    };
-    let (major, minor) = pairs.find(is_meant)?;
-    Some(format!("{major}.{minor}"))
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    for pair in list.replace(';', " ").split_whitespace() {
+        let (major, minor) = pair.split_once(',').unwrap_or_default();
+        let digits = minor.trim_end_matches("+PTX").trim_end_matches(['a', 'f']);
+        let is_meant = major.len() <= 2 && is_number(major) && is_number(digits);
+        if is_meant && [major, minor].contains(&word) {
+            return Some(format!("{major}.{minor}"));
+        }
+    }
+    None
 }
 
 /// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported GPU below it,
@@ -225,7 +234,7 @@ fn for_gpu(gpu: &Device, compiler: Option<&Compiler>) -> (Vec<Target>, Option<Fi
         return (Vec::new(), Some(finding));
     };
     let mut targets = vec![machine(below), ptx(below)];
-    targets.retain(|target| target.runs_on(capability));
+    keep(&mut targets, &|target| target.runs_on(capability));
     let finding = SelectionNote::GpuTooNew(gpu, &targets, compiler).finding();
     (targets, Some(finding))
 }
@@ -237,16 +246,19 @@ fn generation(
     with_ptx: bool,
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
-    let mut targets: Vec<Target> = capabilities.iter().copied().map(machine).collect();
-    let is_possible = |target: &Target| {
-        compiler.is_none_or(|compiler| compiler.can_compile(*target) != Some(false))
-    };
-    if targets.iter().any(is_possible) {
-        targets.retain(is_possible);
+    let (mut targets, mut possible) = (Vec::new(), Vec::new());
+    for capability in capabilities {
+        let target = machine(*capability);
+        targets.push(target);
+        if compiler.is_none_or(|compiler| compiler.can_compile(target) != Some(false)) {
+            possible.push(target);
+        }
     }
-    if with_ptx {
-        let last = targets.last().map(|last| ptx(last.capability));
-        targets.extend(last);
+    if !possible.is_empty() {
+        targets = possible;
+    }
+    if let (true, Some(last)) = (with_ptx, targets.last()) {
+        targets.push(ptx(last.capability));
     }
     targets
 }
@@ -295,14 +307,10 @@ pub fn left_out<'a>(
     compiler: Option<&Compiler>,
 ) -> Option<SelectionNote<'a>> {
     let supported = known(compiler);
-    let is_left = |capability: &ComputeCapability| {
-        supported.contains(&machine(*capability))
-            && !targets.iter().any(|target| target.runs_on(*capability))
+    let is_left = |capability: ComputeCapability| {
+        supported.contains(&machine(capability))
+            && !targets.iter().any(|target| target.runs_on(capability))
     };
-    let mut left_out = gpu_names::generations();
-    for (_, members) in &mut left_out {
-        members.retain(is_left);
-    }
-    left_out.retain(|(_, members)| !members.is_empty());
+    let left_out = gpu_names::generations(&is_left);
     (!left_out.is_empty()).then_some(SelectionNote::ThisMachine(targets, left_out))
 }

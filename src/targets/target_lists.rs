@@ -10,6 +10,11 @@ pub fn add_all(targets: &mut Vec<Target>, more: &[Target]) {
     }
 }
 
+/// Keeps the matching targets, like `Vec::retain`, which would be compiled again for each condition.
+pub fn keep(targets: &mut Vec<Target>, matches: &dyn Fn(&Target) -> bool) {
+    targets.retain(|target| matches(target));
+}
+
 /// Returns the first target of each major; `codes` is in numeric order.
 pub fn majors(codes: &[Target]) -> Vec<Target> {
     let mut firsts: Vec<Target> = Vec::new();

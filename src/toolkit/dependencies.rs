@@ -94,7 +94,7 @@ fn others(needs: &str, places: &[PathBuf]) -> Vec<PathBuf> {
     for dir in places {
         found.extend(files::list_named(dir, &is_version).unwrap_or_default());
     }
-    found.retain(|path| files::is_file(path));
+    files::keep(&mut found, &files::is_file);
     files::dedup(found.into_iter())
 }
 

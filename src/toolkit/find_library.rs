@@ -36,7 +36,7 @@ pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
         let tree = install_layout::system(Kind::Cudnn, platform, &usr);
         dirs.extend(files::below(&usr, &tree.lib));
     }
-    dirs.retain(|dir| dir.is_absolute());
+    files::keep(&mut dirs, &Path::is_absolute);
     let short = Some(Library::Dynamic(name.to_string()));
     dirs.iter()
         .any(|dir| library_in(dir, name, platform, None) == short)
@@ -59,13 +59,17 @@ pub fn library_in(
     }
     let prefix = format!("lib{name}.so.");
     let files = files::list_named(dir, &|file| file.starts_with(&prefix)).unwrap_or_default();
-    let files = files.iter().filter_map(|path| {
-        let file = LibraryName::of(path)?;
-        let own = cuda.map(|cuda| cuda.major) == file.major();
-        // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
-        Some((!own, Reverse(file.major()), file.numbers.len(), path))
-    });
-    let (.., path) = files.min()?;
-    let file = path.file_name()?.to_str()?;
+    let mut best = None;
+    for path in &files {
+        if let Some(file) = LibraryName::of(path) {
+            let own = cuda.map(|cuda| cuda.major) == file.major();
+            // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
+            let rank = (own, file.major(), Reverse(file.numbers.len()));
+            if best.as_ref().is_none_or(|(known, _)| rank > *known) {
+                best = Some((rank, path));
+            }
+        }
+    }
+    let file = best?.1.file_name()?.to_str()?;
     Some(Library::Verbatim(file.to_string()))
 }

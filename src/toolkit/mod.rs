@@ -42,7 +42,7 @@ pub type Read = (Toolkit, Vec<PathBuf>);
 pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> Option<Read> {
     let platform = &host.platform;
     let mut include_dirs = existing(top, &tree.include, sysroot, platform);
-    include_dirs.retain(|dir| {
+    files::keep(&mut include_dirs, &|dir| {
         !dir.ends_with(install_layout::SHARED_INCLUDE)
             || sysroot.file(&dir.join("cuda.h")).is_some()
     });
@@ -57,7 +57,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     }
     let mut link_dirs = existing(top, &tree.lib, sysroot, platform);
     // The architecture of the runtime library determines whether a directory is used.
-    link_dirs.retain(|dir| {
+    files::keep(&mut link_dirs, &|dir| {
         let cpu = runtime_in(dir, sysroot).and_then(|file| Elf::read(&file).ok()?.cpu());
         cpu.is_none_or(|cpu| cpu == platform.cpu)
     });
@@ -139,7 +139,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     };
     // Debian's compiler uses the system's headers without naming their directory.
     let mut include_dirs = layout.include_dirs;
-    include_dirs.retain(|dir| files::is_dir(dir));
+    files::keep(&mut include_dirs, &files::is_dir);
     let mut found = header(&include_dirs, sysroot);
     if found.is_none() && include_dirs.is_empty() {
         found = header(&["/usr/include".into()], sysroot);
@@ -150,7 +150,7 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     }
     let (version, version_file_path) = found.unzip();
     let mut link_dirs = layout.link_dirs;
-    link_dirs.retain(|dir| files::is_dir(dir) && !dir.ends_with("stubs"));
+    files::keep(&mut link_dirs, &files::is_dir);
     let toolkit = Toolkit {
         root: layout.top,
         version: version
@@ -168,8 +168,9 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
 
 /// Returns the `cuda.h` in these directories, and the version in it.
 fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBuf)> {
-    let mut headers = dirs.iter().map(|dir| dir.join("cuda.h"));
-    let header = headers.find_map(|header| sysroot.file(&header))?;
+    let header = dirs
+        .iter()
+        .find_map(|dir| sysroot.file(&dir.join("cuda.h")))?;
     // `cuda.h` is a megabyte long, with the version in the first 20,000 bytes.
     let start = files::read_start(&header, 1 << 16).ok();
     let version = start.and_then(|text| version_header::cuda(&text));
@@ -221,7 +222,7 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
     for dir in &toolkit.link_dirs {
         read.push(dir.join("libcudart.so"));
     }
-    read.retain(|path| files::is_file(path));
+    files::keep(&mut read, &files::is_file);
     if let Some(file) = version_file_path.or_else(|| toolkit.nvcc.clone()) {
         read.insert(0, file);
     }
@@ -252,7 +253,7 @@ fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
     for dir in &mut stubs {
         dir.push("stubs");
     }
-    stubs.retain(|dir| files::is_dir(dir));
+    files::keep(&mut stubs, &files::is_dir);
     stubs
 }
 
@@ -298,10 +299,9 @@ fn existing(top: &Path, dirs: &[PathBuf], sysroot: Sysroot, platform: &Platform)
         };
         let real = sysroot.canonical(&dir);
         // `targets/sbsa-linux/lib` is for another CPU.
-        let parts = real.iter().rev().skip(1);
-        let mut parts = parts.map(|part| part.to_str().unwrap_or_default());
-        let (target, above) = (parts.next().unwrap_or_default(), parts.next());
-        let is_foreign = above == Some("targets") && !platform.toolkit_targets().contains(&target);
+        let target = real.parent().unwrap_or(&real);
+        let is_foreign = target.parent().is_some_and(|up| up.ends_with("targets"))
+            && !(platform.toolkit_targets().iter()).any(|known| target.ends_with(known));
         if !seen.contains(&real) && !is_foreign {
             seen.push(real);
             found.push(dir);

@@ -40,7 +40,7 @@ pub enum Question {
 /// Returns the search path for headers and libraries, with links and `..` resolved and without missing directories.
 /// nvcc first searches for its host compiler, and prints nothing if it finds none.
 pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
-    let question = command(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
+    let question = Invocation::new(nvcc, &["-v", "--dryrun", "-x", "cu", NOTHING]);
     // nvcc prints it to standard error. Some wrappers combine the streams.
     let parse =
         |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
@@ -60,9 +60,10 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     let real = |dirs: &[PathBuf]| {
         let mut found = Vec::new();
         for dir in dirs {
-            found.extend(files::canonical(dir, None).ok());
+            let real = files::canonical(dir, None).ok();
+            found.extend(real.filter(|real| !found.contains(real)));
         }
-        files::dedup(found.into_iter())
+        found
     };
     Ok(Layout {
         include_dirs: real(&layout.include_dirs),
@@ -94,27 +95,18 @@ fn ask<T>(
     answers: &ProbeCache,
     parse: fn(&str) -> Option<T>,
 ) -> Result<T, NvccFault> {
-    let command = command(nvcc, &[argument]);
+    let command = Invocation::new(nvcc, &[argument]);
     let depends_on = |output: &Output| parse(&output.stdout).map(|_| Vec::new());
     let output = answers.query(&command, &depends_on);
     let output = output.map_err(NvccFault::NotRun)?;
     parse(&output.stdout).ok_or_else(|| no_answer(question, command, &output))
 }
 
-fn command(nvcc: &Path, args: &[&str]) -> Invocation {
-    Invocation {
-        program: nvcc.to_path_buf(),
-        args: args.iter().map(ToString::to_string).collect(),
-        ..Invocation::default()
-    }
-}
-
 fn no_answer(question: Question, command: Invocation, output: &Output) -> NvccFault {
-    let output = format!("{}{}", output.stdout, output.stderr);
     NvccFault::NoAnswer {
         question,
         command,
-        output: output.trim_end().to_string(),
+        output: output.printed().trim_end().to_string(),
     }
 }
 

@@ -67,16 +67,18 @@ pub fn compile(
     profile: &Environment,
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
-    let mut args = match plan.product {
-        Product::Object => vec!["-c".to_string()],
-        code => vec![format!("-{}", code.extension())],
+    let kind = match plan.product {
+        Product::Object => "-c".to_string(),
+        code => format!("-{}", code.extension()),
     };
-    args.extend([text(source), "-o".to_string(), text(output)]);
+    let mut args = vec![kind, text(source), "-o".to_string(), text(output)];
     args.extend_from_slice(extra_args);
-    args.extend(targets.iter().map(Gencode::to_string));
+    for target in targets {
+        args.push(target.to_string());
+    }
     let given = all_flags(&plan.flags, profile);
-    args.extend(plan.optimisation.flags(&given, profile));
-    args.extend(for_host(plan, platform, profile));
+    args.append(&mut plan.optimisation.flags(&given, profile));
+    for_host(plan, platform, profile, &mut args);
     command(plan, args)
 }
 
@@ -93,27 +95,29 @@ pub fn device_link(
     for object in objects {
         args.push(text(object));
     }
-    args.extend(targets.iter().map(Gencode::to_string));
-    args.extend(for_host(plan, platform, profile));
+    for target in targets {
+        args.push(target.to_string());
+    }
+    for_host(plan, platform, profile, &mut args);
     command(plan, args)
 }
 
-/// Returns the flags for the host compiler that make its objects compatible with rustc's.
-fn for_host(plan: &Plan, platform: &Platform, profile: &Environment) -> Vec<String> {
+/// Adds the flag for the host compiler that makes its objects compatible with rustc's.
+fn for_host(plan: &Plan, platform: &Platform, profile: &Environment, args: &mut Vec<String>) {
     let given = all_flags(&plan.flags, profile);
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
     let features = profile.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let has_static_runtime = features.split(',').any(|feature| feature == "crt-static");
-    let host: &[&str] = match (plan.product, platform.os) {
-        (Product::Object, Os::Linux) if has("-fPIC") => &[],
-        (Product::Object, Os::Linux) => &["-Xcompiler", "-fPIC"],
-        (Product::Object, Os::Windows) if has("/MT") || has("/MD") => &[],
+    let flag = match (plan.product, platform.os) {
+        (Product::Object, Os::Linux) if !has("-fPIC") => "-fPIC",
+        (Product::Object, Os::Windows) if has("/MT") || has("/MD") => return,
         // The C runtime that rustc links. nvcc's default is the other one.
-        (Product::Object, Os::Windows) if has_static_runtime => &["-Xcompiler", "/MT"],
-        (Product::Object, Os::Windows) => &["-Xcompiler", "/MD"],
-        _ => &[],
+        (Product::Object, Os::Windows) if has_static_runtime => "/MT",
+        (Product::Object, Os::Windows) => "/MD",
+        _ => return,
     };
-    host.iter().map(ToString::to_string).collect()
+    args.push("-Xcompiler".to_string());
+    args.push(flag.to_string());
 }
 
 /// Returns the number of threads that nvcc can use, one for each target, or 1 if it does not support the option.
@@ -134,7 +138,11 @@ pub const NVCC_FLAGS: [Variable; 2] = [Variable::NvccPrependFlags, Variable::Nvc
 
 pub fn flags_of(variable: Variable, env: &Environment) -> Vec<String> {
     let text = env.get(variable).unwrap_or_default().to_string_lossy();
-    text.split_whitespace().map(str::to_string).collect()
+    let mut flags = Vec::new();
+    for flag in text.split_whitespace() {
+        flags.push(flag.to_string());
+    }
+    flags
 }
 
 /// Returns nvcc's flags from the build script and from the variables of nvcc.
@@ -150,15 +158,15 @@ pub fn all_flags(flags: &[String], env: &Environment) -> Vec<String> {
 /// runs.
 pub fn question(plan: &Plan, source: &Path) -> Invocation {
     let source = source.to_string_lossy().into_owned();
-    let mut args: Vec<String> = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into()];
-    args.push(source);
+    let args = vec!["-v".into(), "-E".into(), "-x".into(), "c++".into(), source];
     command(plan, args)
 }
 
 /// Returns the command with these arguments, followed by the options of all commands.
 fn command(plan: &Plan, mut args: Vec<String>) -> Invocation {
     if let Some(program) = &plan.ccbin {
-        args.extend(["-ccbin".to_string(), program.clone()]);
+        args.push("-ccbin".to_string());
+        args.push(program.clone());
     }
     if !plan.env.is_empty() {
         args.push("-use-local-env".to_string());
@@ -177,25 +185,30 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
     let Some((_, files)) = text.split_once(" : ").or_else(|| text.split_once(": ")) else {
         return Vec::new();
     };
-    let (mut words, mut word) = (Vec::new(), String::new());
+    let (mut paths, mut word) = (Vec::new(), String::new());
+    // gcc lists a header each time it is included.
+    let mut seen = BTreeSet::new();
+    let mut add = |word: &mut String| {
+        if !word.is_empty() && seen.insert(OsString::from(&*word)) {
+            paths.push(PathBuf::from(&*word));
+        }
+        word.clear();
+    };
     let mut characters = files.chars().peekable();
     while let Some(character) = characters.next() {
         let escaped = match (character, characters.peek()) {
             ('\\', Some(' ' | '#')) | ('$', Some('$')) => characters.next(),
             ('\\', Some('\n' | '\r')) => continue,
             (c, _) if c.is_whitespace() => {
-                words.push(std::mem::take(&mut word));
+                add(&mut word);
                 continue;
             }
             (c, _) => Some(c),
         };
         word.extend(escaped);
     }
-    words.push(word);
-    // gcc lists a header each time it is included.
-    let mut seen = BTreeSet::new();
-    words.retain(|word| !word.is_empty() && seen.insert(OsString::from(word)));
-    words.into_iter().map(PathBuf::from).collect()
+    add(&mut word);
+    paths
 }
 
 #[cfg(test)]

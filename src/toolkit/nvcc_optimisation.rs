@@ -23,15 +23,14 @@ impl Optimisation {
             };
             given.iter().any(named)
         };
-        // The argument of `-Xptxas` is for device code.
-        let for_ptxas = |place: usize| {
-            let before = place.checked_sub(1).map(|before| &*given[before]);
-            before.is_some_and(|flag| ["-Xptxas", "--ptxas-options"].contains(&flag))
-        };
-        let is_level =
-            |(place, flag): (usize, &String)| flag.starts_with("-O") && !for_ptxas(place);
-        let has_level =
-            given.iter().enumerate().any(is_level) || is_given(&["--optimize", "-optimize"]);
+        let mut has_level = is_given(&["--optimize", "-optimize"]);
+        let mut before = "";
+        for flag in given {
+            // The argument of `-Xptxas` is for device code.
+            let is_for_ptxas = ["-Xptxas", "--ptxas-options"].contains(&before);
+            has_level |= flag.starts_with("-O") && !is_for_ptxas;
+            before = flag;
+        }
         let is_settled = has_level || self.level.is_some();
         let is_debug = !matches!(profile.var("DEBUG"), None | Some("false" | "0" | "none"));
         let by_profile = is_debug && !is_settled;

@@ -3,6 +3,8 @@
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern, release};
 use crate::model::text::target_name;
+use crate::system::files;
+use crate::targets::target_lists::keep;
 use crate::{Suffix, Target, Version};
 use std::path::{Path, PathBuf};
 
@@ -35,7 +37,7 @@ pub fn parse_layout(text: &str) -> Option<Layout> {
             _ => {}
         }
     }
-    layout.link_dirs.retain(|dir| !dir.ends_with("stubs"));
+    files::keep(&mut layout.link_dirs, &|dir| !dir.ends_with("stubs"));
     if layout.top.as_os_str().is_empty() {
         if layout.link_dirs.is_empty() {
             return None;
@@ -52,17 +54,21 @@ fn add_directories(dirs: &mut Vec<PathBuf>, value: &str) {
         let word = word.as_str().replace('"', "");
         let flags = ["-isystem", "-I", "-L", "/LIBPATH:"];
         let dir = flags.iter().find_map(|flag| word.strip_prefix(flag));
-        dirs.push(PathBuf::from(dir.unwrap_or(&word)));
+        let dir = dir.unwrap_or(&word);
+        if !dir.is_empty() {
+            dirs.push(PathBuf::from(dir));
+        }
     }
-    dirs.retain(|dir| !dir.as_os_str().is_empty());
 }
 
 /// Returns the output without the commands that nvcc would run.
 pub fn without_commands(text: &str) -> String {
     let mut kept = String::new();
-    for line in text.lines().filter(|line| !line.starts_with("#$")) {
-        kept += line;
-        kept += "\n";
+    for line in text.lines() {
+        if !line.starts_with("#$") {
+            kept += line;
+            kept += "\n";
+        }
     }
     kept
 }
@@ -85,7 +91,7 @@ pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     if codes.is_empty() {
         return None;
     }
-    codes.retain(|code| code.suffix != Suffix::None);
+    keep(&mut codes, &|code| code.suffix != Suffix::None);
     Some(codes)
 }
 

@@ -29,8 +29,14 @@ pub const FETCH_CLAIMS: &str = ".cudnn-guard";
 
 /// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
 pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
-    let mut above = toolkit.ancestors().skip(1).take(2);
-    above.find(|dir| files::is_file(&dir.join(FETCH_CLAIMS)))
+    let mut dir = toolkit;
+    for _ in 0..2 {
+        dir = dir.parent()?;
+        if files::is_file(&dir.join(FETCH_CLAIMS)) {
+            return Some(dir);
+        }
+    }
+    None
 }
 
 /// Returns the package to install, with both names if Debian's and Fedora's differ.

@@ -16,7 +16,7 @@ use crate::host_compiler::{
 };
 use crate::kernels::setup::include_dirs;
 use crate::model::candidate::Toolkit;
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
@@ -109,12 +109,7 @@ pub fn host_compiler(
         }
     }
     allowed.apply(&mut findings);
-    let stops = |finding: &Finding| finding.severity == Severity::Error;
-    if findings.iter().any(stops) {
-        findings.retain(stops);
-        return Err(Error::new(findings));
-    }
-    Ok(findings)
+    Error::unless_passed(findings)
 }
 
 /// Returns a description of nvcc's default host compiler, and its faults as warnings, since they matter only to crates

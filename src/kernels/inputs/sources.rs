@@ -140,7 +140,7 @@ impl Kernels<'_> {
                 Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
             }
         }
-        watched.retain(|path| files::is_file(path));
+        files::keep(&mut watched, &files::is_file);
         let watched = files::dedup(watched.into_iter());
         for path in &watched {
             lines.push(Directive::RerunIfChanged(path.clone()));

@@ -2,11 +2,10 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
-use crate::model::text::joined;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
-use crate::toolkit::nvcc_command::Plan;
+use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::Path;
 
 /// Programs that nvcc runs. NVIDIA ships them in separate wheels, so one may be replaced without the other. Debian has
@@ -36,22 +35,18 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
     let mut programs = vec![nvcc.clone()];
-    let mut add_all = |dir: &Path| {
+    let mut dirs = vec![nvcc.parent().unwrap_or(&nvcc).to_path_buf()];
+    dirs.extend(root.map(|root| root.join("bin")));
+    dirs.dedup();
+    for dir in dirs {
         for name in BESIDE_NVCC {
             // The other names are of programs, with `.exe` on Windows.
             let is_file = name.ends_with(".profile") || name.ends_with(".bc");
-            let name = if is_file {
-                name.into()
-            } else {
-                builder.program(name)
-            };
-            programs.push(dir.join(name));
+            programs.push(match is_file {
+                true => dir.join(name),
+                false => dir.join(builder.program(name)),
+            });
         }
-    };
-    let own = nvcc.parent().unwrap_or(&nvcc);
-    add_all(own);
-    if let Some(dir) = root.map(|root| root.join("bin")).filter(|dir| dir != own) {
-        add_all(&dir);
     }
     let usual = match builder.os {
         Os::Windows => "cl.exe",
@@ -61,10 +56,13 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let compiler = on_path(compiler, path.as_ref());
     programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
-    let states = programs.iter().filter_map(|file| fingerprint::read(file));
-    let states = joined(states, "\n");
-    let flags = [Variable::NvccPrependFlags, Variable::NvccAppendFlags];
-    let flags = flags.map(|variable| host.env.get(variable));
+    let mut states = Vec::new();
+    for file in &programs {
+        states.extend(fingerprint::read(file));
+    }
+    let states = states.join("\n");
+    let [before, after] = NVCC_FLAGS;
+    let flags = [host.env.get(before), host.env.get(after)];
     let mut read = Vec::new();
     for name in variables(builder.os) {
         let own = plan.env.iter().find(|(own, _)| own == name);

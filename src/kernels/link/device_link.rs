@@ -3,11 +3,11 @@
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
-use crate::model::gencode::Gencode;
+use crate::model::gencode::{Gencode, machine_code};
+use crate::runtime::facts::finding::Finding;
 use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
-use crate::{Code, Finding};
 use std::path::{Path, PathBuf};
 
 /// Returns the flags with `-rdc=true` instead of `-dc`, which also implies `-c`.
@@ -44,8 +44,7 @@ pub fn link(
     dir: &Path,
 ) -> Result<PathBuf, Finding> {
     let output = dir.join("device-link.o");
-    let mut machine = targets.to_vec();
-    machine.retain(|one| one.target.code == Code::Machine);
+    let machine = machine_code(targets);
     let host = &setup.host;
     let command = nvcc_command::device_link(
         &setup.plan,
@@ -68,8 +67,7 @@ pub fn link(
     made.remove();
     let ran = programs::run_to_end(&command)?;
     if !ran.success || !files::is_file(&output) {
-        let printed = ran.stdout + &ran.stderr;
-        return Err(ToolFailure::DeviceLink(&command, printed).finding());
+        return Err(ToolFailure::DeviceLink(&command, ran.printed()).finding());
     }
     made.write_own(objects);
     Ok(output)

@@ -135,15 +135,13 @@ impl<'a> Failure<'a> {
     }
 
     fn missing_tool(&self) -> Option<FailureCause<'a>> {
-        let is_missing = |line: &str, tool: &str| {
-            let missing = line.contains("not found") || line.contains("No such file");
-            let mut words = line.split([' ', ':', '/', '\'', '"']);
-            missing && words.any(|word| word == tool)
-        };
-        let (tool, wheel) = TOOLS.iter().find(|(tool, _)| {
-            let mut lines = self.output.lines();
-            lines.any(|line| is_missing(line, tool))
-        })?;
+        let mut missing = Vec::new();
+        for line in self.output.lines() {
+            if line.contains("not found") || line.contains("No such file") {
+                missing.extend(line.split([' ', ':', '/', '\'', '"']));
+            }
+        }
+        let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;
         Some(match self.pip(wheel) {
             Some(wheel) => FailureCause::InWheel(tool, wheel),
             None => FailureCause::MissingTool(tool, self.nvcc),

@@ -32,9 +32,12 @@ impl NvccWrapper {
             return None;
         }
         let mut args = vec![nvcc.program.to_string_lossy().into_owned()];
-        args.extend(nvcc.args.iter().cloned());
-        // sccache expects nvcc's temporary files in its own directories.
-        args.retain(|arg| arg != TEMP_FILES_BESIDE_OBJECT);
+        for arg in &nvcc.args {
+            // sccache expects nvcc's temporary files in its own directories.
+            if arg != TEMP_FILES_BESIDE_OBJECT {
+                args.push(arg.clone());
+            }
+        }
         let command = Invocation {
             program: self.program.clone(),
             args,
@@ -53,8 +56,11 @@ impl NvccWrapper {
         if self.has_failed.swap(true, Ordering::Relaxed) {
             return None;
         }
-        let output = format!("{}{}", output.stdout, output.stderr);
-        Some(ToolFailure::Wrapper(&self.program, source, output))
+        Some(ToolFailure::Wrapper(
+            &self.program,
+            source,
+            output.printed(),
+        ))
     }
 }
 

@@ -6,7 +6,7 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::kernels::{InvalidRequest, Kernels, warn};
-use crate::model::gencode::Gencode;
+use crate::model::gencode::{Gencode, machine_code};
 use crate::runtime::driver::query;
 use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::Finding;
@@ -24,8 +24,8 @@ impl Kernels<'_> {
     /// Like [`compile`](Self::compile).
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
         let newer = self.newer_than_driver();
-        let newer = newer.map(|finding| finding.to_string());
-        self.files_of(Product::Ptx, &newer.unwrap_or_default())
+        let warning = newer.map_or_else(String::new, |finding| finding.to_string());
+        self.files_of(Product::Ptx, &warning)
     }
 
     /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the
@@ -80,7 +80,9 @@ impl Kernels<'_> {
             files.push((&sources[place / each], Some(output)));
         }
         if made.is_empty() && product != Product::Cubin {
-            files.extend(sources.iter().map(|source| (&**source, None)));
+            for source in &sources {
+                files.push((source, None));
+            }
         }
         let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));
@@ -102,21 +104,19 @@ impl Kernels<'_> {
 
 /// Returns the targets for a product.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
-    let all = selection.list.gencodes().to_vec();
+    let all = selection.list.gencodes();
     match product {
-        Product::Object | Product::Fatbin => Ok(all),
+        Product::Object | Product::Fatbin => Ok(all.to_vec()),
         Product::Ptx => {
             let lowest = ptx_for_all(&selection.list.targets()).map(Gencode::plain);
             Ok(lowest.as_slice().to_vec())
         }
-        Product::Cubin => {
-            let mut machine = all.clone();
-            machine.retain(|one| one.target.code == Code::Machine);
-            if machine.is_empty() {
-                return Err(InvalidRequest::OnlyPtx(&all, selection.chosen_by).finding());
+        Product::Cubin => match machine_code(all) {
+            none if none.is_empty() => {
+                Err(InvalidRequest::OnlyPtx(all, selection.chosen_by).finding())
             }
-            Ok(machine)
-        }
+            machine => Ok(machine),
+        },
     }
 }
 

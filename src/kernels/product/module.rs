@@ -13,8 +13,8 @@ pub fn text(
     product: Product,
     files: &[(&Path, Option<&Path>)],
 ) -> Result<String, Finding> {
-    let sound = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if module.is_empty() || !module.chars().all(sound) || module == "cudnn_guard" {
+    let is_invalid = |c: char| !c.is_ascii_alphanumeric() && c != '_';
+    if module.is_empty() || module.contains(is_invalid) || module == "cudnn_guard" {
         return Err(InvalidRequest::ModuleName(module).finding());
     }
     let (kind, include, empty) = match product {
@@ -48,13 +48,14 @@ fn constant_name(source: &Path, file: Option<&Path>, product: Product) -> String
         let target = Path::new(file.file_stem().unwrap_or_default()).extension();
         name = format!("{name}_{}", lossy(target));
     }
-    let name = name.to_uppercase();
-    let name = name.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
-    if name.starts_with(|c: char| c.is_ascii_digit()) {
-        format!("_{name}")
-    } else {
-        name
+    let mut constant = String::new();
+    for c in name.to_uppercase().chars() {
+        if constant.is_empty() && c.is_ascii_digit() {
+            constant.push('_');
+        }
+        constant.push(if c.is_ascii_alphanumeric() { c } else { '_' });
     }
+    constant
 }
 
 fn lossy(name: Option<&OsStr>) -> String {
