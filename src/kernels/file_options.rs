@@ -111,7 +111,10 @@ impl Kernels<'_> {
                 return Err(fault.finding().into());
             }
             for pattern in patterns {
-                let is_match = |source: &PathBuf| self.is_match(pattern, source).unwrap_or(true);
+                let is_match = |source: &PathBuf| {
+                    self.is_match(std::slice::from_ref(pattern), source)
+                        .unwrap_or(true)
+                };
                 if !sources.iter().any(is_match) {
                     return Err(InvalidRequest::NoMatchForOptions(pattern).finding().into());
                 }
@@ -156,11 +159,8 @@ impl Kernels<'_> {
             ..FileOptions::default()
         };
         for (patterns, options) in &self.file_options {
-            for pattern in patterns {
-                if self.is_match(pattern, source)? {
-                    all.add(options);
-                    break;
-                }
+            if self.is_match(patterns, source)? {
+                all.add(options);
             }
         }
         Ok(all)

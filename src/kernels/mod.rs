@@ -56,8 +56,8 @@ use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
-use nvcc::retry::retry;
-use nvcc::{own_copy, verbose};
+use nvcc::death::retry;
+use nvcc::warnings;
 use options::Cudart;
 use setup::Setup;
 use std::collections::BTreeSet;
@@ -230,12 +230,12 @@ impl Kernels<'_> {
             match output {
                 None => {}
                 Some(Ok(output)) => {
-                    let (information, warnings) = verbose::split(&output.warnings);
+                    let (information, printed) = warnings::split(&output.warnings);
                     for line in information.lines() {
                         lines.push(Directive::Text(line.to_string()));
                     }
-                    warn_once(&warnings, &mut shown, lines);
-                    if let Some(copies) = own_copy::find(&job.source, &warnings) {
+                    warn_once(&printed, &mut shown, lines);
+                    if let Some(copies) = warnings::own_copies(&job.source, &printed) {
                         warn(&copies.finding().to_string(), lines);
                     }
                     for path in &output.files {

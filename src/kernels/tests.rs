@@ -15,6 +15,8 @@ pub mod real;
 #[cfg(all(test, unix))]
 pub mod real_device_code;
 #[cfg(all(test, unix))]
+pub mod retry;
+#[cfg(all(test, unix))]
 pub mod stale;
 #[cfg(all(test, unix))]
 pub mod wrapper;

@@ -3,7 +3,7 @@
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
-use crate::kernels::nvcc::own_copy::OwnCopies;
+use crate::kernels::nvcc::warnings::OwnCopies;
 use crate::model::candidate::Found;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;

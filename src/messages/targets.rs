@@ -80,7 +80,8 @@ impl RequestFault<'_> {
                     compiler.name,
                     joined(targets, ", ")
                 );
-                let elsewhere = if targets.iter().all(|target| nvcc_table::is_known(*target)) {
+                let is_known = |target: &Target| nvcc_table::first_with(*target).is_some();
+                let elsewhere = if targets.iter().all(is_known) {
                     ", or select another CUDA toolkit with CUDA_HOME"
                 } else {
                     ""

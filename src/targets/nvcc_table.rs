@@ -70,10 +70,6 @@ pub fn supported_by(target: Target) -> String {
     }
 }
 
-pub fn is_known(target: Target) -> bool {
-    rows().iter().any(|row| has(row, target))
-}
-
 fn has(row: &Row, target: Target) -> bool {
     row.codes.contains(&Target {
         code: Code::Machine,

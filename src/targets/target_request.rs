@@ -35,12 +35,8 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
         .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
 }
 
-/// Returns the list of [`Config::default_archs`](crate::Config::default_archs), unless it is empty.
-pub fn fallback(archs: &[String]) -> Option<TargetRequest> {
-    script_request(ChosenBy::BuildScriptDefault, archs)
-}
-
-fn script_request(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
+/// Returns a list of the build script, unless it is empty.
+pub fn script_request(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
     (!archs.is_empty()).then(|| TargetRequest {
         from,
         dialect: Dialect::Ours,

@@ -2,6 +2,7 @@
 
 use crate::compat::rules;
 use crate::error::Error;
+use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::runtime::driver::query::Device;
 use crate::system::Host;
@@ -79,7 +80,10 @@ impl Toolchain {
         }
         let request = target_request::request(&self.host.env, archs);
         let mut findings: Vec<Finding> = self.compiler_skew().into_iter().collect();
-        let fallback = target_request::fallback(&self.config.default_archs);
+        let fallback = target_request::script_request(
+            ChosenBy::BuildScriptDefault,
+            &self.config.default_archs,
+        );
         let letters = target_request::needs_letters(request.as_ref().or(fallback.as_ref()));
         let compiler = self.compiler(letters, &mut findings);
         let is_supported = |gpu| match self.cudnn() {
@@ -218,7 +222,8 @@ mod tests {
                 .map(|(name, value)| (name.to_string(), value.into()));
             target_request::request(&Environment::new(env), &[])
         };
-        let fallback = target_request::fallback(&["80".to_string()]);
+        let fallback =
+            target_request::script_request(ChosenBy::BuildScriptDefault, &["80".to_string()]);
         let gpu = Device {
             name: "NVIDIA H100".to_string(),
             capability: ComputeCapability::new(9, 0),
@@ -229,9 +234,12 @@ mod tests {
         let variable = request(&[("CUDA_COMPUTE_CAP", "90")]);
         assert_eq!(chosen(variable.as_ref(), &[]).unwrap(), "CUDA_COMPUTE_CAP");
         assert_eq!(chosen(None, &[gpu]), None);
-        let of_script = "`default_archs` in the build script";
-        assert_eq!(chosen(None, &[]).unwrap(), of_script);
-        assert_eq!(target_request::fallback(&[]), None);
+        let script_request = "`default_archs` in the build script";
+        assert_eq!(chosen(None, &[]).unwrap(), script_request);
+        assert_eq!(
+            target_request::script_request(ChosenBy::BuildScriptDefault, &[]),
+            None
+        );
     }
 
     #[test]

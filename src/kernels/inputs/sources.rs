@@ -73,7 +73,7 @@ impl Kernels<'_> {
                 Source::File(path) => sources.push(path.clone()),
                 Source::Pattern(pattern) => {
                     for path in self.matching(pattern, lines)? {
-                        if !self.is_excluded(&path)? {
+                        if !self.is_match(&self.excluded, &path)? {
                             sources.push(path);
                         }
                     }
@@ -97,27 +97,23 @@ impl Kernels<'_> {
         Ok(sources)
     }
 
-    fn is_excluded(&self, path: &Path) -> Result<bool, Finding> {
-        for pattern in &self.excluded {
-            if self.is_match(pattern, path)? {
+    /// Returns `true` if a file matches one of the patterns. A pattern without a `/` is for the file name.
+    pub(in crate::kernels) fn is_match(
+        &self,
+        patterns: &[PathBuf],
+        path: &Path,
+    ) -> Result<bool, Finding> {
+        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
+        for pattern in patterns {
+            let compared = match pattern.components().count() {
+                1 => path.file_name().map_or(path, Path::new),
+                _ => within(package, path),
+            };
+            if files::matches(&within(package, pattern).to_string_lossy(), compared)? {
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    /// Returns `true` if a file matches a pattern. A pattern without a `/` is for the file name.
-    pub(in crate::kernels) fn is_match(
-        &self,
-        pattern: &Path,
-        path: &Path,
-    ) -> Result<bool, Finding> {
-        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
-        let compared = match pattern.components().count() {
-            1 => path.file_name().map_or(path, Path::new),
-            _ => within(package, path),
-        };
-        files::matches(&within(package, pattern).to_string_lossy(), compared)
     }
 
     /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.

@@ -23,17 +23,12 @@ pub fn with_rdc(flags: &[String]) -> Vec<String> {
 
 /// Returns `true` if these flags request relocatable device code.
 pub fn is_requested(flags: &[String]) -> bool {
-    let single = [
-        "-rdc=true",
-        "--relocatable-device-code=true",
-        "-dc",
-        "--device-c",
-    ];
-    let pairs = ["-rdc true", "--relocatable-device-code true"];
-    flags.iter().any(|flag| single.contains(&&**flag))
-        || flags
-            .windows(2)
-            .any(|pair| pairs.contains(&&*pair.join(" ")))
+    let is_it = |flag: &str| {
+        let device_code = ["-rdc=true", "--relocatable-device-code=true"].contains(&flag);
+        device_code || matches!(flag, "-dc" | "--device-c")
+    };
+    // The value may be a separate argument.
+    flags.iter().any(|flag| is_it(flag)) || flags.windows(2).any(|pair| is_it(&pair.join("=")))
 }
 
 /// Links the objects if one has changed since the last time, and returns the resulting object in `dir`.

@@ -21,8 +21,7 @@ impl Runtime<'_> {
     /// Links `cudadevrt`, which kernels that launch kernels call, if the toolkit contains it.
     pub fn link_device(&self, lines: &mut Vec<Directive>) -> Result<(), Finding> {
         if self.is_windows() {
-            let library = Library::Static("cudadevrt".into());
-            lines.push(Directive::LinkLib(library));
+            lines.push(Directive::LinkLib(Library::Static("cudadevrt".into())));
         } else {
             self.link_alias("libcudadevrt.a", "cudadevrt", lines)?;
         }
@@ -31,21 +30,18 @@ impl Runtime<'_> {
 
     /// Links the runtime after the library of kernels, with the system libraries that it and nvcc's host code need.
     pub fn link(&self, named: Option<Cudart>, lines: &mut Vec<Directive>) -> Result<(), Finding> {
-        let default = if self.is_windows() {
-            Cudart::Shared
-        } else {
-            Cudart::Static
-        };
-        match named.unwrap_or(default) {
-            Cudart::None => {}
-            Cudart::Shared => lines.extend(self.toolchain.shared_cudart()),
-            Cudart::Static if self.is_windows() => {
+        match (named, self.is_windows()) {
+            (Some(Cudart::None), _) => {}
+            (Some(Cudart::Shared), _) | (None, true) => {
+                lines.extend(self.toolchain.shared_cudart());
+            }
+            (Some(Cudart::Static), true) => {
                 for dir in self.link_dirs() {
                     lines.push(Directive::LinkSearch(dir.clone()));
                 }
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
-            Cudart::Static => {
+            (Some(Cudart::Static) | None, false) => {
                 if !self.link_alias("libcudart_static.a", "cudart", lines)? {
                     if let (Some(_), Some(toolkit)) = (named, self.toolchain.toolkit()) {
                         return Err(UnusableToolkit::NoStaticRuntime(toolkit).finding());

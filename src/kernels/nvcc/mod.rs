@@ -3,7 +3,5 @@
 pub mod death;
 pub mod diagnostics;
 pub mod missing;
-pub mod own_copy;
-pub mod retry;
-pub mod verbose;
+pub mod warnings;
 pub mod wrapper;
