@@ -15,8 +15,6 @@ use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
-#[cfg(feature = "cli")]
-use crate::toolkit::nvcc_output::without_commands;
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives. Each of them has to be run.
@@ -68,14 +66,6 @@ pub fn nvcc_itself(
         name,
         release: release.to_string(),
     })
-}
-
-/// Returns the output of nvcc, for the case that it contains no answer.
-#[cfg(feature = "cli")]
-pub fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
-    let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
-    let output = host.answers.query(&question, &|_| None).ok()?;
-    Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {

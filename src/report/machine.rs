@@ -3,7 +3,7 @@
 use crate::compat::cudarc_refusals::{self, Installed};
 use crate::compat::cudarc_sources::{locked, resolve};
 use crate::compat::{cargo_lock, cudarc, image_driver, rules};
-use crate::kernels::host_compiler_check;
+use crate::inspection::host_compiler;
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
 use crate::report::{Machine, Report, json, not_opened};
@@ -138,7 +138,7 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         let host = &toolchain.host;
         let missing = toolkit.and_then(|one| diagnostics::without_cicc(one, host));
         findings.extend(missing.map(|fault| fault.finding()));
-        if let Some((compiler, found)) = host_compiler_check::survey(toolchain, nvcc) {
+        if let Some((compiler, found)) = host_compiler::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
             findings.extend(found);
         }

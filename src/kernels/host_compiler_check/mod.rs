@@ -7,8 +7,6 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{Choice, choice};
-#[cfg(feature = "cli")]
-use crate::host_compiler::compiler_choice::{ccbin, missing};
 use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::limits::Make;
 use crate::host_compiler::{
@@ -20,11 +18,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
-#[cfg(feature = "cli")]
-use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
-#[cfg(feature = "cli")]
-use crate::toolkit::nvcc_command::Product;
 use crate::toolkit::nvcc_command::{Plan, all_flags};
 use std::path::Path;
 
@@ -110,46 +104,6 @@ pub fn host_compiler(
     }
     allowed.apply(&mut findings);
     Error::unless_passed(findings)
-}
-
-/// Returns a description of nvcc's default host compiler, and its faults as warnings, since they matter only to crates
-/// that compile kernels.
-#[cfg(feature = "cli")]
-pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding>)> {
-    let machine = &toolchain.host;
-    let (env, platform) = (&machine.env, &machine.platform);
-    let choice = choice(env, &[]);
-    let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
-    let mut plan = Plan {
-        ccbin,
-        env: variables,
-        nvcc: nvcc.to_path_buf(),
-        product: Product::Object,
-        flags: Vec::new(),
-        optimisation: crate::toolkit::nvcc_optimisation::Optimisation::default(),
-        watched: Vec::new(),
-        is_gcc: false,
-    };
-    in_scratch(|dir| {
-        let cache = dir.join("cudnn-guard");
-        create_dir(&cache).ok()?;
-        match query::query(&plan, machine, &cache) {
-            Ok(Some((compiler, program))) => {
-                let findings = host_compiler(&mut plan, toolchain, dir);
-                let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
-                let findings = findings.into_iter().map(Finding::into_warning);
-                let words = format!("{} at {}", compiler.named(), program.display());
-                Some((words, findings.collect()))
-            }
-            Ok(None) => {
-                let output = query::raw_output(&plan, machine, &cache)?;
-                let missing = missing(&output, &choice, env)?;
-                let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
-                Some(("none that nvcc can start".into(), vec![fault.finding()]))
-            }
-            Err(_) => None,
-        }
-    })?
 }
 
 /// Returns the name for messages: `CUDA 12.9`.

@@ -1,0 +1,59 @@
+//! The host compiler that nvcc would use, for the report.
+
+use crate::host_compiler::compiler_choice::{ccbin, choice, missing};
+use crate::host_compiler::{HostCompilerFault, query};
+use crate::kernels::host_compiler_check::host_compiler;
+use crate::runtime::facts::finding::Finding;
+use crate::system::Host;
+use crate::system::out_dir::{create_dir, in_scratch};
+use crate::toolchain::Toolchain;
+use crate::toolkit::nvcc_command::{self, Plan, Product};
+use crate::toolkit::nvcc_optimisation::Optimisation;
+use crate::toolkit::nvcc_output::without_commands;
+use std::path::Path;
+
+/// Returns a description of nvcc's default host compiler, and its faults as warnings, since they matter only to crates
+/// that compile kernels.
+pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding>)> {
+    let machine = &toolchain.host;
+    let (env, platform) = (&machine.env, &machine.platform);
+    let choice = choice(env, &[]);
+    let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
+    let mut plan = Plan {
+        ccbin,
+        env: variables,
+        nvcc: nvcc.to_path_buf(),
+        product: Product::Object,
+        flags: Vec::new(),
+        optimisation: Optimisation::default(),
+        watched: Vec::new(),
+        is_gcc: false,
+    };
+    in_scratch(|dir| {
+        let cache = dir.join("cudnn-guard");
+        create_dir(&cache).ok()?;
+        match query::query(&plan, machine, &cache) {
+            Ok(Some((compiler, program))) => {
+                let findings = host_compiler(&mut plan, toolchain, dir);
+                let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
+                let findings = findings.into_iter().map(Finding::into_warning);
+                let words = format!("{} at {}", compiler.named(), program.display());
+                Some((words, findings.collect()))
+            }
+            Ok(None) => {
+                let output = raw_output(&plan, machine, &cache)?;
+                let missing = missing(&output, &choice, env)?;
+                let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
+                Some(("none that nvcc can start".into(), vec![fault.finding()]))
+            }
+            Err(_) => None,
+        }
+    })?
+}
+
+/// Returns the output of nvcc, for the case that it contains no answer.
+fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
+    let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
+    let output = host.answers.query(&question, &|_| None).ok()?;
+    Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
+}
