@@ -42,7 +42,7 @@ pub fn choice(env: &Environment, flags: &[String]) -> Choice {
             _ => {}
         }
     }
-    Choice::Nobody
+    Choice::Unset
 }
 
 /// Returns the value of nvcc's `-ccbin`, which may be a separate argument. Empty if it is missing.
