@@ -31,10 +31,9 @@ use crate::cudnn::device_code;
 use crate::error::Error;
 #[cfg(feature = "cli")]
 use crate::model::candidate::Found;
-use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
+use crate::model::candidate::{Candidate, Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::guard_state::GuardState;
-use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::runtime::facts::allowed::Allowed;
 #[cfg(feature = "cli")]
@@ -101,9 +100,11 @@ impl Config {
         if toolchain.host.env.get(Variable::GuardPrint).is_some() {
             return Err(toolchain.report_as_error());
         }
-        let mut warnings = toolchain.findings.clone();
-        warnings.retain(|finding| finding.severity == Severity::Warning);
-        warnings.iter().for_each(cargo::warn);
+        for finding in &toolchain.findings {
+            if finding.severity == Severity::Warning {
+                cargo::warn(finding);
+            }
+        }
         let toolchain = toolchain.settle()?;
         toolchain.built_without_cuda().iter().for_each(cargo::emit);
         Ok(toolchain)
@@ -183,15 +184,17 @@ impl Toolchain {
     /// Returns the header directories of cuDNN, CUDA, and the C++ libraries of CUDA 13 (`cccl`).
     pub fn include_dirs(&self) -> Vec<PathBuf> {
         let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
-        files::dedup(cudnn.into_iter().chain(self.cuda_include_dirs()))
+        let dirs = [Vec::from_iter(cudnn), self.cuda_include_dirs()].concat();
+        files::dedup(dirs.into_iter())
     }
 
     pub(crate) fn cuda_include_dirs(&self) -> Vec<PathBuf> {
         let mut dirs = self
             .toolkit()
             .map_or(Vec::new(), |one| one.include_dirs.clone());
-        let mut cccl: Vec<PathBuf> = dirs.iter().map(|dir| dir.join("cccl")).collect();
-        cccl.retain(|dir| files::is_dir(dir));
+        let mut cccl = dirs.clone();
+        cccl.iter_mut().for_each(|dir| dir.push("cccl"));
+        files::keep(&mut cccl, &files::is_dir);
         dirs.extend(cccl);
         dirs
     }
@@ -211,18 +214,14 @@ impl Toolchain {
 
     /// Returns the chosen toolkit. A build that continues without CUDA has none, even if one was found.
     pub(crate) fn toolkit(&self) -> Option<&Toolkit> {
-        match self.absent {
-            None => chosen(&self.candidates, Kind::Toolkit)?.toolkit(),
-            Some(_) => None,
-        }
+        let (toolkit, _) = chosen_pair(&self.candidates);
+        toolkit.filter(|_| self.absent.is_none())
     }
 
     /// Returns the chosen cuDNN, like [`toolkit`](Self::toolkit).
     pub(crate) fn cudnn(&self) -> Option<&Cudnn> {
-        match self.absent {
-            None => chosen(&self.candidates, Kind::Cudnn)?.cudnn(),
-            Some(_) => None,
-        }
+        let (_, cudnn) = chosen_pair(&self.candidates);
+        cudnn.filter(|_| self.absent.is_none())
     }
 
     /// Returns the toolkit, or the reason why there is none.
@@ -308,7 +307,8 @@ impl Toolchain {
     /// Decides whether the build continues: with CUDA, without it, or not at all.
     fn settle(mut self) -> Result<Self, Error> {
         let is_error = |finding: &Finding| finding.severity == Severity::Error;
-        let (errors, rest) = self.findings.into_iter().partition::<Vec<_>, _>(is_error);
+        let findings = std::mem::take(&mut self.findings).into_iter();
+        let (errors, rest) = findings.partition::<Vec<_>, _>(is_error);
         self.findings = rest;
         if errors.is_empty() {
             return Ok(self);
@@ -343,9 +343,11 @@ impl Toolchain {
         let report = self.report().to_string();
         let mut lines = Vec::new();
         for line in report.lines() {
-            lines.push(line.strip_prefix("  ").unwrap_or(line));
+            let line = line.strip_prefix("  ").unwrap_or(line);
+            if !line.is_empty() {
+                lines.push(line);
+            }
         }
-        lines.retain(|line| !line.is_empty());
         ToolchainFault::Shown(&lines).finding().into()
     }
 }

@@ -142,8 +142,12 @@ impl CheckContext<'_> {
         found: &[&Candidate],
         requirement: &Requirement,
     ) -> Finding {
-        let mut others = found.to_vec();
-        others.retain(|other| !std::ptr::eq(*other, candidate));
+        let mut others = Vec::new();
+        for other in found {
+            if !std::ptr::eq(*other, candidate) {
+                others.push(*other);
+            }
+        }
         let meets = |other: &&Candidate| {
             let admits = |version| requirement.admits(version);
             is_offered(other, self.platform) && other.version().is_some_and(admits)

@@ -207,7 +207,7 @@ fn uncertainty(candidate: &Candidate) -> usize {
         // It is not known yet whether a compiler is needed.
         Found::Toolkit(toolkit) => {
             let missing = toolkit.missing_components();
-            missing.iter().filter(|part| **part != "nvcc").count()
+            missing.len() - usize::from(missing.contains(&"nvcc"))
                 + usize::from(!toolkit.absent.is_empty())
         }
         Found::Cudnn(cudnn) => {

@@ -90,8 +90,12 @@ fn unusable_variables<'a>(
 }
 
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
-    let mut requested: Vec<&Candidate> = scan.candidates.iter().collect();
-    requested.retain(|one| one.kind() == kind && one.request.is_some());
+    let mut requested = Vec::new();
+    for one in &scan.candidates {
+        if one.kind() == kind && one.request.is_some() {
+            requested.push(one);
+        }
+    }
     requested
 }
 
@@ -121,8 +125,12 @@ impl CheckContext<'_> {
     fn unusable<'a>(&'a self, unusable: &'a Unusable) -> UnusableVariable<'a> {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let value = self.value(variable);
-        let mut requesting: Vec<&Step> = self.steps.iter().collect();
-        requesting.retain(|step| step.request == Some(variable));
+        let mut requesting = Vec::new();
+        for step in self.steps {
+            if step.request == Some(variable) {
+                requesting.push(step);
+            }
+        }
         let asks = |kind| requesting.iter().any(|step| step.kind == kind);
         let is_nvcc = |step: &&Step| matches!(step.place, Place::Nvcc(_));
         let requests_nvcc = requesting.iter().any(is_nvcc);
@@ -159,7 +167,7 @@ impl CheckContext<'_> {
             }
         }
         // Links with the usual names may point to files for another CPU.
-        missed.retain(|path| !files::exists(path));
+        files::keep(&mut missed, &|path| !files::exists(path));
         let nearby = unusable.nearby.clone();
         UnusableVariable {
             context: self,
@@ -194,7 +202,7 @@ impl CheckContext<'_> {
                 missed.extend(step.required_files(self.platform));
             }
         }
-        missed.retain(|path| !path.ends_with("cudnn.h"));
+        files::keep(&mut missed, &|path| !path.ends_with("cudnn.h"));
         missed
     }
 

@@ -86,20 +86,16 @@ fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, Pat
     let has_header = |dir: &PathBuf| sysroot.file(&dir.join("cudnn.h")).is_some();
     let (mut first, last): (Vec<PathBuf>, _) = dirs.into_iter().partition(has_header);
     first.extend(last);
-    first.into_iter().find_map(|dir| {
-        let (version, file) = header_in(&dir, sysroot)?;
-        Some((version, file, dir))
+    first.iter().find_map(|dir| {
+        let (version, file) = header_in(dir, sysroot)?;
+        Some((version, file, dir.clone()))
     })
 }
 
 /// Adds the facts about the libraries and their packages.
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let mut wheels = Owner::of_wheels(&cudnn.root);
-    let wheel = if wheels.len() == 1 {
-        wheels.pop()
-    } else {
-        None
-    };
+    let wheel = (wheels.len() == 1).then(|| wheels.remove(0));
     let owner = wheel.or_else(|| package_owner::find(&cudnn, sysroot));
     cudnn.files.wheels = wheels;
     let wheel = owner
@@ -183,7 +179,8 @@ fn main_library_in(
         None => sysroot.dir(place)?,
     };
     let named_major = || LibraryName::of(named.as_deref()?)?.major();
-    let versioned = majors([named_major(), header_major]).find_map(|major| {
+    let majors = majors([named_major(), header_major]);
+    let versioned = majors.iter().find_map(|&major| {
         let name = platform.cudnn_library(major);
         let path = dir.join(&name);
         let file = files::exists(&path).then(|| sysroot.file(&path))?;
@@ -210,8 +207,13 @@ fn main_library_in(
 
 /// Returns the majors to check by name, because listing a directory such as /usr/lib64 is slow. The range includes
 /// future ones.
-fn majors(likely: [Option<u32>; 2]) -> impl Iterator<Item = u32> {
-    likely.into_iter().flatten().chain((5..=30).rev())
+fn majors(likely: [Option<u32>; 2]) -> Vec<u32> {
+    let mut majors = Vec::new();
+    for major in likely {
+        majors.extend(major);
+    }
+    majors.extend((5..=30).rev());
+    majors
 }
 
 /// Returns the import library and the DLL, which are in different directories. Either can exist without the other.
@@ -229,9 +231,10 @@ fn import_and_dll(
     };
     let import = first(&|place| sysroot.file(place).filter(|file| is_import(file)))
         .or_else(|| first(&|place| sysroot.file(&place.join("cudnn.lib"))));
+    let majors = majors([major, None]);
     let library = first(&|dir| {
-        let mut majors = majors([major, None]).filter(|_| files::is_dir(dir));
-        majors.find_map(|major| sysroot.file(&dir.join(platform.cudnn_library(major))))
+        let mut majors = if files::is_dir(dir) { &majors[..] } else { &[] }.iter();
+        majors.find_map(|major| sysroot.file(&dir.join(platform.cudnn_library(*major))))
     });
     if import.is_none() && library.is_none() {
         return None;

@@ -20,8 +20,10 @@ pub(super) fn obstacle(
     platform: &Platform,
 ) -> (Option<Obstacle>, Option<PathBuf>) {
     let majors = major.map_or(majors::CUDNN.to_vec(), |major| vec![major]);
-    let names = majors.iter().map(|major| platform.cudnn_library(*major));
-    let mut names: Vec<String> = names.collect();
+    let mut names = Vec::new();
+    for major in majors {
+        names.push(platform.cudnn_library(major));
+    }
     names.push("libcudnn.so".to_string());
     let in_the_way = |path: PathBuf| {
         let defect = Defect::Directory;

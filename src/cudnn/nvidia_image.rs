@@ -4,7 +4,6 @@
 use crate::model::environment::Environment;
 
 /// An image of nvidia/cuda without development files.
-#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Image {
     /// `nvidia/cuda:12.4.1-runtime`
     pub name: String,

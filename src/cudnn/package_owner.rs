@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// Returns the records of the packages that contain the cuDNN in this directory.
 pub fn records(root: &Path, library: Option<&Path>) -> Vec<PathBuf> {
-    let mut found = wheel_records(package_owner::wheels(root));
-    found.extend(conda_records(root, "", "cudnn"));
+    let mut found = records_of(package_owner::wheels(root), root, "", "cudnn");
     if library.is_some_and(|library| library.starts_with("/usr/lib")) {
         let lists = Path::new("/").join(LISTS);
         found.extend(matching(&lists, "libcudnn", "", ".list"));
     }
-    found.retain(|path| files::is_file(path));
+    files::keep(&mut found, &files::is_file);
     found
 }
 
@@ -110,9 +109,8 @@ pub fn wheel(file: &Path) -> Option<Owner> {
 /// Returns the records of the packages that contain the toolkit in this directory.
 pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
     let wheels = site_packages(root).map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
-    let mut found = wheel_records(wheels.unwrap_or_default());
-    found.extend(conda_records(root, "cuda-", ""));
-    found.retain(|path| files::is_file(path));
+    let mut found = records_of(wheels.unwrap_or_default(), root, "cuda-", "");
+    files::keep(&mut found, &files::is_file);
     found
 }
 
@@ -125,20 +123,18 @@ pub fn alternatives() -> Vec<PathBuf> {
             found.extend(matching(Path::new(dir), name, "", ""));
         }
     }
-    found.retain(|path| files::is_file(path));
+    files::keep(&mut found, &files::is_file);
     found
 }
 
-fn wheel_records(mut wheels: Vec<PathBuf>) -> Vec<PathBuf> {
+/// Returns the records of these wheels, and of the conda packages with such names in the environment of `root`.
+fn records_of(mut wheels: Vec<PathBuf>, root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
     for wheel in &mut wheels {
         wheel.push("RECORD");
     }
+    let conda = environment(root).join("conda-meta");
+    wheels.extend(matching(&conda, start, inside, ".json"));
     wheels
-}
-
-fn conda_records(root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
-    let records = environment(root).join("conda-meta");
-    matching(&records, start, inside, ".json")
 }
 
 /// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.

@@ -179,9 +179,14 @@ impl SubLibraries {
         let is_opened = |path| LibraryName::of(path).is_some_and(|name| name.numbers.len() == 1);
         let mut copies = Vec::new();
         for (_, files) in groups {
-            let paths = |matches: &dyn Fn(&Build) -> bool| -> Vec<PathBuf> {
-                let matching = files.iter().filter(|(_, build)| matches(build));
-                matching.map(|(path, _)| path.to_path_buf()).collect()
+            let paths = |matches: &dyn Fn(&Build) -> bool| {
+                let mut paths = Vec::new();
+                for (path, build) in &files {
+                    if matches(build) {
+                        paths.push(path.to_path_buf());
+                    }
+                }
+                paths
             };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {

@@ -1,7 +1,6 @@
 //! The Windows search path for DLLs that are named without a path. It starts with the program's directory, which a
 //! build does not know.
 
-use crate::cudnn::consistency;
 use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked, opens_zlib};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
@@ -47,7 +46,7 @@ impl<'a> DllSearchPath<'a> {
             }
         };
         let mut dirs = entries(host);
-        dirs.retain(|dir| host.is_inside(dir));
+        files::keep(&mut dirs, &|dir| host.is_inside(dir));
         Some(Self {
             sysroot: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
@@ -108,13 +107,6 @@ impl<'a> DllSearchPath<'a> {
             .collect()
     }
 
-    /// Returns the required sub-libraries that Windows finds in other directories.
-    pub fn elsewhere(&self, cudnn: &Cudnn) -> Vec<String> {
-        let mut files = consistency::missing_parts(cudnn);
-        files.retain(|file| self.file(file).is_some());
-        files
-    }
-
     /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
@@ -134,8 +126,9 @@ impl<'a> DllSearchPath<'a> {
         parts.extend(others);
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
-            for dll in needs.into_iter().filter(|dll| is_checked(dll)) {
-                if !missing_dlls.iter().any(|known| known.dll == dll) && !has(&dll) {
+            for dll in needs {
+                let is_known = missing_dlls.iter().any(|known| known.dll == dll);
+                if is_checked(&dll) && !is_known && !has(&dll) {
                     let part = part.path.clone();
                     missing_dlls.push(MissingDll { part, dll });
                 }
@@ -144,9 +137,9 @@ impl<'a> DllSearchPath<'a> {
         let zlib = first_in(self.sysroot, &places, "zlibwapi.dll");
         let cpu = |path: &Path| Pe::read(path).ok()?.cpu();
         let own = cudnn.library.as_deref().and_then(cpu);
-        let foreign_zlib = zlib.iter().find_map(|path| {
-            let cpu = cpu(path).filter(|cpu| opens_zlib(cudnn) && Some(*cpu) != own)?;
-            Some((path.clone(), cpu))
+        let foreign_zlib = zlib.clone().and_then(|path| {
+            let cpu = cpu(&path).filter(|cpu| opens_zlib(cudnn) && Some(*cpu) != own)?;
+            Some((path, cpu))
         });
         DllDependencies {
             places: shown,
@@ -207,6 +200,6 @@ fn bins(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Vec<PathBuf> {
             found.extend(by_cpu);
         }
     }
-    found.retain(|dir| files::is_dir(dir));
+    files::keep(&mut found, &files::is_dir);
     found
 }

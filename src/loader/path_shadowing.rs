@@ -9,7 +9,7 @@ use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
 /// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone)]
 pub struct ShadowingLibrary {
     pub dir: PathBuf,
     /// `true` if its libraries are the chosen ones.

@@ -19,8 +19,9 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     }
     let path = host.env.get(Variable::LdLibraryPath).unwrap_or_default();
     let path = path.to_string_lossy();
-    let dirs = path.split([':', ';']).map(PathBuf::from);
-    files::dedup(dirs.filter(|dir| host.is_inside(dir)))
+    let mut dirs: Vec<PathBuf> = path.split([':', ';']).map(PathBuf::from).collect();
+    files::keep(&mut dirs, &|dir| host.is_inside(dir));
+    files::dedup(dirs.into_iter())
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports

@@ -5,6 +5,7 @@ use crate::model::found_via::FoundVia;
 use crate::search::install_layout::LEAVES;
 use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{Places, context_step};
+use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -18,8 +19,12 @@ const INCLUDE: [Variable; 3] = [
 impl Places<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
-            let mut set = variables.to_vec();
-            set.retain(|variable| self.env.get(*variable).is_some());
+            let mut set = Vec::new();
+            for variable in variables {
+                if self.env.get(*variable).is_some() {
+                    set.push(*variable);
+                }
+            }
             FoundVia::variables(&set)
         };
         let [a, b, c] = INCLUDE;
@@ -51,8 +56,8 @@ impl Places<'_> {
         mut include: Vec<PathBuf>,
         mut lib: Vec<PathBuf>,
     ) -> Vec<Step> {
-        include.retain(|dir| self.is_inside(dir));
-        lib.retain(|dir| self.is_inside(dir));
+        files::keep(&mut include, &|dir| self.is_inside(dir));
+        files::keep(&mut lib, &|dir| self.is_inside(dir));
         let mut steps = Vec::new();
         let mut known = Vec::new();
         for dir in include.iter().chain(&lib) {

@@ -6,6 +6,7 @@ use crate::model::platform::Os;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{Places, context_step, install_layout, windows};
+use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -25,15 +26,14 @@ impl Places<'_> {
     }
 
     pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
-        let mut headers: Vec<PathBuf> = Vec::new();
-        for (_, dir) in self.requests(Names::CudnnHeaders, origin) {
-            headers.push(dir);
-        }
+        let headers = self.requests(Names::CudnnHeaders, origin);
         let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Cudnn, origin) {
             let mut named = install_layout::named_cudnn(self.platform, &dir);
             // A separate variable for headers takes precedence.
-            named.include = [&headers[..], &named.include].concat();
+            for (at, (_, dir)) in headers.iter().enumerate() {
+                named.include.insert(at, dir.clone());
+            }
             let mut trees = vec![named];
             match self.platform.os {
                 Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
@@ -177,7 +177,7 @@ impl Places<'_> {
                 break;
             }
         }
-        files.retain(|file| file.is_absolute());
+        files::keep(&mut files, &Path::is_absolute);
         files
     }
 }

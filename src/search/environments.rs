@@ -88,9 +88,8 @@ impl Places<'_> {
         let mut dirs: Vec<&Path> = package.ancestors().take(4).collect();
         let project = target.and_then(Path::parent);
         dirs.extend(project.filter(|dir| !dirs.contains(dir)));
-        dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some());
         // The project on the build machine is not part of another system's image.
-        dirs.retain(|dir| self.is_inside(dir));
+        dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some() && self.is_inside(dir));
         let mut steps = Vec::new();
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
             let via = FoundVia::variables(&[Variable::UvProjectEnvironment]);
@@ -156,12 +155,8 @@ impl Places<'_> {
             let jit = install_layout::cudnn(self.platform, dir, &format!("{SITE}/cudnn_jit"));
             steps.push(context_step(via, false, Kind::Cudnn, jit));
             for (owner, pattern) in COPIES {
-                let tree = Tree {
-                    base: dir.to_path_buf(),
-                    pattern: pattern.to_string(),
-                    lib: vec![PathBuf::new()],
-                    ..Tree::default()
-                };
+                let mut tree = Tree::new(dir, pattern);
+                tree.lib.push(PathBuf::new());
                 let place = Place::Copy(owner, tree);
                 steps.push(Step::context(Kind::Cudnn, via, false, place));
             }

@@ -39,18 +39,20 @@ const HEADERS: &str = "include/#";
 
 /// Returns the layout of a toolkit in NVIDIA's installer, conda, and the wheels since CUDA 13.
 pub fn toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
-    let mut lib = dirs(platform, "lib");
+    let mut tree = headers_and_libraries(platform, base, pattern);
+    tree.nvcc = compilers(platform);
+    tree
+}
+
+fn headers_and_libraries(platform: &Platform, base: &Path, pattern: &str) -> Tree {
+    let mut tree = Tree::new(base, pattern);
+    tree.include = dirs(platform, "include");
+    tree.lib = dirs(platform, "lib");
     if platform.os == Os::Linux {
-        // Some users specify `/usr` for Debian's toolkit.
-        lib.push(Path::new("lib").join(platform.multiarch()));
+        // Some users specify `/usr` for Debian's packages.
+        tree.lib.push(Path::new("lib").join(platform.multiarch()));
     }
-    Tree {
-        base: base.to_path_buf(),
-        pattern: pattern.to_string(),
-        include: dirs(platform, "include"),
-        lib,
-        nvcc: compilers(platform),
-    }
+    tree
 }
 
 /// Returns the directories of the compiler. Since CUDA 13, some files for Windows are in a directory per architecture.
@@ -74,18 +76,14 @@ pub fn split_toolkit(platform: &Platform, base: &Path, pattern: &str) -> Tree {
         Os::Windows => Path::new("lib").join(platform.windows_cpu()),
         _ => "lib".into(),
     };
-    let (mut include, mut lib) = (Vec::new(), Vec::new());
+    let mut tree = Tree::new(base, pattern);
     for name in &COMPONENTS {
-        include.push(Path::new(name).join("include"));
-        lib.push(Path::new(name).join(&leaf));
+        tree.include.push(Path::new(name).join("include"));
+        tree.lib.push(Path::new(name).join(&leaf));
     }
-    Tree {
-        base: base.to_path_buf(),
-        pattern: pattern.to_string(),
-        include,
-        lib,
-        nvcc: vec![Path::new("cuda_nvcc/bin").join(platform.program("nvcc"))],
-    }
+    let nvcc = Path::new("cuda_nvcc/bin").join(platform.program("nvcc"));
+    tree.nvcc.push(nvcc);
+    tree
 }
 
 /// Returns the layouts that a variable for the toolkit may refer to: a toolkit, the directory of NVIDIA's wheels, or
@@ -120,22 +118,17 @@ pub fn cudnn_beside(platform: &Platform, toolkit: &Path) -> Option<Tree> {
 
 /// Returns the layout of a cuDNN in NVIDIA's archive, its wheel, or a manual copy.
 pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
-    let mut tree = Tree {
-        base: base.to_path_buf(),
-        pattern: pattern.to_string(),
-        include: dirs(platform, "include"),
-        lib: dirs(platform, "lib"),
-        nvcc: Vec::new(),
-    };
-    if platform.os == Os::Linux {
-        let multiarch = platform.multiarch();
-        tree.include.push(Path::new("include").join(&multiarch));
-        tree.lib.push(Path::new("lib").join(&multiarch));
-    }
-    if platform.os == Os::Windows {
+    let mut tree = headers_and_libraries(platform, base, pattern);
+    match platform.os {
+        Os::Linux => {
+            let multiarch = platform.multiarch();
+            tree.include.push(Path::new("include").join(multiarch));
+        }
         // Import libraries and DLLs are in different directories.
-        tree.lib
-            .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]);
+        Os::Windows => tree
+            .lib
+            .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]),
+        Os::Other => {}
     }
     // CUDNN_INSTALL_PATH and CUDNN_LIB may be the library directory itself.
     tree.include.push(PathBuf::new());
@@ -147,18 +140,12 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
 /// CUDA version, which may contain one for the architecture.
 pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
     let cpu = platform.windows_cpu();
-    Tree {
-        base: base.to_path_buf(),
-        pattern: pattern.to_string(),
-        include: vec![HEADERS.into()],
-        lib: vec![
-            Path::new("lib/#").join(cpu),
-            "lib/#".into(),
-            Path::new("bin/#").join(cpu),
-            "bin/#".into(),
-        ],
-        nvcc: Vec::new(),
+    let mut tree = Tree::new(base, pattern);
+    tree.include.push(HEADERS.into());
+    for leaf in ["lib/#", "bin/#"] {
+        tree.lib.extend([Path::new(leaf).join(cpu), leaf.into()]);
     }
+    tree
 }
 
 /// Returns `true` if the layout has directories for several CUDA versions.
@@ -168,7 +155,13 @@ pub fn has_cuda_dirs(tree: &Tree) -> bool {
 
 /// Returns the layout for one CUDA version: `12.5`.
 pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
-    let named = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| with_cuda(dir, cuda)).collect();
+    let named = |dirs: &[PathBuf]| {
+        let mut named = Vec::new();
+        for dir in dirs {
+            named.extend(with_cuda(dir, cuda));
+        }
+        named
+    };
     Tree {
         include: named(&tree.include),
         lib: named(&tree.lib),
@@ -200,12 +193,10 @@ pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
         "aarch64" => "cudnn-linux-sbsa-#",
         _ => "cudnn-linux-x86_64-#",
     };
-    let tree = |pattern: &str, lib: &str| Tree {
-        base: dir.to_path_buf(),
-        pattern: pattern.to_string(),
+    let tree = |pattern, lib: &str| Tree {
         include: vec!["include".into()],
         lib: vec![lib.into()],
-        nvcc: Vec::new(),
+        ..Tree::new(dir, pattern)
     };
     [tree(pattern, "lib"), tree("cuda", "lib64")]
 }
@@ -231,10 +222,9 @@ pub fn usual(kind: Kind, platform: &Platform, base: &Path, pattern: &str) -> Tre
 pub fn system(kind: Kind, platform: &Platform, usr: &Path) -> Tree {
     let multiarch = platform.multiarch();
     let mut tree = Tree {
-        base: usr.to_path_buf(),
         include: vec!["include".into(), SHARED_INCLUDE.into()],
         lib: vec![Path::new("lib").join(&multiarch), "lib64".into()],
-        ..Tree::default()
+        ..Tree::new(usr, "")
     };
     match kind {
         Kind::Toolkit => {

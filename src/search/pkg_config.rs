@@ -125,8 +125,10 @@ fn tree_of(
     kind: Kind,
     platform: &Platform,
 ) -> Option<Tree> {
-    include.retain(|dir| dir.is_absolute());
-    lib.retain(|dir| dir.is_absolute() && !dir.ends_with("stubs"));
+    files::keep(&mut include, &Path::is_absolute);
+    files::keep(&mut lib, &|dir| {
+        dir.is_absolute() && !dir.ends_with("stubs")
+    });
     let root = include.iter().chain(&lib).find_map(|dir| root_of(dir))?;
     let mut tree = match root.ends_with("usr") {
         true => install_layout::system(kind, platform, root),

@@ -123,6 +123,14 @@ pub fn with_cuda(dir: &Path, cuda: &str) -> Option<PathBuf> {
 }
 
 impl Tree {
+    pub fn new(base: &Path, pattern: &str) -> Self {
+        Self {
+            base: base.to_path_buf(),
+            pattern: pattern.to_string(),
+            ..Self::default()
+        }
+    }
+
     /// Returns the top directory, with `*` for `#`.
     pub fn shown(&self) -> PathBuf {
         if self.pattern.is_empty() {

@@ -81,5 +81,9 @@ fn beside(dir: &Path, from: &str, to: &str) -> Vec<PathBuf> {
     };
     let tail = dir.strip_prefix(own).unwrap_or(Path::new(""));
     let top = own.with_file_name(to);
-    tail.ancestors().map(|tail| top.join(tail)).collect()
+    let mut dirs = Vec::new();
+    for tail in tail.ancestors() {
+        dirs.push(top.join(tail));
+    }
+    dirs
 }

@@ -277,6 +277,11 @@ pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     seen
 }
 
+/// Removes all other paths, like [`Vec::retain`], of which every closure would compile a copy.
+pub fn keep(paths: &mut Vec<PathBuf>, is_kept: &dyn Fn(&Path) -> bool) {
+    paths.retain(|path| is_kept(path));
+}
+
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
     // The components in reverse order.
     let mut left: Vec<OsString> = Vec::new();

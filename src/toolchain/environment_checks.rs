@@ -32,10 +32,12 @@ pub fn cudnn_findings(
     host: &Host,
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
-    let elsewhere = match &dll_path {
-        Some(path) => path.elsewhere(cudnn),
-        None => on_library_path(cudnn, host),
-    };
+    // The sub-libraries that are not beside the library but that the system finds elsewhere.
+    let mut elsewhere = consistency::missing_parts(cudnn);
+    elsewhere.retain(|file| match &dll_path {
+        Some(path) => path.file(file).is_some(),
+        None => loaded_file(file, host).is_some(),
+    });
     let mut findings = consistency::findings(cudnn, &elsewhere);
     // If the program runs on this machine, the loader's result is already known.
     if host.is_target() && host.root.is_none() {
@@ -60,13 +62,6 @@ pub fn cudnn_findings(
         }));
     }
     findings
-}
-
-/// Returns the sub-library files that are not beside the library but that this system's loader finds elsewhere.
-fn on_library_path(cudnn: &Cudnn, host: &Host) -> Vec<String> {
-    let mut missing = consistency::missing_parts(cudnn);
-    missing.retain(|file| loaded_file(file, host).is_some());
-    missing
 }
 
 /// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
@@ -169,8 +164,10 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
 
 /// Returns the directories of LD_LIBRARY_PATH with libraries that precede the toolkit's. Only these can replace any.
 fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf> {
-    let own = toolkit.link_dirs.iter();
-    let own: Vec<PathBuf> = own.flat_map(|dir| files::canonical(dir, None)).collect();
+    let mut own = Vec::new();
+    for dir in &toolkit.link_dirs {
+        own.extend(files::canonical(dir, None).ok());
+    }
     let is_cuda = |name: &str| name.starts_with("libcu") || name.starts_with("libnvJitLink");
     let mut before = Vec::new();
     for dir in library_path {
@@ -193,13 +190,19 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     if toolkit.version?.short() == nvcc_version.short() {
         return None;
     }
-    let toolkits = candidates.iter().filter_map(Candidate::toolkit);
+    let mut others = Vec::new();
+    for toolkit in candidates.iter().filter_map(Candidate::toolkit) {
+        others.extend(toolkit.nvcc.clone());
+    }
     let path = host.env.get(Variable::Path).unwrap_or_default();
-    let on_path = std::env::split_paths(path).map(|dir| dir.join(host.platform.program("nvcc")));
-    let on_path = on_path.filter(|nvcc| nvcc.is_absolute() && files::is_file(nvcc));
-    let others = toolkits.filter_map(|toolkit| toolkit.nvcc.clone());
-    let others = others.chain(on_path).filter(|other| other != compiler);
-    let others = files::dedup(others);
+    for dir in std::env::split_paths(path) {
+        let nvcc = dir.join(host.platform.program("nvcc"));
+        if nvcc.is_absolute() && files::is_file(&nvcc) {
+            others.push(nvcc);
+        }
+    }
+    files::keep(&mut others, &|other| other != compiler);
+    let others = files::dedup(others.into_iter());
     let skew = NvccHeaderSkew {
         nvcc: compiler,
         nvcc_version,

@@ -41,12 +41,12 @@ pub struct Needs {
 
 impl Needs {
     pub fn unrequired(self) -> Vec<Kind> {
-        let mut kinds = Kind::BOTH.to_vec();
-        kinds.retain(|kind| match kind {
-            Kind::Toolkit => !self.toolkit,
-            Kind::Cudnn => !self.cudnn,
-        });
-        kinds
+        match (self.toolkit, self.cudnn) {
+            (true, true) => Vec::new(),
+            (true, false) => vec![Kind::Cudnn],
+            (false, true) => vec![Kind::Toolkit],
+            (false, false) => Kind::BOTH.to_vec(),
+        }
     }
 }
 
@@ -58,13 +58,12 @@ impl Probe<'_> {
             return Vec::new();
         }
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
-        if !pkg_config::is_supported(host) {
-            steps.retain(|step| !matches!(step.place, Place::PkgConfig(_)));
-        }
-        if !self.needs.cudnn {
+        let has_pkg_config = pkg_config::is_supported(host);
+        steps.retain(|step| {
             // A crate that only compiles kernels gets no findings about cuDNN.
-            steps.retain(|step| step.kind != Kind::Cudnn);
-        }
+            (self.needs.cudnn || step.kind != Kind::Cudnn)
+                && (has_pkg_config || !matches!(step.place, Place::PkgConfig(_)))
+        });
         steps
     }
 
@@ -107,9 +106,11 @@ impl Probe<'_> {
     /// Chooses the first compatible pair that meets the requirements.
     pub fn choose(&self, steps: &[Step], scan: &Scan) -> Choice {
         let mut blocked = Vec::new();
-        if !self.allowed.contains(FindingId::VariableUnusable.as_str()) {
-            blocked.extend(Kind::BOTH);
-            blocked.retain(|&kind| is_blocked(steps, scan, kind));
+        let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
+        for kind in Kind::BOTH {
+            if !is_allowed && is_blocked(steps, scan, kind) {
+                blocked.push(kind);
+            }
         }
         let constraints = self.constraints(self.requirements, &blocked);
         let choice = choose(&scan.candidates, &constraints);

@@ -205,8 +205,11 @@ fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, Stri
 }
 
 fn named(archives: &[Archive], os: Os) -> Vec<String> {
-    let name = |one: &Archive| Some(file_name(one.names.first()?, os));
-    archives.iter().filter_map(name).collect()
+    let mut files = Vec::new();
+    for archive in archives {
+        files.extend(archive.names.first().map(|name| file_name(name, os)));
+    }
+    files
 }
 
 /// Returns the source of these archives, or `None` if NVIDIA has no package, as for most on Windows.

@@ -162,8 +162,11 @@ fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
 
 /// Returns `true` if it has only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
 fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let names = cudnn.parts.iter().map(|part| part.name.as_str());
-    sub_libraries::is_jit_only(names.filter(|name| *name != "cudnn"))
+    let mut names = Vec::new();
+    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+        names.push(&*part.name);
+    }
+    sub_libraries::is_jit_only(names.into_iter())
 }
 
 /// Marks the sub-libraries that a convolution opens.

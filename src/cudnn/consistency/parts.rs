@@ -103,10 +103,13 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     if library.ends_with("libcudnn.so") {
         return Vec::new();
     }
-    let is_missing = |name: &&str| !cudnn.parts.iter().any(|part| part.name == **name);
-    let file = |name| cudnn_file(name, major, is_dll(library));
-    let needed = needed(cudnn).into_iter();
-    needed.filter(is_missing).map(file).collect()
+    let mut missing = Vec::new();
+    for name in needed(cudnn) {
+        if !cudnn.parts.iter().any(|part| part.name == name) {
+            missing.push(cudnn_file(name, major, is_dll(library)));
+        }
+    }
+    missing
 }
 
 /// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
