@@ -261,7 +261,7 @@ fn plain(path: PathBuf) -> PathBuf {
     plain.into()
 }
 
-/// Keeps the matching paths, like `Vec::retain`, which would be compiled again for each condition.
+/// Keeps the matching paths, like [`Vec::retain`], which would be compiled again for each condition.
 pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
     paths.retain(|path| matches(path));
 }
@@ -275,11 +275,6 @@ pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
         }
     }
     seen
-}
-
-/// Removes all other paths, like [`Vec::retain`], of which every closure would compile a copy.
-pub fn keep(paths: &mut Vec<PathBuf>, is_kept: &dyn Fn(&Path) -> bool) {
-    paths.retain(|path| is_kept(path));
 }
 
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
