@@ -3,7 +3,7 @@
 
 use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked, opens_zlib};
 use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::environment::Variable;
+use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Os;
 use crate::runtime::binary::pe::Pe;
 #[cfg(feature = "cli")]
@@ -33,18 +33,7 @@ impl<'a> DllSearchPath<'a> {
         if host.platform.os != Os::Windows || !(root.is_some() || host.is_target()) {
             return None;
         }
-        let system = match root {
-            Some(root) => {
-                // Wine's directory, and the directories in images that were copied through other systems.
-                let names = ["Windows/System32", "Windows/system32", "windows/system32"];
-                let mut dirs = files::below(root, &names).into_iter();
-                dirs.find(|dir| files::is_dir(dir))
-            }
-            None => {
-                let windows = host.env.path(Variable::SystemRoot);
-                windows.map(|dir| dir.join("System32"))
-            }
-        };
+        let system = system_dir(&host.env, root);
         let mut dirs = entries(host);
         files::keep(&mut dirs, &|dir| host.is_inside(dir));
         Some(Self {
@@ -165,6 +154,22 @@ impl<'a> DllSearchPath<'a> {
             }
         }
         missing
+    }
+}
+
+/// Returns the system directory of Windows, on this machine or in an image.
+pub fn system_dir(env: &Environment, root: Option<&Path>) -> Option<PathBuf> {
+    match root {
+        Some(root) => {
+            // Wine's directory, and the directories in images that were copied through other systems.
+            let names = ["Windows/System32", "Windows/system32", "windows/system32"];
+            let mut dirs = files::below(root, &names).into_iter();
+            dirs.find(|dir| files::is_dir(dir))
+        }
+        None => {
+            let windows = env.path(Variable::SystemRoot);
+            windows.map(|dir| dir.join("System32"))
+        }
     }
 }
 

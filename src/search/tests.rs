@@ -330,6 +330,7 @@ fn windows_with_a_root_and_with_its_own_variables() {
         ("ProgramW6432", "/C/Files"),
         ("ProgramFiles", "/C/Files (x86)"),
         ("SystemDrive", "/C"),
+        ("SystemRoot", "/C/Windows"),
         ("CUDA_PATH_V9_0", "/nine"),
         ("CUDA_PATH_V10_1", "/ten"),
         ("CUDA_PATH_VERSION", "/no release"),
@@ -345,7 +346,10 @@ fn windows_with_a_root_and_with_its_own_variables() {
     );
     assert_eq!(
         list(&variables, &[], windows, None).replace("/C\\/", "/C/"),
-        format!("{named}\n{}", places("/C/Files", "/C"))
+        format!(
+            "{named}\n{}\nCudnn Windows' system directory: /C/Windows/System32",
+            places("/C/Files", "/C")
+        )
     );
     // A cross build for Windows has no such drive to search.
     assert_eq!(list(&[], &[], windows, None), "");

@@ -1,5 +1,6 @@
 //! The directories of NVIDIA's installers for Windows.
 
+use crate::loader::dll_search;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::platform::{Os, Platform};
@@ -9,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 impl Places<'_> {
     /// Returns the toolkits in the installers' variables, then all toolkits below `Program Files`, the newest first,
-    /// then the directories of old installers.
+    /// then the directories of old installers, then the system directory.
     pub(super) fn windows(&self) -> Vec<Step> {
         if self.platform.os != Os::Windows {
             return Vec::new();
@@ -41,6 +42,16 @@ impl Places<'_> {
         if let Some(dir) = self.drive() {
             let via = FoundVia::Directory("an old default directory");
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
+        }
+        // DLLs that someone copied there. Programs load them before those in PATH.
+        if let Some(dir) = dll_search::system_dir(self.env, self.root) {
+            let via = FoundVia::Directory("Windows' system directory");
+            let tree = Tree {
+                base: dir,
+                lib: vec![PathBuf::new()],
+                ..Tree::default()
+            };
+            steps.push(context_step(&via, true, Kind::Cudnn, tree));
         }
         steps
     }

@@ -20,6 +20,7 @@ use crate::toolchain::findings::join;
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
 use crate::{Finding, FindingId};
+use std::path::Path;
 
 /// The input of all stages of a probe.
 pub struct Probe<'a> {
@@ -96,6 +97,13 @@ impl Probe<'_> {
                     if self.config.link == Link::Static && cudnn.link_dir.is_none() =>
                 {
                     cudnn.link_dir.clone_from(&cudnn.files.archives);
+                }
+                // A program that opens a DLL needs no import library.
+                Found::Cudnn(cudnn)
+                    if self.config.link == Link::Runtime && cudnn.link_dir.is_none() =>
+                {
+                    let dir = cudnn.library.as_deref().and_then(Path::parent);
+                    cudnn.link_dir = dir.map(Path::to_path_buf);
                 }
                 Found::Cudnn(_) => {}
             }

@@ -41,6 +41,27 @@ fn every_case_is_reported_as_expected() {
     );
 }
 
+/// `doctor --link runtime` finds a cuDNN for Windows that cannot be linked.
+#[cfg(feature = "cli")]
+#[test]
+fn a_program_that_opens_cudnn_needs_no_import_library() {
+    let scratch = scratch("no-import-library");
+    for (name, via) in [
+        ("windows-system-directory", "Windows' system directory"),
+        ("windows-wheels-9", "active virtual environment"),
+    ] {
+        let mut cases = Case::all();
+        cases.retain(|case| case.name() == name);
+        let root = scratch.join(name);
+        cases[0].unpack(&root, "x86_64");
+        let (config, host) = machine(&cases[0], &root);
+        let report = config.link(Link::Runtime).survey_on(host).listing();
+        assert!(report.contains(&format!("+ {via}: cuDNN ")), "{report}");
+        assert!(!report.contains("cudnn-not-found"), "{report}");
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+}
+
 /// Files that a finding names exist, and those that it calls absent do not. Its versions are in the files.
 #[test]
 fn findings_are_true() {
@@ -290,7 +311,8 @@ fn search_case(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
     search_in(case, root)
 }
 
-fn search_in(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
+/// Returns the configuration of a case, and its machine.
+fn machine(case: &Case, root: &Path) -> (Config, Host) {
     let config = configured_at(case, root);
     let triple = config
         .target
@@ -309,6 +331,11 @@ fn search_in(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
         root: config.root.clone(),
         answers: ProbeCache::default(),
     };
+    (config, host)
+}
+
+fn search_in(case: &Case, root: &Path) -> (Toolchain, Vec<Finding>) {
+    let (config, host) = machine(case, root);
     let needs = config.needs();
     case.denied(root, || {
         let toolchain = Toolchain::find(config, host, needs);
