@@ -6,6 +6,7 @@
 pub mod agreement;
 pub mod farm;
 pub mod faults;
+pub mod held_open;
 pub mod judged;
 pub mod layouts;
 pub mod sound;
