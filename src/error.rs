@@ -53,7 +53,11 @@ impl Error {
     /// });
     /// ```
     pub fn other(error: impl Into<Box<dyn std::error::Error>>) -> Self {
-        let error = match error.into().downcast::<Self>() {
+        Self::from_boxed(error.into())
+    }
+
+    fn from_boxed(error: Box<dyn std::error::Error>) -> Self {
+        let error = match error.downcast::<Self>() {
             Ok(own) => return *own,
             Err(error) => error,
         };
@@ -131,8 +135,7 @@ impl_from! {
 
 impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
     fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
-        let error: Box<dyn std::error::Error> = error;
-        Self::other(error)
+        Self::from_boxed(error)
     }
 }
 

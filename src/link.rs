@@ -75,7 +75,10 @@ impl Toolchain {
     /// Returns the directives for the shared CUDA runtime, with an rpath but without metadata, which
     /// [`link`](Self::link) sets for all libraries.
     pub(crate) fn shared_cudart(&self) -> Vec<Directive> {
-        let mut plan = Plan::default();
+        let mut plan = Plan {
+            without_metadata: true,
+            ..Plan::default()
+        };
         self.plan_library(&mut plan, "cudart");
         if plan.directives.is_empty() {
             plan.library(Library::Dynamic("cudart".into()));
@@ -83,8 +86,6 @@ impl Toolchain {
         if self.host.platform.os == Os::Linux && self.config.rpath {
             self.plan_rpaths(&mut plan);
         }
-        let is_metadata = |line: &Directive| matches!(line, Directive::Metadata(..));
-        plan.directives.retain(|line| !is_metadata(line));
         plan.directives
     }
 
@@ -212,18 +213,15 @@ struct Plan {
     rpaths: Vec<PathBuf>,
     /// The libraries that are linked by their full file names.
     verbatim_libraries: Vec<PathBuf>,
+    without_metadata: bool,
 }
 
 impl Plan {
     fn declare_cfgs(&mut self) {
-        for allowed in [
-            "has_cuda",
-            "has_cudnn",
-            "cudnn_major, values(any())",
-            "cuda_major, values(any())",
-        ] {
-            self.add(Directive::CheckCfg(allowed));
-        }
+        self.add(Directive::CheckCfg("has_cuda"));
+        self.add(Directive::CheckCfg("has_cudnn"));
+        self.add(Directive::CheckCfg("cudnn_major, values(any())"));
+        self.add(Directive::CheckCfg("cuda_major, values(any())"));
     }
 
     fn add(&mut self, directive: Directive) {
@@ -262,7 +260,9 @@ impl Plan {
     }
 
     fn metadata(&mut self, key: &str, value: String) {
-        self.add(Directive::Metadata(key.into(), value));
+        if !self.without_metadata {
+            self.add(Directive::Metadata(key.into(), value));
+        }
     }
 
     fn loads_from(&mut self, library: &Path) {

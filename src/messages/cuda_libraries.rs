@@ -5,6 +5,7 @@ use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
 use crate::inspection::nvrtc::MissingBuiltins;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::{Finding, FindingId, Version};
+use std::path::Path;
 
 impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {
@@ -29,8 +30,8 @@ impl MixedLibraries<'_> {
         }
         let packages = self.wheels.iter().rev().flatten();
         finding
-            .with_lines("found via", &self.library.via)
-            .with_lines("compatible", self.compatible.iter().map(|path| path.display()))
+            .with_some("found via", self.library.via.as_ref())
+            .with_some("compatible", self.compatible.as_deref().map(Path::display))
             .with_lines("packages", packages)
             .with(
                 "result",

@@ -91,7 +91,7 @@ impl CudarcRefusal {
         let resolved = &cudarc.resolved;
         let condition = resolved.option.map(|one| format!("a build with `{one}`"));
         let finding = finding
-            .with_lines("condition", condition)
+            .with_some("condition", condition)
             .with_lines("needed by", &resolved.required_by)
             .with("sources", cudarc.sources.display());
         finding.helps(helps)

@@ -7,7 +7,7 @@ use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
     DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
 };
-use crate::messages::phrases::{also, found_at, found_via, named};
+use crate::messages::phrases::{after_space, also, found_at, found_via, named};
 use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
@@ -34,8 +34,11 @@ impl CudaMismatch<'_> {
         let others = self.others.iter();
         let others = others.map(|other| format!("{} {}", product(other), also(other)));
         let finding = Finding::error(FindingId::CudaFlavourMismatch, headline)
-            .with_lines("found via", [cudnn, toolkit].map(found_via))
-            .with_lines("owner", owner(cudnn))
+            .with(
+                "found via",
+                [found_via(cudnn), found_via(toolkit)].join("\n"),
+            )
+            .with_some("owner", owner(cudnn))
             .with_lines("also found", others);
         let place = |found: Option<&Candidate>, missing: String| match found {
             Some(other) => format!("`{}`", other.root().display()),
@@ -96,8 +99,10 @@ impl HeaderLibrarySkew<'_> {
             };
             format!("\n{library} in {}{by}", file_name(&part.path))
         });
-        let from =
-            |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
+        let from = |owner: Option<&Owner>| match owner {
+            Some(owner) => format!("\n{owner}"),
+            None => String::new(),
+        };
         let of_headers = from(self.cudnn.files.header_owner.as_ref());
         let of_library = from(self.cudnn.owner.as_deref());
         let stale = if let Some((of_headers, of_library)) = self.packages {
@@ -181,8 +186,7 @@ impl SubLibraryFault<'_> {
         let dir = library_dir(cudnn);
         match self {
             Self::Missing { files, reinstall } => {
-                let version = cudnn.version();
-                let version = version.map_or_else(String::new, |version| format!(" {version}"));
+                let version = after_space(cudnn.version());
                 let missing = match &files[..] {
                     [one] => format!("`{one}`, which convolutions need"),
                     more => format!("{} sub-libraries that convolutions need", more.len()),
@@ -236,9 +240,8 @@ impl SubLibraryFault<'_> {
                 let headline = format!(
                     "the sub-libraries of the cuDNN at `{dir}` are in different directories, and some versions are unknown"
                 );
-                let folders = cudnn.files.directories.iter();
                 Finding::warning(FindingId::PartsMixed, headline)
-                    .with_lines("locations", folders.map(|dir| dir.display()))
+                    .with_paths("locations", &cudnn.files.directories)
                     .help(format!(
                         "make all links in `{dir}` point to the directory of a single cuDNN"
                     ))
@@ -254,8 +257,7 @@ impl SubLibraryFault<'_> {
                     .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralCudaMajors(majors) => {
-                let version = cudnn.library_version;
-                let version = version.map_or_else(String::new, |version| format!(" {version}"));
+                let version = after_space(cudnn.library_version);
                 let headline = format!(
                     "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
                 );
@@ -275,7 +277,7 @@ impl SubLibraryFault<'_> {
                     names.join(" and ")
                 );
                 let mut finding = Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_lines("files from", names.first());
+                    .with_some("files from", names.first());
                 for wheel in *wheels {
                     let command = wheel.reinstall_wheel(wheels);
                     finding = finding.help(format!("keep {}: `{command}`", wheel.name));

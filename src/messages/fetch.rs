@@ -122,7 +122,7 @@ impl FetchFault {
                 finding
             }
             Self::NoInstaller(without_pip) => failed("neither uv nor a Python with pip is on PATH")
-                .with_lines("no pip in", without_pip.iter().map(|path| path.display()))
+                .with_paths("no pip in", without_pip)
                 .help("install uv (https://docs.astral.sh/uv/), which needs no root")
                 .help(match cfg!(windows) {
                     true => "install Python 3 with pip: `winget install Python.Python.3.13`",

@@ -78,13 +78,13 @@ impl UnresolvedCudnn<'_> {
         let unrequested = self.alternatives.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
-            .with_lines("reason", reason)
+            .with_some("reason", reason)
             .with("searched", self.missing.searched.join("\n"))
             .with_lines(
                 "also found",
                 self.alternatives.also_found.iter().map(found_file),
             )
-            .with_lines("available", unrequested.map(|(file, _)| file.display()));
+            .with_some("available", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
             unfit: self.missing.unfit.clone(),

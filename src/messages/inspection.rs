@@ -60,7 +60,7 @@ impl InspectionFault<'_> {
                         "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA, such as the one in the Python package onnxruntime-gpu",
                         _ => "set LIBTORCH to the directory of a libtorch for CUDA",
                     })
-                    .with_lines("searched", dirs.iter().map(|dir| dir.display()))
+                    .with_paths("searched", dirs)
             }
             Self::UndefinedFunctions {
                 user,
@@ -138,7 +138,7 @@ impl InspectionFault<'_> {
             } => {
                 let summary = format!("`{}` {defect}", path.display());
                 Finding::new(defect.id(), Severity::error_if(*is_needed), summary)
-                    .with_lines("needed by", user.map(Path::display))
+                    .with_some("needed by", user.map(Path::display))
                     .help(replacement_help(defect, cpu))
             }
             Self::MountedLater(place, missing) => {
@@ -221,7 +221,7 @@ impl InspectionFault<'_> {
                 let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, but {reason}");
                 Finding::new(id, severity, summary)
-                    .with_lines("available", other.map(Path::display))
+                    .with_some("available", other.map(Path::display))
                     .with("searched", missing.searched.join("\n"))
                     .help(match other.and_then(Path::parent) {
                         Some(dir) => {

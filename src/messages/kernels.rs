@@ -50,8 +50,10 @@ impl InvalidRequest<'_> {
                     .help("correct the patterns of `exclude` in build.rs")
             }
             InvalidRequest::NoCutlass(searched, is_named, home) => {
-                let home = home.as_ref().map(|home| quoted(&home.to_string_lossy()).to_string());
-                let to = home.map_or(String::new(), |home| format!(" --to {home}"));
+                let to = match home {
+                    Some(home) => format!(" --to {}", quoted(&home.to_string_lossy())),
+                    None => String::new(),
+                };
                 let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
                 let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
                 let finding = match is_named {
@@ -62,7 +64,7 @@ impl InvalidRequest<'_> {
                         .help(fetch)
                         .help(set),
                 };
-                finding.with_lines("searched", searched.iter().map(|dir| dir.display()))
+                finding.with_paths("searched", searched)
             }
             InvalidRequest::TargetFlag(flag) => {
                 invalid(&format!("the flag `{flag}` selects GPU targets, which have to be set with `.archs(..)`"))

@@ -187,10 +187,11 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
 
 /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
-    let places = searched.places.iter().map(|dir| dir.display().to_string());
-    let (severity, path) = match searched.path_known {
-        true => (Severity::Warning, Some("PATH".to_string())),
-        false => (Severity::Note, None),
-    };
-    Finding::new(id, severity, summary).with_lines("searched", places.chain(path))
+    let mut places = searched.places.clone();
+    let mut severity = Severity::Note;
+    if searched.path_known {
+        places.push("PATH".into());
+        severity = Severity::Warning;
+    }
+    Finding::new(id, severity, summary).with_paths("searched", &places)
 }

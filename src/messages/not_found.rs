@@ -5,7 +5,7 @@ use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    also, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
+    after_space, also_all, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
 };
 use crate::messages::toolkit::packages;
 use crate::model::candidate::Cudnn;
@@ -48,13 +48,13 @@ impl NoUsableCandidate<'_> {
             }
             _ => Finding::error(id, format!("no {product} was found")),
         };
-        let searched = context.searched(self.kind).into_iter();
+        let mut searched = Vec::new();
+        for (via, place) in context.searched(self.kind) {
+            searched.push(format!("{via}: {place}"));
+        }
         let finding = finding
-            .with_lines("also found", self.found.iter().map(|one| also(one)))
-            .with_lines(
-                "searched",
-                searched.map(|(via, place)| format!("{via}: {place}")),
-            )
+            .with_lines("also found", also_all(self.found))
+            .with_lines("searched", searched)
             .with_lines("ignored", self.left_out());
         if platform.os == Os::Other {
             return finding
@@ -65,7 +65,7 @@ impl NoUsableCandidate<'_> {
                 .help("call `.optional()` in build.rs to build without CUDA");
         }
         let image = nvidia_image::without_headers(context.env);
-        let finding = finding.with_lines(
+        let finding = finding.with_some(
             "image",
             image.map(|image| format!("{} (from {})", image.name, image.told_by)),
         );
@@ -266,7 +266,7 @@ impl MissingHeaders<'_> {
         let cudnn = self.cudnn;
         let version = cudnn.library_version;
         let cuda_major = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
-        let release = version.map_or_else(String::new, |version| format!(" {version}"));
+        let release = after_space(version);
         let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
         let library = link.unwrap_or(&cudnn.root);
         let root = cudnn.root.display();

@@ -153,15 +153,9 @@ impl ToolFailure<'_> {
         match self {
             ToolFailure::Compilation(source, command, output, cause) => {
                 let headline = format!("nvcc failed to compile `{}`", source.display());
-                let mut finding = Finding::error(id, headline);
-                // Blank lines are dropped: cargo prefixes each line with the name of the package.
-                let mut lines: Vec<&str> = output.lines().collect();
-                lines.retain(|line| !line.trim().is_empty());
-                finding = match &lines[..] {
-                    [] => finding.with(SAYS, "nothing"),
-                    lines => finding.with_lines(SAYS, lines),
-                };
-                finding = finding.with("command", command);
+                let mut finding = Finding::error(id, headline)
+                    .with(SAYS, printed(output).as_deref().unwrap_or("nothing"))
+                    .with("command", command);
                 if !command.env.is_empty() {
                     let prompt =
                         "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
@@ -239,14 +233,19 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
         (_, Some(_)) => "install another version of the CUDA toolkit".into(),
         (_, None) => "run the command in a terminal to see how nvcc fails".into(),
     };
-    let mut printed: Vec<&str> = second.output.lines().collect();
-    printed.retain(|line| !line.trim().is_empty());
     Finding::error(id, format!("{headline}, even when it ran alone"))
         .help(help)
         .with("first", first)
         .with("second", second)
         .with("command", &second.command)
-        .with_lines(SAYS, printed)
+        .with_some(SAYS, printed(&second.output))
+}
+
+/// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
+fn printed(output: &str) -> Option<String> {
+    let lines = output.lines().filter(|line| !line.trim().is_empty());
+    let lines: Vec<&str> = lines.collect();
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.

@@ -75,6 +75,19 @@ pub fn also(candidate: &Candidate) -> String {
     format!("{} in {root}{reason}", release(candidate))
 }
 
+/// Returns the lines of other candidates.
+pub fn also_all(candidates: &[&Candidate]) -> Vec<String> {
+    candidates.iter().map(|candidate| also(candidate)).collect()
+}
+
+/// Returns a version after a space, if known.
+pub fn after_space(version: Option<Version>) -> String {
+    match version {
+        Some(version) => format!(" {version}"),
+        None => String::new(),
+    }
+}
+
 /// Returns the help that installs both with `cudnn-guard fetch`.
 pub fn fetch(context: &CheckContext, place: &str) -> String {
     let FetchOptions { cuda, cudnn } = context.fetch();

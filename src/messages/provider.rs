@@ -74,7 +74,7 @@ impl ProviderFault {
         finding
             .with("result", result)
             .with("not found", names.join(", "))
-            .with_lines("searched", searched)
+            .with_some("searched", searched)
     }
 }
 

@@ -1,7 +1,7 @@
 use crate::choice::findings::{UnmetRequirement, owner};
 use crate::choice::message_format::{product, release};
 use crate::choice::requirement::InvalidRequirement;
-use crate::messages::phrases::{also, found_via, named, variable};
+use crate::messages::phrases::{also_all, found_via, named, variable};
 use crate::model::kind::Kind;
 use crate::{Finding, FindingId};
 
@@ -20,7 +20,7 @@ impl InvalidRequirement {
             .help(format!(
                 "use Cargo.toml syntax in build.rs, for example `.{method}(\"{example}\")`"
             ))
-            .with_lines("reason", &self.error)
+            .with_some("reason", self.error.as_ref())
     }
 }
 
@@ -42,8 +42,8 @@ impl UnmetRequirement<'_> {
         );
         let finding = Finding::error(id, headline)
             .with("found via", found_via(candidate))
-            .with_lines("owner", owner(candidate))
-            .with_lines("also found", self.others.iter().map(|other| also(other)));
+            .with_some("owner", owner(candidate))
+            .with_lines("also found", also_all(&self.others));
         let finding = if let Some(better) = self.better {
             let activate = match better.via.is_inactive() {
                 true => ", or activate that environment",

@@ -1,3 +1,4 @@
+use crate::messages::phrases::after_space;
 use crate::model::text::joined;
 use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
@@ -24,10 +25,9 @@ impl StaticLinkFault<'_> {
                     [one] => format!("`{one}`"),
                     more => format!("{} static libraries", more.len()),
                 };
-                let version = cudnn.version().map(|one| format!(" {one}"));
+                let version = after_space(cudnn.version());
                 let headline = format!(
-                    "cuDNN{} at `{}` is missing {what}, which `.link(Link::Static)` requires",
-                    version.unwrap_or_default(),
+                    "cuDNN{version} at `{}` is missing {what}, which `.link(Link::Static)` requires",
                     cudnn.root.display()
                 );
                 Finding::error(FindingId::PartsMissing, headline)
@@ -69,10 +69,9 @@ impl StaticLinkFault<'_> {
                 if missing.len() > 1 {
                     finding = finding.with("missing", missing.join("\n"));
                 }
-                let dirs = toolkit.link_dirs.iter().map(|dir| dir.display());
                 finding = match toolkit.link_dirs.is_empty() {
                     true => finding.with("searched", "no library directory"),
-                    false => finding.with_lines("searched", dirs),
+                    false => finding.with_paths("searched", &toolkit.link_dirs),
                 };
                 match source {
                     Some(source) => finding.help(source.help()).help(DYNAMIC),

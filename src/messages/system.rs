@@ -37,7 +37,7 @@ impl ProgramFault<'_> {
                 let output = Some(output.trim_end()).filter(|output| !output.is_empty());
                 Finding::error(FindingId::ProgramTimeout, headline)
                     .with("command", invocation)
-                    .with_lines("output", output)
+                    .with_some("output", output)
                     .help("run the command by hand to see where it hangs")
                     .help(format!(
                         "set CUDNN_GUARD_PROGRAM_DEADLINE={} to give it more time",

@@ -207,7 +207,7 @@ impl UnlistedTargets<'_> {
                 }
             }
         };
-        finding.with_lines("used", used)
+        finding.with_some("used", used)
     }
 }
 

@@ -39,7 +39,7 @@ impl NotOpened<'_> {
         let users = users.map(|(name, part)| format!("{part}: {name}"));
         let finding = Finding::warning(FindingId::CudnnNotLoadable, headline)
             .with_lines("opened by", users)
-            .with_lines("available", self.aside.iter().map(|file| file.display()));
+            .with_paths("available", &self.aside);
         if !self.aside.is_empty() {
             let dirs = self.aside.iter().filter_map(|file| file.parent());
             let dirs = files::dedup(dirs.map(Path::to_path_buf));

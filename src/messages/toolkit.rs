@@ -14,6 +14,7 @@ use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
 use crate::toolkit::package_names::{
     FETCHED_ON_REQUEST, by_distribution, fetch_home, is_of_wheels, package_suffix,
 };
+use std::path::Path;
 
 impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
@@ -36,7 +37,7 @@ impl PartialToolkit<'_> {
         };
         let mut finding = finding
             .with("found via", found_via(self.candidate))
-            .with_lines("also found", self.complete.map(also));
+            .with_some("also found", self.complete.map(also));
         let complete = self.complete.filter(|_| self.candidate.request.is_some());
         if let Some(complete) = complete {
             let root = complete.root().display();
@@ -77,10 +78,9 @@ impl LibraryFault<'_> {
                 let headline = format!(
                     "CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires"
                 );
-                let dirs = self.toolkit.link_dirs.iter();
-                let dirs = dirs.chain(&self.toolkit.stub_dirs);
+                let dirs = [&self.toolkit.link_dirs[..], &self.toolkit.stub_dirs].concat();
                 Finding::error(FindingId::LibraryNotFound, headline)
-                    .with_lines("searched", dirs.map(|dir| dir.display()))
+                    .with_paths("searched", &dirs)
                     .help(self.install(package))
             }
             Missing::DriverStub => {
@@ -179,8 +179,8 @@ impl MissingDependency {
         let stem = needs.split(".so").next().unwrap_or_default();
         Finding::warning(FindingId::PartialToolkit, headline)
             .with("library", self.library.display())
-            .with_lines("dependency", self.beside.iter().map(|path| path.display()))
-            .with_lines("also found", self.others.iter().map(|path| path.display()))
+            .with_some("dependency", self.beside.as_deref().map(Path::display))
+            .with_paths("also found", &self.others)
             .help(format!(
                 "install `{library}` and `{stem}` of the same CUDA version in `{root}`"
             ))
@@ -195,7 +195,7 @@ impl NvccHeaderSkew<'_> {
         let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
             .with("nvcc", self.nvcc.display())
             .with("header", self.header.display())
-            .with_lines("also found", self.others.iter().map(|one| one.display()));
+            .with_paths("also found", &self.others);
         if self.nvcc.to_string_lossy().contains("/nvidia/cu1") {
             finding = finding.help(format!(
                 "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
@@ -226,7 +226,7 @@ impl NvccFault {
         let program = command.program.display();
         let headline = format!("`{program}` does not report {question}");
         Finding::error(FindingId::NvccFailed, headline)
-            .with_lines(SAYS, self.output())
+            .with_some(SAYS, self.output())
             .with("command", command)
             .help("run the command by hand to see why this nvcc does not work")
     }

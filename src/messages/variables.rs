@@ -82,8 +82,7 @@ impl UnusableVariable<'_> {
             }
             VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", dirs),
             _ => {
-                let missed = self.missed.iter().map(|path| path.display());
-                finding = finding.with_lines("expected", missed);
+                finding = finding.with_paths("expected", &self.missed);
             }
         }
         match self.fault {

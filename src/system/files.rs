@@ -3,7 +3,7 @@
 use crate::model::obstacle::Obstacle;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::finding::Finding;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
@@ -185,28 +185,43 @@ pub fn size(path: &Path) -> u64 {
 
 /// Lists a directory, sorted by name.
 pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
-    listed(dir, &|_| true)
+    Ok(below(dir, &names(dir)?))
 }
 
 /// Lists the files of a directory with matching names, sorted.
 pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
-    listed(dir, &|name| name.to_str().is_some_and(matches))
+    let mut paths = Vec::new();
+    for name in names(dir)? {
+        if name.to_str().is_some_and(matches) {
+            paths.push(dir.join(name));
+        }
+    }
+    Ok(paths)
 }
 
-fn listed(dir: &Path, matches: &dyn Fn(&OsStr) -> bool) -> Result<Vec<PathBuf>, Finding> {
+/// Returns the sorted names in a directory.
+pub fn names(dir: &Path) -> Result<Vec<OsString>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
     let mut names = Vec::new();
     for entry in entries.flatten() {
         names.push(entry.file_name());
     }
-    names.retain(|name| matches(name));
     names.sort();
-    Ok(below(dir, &names))
+    Ok(names)
+}
+
+/// Keeps only the paths of regular files.
+pub fn retain_files(paths: &mut Vec<PathBuf>) {
+    paths.retain(|path| is_file(path));
 }
 
 /// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
-    names.iter().map(|name| dir.join(name)).collect()
+    let mut paths = Vec::new();
+    for name in names {
+        paths.push(dir.join(name));
+    }
+    paths
 }
 
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.

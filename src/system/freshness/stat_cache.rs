@@ -6,7 +6,6 @@
 use crate::system::files;
 use crate::system::freshness::fingerprint;
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -16,7 +15,8 @@ use std::time::SystemTime;
 /// The results of all queries so far, including failed ones.
 #[derive(Default)]
 pub struct StatCache {
-    known: RefCell<BTreeMap<OsString, Rc<Known>>>,
+    /// Sorted by path.
+    known: RefCell<Vec<(OsString, Rc<Known>)>>,
     /// The files of the previous artifact. Most artifacts are made of the same headers, in the same order.
     pub before: RefCell<Vec<Rc<File>>>,
 }
@@ -92,21 +92,18 @@ impl StatCache {
 
     /// Returns the sorted file names in a directory.
     pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
-        let list = || {
-            let files = files::list(dir).unwrap_or_default();
-            Rc::new(
-                files
-                    .iter()
-                    .filter_map(|file| file.file_name().map(OsString::from))
-                    .collect(),
-            )
-        };
+        let list = || Rc::new(files::names(dir).unwrap_or_default());
         Rc::clone(self.known(dir).names.get_or_init(list))
     }
 
     fn known(&self, path: &Path) -> Rc<Known> {
-        let path = path.as_os_str().to_os_string();
-        Rc::clone(self.known.borrow_mut().entry(path).or_default())
+        let path = path.as_os_str();
+        let mut all = self.known.borrow_mut();
+        let place = all.partition_point(|(known, _)| known.as_os_str() < path);
+        if all.get(place).is_none_or(|(known, _)| known != path) {
+            all.insert(place, (path.to_os_string(), Rc::default()));
+        }
+        Rc::clone(&all[place].1)
     }
 }
 

@@ -88,7 +88,7 @@ impl ProbeCache {
         let succeeded = output.as_ref().ok().filter(|output| output.success);
         let files = succeeded.and_then(|output| {
             let mut files = depends_on(output)?;
-            files.retain(|file| files::is_file(file));
+            files::retain_files(&mut files);
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
             let mut lines = Vec::new();
@@ -186,7 +186,7 @@ fn profiles(program: &Path) -> Vec<PathBuf> {
         profiles.push(real.with_file_name("nvcc.profile"));
     }
     profiles.dedup();
-    profiles.retain(|profile| files::is_file(profile));
+    files::retain_files(&mut profiles);
     profiles
 }
 
