@@ -280,12 +280,12 @@ impl Plan {
         for dir in origin {
             rpaths.push(Path::new("$ORIGIN").join(dir));
         }
-        let system = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"].map(Path::new);
+        let system = ["/lib", "/usr/lib", "/lib64", "/usr/lib64"];
         let multiarch = platform.multiarch();
         for dir in std::mem::take(&mut self.loaded_from) {
-            let mut system = system.iter();
+            let mut system = system.iter().map(Path::new);
             match loader_cannot_take(&dir) {
-                _ if system.any(|system| dir == *system || dir == system.join(&multiarch)) => {}
+                _ if system.any(|system| dir == system || dir == system.join(&multiarch)) => {}
                 None => rpaths.push(dir),
                 Some(why) => self.add(Directive::Warning(format!(
                     "`{}` cannot be used as an rpath: {why}; rename this directory",

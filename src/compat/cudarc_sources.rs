@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// feature that enables cudarc. All features together may need packages that were never downloaded.
 const BUILDS: [Option<&str>; 3] = [None, Some("--features=cuda"), Some("--all-features")];
 
-const MAX_FILE: u64 = 1 << 21;
+const MAX_FILE: usize = 1 << 21;
 const MAX_DIRECTORIES: usize = 32;
 
 /// The variable that sets the CUDA version in newer versions of cudarc.

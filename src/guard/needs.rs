@@ -1,6 +1,7 @@
 //! The sub-libraries and operations that a program declares with `needs`.
 
 use crate::guard::InvalidGuard;
+use crate::model::target_list::add;
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::KnownBad;
 use crate::runtime::judge::rules::{self, Impact};
@@ -10,10 +11,10 @@ use crate::{Finding, Version};
 pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidGuard<'a>> {
     let mut operations = Vec::new();
     for row in rows {
-        operations.extend(row.operation.as_deref());
+        if let Some(operation) = &row.operation {
+            add(&mut operations, operation.as_str());
+        }
     }
-    operations.sort_unstable();
-    operations.dedup();
     let known = [sub_libraries::words(), operations.clone()].concat();
     let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
     Some(InvalidGuard::UnknownNeed(word, operations))

@@ -330,8 +330,10 @@ fn reinstall_package(command: &str) -> String {
 }
 
 fn names(copies: &Copies) -> String {
-    let files = copies.files.iter();
-    let files: Vec<String> = files.map(|path| format!("`{}`", file_name(path))).collect();
+    let mut files = Vec::new();
+    for path in &copies.files {
+        files.push(format!("`{}`", file_name(path)));
+    }
     match files.split_last() {
         Some((last, rest @ [_, ..])) => format!("{} and {last}", rest.join(", ")),
         _ => files.concat(),

@@ -243,8 +243,12 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
 
 /// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
 fn printed(output: &str) -> Option<String> {
-    let lines = output.lines().filter(|line| !line.trim().is_empty());
-    let lines: Vec<&str> = lines.collect();
+    let mut lines = Vec::new();
+    for line in output.lines() {
+        if !line.trim().is_empty() {
+            lines.push(line);
+        }
+    }
     (!lines.is_empty()).then(|| lines.join("\n"))
 }
 

@@ -77,7 +77,11 @@ pub fn also(candidate: &Candidate) -> String {
 
 /// Returns the lines of other candidates.
 pub fn also_all(candidates: &[&Candidate]) -> Vec<String> {
-    candidates.iter().map(|candidate| also(candidate)).collect()
+    let mut lines = Vec::new();
+    for candidate in candidates {
+        lines.push(also(candidate));
+    }
+    lines
 }
 
 /// Returns a version after a space, if known.

@@ -80,7 +80,7 @@ impl UnusableVariable<'_> {
                     finding = finding.with(label, value);
                 }
             }
-            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", dirs),
+            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", &dirs[..]),
             _ => {
                 finding = finding.with_paths("expected", &self.missed);
             }

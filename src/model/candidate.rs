@@ -37,10 +37,17 @@ impl Toolkit {
     }
 
     pub fn missing_components(&self) -> Vec<&'static str> {
-        let nvcc = self.nvcc.is_none().then_some("nvcc");
-        let headers = self.include_dirs.is_empty().then_some("headers");
-        let libraries = self.link_dirs.is_empty().then_some("libraries");
-        [nvcc, headers, libraries].into_iter().flatten().collect()
+        let mut missing = Vec::new();
+        for (is_missing, name) in &[
+            (self.nvcc.is_none(), "nvcc"),
+            (self.include_dirs.is_empty(), "headers"),
+            (self.link_dirs.is_empty(), "libraries"),
+        ] {
+            if *is_missing {
+                missing.push(*name);
+            }
+        }
+        missing
     }
 }
 

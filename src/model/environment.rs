@@ -63,8 +63,12 @@ impl Variable {
 
     /// Returns the variables that name this kind, in search order.
     pub fn naming(names: Names) -> Vec<Self> {
-        let mut all = Self::ALL.to_vec();
-        all.retain(|variable| variable.names() == Some(names));
+        let mut all = Vec::new();
+        for &variable in Self::ALL {
+            if variable.names() == Some(names) {
+                all.push(variable);
+            }
+        }
         all
     }
 }
@@ -236,10 +240,8 @@ impl Environment {
                 found.push((numbers, name.into()));
             }
         }
-        let mut names = newest_first(found);
-        names.dedup();
         let mut dirs = Vec::new();
-        for name in names {
+        for name in newest_first(found) {
             let name = name.to_string_lossy().into_owned();
             if let Some(value) = self.os_var(&name) {
                 let dir = self.directory.join(value);

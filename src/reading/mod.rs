@@ -245,11 +245,15 @@ impl<'a> Reader<'a> {
 
     /// Adds a missing directory that a record names.
     fn add_gone(&mut self, step: &Step, root: PathBuf) {
-        let (mut toolkit, mut cudnn) = (Toolkit::default(), Cudnn::default());
-        (toolkit.root, cudnn.root) = (root.clone(), root);
         let found = match step.kind {
-            Kind::Toolkit => Found::Toolkit(toolkit),
-            Kind::Cudnn => Found::Cudnn(cudnn),
+            Kind::Toolkit => Found::Toolkit(Toolkit {
+                root,
+                ..Toolkit::default()
+            }),
+            Kind::Cudnn => Found::Cudnn(Cudnn {
+                root,
+                ..Cudnn::default()
+            }),
         };
         // NVIDIA's packages have a .pc file for each of their libraries.
         self.reject_new(found, step.via.clone(), Rejection::Gone);

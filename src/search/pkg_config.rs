@@ -45,12 +45,10 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
                 continue;
             }
             if let Some(release) = version_in_name(&name.to_string_lossy(), kind) {
-                found.push((release, file.into_os_string()));
+                found.push((release, file));
             }
         }
-        for file in newest_first(found) {
-            all.push(PathBuf::from(file));
-        }
+        all.append(&mut newest_first(found));
     }
     all
 }

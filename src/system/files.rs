@@ -9,7 +9,7 @@ use std::io::{self, Read};
 use std::path::{Component, Path, PathBuf};
 
 /// The size limit of files that are read completely. A sparse file may have any size.
-const MAX_SIZE: u64 = 16 << 20;
+const MAX_SIZE: usize = 16 << 20;
 /// The limit of Linux.
 const MAX_LINKS: u32 = 40;
 
@@ -27,29 +27,40 @@ pub fn read(path: &Path) -> Result<String, Finding> {
 
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
     let bytes = start(path, MAX_SIZE + 1)?;
-    if bytes.len() as u64 > MAX_SIZE {
+    if bytes.len() > MAX_SIZE {
         return Err(failed("read", path, &io::ErrorKind::FileTooLarge.into()));
     }
     Ok(bytes)
 }
 
 /// Reads the complete lines in the first `most` bytes of a file.
-pub fn read_start(path: &Path, most: u64) -> Result<String, Finding> {
+pub fn read_start(path: &Path, most: usize) -> Result<String, Finding> {
     let mut bytes = start(path, most)?;
-    if bytes.len() as u64 == most {
+    if bytes.len() == most {
         let end = bytes.iter().rposition(|byte| *byte == b'\n');
         bytes.truncate(end.map_or(0, |end| end + 1));
     }
     Ok(text(bytes))
 }
 
-fn start(path: &Path, most: u64) -> Result<Vec<u8>, Finding> {
+fn start(path: &Path, most: usize) -> Result<Vec<u8>, Finding> {
     #[cfg(test)]
     opened::note(path);
-    let mut bytes = Vec::new();
-    match File::open(path).and_then(|file| file.take(most).read_to_end(&mut bytes)) {
-        Ok(_) => Ok(bytes),
-        Err(error) => Err(failed("read", path, &error)),
+    read_most(path, most).map_err(|error| failed("read", path, &error))
+}
+
+/// Reads the first bytes of a file, in a loop, since `Read::take` would be compiled once more in this crate.
+fn read_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let mut file = File::open(path)?;
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 1 << 16]);
+    loop {
+        let left = chunk.len().min(most - bytes.len());
+        match file.read(&mut chunk[..left]) {
+            Ok(0) => return Ok(bytes),
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
     }
 }
 

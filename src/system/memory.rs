@@ -24,10 +24,12 @@ fn available_by(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let mut least = kibibytes.map(|number| number.saturating_mul(1024));
     for line in read("/proc/self/cgroup").unwrap_or_default().lines() {
         // `0::/user.slice` in version 2, `4:memory:/docker/1f2e` in version 1.
-        let parts: Vec<&str> = line.splitn(3, ':').collect();
-        let ([dir, limit, usage, prefix], group) = match parts[..] {
-            [_, "", group] => (V2, group),
-            [_, "memory", group] => (V1, group),
+        let controllers = line
+            .split_once(':')
+            .and_then(|(_, rest)| rest.split_once(':'));
+        let ([dir, limit, usage, prefix], group) = match controllers {
+            Some(("", group)) => (V2, group),
+            Some(("memory", group)) => (V1, group),
             _ => continue,
         };
         // The limits of all parent groups apply. In a container, only these may be visible.

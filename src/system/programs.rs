@@ -4,11 +4,16 @@ use crate::model::invocation::Invocation;
 use crate::runtime::facts::finding::Finding;
 use std::ffi::OsStr;
 use std::fmt::Display;
+use std::fs::File;
 use std::io::{Read, Write};
+#[cfg(unix)]
+use std::os::fd::OwnedFd as OwnedStream;
 #[cfg(target_os = "linux")]
 use std::os::unix::process::CommandExt;
 #[cfg(unix)]
 use std::os::unix::process::ExitStatusExt;
+#[cfg(windows)]
+use std::os::windows::io::OwnedHandle as OwnedStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -84,8 +89,8 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     let mut child = command
         .spawn()
         .map_err(|error| cannot("start", invocation, &error))?;
-    let stdout = drain(child.stdout.take().map(|stream| Box::new(stream) as Source));
-    let stderr = drain(child.stderr.take().map(|stream| Box::new(stream) as Source));
+    let stdout = drain(child.stdout.take().map(OwnedStream::from));
+    let stderr = drain(child.stderr.take().map(OwnedStream::from));
     // A reader thread shares the bytes until its stream ends.
     let open = || Arc::strong_count(&stdout) > 1 || Arc::strong_count(&stderr) > 1;
     let waited = wait(&mut child, open, invocation, begun, deadline);
@@ -195,11 +200,10 @@ pub fn on_path(name: &str, path: &OsStr) -> Option<PathBuf> {
     None
 }
 
-type Source = Box<dyn Read + Send>;
-
 /// Reads a stream to its end in its own thread, because a program with a full pipe blocks. Wakes this thread at the
 /// end.
-fn drain(mut from: Option<Source>) -> Arc<Mutex<Vec<u8>>> {
+fn drain(from: Option<OwnedStream>) -> Arc<Mutex<Vec<u8>>> {
+    let mut from = from.map(File::from);
     let kept = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&kept);
     let waiting = std::thread::current();

@@ -74,11 +74,10 @@ impl Sysroot<'_> {
         for path in files::list(&dir).unwrap_or_default() {
             let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
             if let Some(release) = name.strip_prefix(prefix).and_then(numbers) {
-                found.push((release, path.into_os_string()));
+                found.push((release, path));
             }
         }
-        let found = newest_first(found);
-        found.into_iter().map(PathBuf::from).collect()
+        newest_first(found)
     }
 
     /// Returns the path unchanged, or resolved inside the root if the system would follow its links out of the root.
@@ -102,8 +101,10 @@ impl Sysroot<'_> {
 
 /// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
-    let parts = text.split(|letter: char| !letter.is_ascii_digit());
-    let numbers = parts.filter_map(|part| part.parse().ok()).collect();
+    let mut numbers = Vec::new();
+    for part in text.split(|letter: char| !letter.is_ascii_digit()) {
+        numbers.extend(part.parse::<u32>());
+    }
     text.starts_with(|first: char| first.is_ascii_digit())
         .then_some(numbers)
 }

@@ -187,9 +187,9 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
     let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
     let mark = missing.container.filter(|_| absent).map(|one| one.mark);
     let mut finding = Finding::warning(FindingId::DriverMissing, headline)
-        .with_lines("loader", Some(&missing.message).filter(|_| with_words))
-        .with_lines("module", module)
-        .with_lines("container", mark);
+        .with_some("loader", Some(&missing.message).filter(|_| with_words))
+        .with_some("module", module)
+        .with_some("container", mark);
     finding.help.extend(help);
     finding
 }

@@ -6,8 +6,9 @@ pub mod pattern;
 pub mod target_name;
 pub mod version_header;
 
-use std::ffi::OsString;
+use crate::model::target_list::add;
 use std::fmt::Display;
+use std::path::PathBuf;
 
 /// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
@@ -19,10 +20,13 @@ pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) ->
     texts.join(between)
 }
 
-/// Sorts names by the version in each, newest first.
-pub fn newest_first(mut names: Vec<(Vec<u32>, OsString)>) -> Vec<OsString> {
-    names.sort();
-    names.into_iter().rev().map(|(_, name)| name).collect()
+/// Sorts paths by the version in each, newest first, without duplicates.
+pub fn newest_first(paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
+    let mut sorted = Vec::new();
+    for path in paths {
+        add(&mut sorted, path);
+    }
+    sorted.into_iter().rev().map(|(_, path)| path).collect()
 }
 
 /// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.

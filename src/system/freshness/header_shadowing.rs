@@ -1,5 +1,6 @@
 //! Headers that precede others of the same name in a compiler's search path.
 
+use crate::model::target_list::add;
 use crate::system::files;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use std::ffi::OsString;
@@ -46,11 +47,9 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
             }
             let path = dir.join(name);
             if files::is_file(&path) && !read.iter().any(|file| file.real == path) {
-                found.push(path);
+                add(&mut found, path);
             }
         }
     }
-    found.sort();
-    found.dedup();
     found
 }

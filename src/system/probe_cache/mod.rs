@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The variables that change nvcc's output, or the nvcc that a launcher finds.
-const VARIABLES: [Variable; 4] = [
+const VARIABLES: &[Variable] = &[
     Variable::Path,
     Variable::NvccCcbin,
     Variable::NvccPrependFlags,
@@ -43,7 +43,7 @@ const MAX_OUTPUTS: usize = 32;
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
     dir: Option<PathBuf>,
-    variables: [Option<OsString>; VARIABLES.len()],
+    variables: Vec<Option<OsString>>,
     deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
 }
@@ -60,11 +60,15 @@ struct CachedOutput {
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
+        let mut variables = Vec::new();
+        for variable in VARIABLES {
+            variables.push(env.get(*variable).map(OsString::from));
+        }
         Self {
             dir: env
                 .os_var("OUT_DIR")
                 .map(|dir| Path::new(dir).join("cudnn-guard")),
-            variables: VARIABLES.map(|name| env.get(name).map(OsString::from)),
+            variables,
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
