@@ -195,7 +195,7 @@ impl NvccHeaderSkew<'_> {
         let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
             .with("nvcc", self.nvcc.display())
             .with("header", self.header.display())
-            .with_paths("also found", &self.others);
+            .with_paths("also found", self.others);
         if self.nvcc.to_string_lossy().contains("/nvidia/cu1") {
             finding = finding.help(format!(
                 "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \

@@ -317,11 +317,13 @@ impl<'a> Reader<'a> {
     /// elsewhere for missing kinds.
     pub fn finish(mut self) -> Scan {
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, &self.failures, self.host);
-        let mut missing = Kind::BOTH.to_vec();
-        missing.retain(|&kind| {
+        let mut missing = Vec::new();
+        for kind in Kind::BOTH {
             let mut found = self.scan.candidates.iter();
-            self.searches_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable())
-        });
+            if self.searches_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable()) {
+                missing.push(kind);
+            }
+        }
         if !missing.is_empty() {
             let changes = files_changed_by_installation(self.host);
             self.scan.read.extend(changes);

@@ -31,6 +31,9 @@ pub fn newest_first(paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
 
 /// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
-    let numbers = text.split(separator);
-    numbers.map(|number| number.parse().ok()).collect()
+    let mut numbers = Vec::new();
+    for number in text.split(separator) {
+        numbers.push(number.parse().ok()?);
+    }
+    Some(numbers)
 }
