@@ -6,11 +6,18 @@ use crate::choice::not_found::FetchOptions;
 use crate::model::candidate::Candidate;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
-use crate::runtime::facts::finding::printable;
+use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+impl Finding {
+    /// Adds a piece of evidence with these paths, one per line, if there are any.
+    pub(super) fn with_paths(self, label: &'static str, paths: &[PathBuf]) -> Self {
+        self.with_lines(label, paths.iter().map(|path| path.display()))
+    }
+}
 
 /// Returns the name of the variable for such a directory.
 pub fn variable(kind: Kind) -> &'static str {

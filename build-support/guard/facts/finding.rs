@@ -4,7 +4,6 @@ use crate::runtime::facts::codec::{Fields, named};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::json::{Json, is_unprintable};
 use std::fmt;
-use std::path::PathBuf;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,11 +132,6 @@ impl Finding {
             Some(value) => self.with(label, value),
             None => self,
         }
-    }
-
-    /// Adds a piece of evidence with these paths, one per line, if there are any.
-    pub(crate) fn with_paths(self, label: &'static str, paths: &[PathBuf]) -> Self {
-        self.with_lines(label, paths.iter().map(|path| path.display()))
     }
 
     /// Adds a piece of evidence with these lines, if there are any.
