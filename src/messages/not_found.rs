@@ -277,7 +277,10 @@ impl MissingHeaders<'_> {
             );
             return Finding::error(FindingId::CudnnHeadersMissing, headline)
                 .with("found via", found_at(self.via, header))
-                .help(format!("make them readable: `sudo chmod -R a+rX {dir}`"))
+                .help(match cfg!(windows) {
+                    true => format!("make them readable: `icacls {dir}` shows who may read them"),
+                    false => format!("make them readable: `sudo chmod -R a+rX {dir}`"),
+                })
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
