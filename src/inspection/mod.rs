@@ -4,7 +4,6 @@ pub mod driver_stub;
 pub mod executable_stack;
 pub mod fault;
 pub mod frameworks;
-pub mod host_compiler;
 pub mod interpreter;
 pub mod json;
 pub mod libtorch;

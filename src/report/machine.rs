@@ -3,9 +3,9 @@
 use crate::compat::cudarc_refusals::{self, Installed};
 use crate::compat::cudarc_sources::{locked, resolve};
 use crate::compat::{cargo_lock, cudarc, image_driver, rules};
-use crate::inspection::host_compiler;
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
+use crate::report::host_compiler;
 use crate::report::{Machine, Report, json, not_opened};
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};

@@ -1,6 +1,8 @@
 //! The report of a search, as text and as JSON.
 
 #[cfg(feature = "cli")]
+pub mod host_compiler;
+#[cfg(feature = "cli")]
 pub mod json;
 pub mod layout;
 #[cfg(feature = "cli")]
