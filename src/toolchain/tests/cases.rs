@@ -88,7 +88,45 @@ fn findings_are_true() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// Checks that the test above can fail.
+/// Commands, variables, directories and libraries of Linux.
+const LINUX: [&str; 14] = [
+    "sudo ",
+    "ldconfig",
+    "LD_LIBRARY_PATH",
+    "rpath",
+    "apt ",
+    "dnf ",
+    "`/usr/",
+    "`/etc/",
+    "chmod",
+    "libcudnn",
+    "libcuda",
+    "libcublas",
+    "libnvrtc",
+    "docker",
+];
+
+#[test]
+fn findings_about_a_build_for_windows_name_nothing_of_linux() {
+    let scratch = scratch("windows-texts");
+    let mut count = 0;
+    for case in &Case::all() {
+        if !case.config.iter().any(|line| line.contains("-windows-")) {
+            continue;
+        }
+        let (toolchain, targets) = search_case(case, &scratch.join(case.name()));
+        for finding in toolchain.findings.iter().chain(&targets) {
+            let text = finding.to_string();
+            let word = LINUX.iter().find(|word| text.contains(**word));
+            assert_eq!(word, None, "{}: {text}", case.name());
+            count += 1;
+        }
+    }
+    fs::remove_dir_all(&scratch).unwrap();
+    assert!(count >= 30, "only {count} findings");
+}
+
+/// Checks that `findings_are_true` can fail.
 #[test]
 fn false_findings_are_detected() {
     let scratch = scratch("false");
