@@ -75,17 +75,20 @@ impl CheckContext<'_> {
         if let Some(finding) = unusable {
             return finding;
         }
-        if let Some(requirement) = self.requirements.get(kind) {
-            let is_unmet = |candidate: &&&Candidate| {
-                let version = candidate.version();
-                candidate.is_usable() && version.is_some_and(|version| !requirement.admits(version))
-            };
+        let requirement = self.requirements.get(kind);
+        let is_admitted = |one: &Candidate| match (requirement, one.version()) {
+            (Some(requirement), Some(version)) => requirement.admits(version),
+            _ => true,
+        };
+        if let Some(requirement) = requirement {
+            let is_unmet = |one: &&&Candidate| one.is_usable() && !is_admitted(one);
             if let Some(first) = found.iter().find(is_unmet) {
                 return self.unmet(first, &found, requirement);
             }
         }
         let is_dll_only = |one: &&&Candidate| {
             self.platform.os == Os::Windows
+                && is_admitted(one)
                 && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
         match found.iter().find(is_dll_only) {

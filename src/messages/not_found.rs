@@ -278,7 +278,11 @@ impl MissingHeaders<'_> {
             return Finding::error(FindingId::CudnnHeadersMissing, headline)
                 .with("found via", found_at(self.via, header))
                 .help(match cfg!(windows) {
-                    true => format!("make them readable: `icacls {dir}` shows who may read them"),
+                    true => {
+                        format!(
+                            "make them readable: use the Security tab in the properties of {dir}"
+                        )
+                    }
                     false => format!("make them readable: `sudo chmod -R a+rX {dir}`"),
                 })
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");

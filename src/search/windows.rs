@@ -43,8 +43,13 @@ impl Places<'_> {
             let via = FoundVia::Directory("an old default directory");
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
-        // DLLs that someone copied there. Programs load them before those in PATH.
-        if let Some(dir) = dll_search::system_dir(self.env, self.root) {
+        // Some users copy cuDNN's DLLs there. Windows searches it before PATH. It is not that of a target system.
+        let is_target = self
+            .env
+            .var("HOST")
+            .is_none_or(|host| host == self.platform.triple);
+        let system = dll_search::system_dir(self.env, self.root);
+        if let Some(dir) = system.filter(|_| is_target || self.root.is_some()) {
             let via = FoundVia::Directory("Windows' system directory");
             let tree = Tree {
                 base: dir,

@@ -43,8 +43,7 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
     }
 }
 
-/// Returns the generations with those of their compute capabilities that match, the oldest first. Jetson GPUs are not
-/// included.
+/// Returns the generations with their matching compute capabilities, the oldest first. Jetson GPUs are not included.
 pub fn generations(
     matches: &dyn Fn(ComputeCapability) -> bool,
 ) -> Vec<(&'static str, Vec<ComputeCapability>)> {

@@ -10,6 +10,7 @@ use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit, chosen};
 use crate::model::environment::{Names, Variable};
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
+use crate::model::platform::Os;
 use crate::reading::{Reader, Scan};
 use crate::runtime::facts::allowed::Allowed;
 use crate::search::search_step::{Place, Step};
@@ -86,7 +87,9 @@ impl Probe<'_> {
             }
         }
         let mut scan = reader.finish();
+        let opens_dlls = self.config.link == Link::Runtime && self.host.platform.os == Os::Windows;
         for candidate in &mut scan.candidates {
+            let is_sound = candidate.rejected.is_none();
             match &mut candidate.found {
                 Found::Toolkit(toolkit) => {
                     toolkit.absent =
@@ -99,9 +102,7 @@ impl Probe<'_> {
                     cudnn.link_dir.clone_from(&cudnn.files.archives);
                 }
                 // A program that opens a DLL needs no import library.
-                Found::Cudnn(cudnn)
-                    if self.config.link == Link::Runtime && cudnn.link_dir.is_none() =>
-                {
+                Found::Cudnn(cudnn) if opens_dlls && is_sound && cudnn.link_dir.is_none() => {
                     let dir = cudnn.library.as_deref().and_then(Path::parent);
                     cudnn.link_dir = dir.map(Path::to_path_buf);
                 }

@@ -150,7 +150,10 @@ pub fn from_nvcc(compiler: &Path, host: &Host) -> Result<Read, NvccFault> {
     }
     let (version, version_file_path) = found.unzip();
     let mut link_dirs = layout.link_dirs;
-    files::keep(&mut link_dirs, &files::is_dir);
+    // A link may lead to the stubs.
+    files::keep(&mut link_dirs, &|dir| {
+        files::is_dir(dir) && !dir.ends_with("stubs")
+    });
     let toolkit = Toolkit {
         root: layout.top,
         version: version

@@ -82,8 +82,8 @@ pub fn judge(
         MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong results are not refusals.
-    let was_refused = second_try::failed_ids(&report.outcomes);
-    let was_refused = was_refused
+    let failed_ids = second_try::failed_ids(&report.outcomes);
+    let was_refused = failed_ids
         .iter()
         .any(|id| *id != FindingId::ConvolutionWrong);
     let crashed =

@@ -92,12 +92,6 @@ impl Defect {
             Defect::Locked => {
                 "close the program that uses it, such as an installer, and restart this program".to_string()
             }
-            Defect::Unreadable(_) | Defect::Forbidden if cfg!(windows) => {
-                let path = word(path);
-                format!(
-                    "let the user who runs this program read it: `icacls {path}` shows its permissions"
-                )
-            }
             Defect::Unreadable(_) => {
                 let path = word(path);
                 format!(
