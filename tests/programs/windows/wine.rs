@@ -96,7 +96,7 @@ fn doctor_finds_the_installations_on_windows() {
         .exits_with(0)
         .says(&found("NVIDIA's versioned directories"))
         .says("✓ targets   sm_75 sm_80 sm_90 sm_100 sm_120 compute_120\n")
-        .says("`nvcuda.dll`, the library of NVIDIA's driver, cannot be opened, so no GPU")
+        .says("  ! warning: `nvcuda.dll`, the library of NVIDIA's driver, cannot be opened, so\n    no GPU can be used")
         .does_not_say("libcuda");
     doctor(
         windows,
@@ -122,7 +122,7 @@ fn doctor_finds_the_installations_on_windows() {
     // Names of files and variables are not case-sensitive on Windows.
     doctor(windows, &[("cudnn_Path", r"c:\tools\CUDNN")])
         .says(
-            "cuDNN     8.9.7 for CUDA 12 at c:\\tools\\CUDNN\n              found via CUDNN_PATH\n",
+            "✗ cuDNN     8.9.7 for CUDA 12 at c:\\tools\\CUDNN  (error)\n              found via CUDNN_PATH\n",
         )
         .says("✓ library   8.9.7 in c:\\tools\\CUDNN\\bin\\cudnn64_8.dll\n");
 }

@@ -128,8 +128,9 @@ impl Windows {
         self.drive().join(path)
     }
 
-    /// Starts a program in `C:\`. About once in a thousand starts, Wine itself exits with 1 and prints nothing. No
-    /// program here does that, so it is started again.
+    /// Starts a program in `C:\`. About once in a thousand starts, Wine itself exits with 1 and prints nothing, or
+    /// refuses to start the child of a program with ERROR_INTERNAL_ERROR. No program here does that, so it is started
+    /// again.
     pub fn start(&self, what: impl AsRef<OsStr>, arguments: &[&str], env: &[(&str, &str)]) -> Ran {
         let again = || {
             run(self
@@ -138,7 +139,8 @@ impl Windows {
                 .envs(env.iter().copied()))
         };
         let mut ran = again();
-        if ran.code == Some(1) && ran.stdout.is_empty() && ran.stderr.is_empty() {
+        let is_silent = ran.stdout.is_empty() && ran.stderr.is_empty();
+        if ran.code == Some(1) && is_silent || ran.text().contains("(os error 1359)") {
             ran = again();
         }
         // A page of `explain` contains the commands of both systems.
