@@ -28,8 +28,8 @@ impl Error {
         }
     }
 
-    /// Returns the findings, or an error with those that stop the build.
-    pub(crate) fn unless_passed(findings: Vec<Finding>) -> Result<Vec<Finding>, Self> {
+    /// Separates the findings that stop the build, and returns them as an error, if there are any. Returns the others.
+    pub(crate) fn split_findings(findings: Vec<Finding>) -> Result<Vec<Finding>, Self> {
         let (mut passed, mut stopping) = (Vec::new(), Vec::new());
         for finding in findings {
             match finding.severity {

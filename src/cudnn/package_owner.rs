@@ -127,7 +127,8 @@ pub fn alternatives() -> Vec<PathBuf> {
     found
 }
 
-/// Returns the records of these wheels, and of the conda packages with such names in the environment of `root`.
+/// Returns the records of these wheels, and of the conda packages in the environment of `root` whose names begin with
+/// `start` and contain `inside`.
 fn records_of(mut wheels: Vec<PathBuf>, root: &Path, start: &str, inside: &str) -> Vec<PathBuf> {
     for wheel in &mut wheels {
         wheel.push("RECORD");

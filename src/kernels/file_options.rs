@@ -152,7 +152,7 @@ impl Kernels<'_> {
         Ok(requests)
     }
 
-    /// Returns the options for a file in addition to those of all files, and the conditional macros of both.
+    /// Returns the options for this file only, and all conditional macros that apply to it.
     fn options_of(&self, source: &Path) -> Result<FileOptions, Finding> {
         let mut all = FileOptions {
             conditional: self.common.conditional.clone(),

@@ -33,6 +33,7 @@ pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
+pub mod retry;
 pub mod setup;
 pub mod target_flags;
 #[cfg(all(test, unix))]
@@ -56,9 +57,9 @@ use inputs::sources::Source;
 use job::{Job, JobOutput};
 use link::runtime::Runtime;
 use link::{archive, device_link};
-use nvcc::death::retry;
 use nvcc::warnings;
 use options::Cudart;
+use retry::retry;
 use setup::Setup;
 use std::collections::BTreeSet;
 use std::ffi::OsString;

@@ -118,7 +118,7 @@ impl Kernels<'_> {
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
         selection.findings.extend(findings);
-        let findings = Error::unless_passed(std::mem::take(&mut selection.findings))?;
+        let findings = Error::split_findings(std::mem::take(&mut selection.findings))?;
         let targets = product::targets(product, &selection)?;
         for finding in &findings {
             if finding.severity == Severity::Warning {

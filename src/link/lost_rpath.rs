@@ -66,6 +66,6 @@ fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
     for dir in dirs {
         files.extend(files::below(&dir, &["build.rs", "Cargo.toml"]));
     }
-    files::retain_files(&mut files);
+    files::keep(&mut files, &files::is_file);
     files
 }

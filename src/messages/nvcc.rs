@@ -154,7 +154,10 @@ impl ToolFailure<'_> {
             ToolFailure::Compilation(source, command, output, cause) => {
                 let headline = format!("nvcc failed to compile `{}`", source.display());
                 let mut finding = Finding::error(id, headline)
-                    .with(SAYS, printed(output).as_deref().unwrap_or("nothing"))
+                    .with(
+                        SAYS,
+                        without_blank_lines(output).as_deref().unwrap_or("nothing"),
+                    )
                     .with("command", command);
                 if !command.env.is_empty() {
                     let prompt =
@@ -238,11 +241,11 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
         .with("first", first)
         .with("second", second)
         .with("command", &second.command)
-        .with_some(SAYS, printed(&second.output))
+        .with_some(SAYS, without_blank_lines(&second.output))
 }
 
 /// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
-fn printed(output: &str) -> Option<String> {
+fn without_blank_lines(output: &str) -> Option<String> {
     let mut lines = Vec::new();
     for line in output.lines() {
         if !line.trim().is_empty() {

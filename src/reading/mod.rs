@@ -382,6 +382,6 @@ fn files_changed_by_installation(host: &Host) -> Vec<PathBuf> {
     let conda = host.env.path(Variable::CondaPrefix);
     let mut paths = vec![top.join("etc/ld.so.cache")];
     paths.extend(conda.map(|prefix| prefix.join("conda-meta/history")));
-    files::retain_files(&mut paths);
+    files::keep(&mut paths, &files::is_file);
     paths
 }

@@ -43,7 +43,7 @@ impl Places<'_> {
             let via = FoundVia::Directory("an old default directory");
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
-        // Some users copy cuDNN's DLLs there. Windows searches it before PATH. It is not that of a target system.
+        // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. That of another system is unknown.
         let is_target = self
             .env
             .var("HOST")

@@ -221,11 +221,6 @@ pub fn names(dir: &Path) -> Result<Vec<OsString>, Finding> {
     Ok(names)
 }
 
-/// Keeps only the paths of regular files.
-pub fn retain_files(paths: &mut Vec<PathBuf>) {
-    paths.retain(|path| is_file(path));
-}
-
 /// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
     let mut paths = Vec::new();

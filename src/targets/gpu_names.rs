@@ -18,7 +18,7 @@ struct Row {
     label: &'static str,
     /// The [`plain`] label.
     generation: String,
-    /// Their [`plain`] names.
+    /// The [`plain`] names of the products.
     products: Vec<String>,
 }
 

@@ -9,6 +9,7 @@ use crate::model::target_list::{TargetList, add};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::is_number;
 use crate::targets::dialect::Word;
 use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
@@ -207,7 +208,6 @@ fn plain(targets: &[Target]) -> Vec<Gencode> {
 
 /// Returns `8.6` for the list `8,6` and its word `8`, because a point was probably meant.
 fn with_point(list: &str, word: &str) -> Option<String> {
-    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     for pair in list.replace(';', " ").split_whitespace() {
         let (major, minor) = pair.split_once(',').unwrap_or_default();
         let digits = minor.trim_end_matches("+PTX").trim_end_matches(['a', 'f']);

@@ -35,7 +35,7 @@ pub fn request(env: &Environment, archs: &[String]) -> Option<TargetRequest> {
         .or_else(|| variable(Variable::CudaComputeCap, Dialect::ComputeCap))
 }
 
-/// Returns a list of the build script, unless it is empty.
+/// Returns the request of a list in the build script, or `None` if the list is empty.
 pub fn script_request(from: ChosenBy, archs: &[String]) -> Option<TargetRequest> {
     (!archs.is_empty()).then(|| TargetRequest {
         from,

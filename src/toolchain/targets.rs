@@ -234,8 +234,8 @@ mod tests {
         let variable = request(&[("CUDA_COMPUTE_CAP", "90")]);
         assert_eq!(chosen(variable.as_ref(), &[]).unwrap(), "CUDA_COMPUTE_CAP");
         assert_eq!(chosen(None, &[gpu]), None);
-        let script_request = "`default_archs` in the build script";
-        assert_eq!(chosen(None, &[]).unwrap(), script_request);
+        let expected = "`default_archs` in the build script";
+        assert_eq!(chosen(None, &[]).unwrap(), expected);
         assert_eq!(
             target_request::script_request(ChosenBy::BuildScriptDefault, &[]),
             None

@@ -82,10 +82,10 @@ struct Segment {
 
 /// An open file. If it is not an ELF file, the methods about its contents return nothing.
 pub struct Elf {
-    pub file: BoundedFile,
+    pub(super) file: BoundedFile,
     /// The first 64 bytes, or the whole file if it is shorter.
-    pub start: Vec<u8>,
-    pub layout: Option<Layout>,
+    pub(super) start: Vec<u8>,
+    pub(super) layout: Option<Layout>,
     /// The end of the last segment, or of their table.
     reach: u64,
     segments: Option<Vec<Segment>>,
@@ -315,7 +315,7 @@ impl Elf {
     }
 }
 
-/// The contents that only a program or an inspection reads.
+/// Contents that only the runtime guard and an inspection read.
 #[cfg(feature = "runtime")]
 impl Elf {
     /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.

@@ -1,14 +1,10 @@
-//! The versions that an ELF file defines and requires, the functions that it imports, the device code of a library and
-//! the constants of a DLL, for an inspection.
+//! The versions that an ELF file defines and requires, and the functions that it imports, for an inspection.
 
 use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NUMBER, NameBudget};
-use crate::runtime::binary::pe::Pe;
 
 const SHT_DYNSYM: u64 = 11;
 const DT_VERDEF: u64 = 0x6fff_fffc;
-/// `IMAGE_SCN_MEM_WRITE`
-const WRITABLE: u32 = 1 << 31;
 
 impl Elf {
     /// Returns the versions that it defines.
@@ -73,40 +69,5 @@ impl Elf {
             }
         }
         Some(imports)
-    }
-
-    /// Returns the offset and the size of the device code in the file; the size is 0 if there is none.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let sections = self.sections()?;
-        let names = self.section_names(&sections);
-        for section in &sections {
-            // A section without a readable name may contain the device code.
-            if self.section_name(names?, section)? == b".nv_fatbin" {
-                return section.range();
-            }
-        }
-        Some((0, 0))
-    }
-}
-
-impl Pe {
-    /// Returns the contents of the sections that are never written to.
-    pub fn read_only(&self) -> Vec<Vec<u8>> {
-        let sections = self.sections.iter();
-        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
-        // The sections of a valid file do not overlap.
-        let mut left = self.length();
-        sections
-            .filter_map(|one| {
-                left = left.checked_sub(one.size.into())?;
-                self.bytes(one.offset.into(), one.size.into())
-            })
-            .collect()
-    }
-
-    /// Like [`Elf::device_code`]. The names of sections are truncated.
-    pub fn device_code(&self) -> Option<(u64, u64)> {
-        let place = self.section(".nv_fatb").unwrap_or_default();
-        self.defect().is_none().then_some(place)
     }
 }

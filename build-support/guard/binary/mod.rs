@@ -4,6 +4,9 @@ pub mod bounded_file;
 #[cfg(feature = "build")]
 pub mod cuda_sections;
 pub mod defect;
+#[cfg(feature = "runtime")]
+#[cfg(feature = "build")]
+pub mod device_code;
 pub mod elf;
 #[cfg(feature = "runtime")]
 #[cfg(feature = "build")]

@@ -103,7 +103,7 @@ pub fn host_compiler(
         }
     }
     allowed.apply(&mut findings);
-    Error::unless_passed(findings)
+    Error::split_findings(findings)
 }
 
 /// Returns the name for messages: `CUDA 12.9`.

@@ -1,12 +1,6 @@
-//! Compilations that end without an error message, and their retry.
+//! Compilations that end without an error message.
 
-use crate::kernels::job::{Job, JobOutput};
-use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::nvcc::wrapper::is_compiler_cache;
-use crate::kernels::setup::Setup;
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::Finding;
-use crate::system::memory;
 use crate::system::programs::Output;
 
 /// A run of nvcc that ended without an error message.
@@ -62,24 +56,6 @@ fn reported(line: &str) -> Option<u32> {
     number("' died due to signal ", 10)
         .or_else(|| number("' died with status 0x", 16))
         .or_else(|| WORDS.iter().find(is_in).map(|(_, signal)| *signal))
-}
-
-/// Runs a job again after all others have finished, because such a death is usually caused by a lack of memory.
-pub fn retry(first: &Death, job: &Job, setup: &Setup) -> Result<JobOutput, Finding> {
-    let available = memory::available();
-    match job.make(setup, 1)? {
-        Ok(mut output) => {
-            let fault = ToolFailure::Died(&job.source, first, None);
-            output.warnings += &format!("\n\n{}\n", fault.finding());
-            Ok(output)
-        }
-        Err(mut second) => {
-            second.available = available;
-            let nvcc = &*setup.plan.nvcc;
-            let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
-            Err(ToolFailure::Died(&job.source, first, Some((&second, cache))).finding())
-        }
-    }
 }
 
 #[cfg(test)]

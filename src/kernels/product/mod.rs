@@ -112,7 +112,7 @@ pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, 
             Ok(lowest.as_slice().to_vec())
         }
         Product::Cubin => match machine_code(all) {
-            none if none.is_empty() => {
+            machine if machine.is_empty() => {
                 Err(InvalidRequest::OnlyPtx(all, selection.chosen_by).finding())
             }
             machine => Ok(machine),

@@ -92,7 +92,7 @@ impl ProbeCache {
         let succeeded = output.as_ref().ok().filter(|output| output.success);
         let files = succeeded.and_then(|output| {
             let mut files = depends_on(output)?;
-            files::retain_files(&mut files);
+            files::keep(&mut files, &files::is_file);
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
             let mut lines = Vec::new();
@@ -190,7 +190,7 @@ fn profiles(program: &Path) -> Vec<PathBuf> {
         profiles.push(real.with_file_name("nvcc.profile"));
     }
     profiles.dedup();
-    files::retain_files(&mut profiles);
+    files::keep(&mut profiles, &files::is_file);
     profiles
 }
 
