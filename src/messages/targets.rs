@@ -256,9 +256,10 @@ impl GpuQueryFault {
             Self::SmiNotRun(cause) => {
                 let mut finding = cause.clone();
                 if cause.id == FindingId::ProgramTimeout {
-                    finding = finding.help(
-                        "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted",
-                    );
+                    finding = finding.help(match cfg!(windows) {
+                        true => "check the Windows event log for errors of nvlddmkm: a driver that hangs has to be restarted",
+                        false => "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted",
+                    });
                 }
                 finding.help("set CUDNN_GUARD_ARCHS so that the driver is not queried")
             }

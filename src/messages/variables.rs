@@ -65,7 +65,10 @@ impl UnusableVariable<'_> {
             VariableFault::NoLibrary => {
                 // The variable is already correct if it names headers.
                 if self.variable.names() == Some(Names::CudnnHeaders) {
-                    help = "set CUDNN_LIB_DIR to the directory that contains libcudnn.so or libcudnn.so.9".into();
+                    help = format!(
+                        "set CUDNN_LIB_DIR to the directory that contains {}",
+                        library_files(self.context.platform.os)
+                    );
                 }
                 "which does not contain a cuDNN library".into()
             }
@@ -98,10 +101,7 @@ impl UnusableVariable<'_> {
         if let (false, Some(help)) = (self.exists, misspelt) {
             return help;
         }
-        let file = match os {
-            Os::Windows => "cudnn.lib",
-            _ => "libcudnn.so or libcudnn.so.9",
-        };
+        let file = library_files(os);
         match (self.variable.names(), &self.nearby) {
             (Some(Names::Nvcc), _) => format!("set {name} to the full path of nvcc"),
             (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
@@ -177,6 +177,14 @@ fn unpack(archive: &Path, value: &Path, name: &str) -> String {
             inside.display()
         ),
         false => format!("extract it: `{command}`"),
+    }
+}
+
+/// Returns the names of the files to link with cuDNN.
+fn library_files(os: Os) -> &'static str {
+    match os {
+        Os::Windows => "cudnn.lib",
+        _ => "libcudnn.so or libcudnn.so.9",
     }
 }
 

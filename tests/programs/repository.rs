@@ -6,6 +6,8 @@ pub mod documents;
 #[cfg(unix)]
 pub mod fault_matrix;
 #[cfg(unix)]
+pub mod linux_texts;
+#[cfg(unix)]
 pub mod messages;
 #[cfg(unix)]
 pub mod unsafe_code;
