@@ -203,7 +203,7 @@ impl CheckContext<'_> {
             }
         }
         files::keep(&mut missed, &|path| !path.ends_with("cudnn.h"));
-        missed
+        files::dedup(missed.into_iter())
     }
 
     /// Returns the warnings about variables that request different installations.

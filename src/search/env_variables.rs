@@ -78,9 +78,11 @@ impl Places<'_> {
         }
         if let (Some((_, dir)), true) = (include.first(), lib.is_empty()) {
             let up = dir.parent().unwrap_or(dir);
-            let multiarch = up.join("lib").join(multiarch);
-            tree.lib
-                .extend([up.join("lib64"), up.join("lib"), multiarch]);
+            tree.lib.push(up.join("lib64"));
+            tree.lib.push(up.join("lib"));
+            if self.platform.os == Os::Linux {
+                tree.lib.push(up.join("lib").join(multiarch));
+            }
         } else if include.is_empty() {
             for dir in tree.lib.clone() {
                 let include = dir.parent().unwrap_or(&dir).join("include");

@@ -83,7 +83,8 @@ impl Step {
                     files.push(below(dir, "cudnn.h"));
                 }
                 for dir in &tree.lib {
-                    if !(windows && dir.starts_with("bin")) {
+                    let mut ends = dir.ancestors().take(2);
+                    if !(windows && ends.any(|dir| dir.ends_with("bin"))) {
                         files.push(below(dir, file));
                     }
                 }
