@@ -28,7 +28,7 @@ impl Error {
         }
     }
 
-    /// Separates the findings that stop the build, and returns them as an error, if there are any. Returns the others.
+    /// Returns an error with the findings that stop the build. If there are none, returns all findings.
     pub(crate) fn split_findings(findings: Vec<Finding>) -> Result<Vec<Finding>, Self> {
         let (mut passed, mut stopping) = (Vec::new(), Vec::new());
         for finding in findings {

@@ -51,7 +51,7 @@ impl UnusableVariable<'_> {
             VariableFault::Nonexistent => "which does not exist".into(),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
-                help = unpack(archive, path, &name);
+                help = unpack(archive, path, &name, self.context.platform.os);
                 match *archive == path {
                     true => "an archive that has not been extracted".into(),
                     false => "which contains an archive that has not been extracted".into(),
@@ -151,7 +151,7 @@ impl VariablesDisagree<'_> {
 }
 
 /// Returns the help that unpacks an archive and sets the variable. `value` is the archive or its directory.
-fn unpack(archive: &Path, value: &Path, name: &str) -> String {
+fn unpack(archive: &Path, value: &Path, name: &str, os: Os) -> String {
     let dir = archive.parent().unwrap_or(archive);
     let file = archive.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
@@ -167,6 +167,11 @@ fn unpack(archive: &Path, value: &Path, name: &str) -> String {
         Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),
         Some((".zip", stem)) => (unzip, dir.join(stem)),
         Some((_, stem)) => (format!("tar -xf {archive_word} -C {into}"), dir.join(stem)),
+        None if os == Os::Windows => {
+            return format!(
+                "set {name} to the directory of a cuDNN for Windows: that package is for Debian and Ubuntu"
+            );
+        }
         None => {
             return format!("install it with `sudo apt install {archive_word}`, and unset {name}");
         }

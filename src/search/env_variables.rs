@@ -78,16 +78,19 @@ impl Places<'_> {
         }
         if let (Some((_, dir)), true) = (include.first(), lib.is_empty()) {
             let up = dir.parent().unwrap_or(dir);
-            tree.lib.push(up.join("lib64"));
-            tree.lib.push(up.join("lib"));
-            if self.platform.os == Os::Linux {
-                tree.lib.push(up.join("lib").join(multiarch));
-            }
+            let lib = up.join("lib");
+            tree.lib.extend(match self.platform.os {
+                Os::Windows => vec![lib],
+                _ => vec![up.join("lib64"), lib.clone(), lib.join(multiarch)],
+            });
         } else if include.is_empty() {
             for dir in tree.lib.clone() {
                 let include = dir.parent().unwrap_or(&dir).join("include");
                 let multiarch = include.join(&multiarch);
-                tree.include.extend([include, multiarch]);
+                tree.include.push(include);
+                if self.platform.os != Os::Windows {
+                    tree.include.push(multiarch);
+                }
             }
         }
         if self.platform.os == Os::Windows {

@@ -179,9 +179,14 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
         _ => dir,
     };
     if let (Some(up), true) = (own.parent(), LEAVES.iter().any(|leaf| own.ends_with(leaf))) {
-        let beside = |leaf| [up.join(leaf), up.join(leaf).join(&multiarch)];
+        let beside = |leaf| match platform.os {
+            Os::Windows => vec![up.join(leaf)],
+            _ => vec![up.join(leaf), up.join(leaf).join(&multiarch)],
+        };
         tree.include.extend(beside("include"));
-        tree.lib.extend(beside("lib64"));
+        if platform.os != Os::Windows {
+            tree.lib.extend(beside("lib64"));
+        }
         tree.lib.extend(beside("lib"));
     }
     tree

@@ -37,6 +37,8 @@ pub struct Tree {
     pub include: Vec<PathBuf>,
     /// Possible library directories.
     pub lib: Vec<PathBuf>,
+    /// Those of the library directories that contain only DLLs, in addition to those in `bin`.
+    pub dll_dirs: Vec<PathBuf>,
     pub nvcc: Vec<PathBuf>,
 }
 
@@ -83,8 +85,8 @@ impl Step {
                     files.push(below(dir, "cudnn.h"));
                 }
                 for dir in &tree.lib {
-                    let mut ends = dir.ancestors().take(2);
-                    if !(windows && ends.any(|dir| dir.ends_with("bin"))) {
+                    let has_only_dlls = dir.starts_with("bin") || tree.dll_dirs.contains(dir);
+                    if !(windows && has_only_dlls) {
                         files.push(below(dir, file));
                     }
                 }

@@ -43,7 +43,8 @@ impl Places<'_> {
             let via = FoundVia::Directory("an old default directory");
             steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
         }
-        // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. That of another system is unknown.
+        // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. Without a root, System32 of another
+        // system is unknown.
         let is_target = self
             .env
             .var("HOST")
@@ -78,16 +79,18 @@ impl Places<'_> {
 pub(super) fn complete(tree: &mut Tree, platform: &Platform) {
     let cpu = platform.windows_cpu();
     for dir in tree.include.clone() {
-        for leaf in ["lib", "bin"] {
-            for dir in beside(&dir, "include", leaf) {
-                tree.lib.extend([dir.join(cpu), dir]);
-            }
+        for dir in beside(&dir, "include", "lib") {
+            tree.lib.extend([dir.join(cpu), dir]);
+        }
+        for dir in beside(&dir, "include", "bin") {
+            tree.dll_dirs.extend([dir.join(cpu), dir]);
         }
     }
     for dir in tree.lib.clone() {
-        tree.lib.extend(beside(&dir, "lib", "bin"));
+        tree.dll_dirs.extend(beside(&dir, "lib", "bin"));
         tree.include.extend(beside(&dir, "lib", "include"));
     }
+    tree.lib.extend(tree.dll_dirs.iter().cloned());
 }
 
 /// Returns the directory at the same place below `to` instead of `from`, and its ancestors.

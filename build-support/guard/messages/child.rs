@@ -142,10 +142,14 @@ impl InterruptedTest<'_> {
                 }
                 finding.help("run `nvidia-smi`, and reinstall the driver if that fails")
             }
-            Interruption::Killed(number) => not_started(format!(
-                "the test process was killed by signal {number} while {stage}"
+            Interruption::Killed(number) => not_started(by_system!(
+                format!("the test process was killed by signal {number} while {stage}"),
+                format!("the test process ended with code 0x{number:08X} while {stage}")
             ))
-            .help("check with `dmesg` whether the system killed it because memory ran out"),
+            .help(by_system!(
+                "check with `dmesg` whether the system killed it because memory ran out",
+                "check the Windows event log for the reason"
+            )),
         };
         let output = outcome.output.trim();
         if !output.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
