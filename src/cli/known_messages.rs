@@ -1,7 +1,6 @@
 //! Messages of cuDNN, CUDA, loaders, linkers and frameworks, and the findings that explain them.
 
 use crate::cli::terminal;
-use crate::model::text::pattern::pattern;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -36,7 +35,7 @@ impl Row {
         contains_any(text, contains).then(|| Row {
             text: row,
             contains,
-            pattern: pattern(value(row, "pattern  ")),
+            pattern: Regex::new(value(row, "pattern  ")).expect("a tested table"),
         })
     }
 

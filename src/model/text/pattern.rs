@@ -1,5 +1,5 @@
 use crate::runtime::facts::version::Version;
-use regex::Regex;
+use regex_lite::Regex;
 use std::sync::LazyLock;
 
 /// A pattern that is compiled on first use. In an unoptimized build script, compiling it takes half a millisecond, as

@@ -2,7 +2,7 @@
 
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use regex::Captures;
+use regex_lite::Captures;
 
 /// A pattern with three groups that matches `86`, `8.6`, `120` and `12.0`, with the suffix.
 pub const NUMBER: &str = r"([1-9][0-9]?)\.?([0-9])([af]?)";
