@@ -44,6 +44,9 @@ impl Toolchain {
         if self.absent.is_some() {
             return plan.directives;
         }
+        if self.config.link == Link::Lazy {
+            self.plan_lazy(&mut plan);
+        }
         if self.config.link == Link::Dynamic {
             self.plan_cudnn(&mut plan);
             self.plan_cudart(&mut plan);
@@ -55,7 +58,8 @@ impl Toolchain {
             plan.link_short_names(Path::new(out_dir));
         }
         if self.host.platform.os == Os::Linux {
-            if self.config.link != Link::Dynamic || !self.config.rpath {
+            let is_shared = matches!(self.config.link, Link::Dynamic | Link::Lazy);
+            if !is_shared || !self.config.rpath {
                 plan.loaded_from.clear();
             }
             self.plan_rpaths(&mut plan);
@@ -117,6 +121,17 @@ impl Toolchain {
         plan.library_in(dir, library);
         if let Some(library) = &cudnn.library {
             plan.loads_from(library);
+        }
+    }
+
+    /// The archives come before all other libraries, so that the linker finds them first.
+    fn plan_lazy(&self, plan: &mut Plan) {
+        for library in &self.lazy.libraries {
+            plan.library_in(&self.lazy.dir, Library::Bundled(library.name.clone()));
+            plan.loads_from(&library.file);
+        }
+        if !self.config.libs.iter().any(|name| name == "cudart") {
+            self.plan_cudart(plan);
         }
     }
 

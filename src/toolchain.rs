@@ -2,6 +2,7 @@
 
 pub mod environment_checks;
 pub mod findings;
+pub mod lazy_link;
 #[cfg(test)]
 mod listing;
 pub mod output_registry;
@@ -42,6 +43,7 @@ use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{config_faults, forbids_search};
+use crate::toolchain::lazy_link::LazyLibraries;
 pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe, chosen_pair};
 use crate::toolchain::static_link::Archives;
@@ -71,6 +73,8 @@ pub struct Toolchain {
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
     /// The archives for static linking.
     pub(crate) archives: Archives,
+    /// The archives for `Link::Lazy`.
+    pub(crate) lazy: LazyLibraries,
     /// The output files of kernels.
     pub(crate) written: Written,
     /// The state of the guard.
@@ -253,13 +257,16 @@ impl Toolchain {
         choice.mark(&mut scan.candidates);
         let (toolkit, cudnn) = chosen_pair(&scan.candidates);
         let archives = static_link::find(&config, &host, toolkit, cudnn);
+        let lazy = lazy_link::build(&config, &host, toolkit, cudnn);
         let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
         let mut findings = config_faults(&config, &host);
         findings.extend(invalid);
         findings.extend(faults);
+        findings.extend(lazy.findings.iter().cloned());
         allowed.apply(&mut findings);
         let mut read = scan.read;
         read.extend(archives.files.iter().cloned());
+        read.extend(lazy.libraries.iter().map(|library| library.file.clone()));
         Self {
             candidates: scan.candidates,
             findings,
@@ -272,6 +279,7 @@ impl Toolchain {
             requirements,
             allowed,
             archives,
+            lazy,
             config,
             host,
             needs,

@@ -88,6 +88,9 @@ pub mod system;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod check;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[doc(hidden)]
+pub mod lazy;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod startup;
@@ -100,6 +103,8 @@ pub use self::facts::built_record::BuiltRecord;
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+pub use self::lazy::on_missing;
 #[cfg(feature = "runtime")]
 pub use self::report::result::{Failure, Report};
 #[cfg(feature = "runtime")]

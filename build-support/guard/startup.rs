@@ -6,7 +6,7 @@ use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Verdict, printable};
+use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
 use std::io::Write;
@@ -79,6 +79,12 @@ fn start(built: &Built, functions: Functions) {
         Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),
         None => write_stderr(&format!("{text}\n{hint}")),
     }
+    std::process::exit(EXIT);
+}
+
+/// Prints the finding about a call that cannot succeed, and exits.
+pub fn stop(finding: &Finding) -> ! {
+    write_stderr(&format!("cudnn-guard: {finding}"));
     std::process::exit(EXIT);
 }
 

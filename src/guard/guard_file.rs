@@ -32,14 +32,16 @@ impl Toolchain {
             return Ok(());
         };
         built.targets = targets.clone();
-        write(&self.host, built, *standalone)
+        let opened = self.lazy.libraries.iter().map(|one| one.soname.as_str());
+        write(&self.host, built, *standalone, &Vec::from_iter(opened))
     }
 }
 
-pub fn write(host: &Host, built: &Built, standalone: bool) -> Result<(), Error> {
+/// Writes the file. `lazy` are the SONAMEs of the libraries that the program opens at their first call.
+pub fn write(host: &Host, built: &Built, standalone: bool, lazy: &[&str]) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
         return Err(InvalidGuard::NoOutDir.finding().into());
     };
     let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
-    files::write(&path, &text(built, standalone)).map_err(Error::from)
+    files::write(&path, &text(built, standalone, lazy)).map_err(Error::from)
 }

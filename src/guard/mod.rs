@@ -45,6 +45,8 @@ pub enum InvalidGuard<'a> {
     Policy(Policy),
     /// A need that is neither a sub-library of cuDNN nor one of these operations.
     UnknownNeed(&'a str, Vec<&'a str>),
+    /// A standalone guard with `Link::Lazy`, whose archives call the runtime by one name in the whole program.
+    StandaloneLazy,
     /// A guard outside a build script.
     NoOutDir,
 }
@@ -130,10 +132,15 @@ impl Guard<'_> {
             Link::Dynamic => (Loader::Linked, Policy::Compatible),
             Link::Static => (Loader::Static, Policy::Compatible),
             Link::Runtime => (Loader::Dlopen, Policy::Requirement),
+            // The first call opens cuDNN by its SONAME.
+            Link::Lazy => (Loader::Dlopen, Policy::Compatible),
         };
         let loader = self.loader.unwrap_or(usual_loader);
         let policy = self.policy.unwrap_or(usual_policy);
         contradiction(link, loader, policy)?;
+        if self.standalone && link == Link::Lazy {
+            return Err(InvalidGuard::StandaloneLazy.finding().into());
+        }
         let cudnn = toolchain.cudnn().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
@@ -206,7 +213,7 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), false)
+        guard_file::write(&host, &absent(error, &host), false, &[])
     }
 
     /// Like [`write_absent`](Guard::write_absent), but for a [standalone](Guard::standalone) guard.
@@ -215,7 +222,7 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent_standalone(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), true)
+        guard_file::write(&host, &absent(error, &host), true, &[])
     }
 }
 
@@ -223,6 +230,7 @@ fn contradiction(link: Link, loader: Loader, policy: Policy) -> Result<(), Error
     let fits = match link {
         Link::Dynamic => loader != Loader::Static,
         Link::Static => loader == Loader::Static,
+        Link::Lazy => loader == Loader::Dlopen,
         Link::Runtime => matches!(loader, Loader::Dlopen | Loader::Cudarc),
     };
     if !fits {

@@ -20,7 +20,7 @@ const ALLOWED_IN_RUNTIME: &str = "missing_docs, missing_debug_implementations, m
 /// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;
 
-pub fn text(built: &Built, standalone: bool) -> String {
+pub fn text(built: &Built, standalone: bool, lazy: &[&str]) -> String {
     let mut out = concat!(
         "// Written by cudnn-guard ",
         env!("CARGO_PKG_VERSION"),
@@ -68,6 +68,19 @@ pub fn text(built: &Built, standalone: bool) -> String {
         declare("", "new(&RECORD)");
     }
     out.push_str(INTERFACE);
+    let functions = "check, check_thoroughly, check_version, startup";
+    let more = match lazy {
+        [] => "",
+        lazy => {
+            let _ = write!(out, "{LAZY}    runtime::lazy::available(&{lazy:?})\n}}\n");
+            "available, "
+        }
+    };
+    let _ = write!(
+        out,
+        "}}\n\n#[allow(unused_imports, unreachable_pub)]\n\
+         pub use imp::{{{more}{functions}, Built, Failure, Finding, Report, Severity, Verdict, BUILT}};\n"
+    );
     out
 }
 
@@ -99,6 +112,15 @@ unsafe extern \"C\" {
 static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 ";
 
+/// The function that tells whether the libraries exist, and the one that the archives call.
+const LAZY: &str = "
+#[used]
+static RESOLVE: runtime::lazy::Resolve = runtime::lazy::resolve;
+
+/// Returns `true` if NVIDIA's driver and all libraries that the program uses can be opened. Calls none of their functions.
+pub fn available() -> bool {
+";
+
 /// The functions for the program.
 const INTERFACE: &str = r"
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
@@ -128,10 +150,6 @@ pub fn check_thoroughly() -> Result<Report, Failure> {
 pub fn check_version() -> Result<Report, Failure> {
     runtime::check_version(&BUILT)
 }
-}
-
-#[allow(unused_imports, unreachable_pub)]
-pub use imp::{check, check_thoroughly, check_version, startup, Built, Failure, Finding, Report, Severity, Verdict, BUILT};
 ";
 
 #[cfg(test)]
@@ -165,7 +183,7 @@ mod tests {
                 loader,
                 ..Built::default()
             };
-            text(&built, standalone).contains("unsafe")
+            text(&built, standalone, &[]).contains("unsafe")
         };
         assert!(!allows(Loader::Dlopen, false));
         assert!(!allows(Loader::Cudarc, false));

@@ -22,6 +22,10 @@ impl InvalidGuard<'_> {
             .with("sub-libs", sub_libraries::words().join(", "))
             .with("operations", operations.join(", "))
             .help("use one of the names below; nothing else has to be declared"),
+            InvalidGuard::StandaloneLazy => {
+                error("`.standalone()` contradicts `Link::Lazy`, whose first calls go to the runtime in the crate cudnn-guard")
+                    .help("remove `.standalone()`, and add cudnn-guard with the feature `runtime` to [dependencies]")
+            }
             InvalidGuard::NoOutDir => {
                 error("the guard can only be written from a build script: OUT_DIR is not set")
                     .help("call this from build.rs")

@@ -1,5 +1,6 @@
 use crate::link::MissingLinkMetadata;
 use crate::link::lost_rpath::LostRpath;
+use crate::toolchain::lazy_link::LazyLinkFault;
 use crate::{Finding, FindingId};
 
 impl LostRpath<'_> {
@@ -41,5 +42,44 @@ impl MissingLinkMetadata<'_> {
                 "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
             ))
             .help("call `link()` on the toolchain in that crate's build.rs")
+    }
+}
+
+impl LazyLinkFault<'_> {
+    pub fn finding(&self) -> Finding {
+        let other = "call `.link(Link::Dynamic)` or `.link(Link::Runtime)` in build.rs instead";
+        match self {
+            Self::Target(triple) => {
+                let headline = format!(
+                    "`Link::Lazy` supports Linux on x86_64 and aarch64, but the build target is {triple}"
+                );
+                Finding::error(FindingId::ConfigInvalid, headline).help(other)
+            }
+            Self::Unreadable(library) => {
+                let headline = format!(
+                    "cannot read the functions of `{}` for `Link::Lazy`",
+                    library.display()
+                );
+                Finding::error(FindingId::LibraryNotFound, headline)
+                    .help("reinstall the package that contains it")
+            }
+            Self::Unsupported(library, name) => {
+                let headline = format!(
+                    "`{}` exports `{name}`, which is not a function with a plain name, so `Link::Lazy` cannot forward it",
+                    library.display()
+                );
+                Finding::error(FindingId::ConfigInvalid, headline).help(other)
+            }
+            Self::NotAssembled(library, message) => {
+                let headline = format!(
+                    "cannot assemble the functions of `{}` for `Link::Lazy`",
+                    library.display()
+                );
+                Finding::error(FindingId::IoError, headline)
+                    .with("assembler", message)
+                    .help("install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`")
+                    .help("set CC to the C compiler for the build target")
+            }
+        }
     }
 }

@@ -1,9 +1,8 @@
 //! The versions that an ELF file defines and requires, and the functions that it imports, for an inspection.
 
 use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NUMBER, NameBudget};
+use crate::runtime::binary::elf_versions::{MOST_LETTERS, NUMBER, NameBudget};
 
-const SHT_DYNSYM: u64 = 11;
 const DT_VERDEF: u64 = 0x6fff_fffc;
 
 impl Elf {
@@ -48,26 +47,13 @@ impl Elf {
         None
     }
 
-    /// Reads the section, not the hash table: a program that defines nothing has an empty hash table, which does not
-    /// show the number of symbols.
     fn imports(&self) -> Option<Vec<String>> {
-        let sections = self.sections()?;
-        let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
-        let count = table.size / self.layout?.either(16, 24);
-        let mut letters = NameBudget(MOST_LETTERS);
         let mut imports = Vec::new();
-        for index in 1..count.min(MOST_SYMBOLS) {
-            let Some(symbol) = self.symbol(index) else {
-                break;
-            };
-            if symbol.is_defined || symbol.is_weak {
-                continue;
+        self.each_symbol(&mut |symbol, name| {
+            if !symbol.is_defined && !symbol.is_weak {
+                imports.push(name);
             }
-            if let Some(name) = self.name(symbol.name) {
-                letters.spend(name.len())?;
-                imports.push(lossy(name));
-            }
-        }
+        })?;
         Some(imports)
     }
 }

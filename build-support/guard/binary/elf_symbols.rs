@@ -9,6 +9,11 @@ const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STB_WEAK: u64 = 2;
+const STT_OBJECT: u64 = 1;
+const STT_FUNC: u64 = 2;
+const STT_TLS: u64 = 6;
+const STT_GNU_IFUNC: u64 = 10;
+const SHN_ABS: u64 = 0xfff1;
 /// Limits above the longest chain that a linker writes, and above the number of steps for all names that one library
 /// imports from another.
 const LONGEST_CHAIN: u32 = 4096;
@@ -21,7 +26,16 @@ pub struct Symbol {
     pub name: u64,
     pub is_weak: bool,
     pub is_defined: bool,
+    pub kind: SymbolKind,
     address: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum SymbolKind {
+    Function,
+    Variable,
+    /// A mark of the linker, such as `_end` or the name of a version.
+    Other,
 }
 
 /// The hash table of defined symbols:
@@ -171,10 +185,18 @@ impl Elf {
         let size = layout.either(16, 24);
         let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * size)?;
         let row = self.entry(at, size)?;
+        let info = layout.number(&row, layout.either(12, 4), 1)?;
+        let section = layout.number(&row, layout.either(14, 6), 2)?;
         Some(Symbol {
             name: layout.number(&row, 0, 4)?,
-            is_weak: layout.number(&row, layout.either(12, 4), 1)? >> 4 == STB_WEAK,
-            is_defined: layout.number(&row, layout.either(14, 6), 2)? != 0,
+            is_weak: info >> 4 == STB_WEAK,
+            is_defined: section != 0,
+            kind: match info & 0xf {
+                _ if section == SHN_ABS => SymbolKind::Other,
+                STT_FUNC | STT_GNU_IFUNC => SymbolKind::Function,
+                STT_OBJECT | STT_TLS => SymbolKind::Variable,
+                _ => SymbolKind::Other,
+            },
             address: layout.address(&row, 4, 8)?,
         })
     }

@@ -8,6 +8,8 @@ pub mod defect;
 #[cfg(feature = "build")]
 pub mod device_code;
 pub mod elf;
+#[cfg(feature = "build")]
+pub mod elf_exports;
 #[cfg(feature = "runtime")]
 #[cfg(feature = "build")]
 pub mod elf_linkage;

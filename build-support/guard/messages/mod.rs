@@ -15,6 +15,8 @@ pub mod defect;
 pub mod devices;
 pub mod driver;
 pub mod gpu_support;
+#[cfg(all(feature = "runtime", target_os = "linux"))]
+pub mod lazy;
 #[cfg(feature = "runtime")]
 pub mod load_origin;
 #[cfg(feature = "runtime")]

@@ -105,6 +105,7 @@ impl Package {
             toolkit_fault: None,
             requirements: Requirements::default(),
             archives: Archives::default(),
+            lazy: Default::default(),
             selection: OnceCell::new(),
             guard: std::cell::RefCell::default(),
             written: Written::default(),

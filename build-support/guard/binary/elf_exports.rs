@@ -1,0 +1,46 @@
+//! The dynamic symbols of an ELF file, one after the other.
+
+use crate::runtime::binary::elf::{Elf, lossy};
+use crate::runtime::binary::elf_symbols::{Symbol, SymbolKind};
+use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NameBudget};
+
+const SHT_DYNSYM: u64 = 11;
+
+/// The names that an ELF file exports.
+#[derive(Default)]
+pub struct Exports {
+    pub functions: Vec<String>,
+    pub variables: Vec<String>,
+}
+
+impl Elf {
+    /// Returns the functions and the variables that it exports, or `None` if it is damaged.
+    pub fn exports(&self) -> Option<Exports> {
+        let mut exports = Exports::default();
+        self.each_symbol(&mut |symbol, name| match symbol.kind {
+            SymbolKind::Function if symbol.is_defined => exports.functions.push(name),
+            SymbolKind::Variable if symbol.is_defined => exports.variables.push(name),
+            _ => {}
+        })?;
+        Some(exports)
+    }
+
+    /// Reads the section, not the hash table: a program that defines nothing has an empty hash table, which does not
+    /// show the number of symbols.
+    pub fn each_symbol(&self, with: &mut dyn FnMut(Symbol, String)) -> Option<()> {
+        let sections = self.sections()?;
+        let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
+        let count = table.size / self.layout?.either(16, 24);
+        let mut letters = NameBudget(MOST_LETTERS);
+        for index in 1..count.min(MOST_SYMBOLS) {
+            let Some(symbol) = self.symbol(index) else {
+                break;
+            };
+            if let Some(name) = self.name(symbol.name) {
+                letters.spend(name.len())?;
+                with(symbol, lossy(name));
+            }
+        }
+        Some(())
+    }
+}
