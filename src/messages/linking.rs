@@ -63,9 +63,25 @@ impl LazyLinkFault<'_> {
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help("reinstall the package that contains it")
             }
-            Self::Unsupported(library, name) => {
+            Self::NoLibrary(toolkit, name) => {
                 let headline = format!(
-                    "`{}` exports `{name}`, which is not a function with a plain name, so `Link::Lazy` cannot forward it",
+                    "CUDA at `{}` does not contain the library `{name}`, whose functions `Link::Lazy` needs",
+                    toolkit.display()
+                );
+                Finding::error(FindingId::LibraryNotFound, headline).help(format!(
+                    "remove `{name}` from `.libs(..)` in build.rs, or correct it"
+                ))
+            }
+            Self::Variable(library, name) => {
+                let headline = format!(
+                    "`{}` exports the variable `{name}`, which `Link::Lazy` cannot forward",
+                    library.display()
+                );
+                Finding::error(FindingId::ConfigInvalid, headline).help(other)
+            }
+            Self::Name(library, name) => {
+                let headline = format!(
+                    "`{}` exports `{name}`, a name that `Link::Lazy` does not support",
                     library.display()
                 );
                 Finding::error(FindingId::ConfigInvalid, headline).help(other)

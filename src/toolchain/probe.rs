@@ -18,9 +18,10 @@ use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
 use crate::toolchain::findings::join;
+use crate::toolchain::lazy_link::{self, LazyLinkFault};
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
-use crate::{Finding, FindingId};
+use crate::{Finding, FindingId, Severity};
 use std::path::Path;
 
 /// The input of all stages of a probe.
@@ -223,13 +224,23 @@ impl Probe<'_> {
     /// Returns the findings about missing libraries of `.libs(..)`.
     fn missing_libraries(&self, candidates: &[Candidate]) -> Vec<Finding> {
         let chosen = chosen(candidates, Kind::Toolkit).and_then(|one| Some((one, one.toolkit()?)));
-        let (Some((candidate, toolkit)), Link::Dynamic) = (chosen, self.config.link) else {
+        let link = self.config.link;
+        let (Some((candidate, toolkit)), Link::Dynamic | Link::Lazy) = (chosen, link) else {
             return Vec::new();
         };
         let platform = &self.host.platform;
         let mut findings = Vec::new();
         for name in &self.config.libs {
-            if toolkit.absent.contains(name) && !find_library::is_on_linker_path(name, self.host) {
+            if link == Link::Lazy && lazy_link::file(toolkit, name, platform).is_none() {
+                let finding = missing_library::finding(candidate, name, platform);
+                let other = LazyLinkFault::NoLibrary(&toolkit.root, name);
+                findings.push(Finding {
+                    severity: Severity::Error,
+                    ..finding.unwrap_or_else(|| other.finding())
+                });
+            } else if toolkit.absent.contains(name)
+                && !find_library::is_on_linker_path(name, self.host)
+            {
                 findings.extend(missing_library::finding(candidate, name, platform));
             }
         }

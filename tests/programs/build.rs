@@ -5,6 +5,8 @@ pub mod consumers;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod kills;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod lazy;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod links;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod majors;

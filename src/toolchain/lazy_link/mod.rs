@@ -18,10 +18,14 @@ use trampolines::{Cpu, Forwarded};
 pub enum LazyLinkFault<'a> {
     /// A target other than Linux on x86_64 or aarch64.
     Target(&'a str),
+    /// A library that this toolkit lacks.
+    NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
     Unreadable(&'a Path),
-    /// Exported names that are not functions, or that assembly cannot contain.
-    Unsupported(&'a Path, &'a str),
+    /// A variable that a library exports.
+    Variable(&'a Path, &'a str),
+    /// A name that assembly cannot contain.
+    Name(&'a Path, &'a str),
     /// The message of the assembler or the archiver.
     NotAssembled(&'a Path, String),
 }
@@ -77,7 +81,7 @@ pub fn build(
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
         for name in &config.libs {
-            if let Some(file) = toolkit_file(toolkit, name, platform) {
+            if let Some(file) = file(toolkit, name, platform) {
                 wanted.push((name, file, version.clone()));
             }
         }
@@ -107,14 +111,13 @@ impl LazyLibraries {
         };
         exports.functions.sort_unstable();
         exports.functions.dedup();
+        if let Some(variable) = exports.variables.first() {
+            return Err(LazyLinkFault::Variable(file, variable).finding());
+        }
         let is_invalid = |name: &&String| !trampolines::is_valid(name);
-        let mut unsupported = exports.variables.iter();
-        let unsupported = unsupported
-            .next()
-            .or_else(|| exports.functions.iter().find(is_invalid))
-            .or(Some(&soname).filter(is_invalid));
-        if let Some(symbol) = unsupported {
-            return Err(LazyLinkFault::Unsupported(file, symbol).finding());
+        let invalid = exports.functions.iter().find(is_invalid);
+        if let Some(name) = invalid.or(Some(&soname).filter(is_invalid)) {
+            return Err(LazyLinkFault::Name(file, name).finding());
         }
         let assembly = cpu.assembly(&Forwarded {
             soname: &soname,
@@ -164,7 +167,7 @@ fn cudnn_file(cudnn: &Cudnn) -> Option<PathBuf> {
 }
 
 /// Returns the file of a library of the toolkit, or of the stub for the driver's library.
-fn toolkit_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
+pub fn file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
     let mut dirs = toolkit.link_dirs.iter().chain(&toolkit.stub_dirs);
     dirs.find_map(|dir| {
         let library = find_library::library_in(dir, name, platform, toolkit.version)?;

@@ -1,0 +1,197 @@
+//! Programs with `Link::Lazy`: an own library takes the place of cuRAND, with functions of all kinds.
+
+use crate::support::builds::{toolkit, write};
+use crate::support::{Ran, built, cargo, fresh, project, run};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LIBRARY: &str = include_str!("lazy/library.cpp");
+const MAIN: &str = include_str!("lazy/main.rs");
+const SONAME: &str = "libcurand.so.10";
+
+/// Compiles C++ into a shared library with the SONAME of cuRAND.
+fn library(file: &Path, source: &str, arguments: &[&str]) {
+    let code = file.with_extension("cpp");
+    write(&code, source);
+    let mut compiler = Command::new("g++");
+    compiler.args(["-shared", "-fPIC", "-O1", "-o"]).arg(file);
+    compiler.arg(format!("-Wl,-soname,{SONAME}")).arg(&code);
+    run(compiler.args(arguments)).exits_with(0);
+    std::fs::remove_file(code).unwrap();
+}
+
+/// Creates a toolkit with the library.
+fn installed(name: &str) -> PathBuf {
+    let cuda = fresh(name);
+    toolkit(&cuda, 13000, false);
+    let lib = cuda.join("lib64");
+    library(&lib.join(SONAME), LIBRARY, &[]);
+    std::os::unix::fs::symlink(SONAME, lib.join("libcurand.so")).unwrap();
+    cuda
+}
+
+/// Returns a build script that links cuRAND lazily, with more lines.
+fn script(more: &str) -> String {
+    format!(
+        "fn main() {{\n    cudnn_guard::build(|| {{\n        let config = cudnn_guard::Config::new().cuda(\">=13\");\n        \
+         let gpu = config.libs([\"curand\"]).link(cudnn_guard::Link::Lazy).probe()?;\n        gpu.link();\n        \
+         {more}\n        Ok(())\n    }});\n}}\n"
+    )
+}
+
+fn build(dir: &Path, cuda: &Path, arguments: &[&str]) -> Ran {
+    let arguments = [&["build"], arguments].concat();
+    run(cargo(dir, &arguments)
+        .env("CUDA_HOME", cuda)
+        .env("CUDA_PATH", cuda))
+}
+
+/// Returns the finished program, built once, and its toolkit.
+fn program() -> &'static (PathBuf, PathBuf) {
+    static PROGRAM: std::sync::OnceLock<(PathBuf, PathBuf)> = std::sync::OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let cuda = installed("lazy-toolkit");
+        let dir = project("lazy", &script(""), MAIN);
+        build(&dir, &cuda, &[]).exits_with(0);
+        (built("lazy"), cuda)
+    })
+}
+
+fn start(program: &Path, act: &str, libraries: Option<&Path>) -> Ran {
+    let mut command = Command::new(program);
+    command.arg(act).env_remove("LD_LIBRARY_PATH");
+    if let Some(dir) = libraries {
+        command.env("LD_LIBRARY_PATH", dir);
+    }
+    run(&mut command)
+}
+
+/// Arguments in registers and on the stack, structures, variable arguments, callbacks and results arrive unchanged, at
+/// the first call and at later ones.
+#[test]
+fn every_kind_of_argument_reaches_the_library() {
+    let (program, _) = program();
+    let ran = start(program, "arguments", None).exits_with(0);
+    let once = "sum 1496\nmixed 264.5\ntriple 7 8 9\nvariadic 6.5\nvector 110\ncallback 42\n";
+    assert_eq!(ran.stdout, format!("{once}{once}"));
+    run(Command::new("readelf").arg("-d").arg(program))
+        .exits_with(0)
+        .does_not_say("curand");
+}
+
+/// Each thread's first call opens the library, all at the same time.
+#[test]
+fn threads_may_call_first_at_the_same_time() {
+    let (program, _) = program();
+    let ran = start(program, "threads", None).exits_with(0);
+    assert_eq!(ran.stdout, "16 threads, 1600 calls\n");
+}
+
+#[test]
+fn a_fork_after_the_first_call_goes_on() {
+    let (program, _) = program();
+    let ran = start(program, "fork", None).exits_with(0);
+    assert_eq!(ran.stdout, "child 2\nparent 2\n");
+}
+
+/// An exception that the library throws passes through the function to C++ code of the program, and a panic in a
+/// callback passes back to Rust.
+#[test]
+fn exceptions_and_panics_pass_through() {
+    let (program, _) = program();
+    let ran = start(program, "panic", None).exits_with(0);
+    assert_eq!(ran.stdout, "caught a panic in the callback\n");
+}
+
+/// A program that closes its own handle does not unload the library.
+#[test]
+fn closing_the_library_does_not_unload_it() {
+    let (program, _) = program();
+    let ran = start(program, "close", None).exits_with(0);
+    assert_eq!(ran.stdout, "1 2\n");
+}
+
+/// The program starts without the library. The first call names what is missing, or asks the handler.
+#[test]
+fn a_missing_library_is_named_at_the_first_call() {
+    let cuda = installed("lazy-missing-toolkit");
+    let dir = project("lazy-missing", &script(""), MAIN);
+    build(&dir, &cuda, &[]).exits_with(0);
+    let program = built("lazy-missing");
+    let away = fresh("lazy-away");
+    std::fs::rename(cuda.join("lib64").join(SONAME), away.join(SONAME)).unwrap();
+    start(&program, "nothing", None).exits_with(0);
+    let ran = start(&program, "arguments", None).exits_with(78);
+    assert_eq!(ran.stdout, "");
+    assert_eq!(
+        ran.stderr,
+        "cudnn-guard: this program calls `curandSum`, but `libcurand.so.10` cannot be loaded  [library-not-found]\n  \
+         = help: install CUDA 13, or add the directory of its libcurand.so.10 to LD_LIBRARY_PATH\n  \
+         loader      libcurand.so.10: cannot open shared object file: No such file or directory\n"
+    );
+    let ran = start(&program, "handler", None).exits_with(3);
+    assert_eq!(
+        ran.stdout,
+        "library-not-found: this program calls `curandCount`, but `libcurand.so.10` cannot be loaded\n"
+    );
+    let ran = start(&program, "handler-panics", None).exits_with(0);
+    assert_eq!(ran.stdout, "caught a panic in the handler\n");
+    // What the help says.
+    start(&program, "arguments", Some(&away)).exits_with(0);
+}
+
+/// A library that is older than the one of the build has fewer functions.
+#[test]
+fn a_missing_function_is_named() {
+    let (program, _) = program();
+    let older = fresh("lazy-older");
+    let file = older.join(SONAME);
+    library(&file, "extern \"C\" int curandCount() { return 1; }\n", &[]);
+    let ran = start(program, "arguments", Some(&older)).exits_with(78);
+    let file = file.display();
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "cudnn-guard: this program calls `curandSum`, but `{file}` does not contain it  [library-not-found]\n  \
+             = help: install CUDA 13.0 or later\n  built with  CUDA 13.0\n"
+        )
+    );
+}
+
+/// A variable cannot be forwarded, so the build stops.
+#[test]
+fn a_library_with_variables_is_refused() {
+    let cuda = installed("lazy-variable-toolkit");
+    let file = cuda.join("lib64").join(SONAME);
+    library(
+        &file,
+        "extern \"C\" { int curandState = 1; int curandCount() { return 1; } }\n",
+        &[],
+    );
+    let dir = project("lazy-variable", &script(""), "fn main() {}\n");
+    let ran = build(&dir, &cuda, &[]).exits_with(101);
+    assert!(
+        ran.stderr.contains(&format!(
+            "`{}` exports the variable `curandState`, which `Link::Lazy` cannot forward  [config-invalid]",
+            cuda.join("lib64/libcurand.so").display()
+        )),
+        "{}",
+        ran.stderr
+    );
+}
+
+/// An unknown library is an error, since there is nothing to read its functions from.
+#[test]
+fn a_library_that_the_toolkit_lacks_is_refused() {
+    let cuda = installed("lazy-lacking-toolkit");
+    for name in ["libcurand.so", SONAME] {
+        std::fs::remove_file(cuda.join("lib64").join(name)).unwrap();
+    }
+    let dir = project("lazy-lacking", &script(""), "fn main() {}\n");
+    let ran = build(&dir, &cuda, &[]).exits_with(101);
+    assert!(
+        ran.stderr.contains("does not contain the library `curand`"),
+        "{}",
+        ran.stderr
+    );
+}
