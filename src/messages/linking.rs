@@ -63,6 +63,11 @@ impl LazyLinkFault<'_> {
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help("reinstall the package that contains it")
             }
+            Self::StaticProgram => {
+                let headline = "`Link::Lazy` opens shared libraries, which a program with a static C library cannot do";
+                Finding::error(FindingId::ConfigInvalid, headline)
+                    .help("build without `-C target-feature=+crt-static`, for a target with glibc")
+            }
             Self::NoLibrary(toolkit, name) => {
                 let headline = format!(
                     "CUDA at `{}` does not contain the library `{name}`, whose functions `Link::Lazy` needs",

@@ -18,6 +18,8 @@ use trampolines::{Cpu, Forwarded};
 pub enum LazyLinkFault<'a> {
     /// A target other than Linux on x86_64 or aarch64.
     Target(&'a str),
+    /// A program without a loader: `-C target-feature=+crt-static`.
+    StaticProgram,
     /// A library that this toolkit lacks.
     NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
@@ -70,6 +72,12 @@ pub fn build(
             .push(LazyLinkFault::Target(&platform.triple).finding());
         return all;
     };
+    let features = host.env.var("CARGO_CFG_TARGET_FEATURE");
+    let mut features = features.unwrap_or_default().split(',');
+    if features.any(|feature| feature == "crt-static") {
+        all.findings.push(LazyLinkFault::StaticProgram.finding());
+        return all;
+    }
     all.dir = Path::new(out_dir).join("cudnn-guard/lazy");
     let mut wanted = Vec::new();
     if let Some(cudnn) = cudnn {

@@ -1,5 +1,7 @@
 //! Programs with `Link::Lazy`: an own library takes the place of cuRAND, with functions of all kinds.
 
+pub mod forms;
+
 use crate::support::builds::{toolkit, write};
 use crate::support::{Ran, built, cargo, fresh, project, run};
 use std::path::{Path, PathBuf};
