@@ -77,13 +77,6 @@ impl LazyLinkFault<'_> {
                     "remove `{name}` from `.libs(..)` in build.rs, or correct it"
                 ))
             }
-            Self::Variable(library, name) => {
-                let headline = format!(
-                    "`{}` exports the variable `{name}`, which `Link::Lazy` cannot forward",
-                    library.display()
-                );
-                Finding::error(FindingId::ConfigInvalid, headline).help(other)
-            }
             Self::Name(library, name) => {
                 let headline = format!(
                     "`{}` exports `{name}`, a name that `Link::Lazy` does not support",

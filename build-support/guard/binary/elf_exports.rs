@@ -1,28 +1,21 @@
 //! The dynamic symbols of an ELF file, one after the other.
 
 use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::elf_symbols::{Symbol, SymbolKind};
+use crate::runtime::binary::elf_symbols::Symbol;
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NameBudget};
 
 const SHT_DYNSYM: u64 = 11;
 
-/// The names that an ELF file exports.
-#[derive(Default)]
-pub struct Exports {
-    pub functions: Vec<String>,
-    pub variables: Vec<String>,
-}
-
 impl Elf {
-    /// Returns the functions and the variables that it exports, or `None` if it is damaged.
-    pub fn exports(&self) -> Option<Exports> {
-        let mut exports = Exports::default();
-        self.each_symbol(&mut |symbol, name| match symbol.kind {
-            SymbolKind::Function if symbol.is_defined => exports.functions.push(name),
-            SymbolKind::Variable if symbol.is_defined => exports.variables.push(name),
-            _ => {}
+    /// Returns the functions that it exports, or `None` if it is damaged.
+    pub fn functions(&self) -> Option<Vec<String>> {
+        let mut functions = Vec::new();
+        self.each_symbol(&mut |symbol, name| {
+            if symbol.is_defined && symbol.is_function {
+                functions.push(name);
+            }
         })?;
-        Some(exports)
+        Some(functions)
     }
 
     /// Reads the section, not the hash table: a program that defines nothing has an empty hash table, which does not

@@ -9,11 +9,8 @@ const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
 const STB_WEAK: u64 = 2;
-const STT_OBJECT: u64 = 1;
 const STT_FUNC: u64 = 2;
-const STT_TLS: u64 = 6;
 const STT_GNU_IFUNC: u64 = 10;
-const SHN_ABS: u64 = 0xfff1;
 /// Limits above the longest chain that a linker writes, and above the number of steps for all names that one library
 /// imports from another.
 const LONGEST_CHAIN: u32 = 4096;
@@ -26,16 +23,8 @@ pub struct Symbol {
     pub name: u64,
     pub is_weak: bool,
     pub is_defined: bool,
-    pub kind: SymbolKind,
+    pub is_function: bool,
     address: u64,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum SymbolKind {
-    Function,
-    Variable,
-    /// A mark of the linker, such as `_end` or the name of a version.
-    Other,
 }
 
 /// The hash table of defined symbols:
@@ -186,17 +175,11 @@ impl Elf {
         let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * size)?;
         let row = self.entry(at, size)?;
         let info = layout.number(&row, layout.either(12, 4), 1)?;
-        let section = layout.number(&row, layout.either(14, 6), 2)?;
         Some(Symbol {
             name: layout.number(&row, 0, 4)?,
             is_weak: info >> 4 == STB_WEAK,
-            is_defined: section != 0,
-            kind: match info & 0xf {
-                _ if section == SHN_ABS => SymbolKind::Other,
-                STT_FUNC | STT_GNU_IFUNC => SymbolKind::Function,
-                STT_OBJECT | STT_TLS => SymbolKind::Variable,
-                _ => SymbolKind::Other,
-            },
+            is_defined: layout.number(&row, layout.either(14, 6), 2)? != 0,
+            is_function: matches!(info & 0xf, STT_FUNC | STT_GNU_IFUNC),
             address: layout.address(&row, 4, 8)?,
         })
     }

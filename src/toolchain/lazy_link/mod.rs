@@ -24,8 +24,6 @@ pub enum LazyLinkFault<'a> {
     NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
     Unreadable(&'a Path),
-    /// A variable that a library exports.
-    Variable(&'a Path, &'a str),
     /// A name that assembly cannot contain.
     Name(&'a Path, &'a str),
     /// The message of the assembler or the archiver.
@@ -113,24 +111,23 @@ impl LazyLibraries {
         version: &str,
     ) -> Result<LazyLibrary, Finding> {
         let elf = Elf::open(file).ok();
-        let names = elf.as_ref().and_then(|elf| elf.exports().zip(elf.soname()));
-        let Some((mut exports, soname)) = names else {
+        let names = elf
+            .as_ref()
+            .and_then(|elf| elf.functions().zip(elf.soname()));
+        let Some((mut functions, soname)) = names else {
             return Err(LazyLinkFault::Unreadable(file).finding());
         };
-        exports.functions.sort_unstable();
-        exports.functions.dedup();
-        if let Some(variable) = exports.variables.first() {
-            return Err(LazyLinkFault::Variable(file, variable).finding());
-        }
+        functions.sort_unstable();
+        functions.dedup();
         let is_invalid = |name: &&String| !trampolines::is_valid(name);
-        let invalid = exports.functions.iter().find(is_invalid);
+        let invalid = functions.iter().find(is_invalid);
         if let Some(name) = invalid.or(Some(&soname).filter(is_invalid)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
         let assembly = cpu.assembly(&Forwarded {
             soname: &soname,
             version,
-            functions: &exports.functions,
+            functions: &functions,
         });
         create_dir(&self.dir)?;
         let sources = self.dir.with_file_name("lazy-sources");

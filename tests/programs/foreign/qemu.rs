@@ -1,6 +1,7 @@
 //! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN. There is no GPU and no driver,
 //! so the verdict is unknown. `.ci/foreign` prepares the files.
 
+use crate::build::lazy::exports;
 use crate::support::simulator;
 use crate::support::{
     Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
@@ -173,4 +174,17 @@ fn the_doctor_for_aarch64_finds_its_cudnn() {
     start(&doctor, &[], &["doctor", "--root", root.to_str().unwrap()])
         .says("✓ cuDNN     9.28.0 for CUDA 13 at ")
         .says(&format!("✓ library   9.28.0 in {}\n", library.display()));
+}
+
+/// Every function of CUDA's libraries is called through `Link::Lazy`.
+#[test]
+#[ignore = "needs qemu: .ci/foreign"]
+fn every_function_of_cuda_is_called_through_on_aarch64() {
+    let ran = exports::call_all(ARM, "aarch64-linux-gnu-gcc", |program| {
+        start(program, &[], &[])
+    });
+    assert_eq!(
+        ran.exits_with(0).stdout,
+        format!("0 of {} failed\n", exports::count())
+    );
 }
