@@ -1,7 +1,7 @@
 use crate::link::MissingLinkMetadata;
 use crate::link::lost_rpath::LostRpath;
 use crate::toolchain::lazy_link::LazyLinkFault;
-use crate::{Finding, FindingId};
+use crate::{Finding, FindingId, Severity};
 
 impl LostRpath<'_> {
     pub fn finding(&self) -> Finding {
@@ -46,6 +46,17 @@ impl MissingLinkMetadata<'_> {
 }
 
 impl LazyLinkFault<'_> {
+    /// Returns the finding about a missing library as an error, or this one if the library is unknown.
+    pub fn instead_of(&self, missing: Option<Finding>) -> Finding {
+        match missing {
+            Some(finding) => Finding {
+                severity: Severity::Error,
+                ..finding
+            },
+            None => self.finding(),
+        }
+    }
+
     pub fn finding(&self) -> Finding {
         let other = "call `.link(Link::Dynamic)` or `.link(Link::Runtime)` in build.rs instead";
         match self {
@@ -55,13 +66,15 @@ impl LazyLinkFault<'_> {
                 );
                 Finding::error(FindingId::ConfigInvalid, headline).help(other)
             }
-            Self::Unreadable(library) => {
-                let headline = format!(
-                    "cannot read the functions of `{}` for `Link::Lazy`",
-                    library.display()
-                );
+            Self::Unreadable(library, defect) => {
+                let (library, mut reason) = (library.display(), String::new());
+                if let Some(defect) = defect {
+                    reason = format!(": it {defect}");
+                }
+                let headline =
+                    format!("cannot read the functions of `{library}` for `Link::Lazy`{reason}");
                 Finding::error(FindingId::LibraryNotFound, headline)
-                    .help("reinstall the package that contains it")
+                    .help("reinstall the package that contains it, for the build target")
             }
             Self::StaticProgram => {
                 let headline = "`Link::Lazy` opens shared libraries, which a program with a static C library cannot do";

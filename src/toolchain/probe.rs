@@ -21,7 +21,7 @@ use crate::toolchain::findings::join;
 use crate::toolchain::lazy_link::{self, LazyLinkFault};
 use crate::toolchain::static_link::Archives;
 use crate::toolkit::{self, find_library, missing_library};
-use crate::{Finding, FindingId, Severity};
+use crate::{Finding, FindingId};
 use std::path::Path;
 
 /// The input of all stages of a probe.
@@ -234,10 +234,7 @@ impl Probe<'_> {
             if link == Link::Lazy && lazy_link::file(toolkit, name, platform).is_none() {
                 let finding = missing_library::finding(candidate, name, platform);
                 let other = LazyLinkFault::NoLibrary(&toolkit.root, name);
-                findings.push(Finding {
-                    severity: Severity::Error,
-                    ..finding.unwrap_or_else(|| other.finding())
-                });
+                findings.push(other.instead_of(finding));
             } else if toolkit.absent.contains(name)
                 && !find_library::is_on_linker_path(name, self.host)
             {

@@ -5,9 +5,10 @@ pub mod trampolines;
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, LinkName, Toolkit};
 use crate::model::platform::{Os, Platform};
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::system::directive::Library;
+use crate::system::library_file::Binary;
 use crate::system::out_dir::{create_dir, remove};
 use crate::system::{Host, files};
 use crate::toolkit::find_library;
@@ -23,7 +24,7 @@ pub enum LazyLinkFault<'a> {
     /// A library that this toolkit lacks.
     NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
-    Unreadable(&'a Path),
+    Unreadable(&'a Path, Option<Defect>),
     /// A name that assembly cannot contain.
     Name(&'a Path, &'a str),
     /// The message of the assembler or the archiver.
@@ -110,12 +111,15 @@ impl LazyLibraries {
         file: &Path,
         version: &str,
     ) -> Result<LazyLibrary, Finding> {
-        let elf = Elf::open(file).ok();
-        let names = elf
-            .as_ref()
-            .and_then(|elf| elf.functions().zip(elf.soname()));
+        let binary = match Binary::open(file, Os::Linux) {
+            Ok(binary) => binary,
+            Err(defect) => return Err(LazyLinkFault::Unreadable(file, Some(defect)).finding()),
+        };
+        let defect = binary.defect(file, &host.platform);
+        let elf = binary.as_elf().filter(|_| defect.is_none());
+        let names = elf.and_then(|elf| elf.functions().zip(elf.soname()));
         let Some((mut functions, soname)) = names else {
-            return Err(LazyLinkFault::Unreadable(file).finding());
+            return Err(LazyLinkFault::Unreadable(file, defect).finding());
         };
         functions.sort_unstable();
         functions.dedup();

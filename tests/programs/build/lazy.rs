@@ -2,6 +2,7 @@
 
 pub mod exports;
 pub mod forms;
+pub mod guarded;
 
 use crate::support::builds::{toolkit, write};
 use crate::support::{Ran, built, cargo, fresh, project, run};

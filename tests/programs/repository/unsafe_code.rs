@@ -45,6 +45,10 @@ const FILES: &[(&str, &str)] = &[
         "memory of the GPU, handed to cuDNN",
     ),
     ("build-support/guard/cudnn/descriptor.rs", "calls cuDNN"),
+    (
+        "build-support/guard/lazy.rs",
+        "is called by functions in assembly",
+    ),
     ("build-support/guard/cudnn/functions.rs", "calls cuDNN"),
     (
         "build-support/guard/cudnn/graph_signatures.rs",

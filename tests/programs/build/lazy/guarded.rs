@@ -1,0 +1,110 @@
+//! A guarded program with `Link::Lazy`, with the simulated cuDNN and driver.
+
+use super::built;
+use crate::support::simulated::simulated;
+use crate::support::{Ran, cargo, fresh, project, run};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+
+const BUILD: &str = r#"fn main() {
+    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(">=9.1, <10").libs(["cuda"]);
+        let gpu = config.link(cudnn_guard::Link::Lazy).probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+}
+"#;
+const MAIN: &str = r#"mod gpu {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+unsafe extern "C" {
+    fn cudnnGetVersion() -> usize;
+    fn cuDriverGetVersion(version: *mut i32) -> i32;
+}
+
+/// Returns the cuDNN files in this process.
+fn loaded() -> Vec<String> {
+    let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+    let paths = maps.lines().filter_map(|line| line.split_whitespace().nth(5));
+    let mut paths: Vec<String> = paths.filter(|path| path.contains("libcudnn.so")).map(String::from).collect();
+    paths.dedup();
+    paths
+}
+
+fn main() {
+    assert_eq!(loaded(), [""; 0]);
+    let is_checked = gpu::available() && gpu::check().is_ok();
+    if !is_checked {
+        println!("CPU");
+        return;
+    }
+    let report = gpu::check_version().unwrap();
+    let checked = report.library_path().unwrap().canonicalize().unwrap();
+    let mut driver = 0;
+    let version = unsafe {
+        cuDriverGetVersion(&mut driver);
+        cudnnGetVersion()
+    };
+    assert_eq!(loaded(), [checked.to_str().unwrap()]);
+    println!("GPU {version} {driver}");
+}
+"#;
+
+/// Returns the program and the directory with the simulated libraries.
+fn program() -> &'static (PathBuf, PathBuf) {
+    static PROGRAM: OnceLock<(PathBuf, PathBuf)> = OnceLock::new();
+    PROGRAM.get_or_init(|| {
+        let simulator = simulated((9, 14, 0));
+        // The toolkit contains a stub, as NVIDIA's installer does.
+        let cuda = fresh("lazy-guarded-toolkit");
+        symlink(simulator.join("include"), cuda.join("include")).unwrap();
+        std::fs::create_dir_all(cuda.join("lib64/stubs")).unwrap();
+        let stub = cuda.join("lib64/stubs/libcuda.so");
+        symlink(simulator.join("driver/libcuda.so.1"), stub).unwrap();
+        let cudart = simulator.join("lib64/libcudart.so.13");
+        symlink(cudart, cuda.join("lib64/libcudart.so")).unwrap();
+        let dir = project("lazy-guarded", BUILD, MAIN);
+        let mut command = cargo(&dir, &["build"]);
+        command.env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
+        command.env("CUDNN_PATH", &simulator);
+        run(&mut command).exits_with(0);
+        (built("lazy-guarded"), simulator)
+    })
+}
+
+fn start(libraries: &[&Path]) -> Ran {
+    let mut command = Command::new(&program().0);
+    command.env("LD_LIBRARY_PATH", std::env::join_paths(libraries).unwrap());
+    run(&mut command)
+}
+
+/// What the guard checked is what the program calls.
+#[test]
+fn a_program_calls_the_cudnn_that_was_checked() {
+    let (program, simulator) = program();
+    let ran = start(&[&simulator.join("driver")]).exits_with(0);
+    assert_eq!(
+        (ran.stdout.as_str(), ran.stderr.as_str()),
+        ("GPU 91400 13000\n", "")
+    );
+    let needed = run(Command::new("readelf").arg("-d").arg(program)).exits_with(0);
+    for name in ["libcudnn", "libcuda."] {
+        assert!(
+            !needed
+                .stdout
+                .lines()
+                .any(|line| line.contains("NEEDED") && line.contains(name))
+        );
+    }
+}
+
+/// Without a driver the program goes on, and opens nothing of CUDA.
+#[test]
+fn a_program_without_a_driver_computes_on_the_cpu() {
+    let ran = start(&[]).exits_with(0);
+    assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("CPU\n", ""));
+}
