@@ -26,7 +26,7 @@ pub struct Recipe {
 
 /// The crate itself links cuDNN.
 pub const LINKED: Recipe = Recipe {
-    reason: "The program will be linked with CUDA and cuDNN.\n",
+    reason: "The program will be linked with CUDA and cuDNN. `.link(cudnn_guard::Link::Lazy)` lets it start without them.\n",
     build: "    cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
         gpu.link();
@@ -43,7 +43,8 @@ pub const CUDARC: Recipe = Recipe {
 
 /// The crate uses candle, which links further libraries.
 pub const CANDLE: Recipe = Recipe {
-    reason: "This crate uses candle, which is linked with cuDNN and six other libraries.\n",
+    reason: "This crate uses candle, which is linked with cuDNN and six other libraries. `.link(cudnn_guard::Link::Lazy)` lets \
+             the program start without them.\n",
     build: "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
