@@ -16,6 +16,7 @@ use crate::system::out_dir::create_dir;
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
 use crate::toolchain::Toolchain;
+use crate::toolchain::lazy_link::LazyLibrary;
 use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
 
@@ -124,13 +125,30 @@ impl Toolchain {
         }
     }
 
-    /// The archives come before all other libraries, so that the linker finds them first.
+    /// The archives come before all other libraries, so that the linker finds them first. Microsoft's linker delays the
+    /// loading of the DLLs instead.
     fn plan_lazy(&self, plan: &mut Plan) {
-        for library in &self.lazy.libraries {
-            plan.library_in(&self.lazy.dir, Library::Bundled(library.name.clone()));
-            plan.loads_from(&library.file);
+        let mut delayed = Vec::new();
+        for LazyLibrary { name, soname, file } in &self.lazy.libraries {
+            if !self.host.platform.is_msvc() {
+                plan.library_in(&self.lazy.dir, Library::Bundled(name.clone()));
+            } else if let Some((dir, name)) = file.parent().zip(file.file_stem()) {
+                plan.library_in(dir, Library::Dynamic(name.to_string_lossy().into_owned()));
+                for directive in Directive::delay_loading(soname) {
+                    plan.add(directive);
+                }
+                delayed.push(soname.as_str());
+            }
+            plan.loads_from(file);
         }
-        if !self.config.libs.iter().any(|name| name == "cudart") {
+        if !delayed.is_empty() {
+            plan.metadata("delayed", delayed.join(";"));
+        }
+        let is_lazy = |name: &str| self.lazy.libraries.iter().any(|lazy| lazy.name == name);
+        for name in self.config.libs.iter().filter(|name| !is_lazy(name)) {
+            self.plan_library(plan, name);
+        }
+        if !is_lazy("cudart") {
             self.plan_cudart(plan);
         }
     }
@@ -387,7 +405,7 @@ impl Linked {
             }
         }
         if let Some(dll) = host.env.var(&variables[1]) {
-            directives.extend(Directive::delay_loading(dll));
+            directives.extend(dll.split(';').flat_map(Directive::delay_loading));
         }
         let mut include_dirs = Vec::new();
         for variable in &variables[2..] {

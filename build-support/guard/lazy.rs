@@ -5,7 +5,7 @@ use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::off_the_way;
 use crate::runtime::startup;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_void};
 use std::path::PathBuf;
@@ -56,7 +56,7 @@ pub fn on_missing(handler: fn(&Finding)) {
 
 /// Returns `true` if the driver's library and all of these can be opened. Calls none of their functions.
 pub fn available(sonames: &[&str]) -> bool {
-    let mut all = sonames.iter().chain(&[DRIVER_SO]);
+    let mut all = sonames.iter().chain(&[DRIVER]);
     all.all(|soname| Library::open(soname).is_ok())
 }
 
@@ -69,10 +69,8 @@ pub unsafe extern "C-unwind" fn resolve(library: *const LazyLibrary, index: usiz
     // SAFETY: the caller passes a structure of the program, which is never freed.
     let library = unsafe { &*library };
     let function = library.function(index);
-    let address = match library.find(&function) {
-        Ok(address) => address,
-        Err(missing) => missing.report(),
-    };
+    let found = find(&text(library.soname), &function, &text(library.built_with));
+    let address = found.unwrap_or_else(|missing| missing.report());
     if index < library.count {
         // SAFETY: the archive contains `count` slots.
         let slot = unsafe { &*library.slots.add(index) };
@@ -94,32 +92,61 @@ impl LazyLibrary {
         }
         text(name)
     }
+}
 
-    fn find(&self, function: &str) -> Result<*mut c_void, MissingFunction> {
-        let soname = text(self.soname);
-        let cause = match Library::open(&soname) {
-            Ok(library) => match library.symbol(function) {
-                Some(address) => return Ok(address),
-                None => {
-                    Cause::NotContained(library.path().unwrap_or_else(|| soname.clone().into()))
-                }
-            },
-            Err(message) => {
-                let misplaced = off_the_way::find(std::slice::from_ref(&soname));
-                Cause::NotLoaded(message, misplaced)
-            }
-        };
-        Err(MissingFunction {
-            function: function.to_string(),
-            soname,
-            built_with: text(self.built_with),
-            cause,
-        })
-    }
+fn find(soname: &str, function: &str, built_with: &str) -> Result<*mut c_void, MissingFunction> {
+    let cause = match Library::open(soname) {
+        Ok(library) => match library.symbol(function) {
+            Some(address) => return Ok(address),
+            None => Cause::NotContained(library.path().unwrap_or_else(|| soname.into())),
+        },
+        Err(message) => Cause::NotLoaded(message, off_the_way::find(&[soname.to_string()])),
+    };
+    Err(MissingFunction {
+        function: function.to_string(),
+        soname: soname.to_string(),
+        built_with: built_with.to_string(),
+        cause,
+    })
+}
+
+/// `DelayLoadInfo`: the call that Microsoft's delay-load helper cannot forward.
+#[cfg(target_env = "msvc")]
+#[repr(C)]
+pub struct DelayLoadInfo {
+    size: u32,
+    descriptor: *const c_void,
+    slot: *mut *mut c_void,
+    dll: *const c_char,
+    has_name: u32,
+    /// The name of the function, or its number.
+    name: *const c_char,
+    module: *mut c_void,
+    address: *mut c_void,
+    error: u32,
+}
+
+/// The type of [`on_failure`].
+#[cfg(target_env = "msvc")]
+pub type FailureHook = unsafe extern "C-unwind" fn(u32, *const DelayLoadInfo) -> *mut c_void;
+
+/// Reports a DLL or a function that Microsoft's delay-load helper does not find.
+///
+/// # Safety
+/// Only the helper calls it, with a structure of its own.
+#[cfg(target_env = "msvc")]
+pub unsafe extern "C-unwind" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
+    // SAFETY: the helper's structure exists until this function returns.
+    let info = unsafe { &*info };
+    let function = match info.has_name {
+        0 => format!("#{}", info.name as usize),
+        _ => text(info.name),
+    };
+    find(&text(info.dll), &function, "").unwrap_or_else(|missing| missing.report())
 }
 
 fn text(start: *const c_char) -> String {
-    // SAFETY: the archive contains texts that end in NUL.
+    // SAFETY: the archive, or the linker's table, contains texts that end in NUL.
     unsafe { CStr::from_ptr(start) }
         .to_string_lossy()
         .into_owned()

@@ -88,7 +88,7 @@ pub mod system;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod check;
-#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 #[doc(hidden)]
 pub mod lazy;
 #[cfg(feature = "runtime")]
@@ -103,7 +103,7 @@ pub use self::facts::built_record::BuiltRecord;
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
-#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 pub use self::lazy::on_missing;
 #[cfg(feature = "runtime")]
 pub use self::report::result::{Failure, Report};

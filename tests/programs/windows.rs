@@ -6,3 +6,5 @@ pub mod real_wine;
 pub mod wine;
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 pub mod wine_guard;
+#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+pub mod wine_lazy;

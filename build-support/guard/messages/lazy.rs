@@ -3,61 +3,59 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::lazy::{Cause, MissingFunction};
-use crate::runtime::system::names::{DRIVER_SO, LOADER};
+use crate::runtime::system::by_system;
+use crate::runtime::system::names::{DRIVER, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
+
+const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 
 impl MissingFunction {
     pub fn finding(&self) -> Finding {
         let (function, soname) = (&self.function, &self.soname);
-        let is_cudnn = soname.starts_with("libcudnn.");
-        let id = match is_cudnn {
+        let is_driver = soname == DRIVER;
+        let id = match soname.starts_with(by_system!("libcudnn.", "cudnn64_")) {
             true => FindingId::CudnnNotLoadable,
-            false if soname == DRIVER_SO => FindingId::DriverMissing,
+            false if is_driver => FindingId::DriverMissing,
             false => FindingId::LibraryNotFound,
         };
-        match &self.cause {
-            Cause::NotLoaded(message, misplaced) => {
-                let mut summary =
-                    format!("this program calls `{function}`, but `{soname}` cannot be loaded");
-                let file = misplaced.as_ref().and_then(|one| one.file.as_ref());
-                if let Some(file) = file {
-                    summary += &format!(
-                        "; `{}` exists, but {LOADER} does not search there",
-                        file.display()
-                    );
-                }
-                let finding = Finding::error(id, summary);
-                let finding = match misplaced {
-                    Some(misplaced) => finding
-                        .help(misplaced.help())
-                        .with("reason", misplaced.reason()),
-                    None => finding,
-                };
-                if file.is_some() {
-                    return finding.with("loader", message);
-                }
-                let finding = finding.with("loader", message);
-                if soname == DRIVER_SO {
-                    return finding
-                        .help("install NVIDIA's driver, or run on a machine that has a GPU");
-                }
-                let product = self.built_with.split('.').next().unwrap_or_default();
-                finding.help(format!(
-                    "install {product}, or add the directory of its {soname} to {LIBRARY_PATH}"
-                ))
-            }
-            Cause::NotContained(file) => Finding::error(
-                id,
-                format!(
-                    "this program calls `{function}`, but `{}` does not contain it",
-                    file.display()
-                ),
-            )
-            .with("built with", &self.built_with)
-            .help(match soname == DRIVER_SO {
-                true => "upgrade the NVIDIA driver".to_string(),
-                false => format!("install {} or later", self.built_with),
-            }),
+        let (message, misplaced) = match &self.cause {
+            Cause::NotContained(file) => return self.older(id, &file.display().to_string()),
+            Cause::NotLoaded(message, misplaced) => (message, misplaced),
+        };
+        let mut summary =
+            format!("this program calls `{function}`, but `{soname}` cannot be loaded");
+        if let Some(file) = misplaced.as_ref().and_then(|one| one.file.as_ref()) {
+            let file = file.display();
+            summary += &format!("; `{file}` exists, but {LOADER} does not search there");
+        }
+        let mut finding = Finding::error(id, summary);
+        if let Some(misplaced) = misplaced {
+            finding = finding.help(misplaced.help());
+            finding = finding.with("reason", misplaced.reason());
+        }
+        finding = finding.with("loader", message);
+        if misplaced.as_ref().is_some_and(|one| one.file.is_some()) {
+            return finding;
+        }
+        let directory = format!("the directory of {soname} to {LIBRARY_PATH}");
+        finding.help(match self.built_with.split('.').next() {
+            _ if is_driver => DRIVER_HELP.to_string(),
+            None | Some("") => format!("add {directory}"),
+            Some(product) => format!("install {product}, or add {directory}"),
+        })
+    }
+
+    /// Returns the finding about a library that is older than the one of the build.
+    fn older(&self, id: FindingId, file: &str) -> Finding {
+        let function = &self.function;
+        let summary = format!("this program calls `{function}`, but `{file}` does not contain it");
+        let finding = Finding::error(id, summary);
+        match self.built_with.as_str() {
+            _ if self.soname == DRIVER => finding.help("upgrade the NVIDIA driver"),
+            "" => finding.help("install the release that the program was built with, or a later one"),
+            release => finding
+                .with("built with", release)
+                .help(format!("install {release} or later")),
         }
     }
 }

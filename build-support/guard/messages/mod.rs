@@ -15,7 +15,7 @@ pub mod defect;
 pub mod devices;
 pub mod driver;
 pub mod gpu_support;
-#[cfg(all(feature = "runtime", target_os = "linux"))]
+#[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 pub mod lazy;
 #[cfg(feature = "runtime")]
 pub mod load_origin;

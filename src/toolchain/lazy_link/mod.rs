@@ -1,6 +1,7 @@
 //! Archives of functions that open their library when they are first called (`Link::Lazy`).
 
-pub mod trampolines;
+mod import_library;
+mod trampolines;
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, LinkName, Toolkit};
@@ -13,11 +14,12 @@ use crate::system::out_dir::{create_dir, remove};
 use crate::system::{Host, files};
 use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
-use trampolines::{Cpu, Forwarded};
+use import_library::ImportLibrary;
+use trampolines::{Assembly, Forwarded};
 
 /// A reason why a library cannot be opened lazily.
 pub enum LazyLinkFault<'a> {
-    /// A target other than Linux on x86_64 or aarch64.
+    /// A target for which there is no assembly.
     Target(&'a str),
     /// A program without a loader: `-C target-feature=+crt-static`.
     StaticProgram,
@@ -36,15 +38,17 @@ pub enum LazyLinkFault<'a> {
 pub struct LazyLibrary {
     /// The short name, such as `cudnn`, by which other crates link it too.
     pub name: String,
+    /// The name by which it is opened: a SONAME, or the name of a DLL.
     pub soname: String,
-    /// The shared library whose functions the archive contains.
+    /// The shared library or import library whose functions the archive contains.
     pub file: PathBuf,
 }
 
-/// The archives of a build.
+/// The libraries of a build.
 #[derive(Debug, Default)]
 pub struct LazyLibraries {
-    /// The directory of the archives. It contains nothing else, so that `-lcudnn` of other crates finds them.
+    /// The directory of the archives. It contains nothing else, so that `-lcudnn` of other crates finds them. For
+    /// Microsoft's linker there are none.
     pub dir: PathBuf,
     pub libraries: Vec<LazyLibrary>,
     pub findings: Vec<Finding>,
@@ -65,15 +69,20 @@ pub fn build(
         return all;
     }
     let platform = &host.platform;
-    let cpu = Cpu::named(&platform.cpu).filter(|_| platform.os == Os::Linux);
-    let Some(cpu) = cpu else {
+    let assembly = match (platform.os, platform.cpu.as_str()) {
+        (Os::Linux, "x86_64") => Some(Assembly::LinuxX86_64),
+        (Os::Linux, "aarch64") => Some(Assembly::LinuxAarch64),
+        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(Assembly::WindowsX86_64),
+        _ => None,
+    };
+    if assembly.is_none() && !platform.is_msvc() {
         all.findings
             .push(LazyLinkFault::Target(&platform.triple).finding());
         return all;
-    };
+    }
     let features = host.env.var("CARGO_CFG_TARGET_FEATURE");
     let mut features = features.unwrap_or_default().split(',');
-    if features.any(|feature| feature == "crt-static") {
+    if platform.os == Os::Linux && features.any(|feature| feature == "crt-static") {
         all.findings.push(LazyLinkFault::StaticProgram.finding());
         return all;
     }
@@ -82,20 +91,25 @@ pub fn build(
     if let Some(cudnn) = cudnn {
         let version = cudnn.version();
         let version = version.map_or_else(String::new, |version| format!("cuDNN {version}"));
-        wanted.extend(cudnn_file(cudnn).map(|file| ("cudnn", file, version)));
+        wanted.extend(cudnn_file(cudnn, platform).map(|file| ("cudnn", file, version)));
     }
     if let Some(toolkit) = toolkit {
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
-        for name in &config.libs {
+        let mut names = Vec::from_iter(config.libs.iter().map(String::as_str));
+        // On Windows, programs use the DLL of cudart: see `plan_cudart`.
+        if platform.os == Os::Windows && !names.contains(&"cudart") {
+            names.push("cudart");
+        }
+        for name in names {
             if let Some(file) = file(toolkit, name, platform) {
                 wanted.push((name, file, version.clone()));
             }
         }
     }
     for (name, file, version) in wanted {
-        match all.add(cpu, host, name, &file, &version) {
-            Ok(library) => all.libraries.push(library),
+        match all.add(assembly, host, name, &file, &version) {
+            Ok(library) => all.libraries.extend(library),
             Err(finding) => all.findings.push(finding),
         }
     }
@@ -103,33 +117,39 @@ pub fn build(
 }
 
 impl LazyLibraries {
+    /// Returns `None` for a library that opens its DLL itself, without an archive.
     fn add(
         &self,
-        cpu: Cpu,
+        assembly: Option<Assembly>,
         host: &Host,
         name: &str,
         file: &Path,
         version: &str,
-    ) -> Result<LazyLibrary, Finding> {
-        let binary = match Binary::open(file, Os::Linux) {
-            Ok(binary) => binary,
-            Err(defect) => return Err(LazyLinkFault::Unreadable(file, Some(defect)).finding()),
+    ) -> Result<Option<LazyLibrary>, Finding> {
+        let (soname, mut functions) = match host.platform.os {
+            Os::Windows => match ImportLibrary::read(&files::bytes(file)?) {
+                Some(library) => (library.dll, library.functions),
+                None => return Ok(None),
+            },
+            _ => exports(file, &host.platform)?,
         };
-        let defect = binary.defect(file, &host.platform);
-        let elf = binary.as_elf().filter(|_| defect.is_none());
-        let names = elf.and_then(|elf| elf.functions().zip(elf.soname()));
-        let Some((mut functions, soname)) = names else {
-            return Err(LazyLinkFault::Unreadable(file, defect).finding());
+        let library = LazyLibrary {
+            name: name.to_string(),
+            soname,
+            file: file.to_path_buf(),
+        };
+        let Some(assembly) = assembly else {
+            return Ok(Some(library));
         };
         functions.sort_unstable();
         functions.dedup();
         let is_invalid = |name: &&String| !trampolines::is_valid(name);
         let invalid = functions.iter().find(is_invalid);
-        if let Some(name) = invalid.or(Some(&soname).filter(is_invalid)) {
+        if let Some(name) = invalid.or(Some(&library.soname).filter(is_invalid)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
-        let assembly = cpu.assembly(&Forwarded {
-            soname: &soname,
+        let assembly = assembly.text(&Forwarded {
+            soname: &library.soname,
             version,
             functions: &functions,
         });
@@ -145,12 +165,18 @@ impl LazyLibraries {
             assemble(host, &source, name, &archive)
                 .map_err(|message| LazyLinkFault::NotAssembled(file, message).finding())?;
         }
-        Ok(LazyLibrary {
-            name: name.to_string(),
-            soname,
-            file: file.to_path_buf(),
-        })
+        Ok(Some(library))
     }
+}
+
+/// Returns the SONAME of a shared library for Linux, and its functions.
+fn exports(file: &Path, platform: &Platform) -> Result<(String, Vec<String>), Finding> {
+    let binary = Binary::open(file, Os::Linux)
+        .map_err(|defect| LazyLinkFault::Unreadable(file, Some(defect)).finding())?;
+    let defect = binary.defect(file, platform);
+    let elf = binary.as_elf().filter(|_| defect.is_none());
+    let exports = elf.and_then(|elf| elf.soname().zip(elf.functions()));
+    exports.ok_or_else(|| LazyLinkFault::Unreadable(file, defect).finding())
 }
 
 /// Assembles the source beside it, and moves the archive to its directory.
@@ -167,10 +193,10 @@ fn assemble(host: &Host, source: &Path, name: &str, archive: &Path) -> Result<()
     std::fs::rename(made, archive).map_err(|error| error.to_string())
 }
 
-fn cudnn_file(cudnn: &Cudnn) -> Option<PathBuf> {
+fn cudnn_file(cudnn: &Cudnn, platform: &Platform) -> Option<PathBuf> {
     let dir = cudnn.link_dir.as_ref()?;
     Some(match cudnn.link_name.as_ref()? {
-        LinkName::Short(name) => dir.join(format!("lib{name}.so")),
+        LinkName::Short(name) => dir.join(link_file(name, platform)),
         LinkName::Verbatim(file) => dir.join(file),
     })
 }
@@ -182,7 +208,15 @@ pub fn file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBu
         let library = find_library::library_in(dir, name, platform, toolkit.version)?;
         match library {
             Library::Verbatim(file) => Some(dir.join(file)),
-            _ => Some(dir.join(format!("lib{name}.so"))),
+            _ => Some(dir.join(link_file(name, platform))),
         }
     })
+}
+
+/// Returns the file that linkers read for this name.
+fn link_file(name: &str, platform: &Platform) -> String {
+    match platform.os {
+        Os::Windows => format!("{name}.lib"),
+        _ => format!("lib{name}.so"),
+    }
 }

@@ -9,8 +9,8 @@ use crate::support::{Ran, built, cargo, fresh, project, run};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const LIBRARY: &str = include_str!("lazy/library.cpp");
-const MAIN: &str = include_str!("lazy/main.rs");
+pub const LIBRARY: &str = include_str!("lazy/library.cpp");
+pub const MAIN: &str = include_str!("lazy/main.rs");
 const SONAME: &str = "libcurand.so.10";
 
 /// Compiles C++ into a shared library with the SONAME of cuRAND.
@@ -35,7 +35,7 @@ fn installed(name: &str) -> PathBuf {
 }
 
 /// Returns a build script that links cuRAND lazily, with more lines.
-fn script(more: &str) -> String {
+pub fn script(more: &str) -> String {
     format!(
         "fn main() {{\n    cudnn_guard::build(|| {{\n        let config = cudnn_guard::Config::new().cuda(\">=13\");\n        \
          let gpu = config.libs([\"curand\"]).link(cudnn_guard::Link::Lazy).probe()?;\n        gpu.link();\n        \

@@ -1,11 +1,13 @@
-// The library of the tests of `Link::Lazy`, in place of cuRAND.
-#include <cstdarg>
+// The library of the tests of `Link::Lazy`, in place of cuRAND. For Windows, it is compiled as C.
+#include <stdarg.h>
 
-struct Triple {
+typedef struct {
     long a, b, c;
-};
+} Triple;
 
+#ifdef __cplusplus
 extern "C" {
+#endif
 // Six arguments are in registers, the others on the stack. Each has another weight.
 long curandSum(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l, long m,
                long n, long o, long p) {
@@ -23,7 +25,10 @@ double curandMixed(int a, double b, double c, float d, double e, long f, double 
 }
 
 // The caller passes the address of the result.
-Triple curandTriple(long first) { return {first, first + 1, first + 2}; }
+Triple curandTriple(long first) {
+    Triple triple = {first, first + 1, first + 2};
+    return triple;
+}
 
 // The number of vector registers is in `al`.
 double curandVariadic(int count, ...) {
@@ -45,10 +50,12 @@ double curandVector(const double *numbers, int count) {
 
 int curandCallback(int (*function)(int), int number) { return function(number); }
 
-int curandCount() {
+int curandCount(void) {
     static int count;
     return __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
 }
 
+#ifdef __cplusplus
 void curandThrow(int number) { throw number; }
 }
+#endif

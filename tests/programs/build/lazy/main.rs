@@ -1,7 +1,9 @@
 //! The program of the tests of `Link::Lazy`.
 
 use cudnn_guard as _;
-use std::ffi::{c_char, c_double, c_float, c_int, c_long, c_void};
+#[cfg(unix)]
+use std::ffi::{c_char, c_void};
+use std::ffi::{c_double, c_float, c_int, c_long};
 
 #[repr(C)]
 struct Triple(c_long, c_long, c_long);
@@ -24,6 +26,9 @@ unsafe extern "C-unwind" {
 }
 unsafe extern "C" {
     fn curandVariadic(count: c_int, ...) -> c_double;
+}
+#[cfg(unix)]
+unsafe extern "C" {
     fn fork() -> c_int;
     fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -76,6 +81,7 @@ fn main() {
             });
             println!("16 threads, {} calls", count() - 1);
         }
+        #[cfg(unix)]
         Some("fork") => {
             count();
             let child = unsafe { fork() };
@@ -91,6 +97,7 @@ fn main() {
             assert!(caught.is_err());
             println!("caught a panic in the callback");
         }
+        #[cfg(unix)]
         Some("close") => {
             let first = count();
             unsafe {

@@ -16,16 +16,20 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-const MSVC: &str = "x86_64-pc-windows-msvc";
+pub const MSVC: &str = "x86_64-pc-windows-msvc";
 const WINE: &str = "/usr/lib/x86_64-linux-gnu/wine/x86_64-windows";
 /// The libraries that a Rust program links to, and those of Microsoft's C runtime.
 const SYSTEM: [&str; 5] = ["kernel32", "ntdll", "userenv", "ws2_32", "dbghelp"];
 const RUNTIME: [&str; 2] = ["ucrtbase", "vcruntime140"];
 
-/// Replacements for Microsoft's libraries of these names.
-const STARTUP: [(&str, &str); 2] = [
+/// Replacements for objects of Microsoft's libraries. The linker uses the last one unless the program defines the hook.
+const STARTUP: [(&str, &str); 3] = [
     ("msvcrt", include_str!("msvc/msvcrt.rs")),
     ("delayimp", include_str!("msvc/delayimp.rs")),
+    (
+        "hook",
+        "#![no_std]\n#[unsafe(no_mangle)]\npub static __pfnDliFailureHook2: usize = 0;\n",
+    ),
 ];
 
 /// Creates a directory of libraries for the linker. Its name changes with their sources, so that cargo links again.
@@ -44,22 +48,26 @@ fn libraries() -> &'static Path {
             fs::write(folder.join(&source), text).unwrap();
             let mut rustc = program("rustc");
             rustc.args(["--edition=2024", "--target", MSVC, "--crate-type=lib"]);
-            rustc.args(["--emit=obj", "-O", "-Cpanic=abort", "-Dwarnings"]);
-            rustc.args(["-o", &object]);
+            let panic = match name {
+                "delayimp" => "-Cpanic=unwind",
+                _ => "-Cpanic=abort",
+            };
+            rustc.args(["--emit=obj", "-O", panic, "-Dwarnings"]);
+            rustc.args(["-Aimproper_ctypes_definitions", "-o", &object]);
             run(rustc.arg(source).current_dir(&folder)).exits_with(0);
-            let mut library = archive(&folder.join(format!("{name}.lib")));
-            library.arg(folder.join(object));
-            if name == "msvcrt" {
-                library.args(RUNTIME.map(|name| folder.join(format!("{name}.lib"))));
-            }
-            run(&mut library).exits_with(0);
         }
+        let mut msvcrt = archive(&folder.join("msvcrt.lib"));
+        msvcrt.arg(folder.join("msvcrt.obj"));
+        run(msvcrt.args(RUNTIME.map(|name| folder.join(format!("{name}.lib"))))).exits_with(0);
+        let mut delayimp = archive(&folder.join("delayimp.lib"));
+        let objects = ["delayimp.obj", "hook.obj"];
+        run(delayimp.args(objects.map(|name| folder.join(name)))).exits_with(0);
         folder
     })
 }
 
 /// Creates the import library of a DLL, with everything that the DLL exports by name.
-fn import(dll: &Path, into: &Path) {
+pub fn import(dll: &Path, into: &Path) {
     let table = run(program("x86_64-w64-mingw32-objdump").arg("-p").arg(dll)).exits_with(0);
     let (_, names) = table.stdout.split_once("Name Pointer] Table").unwrap();
     let names = names
@@ -88,6 +96,13 @@ fn archive(into: &Path) -> Command {
     command
 }
 
+/// Sets rustc's linker and the libraries for a build.
+pub fn link(cargo: &mut Command) -> &mut Command {
+    let flags = format!("-Lnative={}", libraries().display());
+    cargo.env("CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_LINKER", "rust-lld");
+    cargo.env("CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_RUSTFLAGS", flags)
+}
+
 /// Builds a consumer against this installation.
 fn built(name: &str, cudnn: &Path) -> PathBuf {
     built_with(name, cudnn, &[])
@@ -95,16 +110,8 @@ fn built(name: &str, cudnn: &Path) -> PathBuf {
 
 fn built_with(name: &str, cudnn: &Path, flags: &[&str]) -> PathBuf {
     let mut cargo = cargo(consumers(), &["rustc", "--target", MSVC, "-p", name]);
-    cargo
-        .arg("--")
-        .args(flags)
-        .env("CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_LINKER", "rust-lld")
-        .env(
-            "CARGO_TARGET_X86_64_PC_WINDOWS_MSVC_RUSTFLAGS",
-            format!("-Lnative={}", libraries().display()),
-        )
-        .env("CUDNN_PATH", cudnn);
-    run(&mut cargo).exits_with(0);
+    cargo.arg("--").args(flags).env("CUDNN_PATH", cudnn);
+    run(link(&mut cargo)).exits_with(0);
     let file = format!("{name}.exe");
     target().join(MSVC).join("debug").join(file)
 }
@@ -165,7 +172,7 @@ fn an_msvc_program_stops_or_continues() {
 }
 
 /// Creates an installation with an import library.
-fn linkable(name: &str) -> PathBuf {
+pub fn linkable(name: &str) -> PathBuf {
     let tree = fresh(name);
     copy(&for_windows(V9_14), &tree);
     fs::create_dir_all(tree.join("lib/x64")).unwrap();

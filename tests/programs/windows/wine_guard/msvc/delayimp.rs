@@ -20,8 +20,30 @@ pub struct Delayed {
 const NO_MODULE: u32 = 0xC06D_007E;
 const NO_FUNCTION: u32 = 0xC06D_007F;
 
+/// `DelayLoadInfo`.
+#[repr(C)]
+pub struct Info {
+    size: u32,
+    descriptor: *const Delayed,
+    slot: *mut *mut c_void,
+    dll: *const c_char,
+    has_name: u32,
+    name: *const c_char,
+    module: *mut c_void,
+    address: *mut c_void,
+    error: u32,
+}
+
+type Hook = unsafe extern "C-unwind" fn(u32, *const Info) -> *mut c_void;
+
+/// `dliFailLoadLib` and `dliFailGetProc`.
+const FAIL_LOAD: u32 = 3;
+const FAIL_FUNCTION: u32 = 4;
+
 unsafe extern "C" {
     static __ImageBase: u8;
+    /// Null, unless the program defines it.
+    static __pfnDliFailureHook2: Option<Hook>;
 }
 
 #[link(name = "kernel32")]
@@ -33,30 +55,60 @@ unsafe extern "system" {
 
 /// Returns the address of the function for a slot of the import table.
 #[unsafe(no_mangle)]
-unsafe extern "C" fn __delayLoadHelper2(dll: &Delayed, slot: *mut *mut c_void) -> *mut c_void {
+unsafe extern "C-unwind" fn __delayLoadHelper2(dll: &Delayed, slot: *mut *mut c_void) -> *mut c_void {
     // SAFETY: the linker wrote the tables.
     unsafe {
         let base = &raw const __ImageBase;
         let at = |place: u32| base.add(place as usize);
         let known = at(dll.module).cast_mut().cast::<*mut c_void>();
+        let index = slot.offset_from(at(dll.addresses).cast::<*mut c_void>());
+        let entry = *at(dll.names).cast::<u64>().offset(index);
+        let name = match entry >> 63 {
+            // A name follows two bytes of a hint.
+            0 => at(entry as u32).add(2).cast(),
+            _ => (entry & 0xffff) as *const c_char,
+        };
+        let mut info = Info {
+            size: size_of::<Info>() as u32,
+            descriptor: dll,
+            slot,
+            dll: at(dll.name).cast(),
+            has_name: (entry >> 63 == 0).into(),
+            name,
+            module: null_mut(),
+            address: null_mut(),
+            error: 0,
+        };
         if (*known).is_null() {
-            *known = LoadLibraryA(at(dll.name).cast());
+            *known = LoadLibraryA(info.dll);
+        }
+        if (*known).is_null() {
+            *known = asked(FAIL_LOAD, &info);
         }
         if (*known).is_null() {
             return fail(NO_MODULE, dll);
         }
-        let index = slot.offset_from(at(dll.addresses).cast::<*mut c_void>());
-        let name = *at(dll.names).cast::<u64>().offset(index);
-        let function = match name >> 63 {
-            // A name follows two bytes of a hint.
-            0 => GetProcAddress(*known, at(name as u32).add(2).cast()),
-            _ => GetProcAddress(*known, (name & 0xffff) as *const c_char),
-        };
+        info.module = *known;
+        let mut function = GetProcAddress(*known, name);
+        if function.is_null() {
+            function = asked(FAIL_FUNCTION, &info);
+        }
         if function.is_null() {
             return fail(NO_FUNCTION, dll);
         }
         *slot = function;
         function
+    }
+}
+
+/// Calls the program's hook, if it has one.
+unsafe fn asked(what: u32, info: &Info) -> *mut c_void {
+    // SAFETY: the hook expects this structure.
+    unsafe {
+        match (&raw const __pfnDliFailureHook2).read_volatile() {
+            Some(hook) => hook(what, info),
+            None => null_mut(),
+        }
     }
 }
 

@@ -1,0 +1,86 @@
+//! The assembly of functions that open their library when they are first called.
+//!
+//! Each function jumps to the address in its slot. At first, that is a stub, which passes the library and the number of
+//! the function to `cudnn_guard_resolve` in the runtime. The resolver writes the address of the real function into the
+//! slot, and returns it. All argument registers are preserved, and the stack is as the caller left it, so the arguments
+//! of any function reach it, and an exception or a panic passes through.
+
+mod coff;
+mod elf;
+
+use std::fmt::Write;
+
+/// The targets whose assembly is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Assembly {
+    LinuxX86_64,
+    LinuxAarch64,
+    WindowsX86_64,
+}
+
+/// A library and the functions to forward to it.
+pub struct Forwarded<'a> {
+    pub soname: &'a str,
+    /// The release that the program is built with, such as `9.28.0`; empty if it is unknown.
+    pub version: &'a str,
+    pub functions: &'a [String],
+}
+
+/// The parts of an assembly. In them, `{name}` stands for a function, `{index}` for its number, and `{slot}` for the offset
+/// of its slot.
+struct Parts {
+    start: &'static str,
+    function: &'static str,
+    stub: &'static str,
+    /// The code that all stubs jump to.
+    resolver: &'static str,
+    /// The section of the slots, and one slot.
+    slots: &'static str,
+    slot: &'static str,
+    /// The section of constants.
+    constants: &'static str,
+    end: &'static str,
+}
+
+impl Assembly {
+    /// Returns the complete source. The names must be [valid](is_valid).
+    pub fn text(self, library: &Forwarded) -> String {
+        let parts = match self {
+            Self::LinuxX86_64 => elf::X86_64,
+            Self::LinuxAarch64 => elf::AARCH64,
+            Self::WindowsX86_64 => coff::X86_64,
+        };
+        let mut out = parts.start.to_string();
+        let add_all = |out: &mut String, part: &str| {
+            for (index, name) in library.functions.iter().enumerate() {
+                let slot = (8 * index).to_string();
+                let part = part.replace("{name}", name).replace("{slot}", &slot);
+                out.push_str(&part.replace("{index}", &index.to_string()));
+            }
+        };
+        add_all(&mut out, parts.function);
+        add_all(&mut out, parts.stub);
+        out.push_str(parts.resolver);
+        out.push_str(parts.slots);
+        add_all(&mut out, parts.slot);
+        // Writing to a String cannot fail.
+        let _ = writeln!(
+            out,
+            ".Llibrary:\n    .quad .Lsoname\n    .quad .Lversion\n    .quad .Lnames\n    .quad .Lslots\n    .quad {}\n{}\
+             .Lsoname:\n    .asciz \"{}\"\n.Lversion:\n    .asciz \"{}\"\n.Lnames:",
+            library.functions.len(),
+            parts.constants,
+            library.soname,
+            library.version,
+        );
+        add_all(&mut out, "    .asciz \"{name}\"\n");
+        out.push_str(parts.end);
+        out
+    }
+}
+
+/// Returns `true` for a name that needs no quotation in assembly.
+pub fn is_valid(name: &str) -> bool {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte);
+    !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_plain)
+}

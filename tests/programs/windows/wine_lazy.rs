@@ -1,0 +1,129 @@
+//! Programs with `Link::Lazy` for Windows, under Wine: an own DLL takes the place of cuRAND.
+
+use super::wine::windows::{WINDOWS, Windows, path};
+use super::wine_guard::msvc::{self, MSVC};
+use crate::build::lazy::{LIBRARY, MAIN, script};
+use crate::support::builds::write;
+use crate::support::{Ran, cargo, fresh, program, project, run, target};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+const DLL: &str = "curand64_10.dll";
+
+/// Compiles C to a DLL.
+fn dll(file: &Path, source: &str) {
+    let code = file.with_extension("c");
+    write(&code, source);
+    let mut gcc = program("x86_64-w64-mingw32-gcc");
+    gcc.args(["-shared", "-O1", "-o"]).arg(file).arg(&code);
+    run(&mut gcc).exits_with(0);
+}
+
+/// Creates a toolkit with the DLL and its import library.
+fn installed(name: &str) -> PathBuf {
+    let cuda = fresh(name);
+    let (bin, lib) = (cuda.join("bin/x64"), cuda.join("lib/x64"));
+    for dir in [&bin, &lib, &cuda.join("include")] {
+        fs::create_dir_all(dir).unwrap();
+    }
+    write(&cuda.join("include/cuda.h"), "#define CUDA_VERSION 13000\n");
+    dll(&bin.join(DLL), LIBRARY);
+    msvc::import(&bin.join(DLL), &lib.join("curand.lib"));
+    cuda
+}
+
+/// Builds the program. Microsoft's linker takes the hook from the file with the guard.
+fn build(name: &str, cuda: &Path, triple: &str) -> PathBuf {
+    let guarded = script("gpu.guard().write()?;");
+    let guarded = guarded.replace(".libs(", ".cudnn(\">=9.1, <10\").libs(");
+    let file = "#[allow(unused)]\nmod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n";
+    let dir = match triple {
+        MSVC => project(name, &guarded, &format!("{MAIN}{file}")),
+        _ => project(name, &script(""), MAIN),
+    };
+    let mut cargo = cargo(&dir, &["build", "--target", triple]);
+    if triple == MSVC {
+        msvc::link(&mut cargo);
+        cargo.env("CUDNN_PATH", msvc::linkable("lazy-wine-msvc-cudnn"));
+    }
+    run(cargo.env("CUDA_PATH", cuda).env("CUDA_HOME", cuda)).exits_with(0);
+    let file = target().join(triple).join("debug");
+    file.join(format!("{name}.exe"))
+}
+
+/// A toolchain's program, and the toolkit.
+struct Built {
+    program: PathBuf,
+    cuda: PathBuf,
+}
+
+/// Builds the program with each toolchain, once.
+fn programs() -> &'static [Built; 2] {
+    static PROGRAMS: OnceLock<[Built; 2]> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        [("lazy-wine-gnu", WINDOWS), ("lazy-wine-msvc", MSVC)].map(|(name, triple)| {
+            let cuda = installed(&format!("{name}-toolkit"));
+            let program = build(name, &cuda, triple);
+            Built { program, cuda }
+        })
+    })
+}
+
+/// Starts a program with this directory in PATH.
+fn start(windows: &Windows, program: &Path, act: &str, dir: &Path) -> Ran {
+    windows.start(program, &[act], &[("WINEPATH", &path(dir))])
+}
+
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn every_kind_of_argument_reaches_the_dll() {
+    let windows = Windows::boot("wine-lazy");
+    for Built { program, cuda } in programs() {
+        let bin = cuda.join("bin/x64");
+        let ran = start(&windows, program, "arguments", &bin).exits_with(0);
+        let once = "sum 1496\nmixed 264.5\ntriple 7 8 9\nvariadic 6.5\nvector 110\ncallback 42\n";
+        assert_eq!(ran.stdout, format!("{once}{once}"));
+        let ran = start(&windows, program, "threads", &bin).exits_with(0);
+        assert_eq!(ran.stdout, "16 threads, 1600 calls\n");
+        let ran = start(&windows, program, "panic", &bin).exits_with(0);
+        assert_eq!(ran.stdout, "caught a panic in the callback\n");
+    }
+}
+
+/// The program starts without the DLL. The first call names what is missing, or asks the handler.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_missing_dll_is_named_at_the_first_call() {
+    let windows = Windows::boot("wine-lazy");
+    let empty = fresh("lazy-wine-empty");
+    let older = fresh("lazy-wine-older");
+    dll(&older.join(DLL), "int curandCount(void) { return 1; }\n");
+    for (Built { program, .. }, release) in programs().iter().zip(["install CUDA 13, or ", ""]) {
+        start(&windows, program, "nothing", &empty).exits_with(0);
+        let ran = start(&windows, program, "arguments", &empty).exits_with(78);
+        assert_eq!(ran.stdout, "");
+        assert_eq!(
+            ran.stderr,
+            format!(
+                "cudnn-guard: this program calls `curandSum`, but `curand64_10.dll` cannot be loaded  [library-not-found]\n  \
+                 = help: {release}add the directory of curand64_10.dll to PATH\n  \
+                 loader      curand64_10.dll: Module not found. (os error 126)\n"
+            )
+        );
+        let ran = start(&windows, program, "handler", &empty).exits_with(3);
+        assert_eq!(
+            ran.stdout,
+            "library-not-found: this program calls `curandCount`, but `curand64_10.dll` cannot be loaded\n"
+        );
+        let ran = start(&windows, program, "handler-panics", &empty).exits_with(0);
+        assert_eq!(ran.stdout, "caught a panic in the handler\n");
+
+        let ran = start(&windows, program, "arguments", &older).exits_with(78);
+        let file = path(&older.join(DLL));
+        let headline = format!(
+            "cudnn-guard: this program calls `curandSum`, but `{file}` does not contain it  [library-not-found]\n"
+        );
+        assert!(ran.stderr.starts_with(&headline), "{}", ran.stderr);
+    }
+}
