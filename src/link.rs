@@ -146,7 +146,9 @@ impl Toolchain {
         }
         let is_lazy = |name: &str| self.lazy.libraries.iter().any(|lazy| lazy.name == name);
         for name in self.config.libs.iter().filter(|name| !is_lazy(name)) {
-            self.plan_library(plan, name);
+            if name != "cudart" {
+                self.plan_library(plan, name);
+            }
         }
         if !is_lazy("cudart") {
             self.plan_cudart(plan);
@@ -160,12 +162,9 @@ impl Toolchain {
         let Some(toolkit) = self.toolkit() else {
             return;
         };
-        let archive = toolkit
-            .link_dirs
-            .iter()
-            .find(|dir| files::is_file(&dir.join("libcudart_static.a")));
-        match archive {
-            Some(dir) if self.host.platform.os == Os::Linux => {
+        let archive = find_library::static_cudart(toolkit, &self.host.platform);
+        match archive.as_deref().and_then(Path::parent) {
+            Some(dir) => {
                 plan.library_in(dir, Library::Static("cudart_static".into()));
                 // System libraries that libcudart_static.a needs.
                 for system in ["rt", "dl", "pthread"] {

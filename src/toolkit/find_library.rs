@@ -21,6 +21,16 @@ pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option
     })
 }
 
+/// Returns the archive of the runtime in a toolkit for Linux.
+pub fn static_cudart(toolkit: &Toolkit, platform: &Platform) -> Option<PathBuf> {
+    let mut dirs = toolkit.link_dirs.iter();
+    let archive = dirs.find_map(|dir| {
+        let archive = dir.join("libcudart_static.a");
+        files::is_file(&archive).then_some(archive)
+    });
+    archive.filter(|_| platform.os == Os::Linux)
+}
+
 /// Returns `true` if the linker finds a shared library of this name in its default directories.
 pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
     let platform = &host.platform;

@@ -52,7 +52,9 @@ impl MissingFunction {
         let finding = Finding::error(id, summary);
         match self.built_with.as_str() {
             _ if self.soname == DRIVER => finding.help("upgrade the NVIDIA driver"),
-            "" => finding.help("install the release that the program was built with, or a later one"),
+            "" => {
+                finding.help("install the release that the program was built with, or a later one")
+            }
             release => finding
                 .with("built with", release)
                 .help(format!("install {release} or later")),

@@ -74,7 +74,12 @@ mod tests {
     #[test]
     fn functions_are_read_and_data_is_not() {
         let object = member(b"d\x86 an object file of odd length.");
-        let parts = [object, import(4, "curandA"), import(5, "curandState"), import(4, "curandB2")];
+        let parts = [
+            object,
+            import(4, "curandA"),
+            import(5, "curandState"),
+            import(4, "curandB2"),
+        ];
         let file = [ARCHIVE.to_vec(), parts.concat()].concat();
         let library = ImportLibrary::read(&file).unwrap();
         assert_eq!(library.dll, "curand64_10.dll");

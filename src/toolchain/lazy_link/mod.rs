@@ -13,8 +13,8 @@ use crate::system::library_file::Binary;
 use crate::system::out_dir::{create_dir, remove};
 use crate::system::{Host, files};
 use crate::toolkit::find_library;
-use std::path::{Path, PathBuf};
 use import_library::ImportLibrary;
+use std::path::{Path, PathBuf};
 use trampolines::{Assembly, Forwarded};
 
 /// A reason why a library cannot be opened lazily.
@@ -101,8 +101,13 @@ pub fn build(
         if platform.os == Os::Windows && !names.contains(&"cudart") {
             names.push("cudart");
         }
+        let archive = find_library::static_cudart(toolkit, platform);
+        if let Some(archive) = &archive {
+            all.findings.extend(all.link_cudart(archive).err());
+        }
         for name in names {
-            if let Some(file) = file(toolkit, name, platform) {
+            let file = file(toolkit, name, platform);
+            if let Some(file) = file.filter(|_| name != "cudart" || archive.is_none()) {
                 wanted.push((name, file, version.clone()));
             }
         }
@@ -117,6 +122,13 @@ pub fn build(
 }
 
 impl LazyLibraries {
+    /// Makes `-lcudart` of other crates link the static runtime. Kernels register themselves with the runtime before
+    /// `main`, so it cannot be missing.
+    fn link_cudart(&self, archive: &Path) -> Result<(), Finding> {
+        create_dir(&self.dir)?;
+        files::link(archive, &self.dir.join("libcudart.a"))
+    }
+
     /// Returns `None` for a library that opens its DLL itself, without an archive.
     fn add(
         &self,

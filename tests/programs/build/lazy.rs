@@ -130,7 +130,7 @@ fn a_missing_library_is_named_at_the_first_call() {
     assert_eq!(
         ran.stderr,
         "cudnn-guard: this program calls `curandSum`, but `libcurand.so.10` cannot be loaded  [library-not-found]\n  \
-         = help: install CUDA 13, or add the directory of its libcurand.so.10 to LD_LIBRARY_PATH\n  \
+         = help: install CUDA 13, or add the directory of libcurand.so.10 to LD_LIBRARY_PATH\n  \
          loader      libcurand.so.10: cannot open shared object file: No such file or directory\n"
     );
     let ran = start(&program, "handler", None).exits_with(3);

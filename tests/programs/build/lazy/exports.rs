@@ -15,6 +15,8 @@ pub fn call_all(triple: &str, c_compiler: &str, start: impl Fn(&Path) -> Ran) ->
     let cuda = fresh(&format!("lazy-exports-{triple}"));
     toolkit(&cuda, 13000, false);
     let lib = cuda.join("lib64");
+    // With the static one, cudart needs no forwarding.
+    std::fs::remove_file(lib.join("libcudart_static.a")).unwrap();
     let compile = |file: &Path, source: &str, arguments: &[&str]| {
         let code = file.with_extension("c");
         write(&code, source);

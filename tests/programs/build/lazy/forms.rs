@@ -200,3 +200,62 @@ fn an_optimized_program_works() {
         start(&program, act, None).exits_with(0);
     }
 }
+
+/// Kernels call cudart before `main`. A crate that passes `-lcudart` to the linker gets the static one.
+#[test]
+fn a_program_with_kernels_starts_without_cudart() {
+    let cuda = installed("lazy-kernels-toolkit");
+    let code = fresh("lazy-kernels-code");
+    let archive = |name: &str, into: &Path, source: &str| {
+        let (c, object) = (
+            code.join(format!("{name}.c")),
+            code.join(format!("{name}.o")),
+        );
+        write(&c, source);
+        run(Command::new("cc")
+            .args(["-c", "-fPIC", "-o"])
+            .arg(&object)
+            .arg(&c))
+        .exits_with(0);
+        let _ = fs::remove_file(into);
+        run(Command::new("ar").arg("rcs").arg(into).arg(&object)).exits_with(0);
+    };
+    let runtime = "int registered;\nvoid __cudaRegisterFatBinary(void) { registered += 1; }\n\
+                   int cudaRegistered(void) { return registered; }\n";
+    archive("cudart", &cuda.join("lib64/libcudart_static.a"), runtime);
+    let kernels = "void __cudaRegisterFatBinary(void);\nint cudaRegistered(void);\n\
+                   __attribute__((constructor)) static void register_kernels(void) { __cudaRegisterFatBinary(); }\n\
+                   int launched(void) { return cudaRegistered(); }\n";
+    archive("kernels", &code.join("libkernels.a"), kernels);
+    let shared = cuda.join("lib64/libcudart.so.13");
+    run(Command::new("cc")
+        .args(["-shared", "-Wl,-soname,libcudart.so.13", "-o"])
+        .arg(&shared))
+    .exits_with(0);
+    std::os::unix::fs::symlink("libcudart.so.13", cuda.join("lib64/libcudart.so")).unwrap();
+    let dir = fresh("lazy-kernels");
+    fs::remove_dir_all(dir).unwrap();
+    let main = "unsafe extern \"C\" { fn launched() -> i32; }\n\
+                fn main() { println!(\"{} {}\", unsafe { launched() }, curand_kernels::count()); }\n";
+    let own = script("").replace("\"curand\"", "\"curand\", \"cudart\"");
+    let dir = project("lazy-kernels", &own, main);
+    let links = |kind: &str, dir: &Path, name: &str| {
+        format!(
+            "    println!(\"cargo::rustc-link-search=native={}\");\n    println!(\"cargo::rustc-link-lib={kind}={name}\");\n",
+            dir.display()
+        )
+    };
+    let lib = cuda.join("lib64");
+    let below = [
+        links("static", &code, "kernels"),
+        links("dylib", &lib, "cudart"),
+        links("dylib", &lib, "curand"),
+    ];
+    let below = format!("fn main() {{\n{}}}\n", below.concat());
+    dependency(&dir, "curand_kernels", &below);
+    build(&dir, &cuda, &[]).exits_with(0);
+    let program = built("lazy-kernels");
+    assert!(!needed(&program).contains("libcu"), "{}", needed(&program));
+    let ran = run(&mut Command::new(&program)).exits_with(0);
+    assert_eq!(ran.stdout, "1 1\n");
+}
