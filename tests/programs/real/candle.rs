@@ -150,5 +150,20 @@ fn candle_core_is_guarded() {
     let ran = start(std::slice::from_ref(&driver)).says("[no-gpu]");
     assert_eq!(ran.stdout, "324\n");
     let old = real("CUDNN_GUARD_REAL").join("cudnn-cu12-9.10/nvidia/cudnn/lib");
-    start(&[old, driver]).says("[cudnn-version-mismatch]");
+    start(&[old, driver.clone()]).says("[cudnn-version-mismatch]");
+
+    // What the guide says about a program without a driver, here also without CUDA and cuDNN.
+    let lazy = ".libs(libs).link(cudnn_guard::Link::Lazy).rpath(false)";
+    let script = block("rust,no_run").replace(".libs(libs)", lazy);
+    fs::write(dir.join("build.rs"), script).unwrap();
+    run(&mut build).exits_with(0);
+    run(Command::new("readelf").arg("-d").arg(&built))
+        .exits_with(0)
+        .does_not_say("Shared library: [libcu")
+        .does_not_say("libnvrtc");
+    let ran = start(&[]).says("[cudnn-not-found]");
+    assert_eq!(ran.stdout, "324\n");
+    let cudnn = wheels.join("nvidia/cudnn/lib");
+    let ran = start(&[driver, cudnn, cuda.join("lib")]).says("[no-gpu]");
+    assert_eq!(ran.stdout, "324\n");
 }

@@ -56,7 +56,7 @@ int main(void) {
 "#;
 
 /// Returns the Windows that all tests of this file share, one at a time. It has the simulated driver, but no cuDNN.
-fn windows() -> MutexGuard<'static, Option<Windows>> {
+pub fn windows() -> MutexGuard<'static, Option<Windows>> {
     static ONE: Mutex<Option<Windows>> = Mutex::new(None);
     let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let windows = one.get_or_insert_with(|| Windows::boot("wine-guard"));

@@ -1,12 +1,14 @@
 //! Programs with `Link::Lazy` for Windows, under Wine: an own DLL takes the place of cuRAND.
 
 use super::wine::windows::{WINDOWS, Windows, path};
+use super::wine_guard;
 use super::wine_guard::msvc::{self, MSVC};
 use crate::build::lazy::{LIBRARY, MAIN, script};
 use crate::support::builds::write;
 use crate::support::{Ran, cargo, fresh, program, project, run, target};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::OnceLock;
 
 const DLL: &str = "curand64_10.dll";
@@ -33,7 +35,19 @@ fn installed(name: &str) -> PathBuf {
     cuda
 }
 
-/// Builds the program. Microsoft's linker takes the hook from the file with the guard.
+/// Builds a project.
+fn built(dir: &Path, triple: &str, with: impl Fn(&mut Command) -> &mut Command) -> PathBuf {
+    let mut cargo = cargo(dir, &["build", "--target", triple]);
+    if triple == MSVC {
+        msvc::link(&mut cargo);
+    }
+    run(with(&mut cargo)).exits_with(0);
+    let name = dir.file_name().unwrap().to_str().unwrap();
+    let file = target().join(triple).join("debug");
+    file.join(format!("{name}.exe"))
+}
+
+/// Builds the program. With Microsoft's linker, the guard's file contains the hook.
 fn build(name: &str, cuda: &Path, triple: &str) -> PathBuf {
     let guarded = script("gpu.guard().write()?;");
     let guarded = guarded.replace(".libs(", ".cudnn(\">=9.1, <10\").libs(");
@@ -42,14 +56,11 @@ fn build(name: &str, cuda: &Path, triple: &str) -> PathBuf {
         MSVC => project(name, &guarded, &format!("{MAIN}{file}")),
         _ => project(name, &script(""), MAIN),
     };
-    let mut cargo = cargo(&dir, &["build", "--target", triple]);
-    if triple == MSVC {
-        msvc::link(&mut cargo);
-        cargo.env("CUDNN_PATH", msvc::linkable("lazy-wine-msvc-cudnn"));
-    }
-    run(cargo.env("CUDA_PATH", cuda).env("CUDA_HOME", cuda)).exits_with(0);
-    let file = target().join(triple).join("debug");
-    file.join(format!("{name}.exe"))
+    let cudnn = msvc::linkable("lazy-wine-msvc-cudnn");
+    built(&dir, triple, |cargo| {
+        cargo.env("CUDA_PATH", cuda).env("CUDA_HOME", cuda);
+        cargo.env("CUDNN_PATH", &cudnn)
+    })
 }
 
 /// A toolchain's program, and the toolkit.
@@ -125,5 +136,56 @@ fn a_missing_dll_is_named_at_the_first_call() {
             "cudnn-guard: this program calls `curandSum`, but `{file}` does not contain it  [library-not-found]\n"
         );
         assert!(ran.stderr.starts_with(&headline), "{}", ran.stderr);
+    }
+}
+
+const GUARDED: &str = r#"mod gpu {
+    include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
+}
+
+unsafe extern "C" {
+    fn cudnnGetVersion() -> usize;
+}
+#[link(name = "kernel32")]
+unsafe extern "system" {
+    fn GetModuleHandleA(name: *const u8) -> *const u8;
+}
+
+fn main() {
+    let is_loaded = || unsafe { !GetModuleHandleA(c"cudnn64_9.dll".as_ptr().cast()).is_null() };
+    assert!(!is_loaded());
+    if gpu::available() && gpu::check().is_ok() {
+        assert!(is_loaded());
+        println!("GPU {}", unsafe { cudnnGetVersion() });
+    } else {
+        println!("CPU");
+    }
+}
+"#;
+
+/// The program calls the cuDNN that the guard checked. Without the driver or cuDNN, it computes on the CPU.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
+    let windows = wine_guard::windows();
+    let windows = windows.as_ref().unwrap();
+    let script = script("gpu.guard().write()?;");
+    let script = script.replace(".cuda(\">=13\")", ".cudnn(\">=9.1, <10\")");
+    let script = script.replace(".libs([\"curand\"])", "");
+    let tree = msvc::linkable("lazy-wine-cudnn");
+    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty"));
+    let driver = windows.system("nvcuda.dll");
+    for (name, triple) in [("lazy-guarded-gnu", WINDOWS), ("lazy-guarded-msvc", MSVC)] {
+        let program = built(&project(name, &script, GUARDED), triple, |cargo| {
+            cargo.env("CUDNN_PATH", &tree)
+        });
+        let said = |dir: &Path| start(windows, &program, "", dir).exits_with(0).stdout;
+        assert_eq!(said(&bin), "GPU 91400\n");
+        assert_eq!(said(&empty), "CPU\n");
+        let away = driver.with_extension("away");
+        fs::rename(&driver, &away).unwrap();
+        let without = said(&bin);
+        fs::rename(&away, &driver).unwrap();
+        assert_eq!(without, "CPU\n");
     }
 }
