@@ -62,7 +62,7 @@ impl LazyLinkFault<'_> {
         match self {
             Self::Target(triple) => {
                 let headline = format!(
-                    "`Link::Lazy` supports Linux on x86_64 and aarch64, but the build target is {triple}"
+                    "`Link::Lazy` supports Linux on x86_64 and aarch64 and Windows on x86_64, but the build target is {triple}"
                 );
                 Finding::error(FindingId::ConfigInvalid, headline).help(other)
             }

@@ -2,7 +2,7 @@
 
 use super::built;
 use crate::support::simulated::simulated;
-use crate::support::{Ran, cargo, fresh, project, run};
+use crate::support::{Ran, cargo, fresh, project, run, scratch};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -107,4 +107,33 @@ fn a_program_calls_the_cudnn_that_was_checked() {
 fn a_program_without_a_driver_computes_on_the_cpu() {
     let ran = start(&[]).exits_with(0);
     assert_eq!((ran.stdout.as_str(), ran.stderr.as_str()), ("CPU\n", ""));
+}
+
+/// cudarc with `dynamic-linking` passes `-lcuda` and `-lcudnn` to the linker.
+#[test]
+fn cudarc_with_dynamic_linking_is_lazy_too() {
+    let (_, simulator) = program();
+    let cuda = scratch("lazy-guarded-toolkit");
+    let main = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\
+                fn main() {\n    if gpu::available() && gpu::check().is_ok() {\n        \
+                assert!(cudarc::driver::result::init().is_ok());\n        \
+                println!(\"GPU {}\", cudarc::cudnn::result::get_version());\n    \
+                } else {\n        println!(\"CPU\");\n    }\n}\n";
+    let dir = project("lazy-cudarc", BUILD, main);
+    let manifest = std::fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    let cudarc = "[dependencies]\ncudarc = { version = \"0.19\", default-features = false, \
+                  features = [\"std\", \"driver\", \"cudnn\", \"dynamic-linking\", \"cuda-13000\"] }\n";
+    let manifest = manifest.replace("[dependencies]\n", cudarc);
+    std::fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+    let mut command = cargo(&dir, &["build"]);
+    command.env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
+    command.env("CUDNN_PATH", simulator);
+    run(&mut command).exits_with(0);
+    let start = |dirs: &[&Path]| {
+        let mut command = Command::new(built("lazy-cudarc"));
+        command.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
+        run(&mut command).exits_with(0).stdout
+    };
+    assert_eq!(start(&[]), "CPU\n");
+    assert_eq!(start(&[&simulator.join("driver")]), "GPU 91400\n");
 }
