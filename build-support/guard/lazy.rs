@@ -126,16 +126,15 @@ pub struct DelayLoadInfo {
     error: u32,
 }
 
-/// The type of [`on_failure`].
+/// The function that Microsoft's delay-load helper calls if it does not find a DLL or a function. The build makes the
+/// linker use this definition instead of the helper's own, which is null.
 #[cfg(target_env = "msvc")]
-pub type FailureHook = unsafe extern "C-unwind" fn(u32, *const DelayLoadInfo) -> *mut c_void;
+#[unsafe(export_name = "__pfnDliFailureHook2")]
+pub static FAILURE_HOOK: unsafe extern "C-unwind" fn(u32, *const DelayLoadInfo) -> *mut c_void =
+    on_failure;
 
-/// Reports a DLL or a function that Microsoft's delay-load helper does not find.
-///
-/// # Safety
-/// Only the helper calls it, with a structure of its own.
 #[cfg(target_env = "msvc")]
-pub unsafe extern "C-unwind" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
+unsafe extern "C-unwind" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
     // SAFETY: the helper's structure exists until this function returns.
     let info = unsafe { &*info };
     let function = match info.has_name {

@@ -37,23 +37,11 @@ impl Toolchain {
     }
 }
 
-/// The function that Microsoft's delay-load helper calls if a DLL or a function of it is missing. A crate that forbids
-/// unsafe code cannot contain it.
-const DELAYED: &str = "
-#[allow(missing_docs, non_upper_case_globals, unsafe_code)]
-#[unsafe(no_mangle)]
-pub static __pfnDliFailureHook2: ::cudnn_guard::runtime::lazy::FailureHook = ::cudnn_guard::runtime::lazy::on_failure;
-";
-
 /// Writes the file. `lazy` are the SONAMEs of the libraries that the program opens at their first call.
 pub fn write(host: &Host, built: &Built, standalone: bool, lazy: &[&str]) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
         return Err(InvalidGuard::NoOutDir.finding().into());
     };
     let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
-    let mut text = text(built, standalone, lazy);
-    if !lazy.is_empty() && host.platform.is_msvc() {
-        text.push_str(DELAYED);
-    }
-    files::write(&path, &text).map_err(Error::from)
+    files::write(&path, &text(built, standalone, lazy)).map_err(Error::from)
 }

@@ -313,12 +313,13 @@ mod tests {
             lines(Loader::Linked, msvc, 8),
             [
                 "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_8.dll",
+                "cargo::rustc-link-arg=/INCLUDE:__pfnDliFailureHook2",
                 "cargo::rustc-link-arg=delayimp.lib",
                 "cargo::rustc-link-arg=/IGNORE:4199",
                 "cargo::metadata=delayed=cudnn64_8.dll",
             ]
         );
-        assert_eq!(lines(Loader::Linked, "aarch64-pc-windows-msvc", 9).len(), 4);
+        assert_eq!(lines(Loader::Linked, "aarch64-pc-windows-msvc", 9).len(), 5);
         for triple in ["x86_64-pc-windows-gnu", "x86_64-unknown-linux-gnu"] {
             assert_eq!(lines(Loader::Linked, triple, 9), [""; 0], "{triple}");
         }

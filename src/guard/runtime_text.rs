@@ -193,9 +193,9 @@ pub fn module_text(out: &mut String, name: &str) {
             None if line == "#[cfg(any(windows, feature = \"build\"))]" => {
                 out.push_str("#[cfg(windows)]\n");
             }
-            // The next line is a module or item that only the build uses.
-            None if line == "#[cfg(feature = \"build\")]" => {
-                lines.next();
+            // The attributes and the line after it are an item that only the build uses, or only the crate.
+            None if line == "#[cfg(feature = \"build\")]" || line == LAZY => {
+                while lines.next().is_some_and(|line| line.starts_with("#[")) {}
             }
             None => {
                 out.push_str(&line.replace(ROOT, &to_root(name)));
@@ -204,6 +204,9 @@ pub fn module_text(out: &mut String, name: &str) {
         }
     }
 }
+
+/// The attribute of the items for `Link::Lazy`, which a standalone guard does not support.
+const LAZY: &str = "#[cfg(all(feature = \"runtime\", any(target_os = \"linux\", windows)))]";
 
 /// The root of the runtime in its files.
 const ROOT: &str = "crate::runtime::";
@@ -245,16 +248,23 @@ mod tests {
     fn every_declared_module_has_a_file() {
         for (name, source) in SOURCES {
             let dir = name.strip_suffix("mod").unwrap_or_default();
-            let mut before = "";
+            let mut attributes = String::new();
             for line in source.lines() {
+                if line.starts_with("#[") {
+                    attributes += line;
+                    continue;
+                }
                 let declared = line.strip_prefix("pub mod ");
                 let module = declared.and_then(|rest| rest.strip_suffix(';'));
-                if let (Some(module), false) = (module, before.contains("\"build\"")) {
+                if let (Some(module), false) = (
+                    module,
+                    attributes.contains("\"build\"") || attributes.contains(LAZY),
+                ) {
                     let file = format!("{dir}{module}");
                     let is_it = |known: &str| known == file || known == format!("{file}/mod");
                     assert!(SOURCES.iter().any(|(known, _)| is_it(known)), "{file}");
                 }
-                before = line;
+                attributes.clear();
             }
         }
     }

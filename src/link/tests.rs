@@ -59,7 +59,7 @@ fn a_program_gets_linker_arguments_from_its_dependency() {
     );
     assert_eq!(
         directives("DELAYED", "cudnn64_9.dll"),
-        "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
+        "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll cargo::rustc-link-arg=/INCLUDE:__pfnDliFailureHook2 cargo::rustc-link-arg=delayimp.lib cargo::rustc-link-arg=/IGNORE:4199"
     );
     assert_eq!(directives("VERSION", "9.1.0"), "");
 }

@@ -48,11 +48,13 @@ pub enum Library {
 impl Directive {
     /// Returns the directives with which MSVC's linker delays loading a DLL until a function of it is first called.
     /// Otherwise Windows stops a program whose DLL is missing before the guard runs. The linker would warn about
-    /// programs of the package that call none of the functions.
+    /// programs of the package that call none of the functions. If the program contains the runtime, `/INCLUDE` selects
+    /// its hook, which reports a missing DLL or function.
     /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
-    pub fn delay_loading(dll: &str) -> [Self; 3] {
+    pub fn delay_loading(dll: &str) -> [Self; 4] {
         [
             Self::LinkArg(format!("/DELAYLOAD:{dll}")),
+            Self::LinkArg("/INCLUDE:__pfnDliFailureHook2".into()),
             Self::LinkArg("delayimp.lib".into()),
             Self::LinkArg("/IGNORE:4199".into()),
         ]

@@ -47,19 +47,10 @@ fn built(dir: &Path, triple: &str, with: impl Fn(&mut Command) -> &mut Command) 
     file.join(format!("{name}.exe"))
 }
 
-/// Builds the program. With Microsoft's linker, the guard's file contains the hook.
+/// Builds the program.
 fn build(name: &str, cuda: &Path, triple: &str) -> PathBuf {
-    let guarded = script("gpu.guard().write()?;");
-    let guarded = guarded.replace(".libs(", ".cudnn(\">=9.1, <10\").libs(");
-    let file = "#[allow(unused)]\nmod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n";
-    let dir = match triple {
-        MSVC => project(name, &guarded, &format!("{MAIN}{file}")),
-        _ => project(name, &script(""), MAIN),
-    };
-    let cudnn = msvc::linkable("lazy-wine-msvc-cudnn");
-    built(&dir, triple, |cargo| {
-        cargo.env("CUDA_PATH", cuda).env("CUDA_HOME", cuda);
-        cargo.env("CUDNN_PATH", &cudnn)
+    built(&project(name, &script(""), MAIN), triple, |cargo| {
+        cargo.env("CUDA_PATH", cuda).env("CUDA_HOME", cuda)
     })
 }
 
