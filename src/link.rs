@@ -129,9 +129,14 @@ impl Toolchain {
     /// loading of the DLLs instead.
     fn plan_lazy(&self, plan: &mut Plan) {
         let mut delayed = Vec::new();
+        let is_msvc = self.host.platform.is_msvc();
+        if !is_msvc {
+            plan.add(Directive::LinkSearch(self.lazy.dir.clone()));
+        }
+        let stubs = self.toolkit().map_or(&[][..], |toolkit| &toolkit.stub_dirs);
         for LazyLibrary { name, soname, file } in &self.lazy.libraries {
-            if !self.host.platform.is_msvc() {
-                plan.library_in(&self.lazy.dir, Library::Bundled(name.clone()));
+            if !is_msvc {
+                plan.library(Library::Bundled(name.clone()));
             } else if let Some((dir, name)) = file.parent().zip(file.file_stem()) {
                 plan.library_in(dir, Library::Dynamic(name.to_string_lossy().into_owned()));
                 for directive in Directive::delay_loading(soname) {
@@ -139,7 +144,10 @@ impl Toolchain {
                 }
                 delayed.push(soname.as_str());
             }
-            plan.loads_from(file);
+            // The driver's library is elsewhere.
+            if !stubs.iter().any(|dir| file.starts_with(dir)) {
+                plan.loads_from(file);
+            }
         }
         if !delayed.is_empty() {
             plan.metadata("delayed", delayed.join(";"));
@@ -152,6 +160,9 @@ impl Toolchain {
         }
         if !is_lazy("cudart") {
             self.plan_cudart(plan);
+        }
+        if !is_lazy("cudnn") {
+            self.plan_cudnn(plan);
         }
     }
 

@@ -331,6 +331,7 @@ impl Toolchain {
         }
         // If only a part of an optional CUDA is found, none of it is used.
         self.absent = Some(error);
+        self.lazy.libraries.clear();
         Ok(self)
     }
 

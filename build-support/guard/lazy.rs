@@ -4,6 +4,7 @@
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::off_the_way;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::startup;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::Library;
@@ -34,22 +35,23 @@ pub struct MissingFunction {
 }
 
 pub enum Cause {
-    /// The loader's message, and the place of the library if it is elsewhere.
-    NotLoaded(String, Option<Misplaced>),
+    /// The loader's message about a library that it does not find, and the place of the library if it is elsewhere.
+    NotFound(String, Option<Misplaced>),
+    /// The file that the loader finds, and its message.
+    Refused(PathBuf, String),
     /// The loaded file, which does not contain the function.
     NotContained(PathBuf),
 }
 
 /// The type of [`resolve`].
-pub type Resolve = unsafe extern "C-unwind" fn(*const LazyLibrary, usize) -> *mut c_void;
+pub type Resolve = unsafe extern "C" fn(*const LazyLibrary, usize) -> *mut c_void;
 
 type Handler = fn(&Finding);
 
 static HANDLER: RwLock<Option<Handler>> = RwLock::new(None);
 
-/// Sets the function that is called when the program calls a function whose library is missing or does not contain it.
-/// The function may panic, which unwinds through the call. If it returns, the reason is printed and the program exits
-/// with 78, as without a handler.
+/// Sets a function that is called when the program calls a function whose library is missing or does not contain it. The
+/// call cannot return: after the handler, even if it panics, the reason is printed and the program exits with 78.
 pub fn on_missing(handler: fn(&Finding)) {
     *HANDLER.write().unwrap_or_else(PoisonError::into_inner) = Some(handler);
 }
@@ -64,8 +66,8 @@ pub fn available(sonames: &[&str]) -> bool {
 ///
 /// # Safety
 /// Only the archives call it, with the library that they contain and the number of one of its functions.
-#[unsafe(export_name = "cudnn_guard_resolve")]
-pub unsafe extern "C-unwind" fn resolve(library: *const LazyLibrary, index: usize) -> *mut c_void {
+#[unsafe(export_name = "cudnn_guard_resolve_0_1")]
+pub unsafe extern "C" fn resolve(library: *const LazyLibrary, index: usize) -> *mut c_void {
     // SAFETY: the caller passes a structure of the program, which is never freed.
     let library = unsafe { &*library };
     let function = library.function(index);
@@ -100,7 +102,7 @@ fn find(soname: &str, function: &str, built_with: &str) -> Result<*mut c_void, M
             Some(address) => return Ok(address),
             None => Cause::NotContained(library.path().unwrap_or_else(|| soname.into())),
         },
-        Err(message) => Cause::NotLoaded(message, off_the_way::find(&[soname.to_string()])),
+        Err(message) => not_loaded(soname, message),
     };
     Err(MissingFunction {
         function: function.to_string(),
@@ -108,6 +110,13 @@ fn find(soname: &str, function: &str, built_with: &str) -> Result<*mut c_void, M
         built_with: built_with.to_string(),
         cause,
     })
+}
+
+fn not_loaded(soname: &str, message: String) -> Cause {
+    match SearchPath::of_program().program_file(soname) {
+        Some(file) => Cause::Refused(file, message),
+        None => Cause::NotFound(message, off_the_way::find(&[soname.to_string()])),
+    }
 }
 
 /// `DelayLoadInfo`: the call that Microsoft's delay-load helper cannot forward.
@@ -130,18 +139,34 @@ pub struct DelayLoadInfo {
 /// linker use this definition instead of the helper's own, which is null.
 #[cfg(target_env = "msvc")]
 #[unsafe(export_name = "__pfnDliFailureHook2")]
-pub static FAILURE_HOOK: unsafe extern "C-unwind" fn(u32, *const DelayLoadInfo) -> *mut c_void =
+pub static FAILURE_HOOK: unsafe extern "C" fn(u32, *const DelayLoadInfo) -> *mut c_void =
     on_failure;
 
 #[cfg(target_env = "msvc")]
-unsafe extern "C-unwind" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
+unsafe extern "C" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
     // SAFETY: the helper's structure exists until this function returns.
     let info = unsafe { &*info };
     let function = match info.has_name {
         0 => format!("#{}", info.name as usize),
         _ => text(info.name),
     };
-    find(&text(info.dll), &function, "").unwrap_or_else(|missing| missing.report())
+    let soname = text(info.dll);
+    let cause = match Library::loaded(&soname) {
+        Some(library) => {
+            Cause::NotContained(library.path().unwrap_or_else(|| soname.clone().into()))
+        }
+        None => {
+            let message = std::io::Error::from_raw_os_error(info.error as i32);
+            not_loaded(&soname, format!("{soname}: {message}"))
+        }
+    };
+    let missing = MissingFunction {
+        function,
+        soname,
+        built_with: String::new(),
+        cause,
+    };
+    missing.report()
 }
 
 fn text(start: *const c_char) -> String {
@@ -156,7 +181,8 @@ impl MissingFunction {
         let finding = self.finding();
         let handler = *HANDLER.read().unwrap_or_else(PoisonError::into_inner);
         if let Some(handler) = handler {
-            handler(&finding);
+            // Most bindings declare functions through which a panic must not unwind. Its message is already printed.
+            let _ = std::panic::catch_unwind(|| handler(&finding));
         }
         startup::stop(&finding)
     }

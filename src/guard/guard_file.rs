@@ -1,5 +1,6 @@
 //! The file `$OUT_DIR/cudnn_guard.rs`, which is updated after each compilation of kernels.
 
+use crate::config::Link;
 use crate::error::Error;
 use crate::guard::InvalidGuard;
 use crate::guard::text::text;
@@ -9,6 +10,7 @@ use crate::model::target_list;
 use crate::runtime::facts::built::Built;
 use crate::system::{Host, files};
 use crate::toolchain::Toolchain;
+use crate::toolchain::lazy_link::LazyLibrary;
 use std::path::PathBuf;
 
 impl Toolchain {
@@ -32,16 +34,27 @@ impl Toolchain {
             return Ok(());
         };
         built.targets = targets.clone();
-        let opened = self.lazy.libraries.iter().map(|one| one.soname.as_str());
-        write(&self.host, built, *standalone, &Vec::from_iter(opened))
+        let mut opened = Vec::new();
+        for LazyLibrary { name, soname, .. } in &self.lazy.libraries {
+            if name == "cudnn" || self.config.libs.contains(name) {
+                opened.push(soname.as_str());
+            }
+        }
+        let opened = (self.config.link == Link::Lazy).then_some(&opened[..]);
+        write(&self.host, built, *standalone, opened)
     }
 }
 
-/// Writes the file. `lazy` are the SONAMEs of the libraries that the program opens at their first call.
-pub fn write(host: &Host, built: &Built, standalone: bool, lazy: &[&str]) -> Result<(), Error> {
+/// Writes the file. With `Link::Lazy`, `opened` are the names by which the program opens its libraries.
+pub fn write(
+    host: &Host,
+    built: &Built,
+    standalone: bool,
+    opened: Option<&[&str]>,
+) -> Result<(), Error> {
     let Some(out_dir) = host.env.var("OUT_DIR") else {
         return Err(InvalidGuard::NoOutDir.finding().into());
     };
     let path = PathBuf::from(out_dir).join("cudnn_guard.rs");
-    files::write(&path, &text(built, standalone, lazy)).map_err(Error::from)
+    files::write(&path, &text(built, standalone, opened)).map_err(Error::from)
 }

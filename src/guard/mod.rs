@@ -213,7 +213,7 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), false, &[])
+        guard_file::write(&host, &absent(error, &host), false, Some(&[]))
     }
 
     /// Like [`write_absent`](Guard::write_absent), but for a [standalone](Guard::standalone) guard.
@@ -222,7 +222,7 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent_standalone(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), true, &[])
+        guard_file::write(&host, &absent(error, &host), true, Some(&[]))
     }
 }
 

@@ -20,7 +20,7 @@ const ALLOWED_IN_RUNTIME: &str = "missing_docs, missing_debug_implementations, m
 /// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;
 
-pub fn text(built: &Built, standalone: bool, lazy: &[&str]) -> String {
+pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String {
     let mut out = concat!(
         "// Written by cudnn-guard ",
         env!("CARGO_PKG_VERSION"),
@@ -69,13 +69,17 @@ pub fn text(built: &Built, standalone: bool, lazy: &[&str]) -> String {
     }
     out.push_str(INTERFACE);
     let functions = "check, check_thoroughly, check_version, startup";
-    let more = match lazy {
-        [] => "",
-        lazy => {
-            let _ = write!(out, "{LAZY}    runtime::lazy::available(&{lazy:?})\n}}\n");
-            "available, "
-        }
-    };
+    if let Some([_, ..]) = opened {
+        out.push_str(RESOLVE);
+    }
+    let more = opened.map_or("", |opened| {
+        let opened = match opened {
+            [] => "false".to_string(),
+            opened => format!("runtime::lazy::available(&{opened:?})"),
+        };
+        let _ = write!(out, "{AVAILABLE}    {opened}\n}}\n");
+        "available, "
+    });
     let _ = write!(
         out,
         "}}\n\n#[allow(unused_imports, unreachable_pub)]\n\
@@ -112,11 +116,13 @@ unsafe extern \"C\" {
 static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
 ";
 
-/// The function that tells whether the libraries exist, and the one that the archives call.
-const LAZY: &str = "
+/// The function that the first calls of lazy functions go to.
+const RESOLVE: &str = "
 #[used]
 static RESOLVE: runtime::lazy::Resolve = runtime::lazy::resolve;
+";
 
+const AVAILABLE: &str = "
 /// Returns `true` if NVIDIA's driver and all libraries that the program uses can be opened. Calls none of their functions.
 pub fn available() -> bool {
 ";
@@ -183,7 +189,7 @@ mod tests {
                 loader,
                 ..Built::default()
             };
-            text(&built, standalone, &[]).contains("unsafe")
+            text(&built, standalone, None).contains("unsafe")
         };
         assert!(!allows(Loader::Dlopen, false));
         assert!(!allows(Loader::Cudarc, false));

@@ -76,8 +76,8 @@ impl LazyLinkFault<'_> {
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .help("reinstall the package that contains it, for the build target")
             }
-            Self::StaticProgram => {
-                let headline = "`Link::Lazy` opens shared libraries, which a program with a static C library cannot do";
+            Self::NoLoader => {
+                let headline = "`Link::Lazy` opens shared libraries built for glibc, which a program with a static C library or for musl cannot do";
                 Finding::error(FindingId::ConfigInvalid, headline)
                     .help("build without `-C target-feature=+crt-static`, for a target with glibc")
             }
@@ -104,7 +104,11 @@ impl LazyLinkFault<'_> {
                 );
                 Finding::error(FindingId::IoError, headline)
                     .with("assembler", message)
-                    .help("install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`")
+                    .help(if cfg!(windows) {
+                        "install a C compiler with its assembler and `ar`: MSYS2's package mingw-w64-x86_64-gcc"
+                    } else {
+                        "install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`"
+                    })
                     .help("set CC to the C compiler for the build target")
             }
         }

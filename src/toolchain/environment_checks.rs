@@ -53,7 +53,7 @@ pub fn cudnn_findings(
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
     }
-    let by_rpath = config.link == Link::Dynamic && config.rpath;
+    let by_rpath = matches!(config.link, Link::Dynamic | Link::Lazy) && config.rpath;
     if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
         let cxx = shadowing::conda_cxx(cudnn, host);
         findings.extend(cxx.map(|cxx| {
@@ -131,7 +131,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     let first = before_toolkit(shadowing::library_path(host), toolkit);
     // A program may open other libraries of the toolkit than those it is linked to.
     let opened = ["cusolver", "cusparse", "cublas"].map(String::from);
-    let is_linked = config.link == Link::Dynamic && !config.libs.is_empty();
+    let is_linked = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.libs.is_empty();
     let names = if is_linked { &config.libs[..] } else { &opened };
     let is_static = config.link == Link::Static;
     if host.platform.os != Os::Linux || is_static || !is_linked && first.is_empty() {

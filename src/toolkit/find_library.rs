@@ -33,6 +33,14 @@ pub fn static_cudart(toolkit: &Toolkit, platform: &Platform) -> Option<PathBuf> 
 
 /// Returns `true` if the linker finds a shared library of this name in its default directories.
 pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
+    let short = Some(Library::Dynamic(name.to_string()));
+    linker_path(host)
+        .iter()
+        .any(|dir| library_in(dir, name, &host.platform, None) == short)
+}
+
+/// Returns the default directories of the linker.
+pub fn linker_path(host: &Host) -> Vec<PathBuf> {
     let platform = &host.platform;
     let root = host.root.as_deref().unwrap_or(Path::new("/"));
     let (variable, separator) = match platform.os {
@@ -47,9 +55,7 @@ pub fn is_on_linker_path(name: &str, host: &Host) -> bool {
         dirs.extend(files::below(&usr, &tree.lib));
     }
     files::keep(&mut dirs, &Path::is_absolute);
-    let short = Some(Library::Dynamic(name.to_string()));
-    dirs.iter()
-        .any(|dir| library_in(dir, name, platform, None) == short)
+    dirs
 }
 
 /// Returns how to link a shared library in this directory, if it exists. If the link without a version is missing,

@@ -7,11 +7,13 @@ use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NameBudge
 const SHT_DYNSYM: u64 = 11;
 
 impl Elf {
-    /// Returns the functions that it exports, or `None` if it is damaged.
+    /// Returns the functions that it exports for programs, or `None` if it is damaged. Weak ones belong to C++ code that
+    /// each program contains too, and linkers add the two others to every library.
     pub fn functions(&self) -> Option<Vec<String>> {
         let mut functions = Vec::new();
         self.each_symbol(&mut |symbol, name| {
-            if symbol.is_defined && symbol.is_function {
+            let is_own = !symbol.is_weak && name != "_init" && name != "_fini";
+            if symbol.is_defined && symbol.is_function && is_own {
                 functions.push(name);
             }
         })?;

@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::refusal;
 use crate::runtime::lazy::{Cause, MissingFunction};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, LOADER};
@@ -20,7 +21,11 @@ impl MissingFunction {
         };
         let (message, misplaced) = match &self.cause {
             Cause::NotContained(file) => return self.older(id, &file.display().to_string()),
-            Cause::NotLoaded(message, misplaced) => (message, misplaced),
+            Cause::Refused(file, message) => {
+                let finding = refusal::finding(file, message).with("called", function);
+                return Finding { id, ..finding };
+            }
+            Cause::NotFound(message, misplaced) => (message, misplaced),
         };
         let mut summary =
             format!("this program calls `{function}`, but `{soname}` cannot be loaded");

@@ -21,8 +21,8 @@ use trampolines::{Assembly, Forwarded};
 pub enum LazyLinkFault<'a> {
     /// A target for which there is no assembly.
     Target(&'a str),
-    /// A program without a loader: `-C target-feature=+crt-static`.
-    StaticProgram,
+    /// A program without the loader of glibc: for musl, or with `-C target-feature=+crt-static`.
+    NoLoader,
     /// A library that this toolkit lacks.
     NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
@@ -65,7 +65,7 @@ pub fn build(
     let Some(out_dir) = host.env.os_var("OUT_DIR") else {
         return all;
     };
-    if config.link != Link::Lazy {
+    if config.link != Link::Lazy || (toolkit.is_none() && cudnn.is_none()) {
         return all;
     }
     let platform = &host.platform;
@@ -82,11 +82,14 @@ pub fn build(
     }
     let features = host.env.var("CARGO_CFG_TARGET_FEATURE");
     let mut features = features.unwrap_or_default().split(',');
-    if platform.os == Os::Linux && features.any(|feature| feature == "crt-static") {
-        all.findings.push(LazyLinkFault::StaticProgram.finding());
+    let is_static = features.any(|feature| feature == "crt-static");
+    if platform.os == Os::Linux && (is_static || platform.triple.contains("musl")) {
+        all.findings.push(LazyLinkFault::NoLoader.finding());
         return all;
     }
     all.dir = Path::new(out_dir).join("cudnn-guard/lazy");
+    all.findings.extend(create_dir(&all.dir).err());
+    let mut old = files::list(&all.dir).unwrap_or_default();
     let mut wanted = Vec::new();
     if let Some(cudnn) = cudnn {
         let version = cudnn.version();
@@ -97,17 +100,19 @@ pub fn build(
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
         let mut names = Vec::from_iter(config.libs.iter().map(String::as_str));
-        // On Windows, programs use the DLL of cudart: see `plan_cudart`.
-        if platform.os == Os::Windows && !names.contains(&"cudart") {
-            names.push("cudart");
-        }
-        let archive = find_library::static_cudart(toolkit, platform);
-        if let Some(archive) = &archive {
-            all.findings.extend(all.link_cudart(archive).err());
+        names.retain(|name| *name != "cudart");
+        // Kernels register themselves with cudart before `main`, so it should not be missing. On Linux, `-lcudart` of
+        // other crates links the static one too. On Windows, programs use the DLL: see `plan_cudart`.
+        match find_library::static_cudart(toolkit, platform) {
+            Some(archive) => {
+                let link = all.dir.join("libcudart.a");
+                old.retain(|file| *file != link);
+                all.findings.extend(files::link(&archive, &link).err());
+            }
+            None => names.push("cudart"),
         }
         for name in names {
-            let file = file(toolkit, name, platform);
-            if let Some(file) = file.filter(|_| name != "cudart" || archive.is_none()) {
+            if let Some(file) = file(toolkit, name, host) {
                 wanted.push((name, file, version.clone()));
             }
         }
@@ -117,16 +122,17 @@ pub fn build(
             Ok(library) => all.libraries.extend(library),
             Err(finding) => all.findings.push(finding),
         }
+        let archive = all.archive(name);
+        old.retain(|file| *file != archive);
     }
+    // Those of an earlier build would take over `-l` of other crates.
+    old.iter().for_each(|file| remove(file));
     all
 }
 
 impl LazyLibraries {
-    /// Makes `-lcudart` of other crates link the static runtime. Kernels register themselves with the runtime before
-    /// `main`, so it cannot be missing.
-    fn link_cudart(&self, archive: &Path) -> Result<(), Finding> {
-        create_dir(&self.dir)?;
-        files::link(archive, &self.dir.join("libcudart.a"))
+    fn archive(&self, name: &str) -> PathBuf {
+        self.dir.join(format!("lib{name}.a"))
     }
 
     /// Returns `None` for a library that opens its DLL itself, without an archive.
@@ -155,9 +161,11 @@ impl LazyLibraries {
         };
         functions.sort_unstable();
         functions.dedup();
-        let is_invalid = |name: &&String| !trampolines::is_valid(name);
-        let invalid = functions.iter().find(is_invalid);
-        if let Some(name) = invalid.or(Some(&library.soname).filter(is_invalid)) {
+        let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
+        if !library.soname.bytes().all(is_plain) {
+            return Err(LazyLinkFault::Unreadable(file, None).finding());
+        }
+        if let Some(name) = functions.iter().find(|name| !trampolines::is_valid(name)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
         let assembly = assembly.text(&Forwarded {
@@ -165,13 +173,12 @@ impl LazyLibraries {
             version,
             functions: &functions,
         });
-        create_dir(&self.dir)?;
         let sources = self.dir.with_file_name("lazy-sources");
         create_dir(&sources)?;
         let source = sources.join(format!("{name}.s"));
-        let archive = self.dir.join(format!("lib{name}.a"));
+        let archive = self.archive(name);
         let is_current = files::read(&source).is_ok_and(|old| old == assembly);
-        if !is_current || !files::is_file(&archive) {
+        if !is_current || !files::is_file(&archive) || files::is_link(&archive) {
             remove(&archive);
             files::write(&source, &assembly)?;
             assemble(host, &source, name, &archive)
@@ -213,9 +220,22 @@ fn cudnn_file(cudnn: &Cudnn, platform: &Platform) -> Option<PathBuf> {
     })
 }
 
-/// Returns the file of a library of the toolkit, or of the stub for the driver's library.
-pub fn file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
-    let mut dirs = toolkit.link_dirs.iter().chain(&toolkit.stub_dirs);
+/// Returns `true` for a library that can neither be opened lazily nor linked statically.
+pub fn is_missing(toolkit: &Toolkit, name: &str, host: &Host) -> bool {
+    let is_static =
+        || name == "cudart" && find_library::static_cudart(toolkit, &host.platform).is_some();
+    file(toolkit, name, host).is_none() && !is_static()
+}
+
+/// Returns the file of a library: of the toolkit, of the stub for the driver's library, or of the system.
+fn file(toolkit: &Toolkit, name: &str, host: &Host) -> Option<PathBuf> {
+    let platform = &host.platform;
+    let system = find_library::linker_path(host);
+    let mut dirs = toolkit
+        .link_dirs
+        .iter()
+        .chain(&toolkit.stub_dirs)
+        .chain(&system);
     dirs.find_map(|dir| {
         let library = find_library::library_in(dir, name, platform, toolkit.version)?;
         match library {

@@ -5,7 +5,7 @@ pub mod forms;
 pub mod guarded;
 
 use crate::support::builds::{toolkit, write};
-use crate::support::{Ran, built, cargo, fresh, project, run};
+use crate::support::{Ran, built, cargo, fresh, project, run, target};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -138,8 +138,10 @@ fn a_missing_library_is_named_at_the_first_call() {
         ran.stdout,
         "library-not-found: this program calls `curandCount`, but `libcurand.so.10` cannot be loaded\n"
     );
-    let ran = start(&program, "handler-panics", None).exits_with(0);
-    assert_eq!(ran.stdout, "caught a panic in the handler\n");
+    // A panic in the handler cannot unwind through the call.
+    start(&program, "handler-panics", None)
+        .exits_with(78)
+        .says("this program calls `curandCount`");
     // What the help says.
     start(&program, "arguments", Some(&away)).exits_with(0);
 }
@@ -199,4 +201,75 @@ fn a_library_that_the_toolkit_lacks_is_refused() {
         "{}",
         ran.stderr
     );
+}
+
+/// A library that another library needs is named, not the one that is called.
+#[test]
+fn a_missing_dependency_of_a_library_is_named() {
+    let (program, _) = program();
+    let dir = fresh("lazy-dependency");
+    let absent = dir.join("libabsent.so.1");
+    run(Command::new("cc")
+        .args(["-shared", "-Wl,-soname,libabsent.so.1", "-o"])
+        .arg(&absent))
+    .exits_with(0);
+    let file = dir.join(SONAME);
+    let absent_text = absent.to_str().unwrap();
+    library(&file, LIBRARY, &["-Wl,--no-as-needed", absent_text]);
+    std::fs::remove_file(&absent).unwrap();
+    let ran = start(program, "arguments", Some(&dir)).exits_with(78);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "cudnn-guard: `{}` needs libabsent.so.1, which the loader cannot find  [library-not-found]\n  \
+             = help: install libabsent.so.1, or add its directory to LD_LIBRARY_PATH\n  \
+             loader      libabsent.so.1: cannot open shared object file: No such file or directory\n  \
+             called      curandSum\n",
+            file.display()
+        )
+    );
+}
+
+/// A library that build.rs no longer names is no longer lazy, not even for another crate.
+#[test]
+fn archives_of_an_earlier_build_are_removed() {
+    let cuda = installed("lazy-earlier-toolkit");
+    let dir = project(
+        "lazy-earlier",
+        &script(""),
+        "use cudnn_guard as _;\nfn main() {}\n",
+    );
+    build(&dir, &cuda, &[]).exits_with(0);
+    let archives = || {
+        let mut names = Vec::new();
+        for package in std::fs::read_dir(target().join("debug/build")).unwrap() {
+            let package = package.unwrap().path();
+            if package.to_str().unwrap().contains("/lazy-earlier-") {
+                let archives = std::fs::read_dir(package.join("out/cudnn-guard/lazy"));
+                for archive in archives.into_iter().flatten() {
+                    names.push(archive.unwrap().file_name().into_string().unwrap());
+                }
+            }
+        }
+        names.sort();
+        names
+    };
+    assert_eq!(archives(), ["libcudart.a", "libcurand.a"]);
+    let other = script("").replace("\"curand\"", "");
+    write(&dir.join("build.rs"), &other.replace("[]", "[\"cudart\"]"));
+    build(&dir, &cuda, &[]).exits_with(0);
+    assert_eq!(archives(), ["libcudart.a"]);
+}
+
+/// `available()` exists without CUDA too.
+#[test]
+fn an_optional_program_without_cuda_has_nothing_available() {
+    let nowhere = fresh("lazy-optional-root");
+    let settings = format!(".cudnn(\">=9.1, <10\").optional().root({nowhere:?})");
+    let script = script("gpu.guard().write()?;").replace(".cuda(\">=13\")", &settings);
+    let main = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\
+                fn main() { println!(\"{}\", gpu::available()); }\n";
+    let dir = project("lazy-optional", &script, main);
+    let ran = run(&mut cargo(&dir, &["run"])).exits_with(0);
+    assert_eq!(ran.stdout, "false\n");
 }

@@ -16,11 +16,11 @@ pub const X86_64: Parts = Parts {
 ",
     stub: ".Lstub{index}:
     movl ${index}, %eax
-    jmp resolve
+    jmp lazy.resolve
 ",
-    resolver: "    .def resolve; .scl 3; .type 32; .endef
-    .seh_proc resolve
-resolve:
+    resolver: "    .def lazy.resolve; .scl 3; .type 32; .endef
+    .seh_proc lazy.resolve
+lazy.resolve:
     subq $136, %rsp
     .seh_stackalloc 136
     .seh_endprologue
@@ -36,7 +36,7 @@ resolve:
     movaps %xmm5, 112(%rsp)
     leaq .Llibrary(%rip), %rcx
     movl %eax, %edx
-    call cudnn_guard_resolve
+    call {resolver}
     movq 144(%rsp), %rcx
     movq 152(%rsp), %rdx
     movq 160(%rsp), %r8

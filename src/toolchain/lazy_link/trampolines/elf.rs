@@ -1,5 +1,4 @@
-//! The assembly for ELF files. Other libraries of the process must not call these functions instead of the real ones, so
-//! the functions are hidden.
+//! The assembly for ELF files.
 
 use super::Parts;
 
@@ -21,7 +20,6 @@ pub const X86_64: Parts = Parts {
     .text
 "#,
     function: "    .globl {name}
-    .hidden {name}
     .type {name}, @function
     .p2align 4
 {name}:
@@ -39,7 +37,8 @@ pub const X86_64: Parts = Parts {
     jmp .Lresolve
     .cfi_endproc
 ",
-    resolver: ".Lresolve:
+    resolver: "    .hidden {resolver}
+.Lresolve:
     .cfi_startproc
     .cfi_def_cfa_offset 16
     pushq %rbp
@@ -67,7 +66,7 @@ pub const X86_64: Parts = Parts {
     movaps %xmm7, 176(%rsp)
     leaq .Llibrary(%rip), %rdi
     movq 8(%rbp), %rsi
-    call cudnn_guard_resolve@PLT
+    call {resolver}
     movq %rax, %r11
     movq (%rsp), %rdi
     movq 8(%rsp), %rsi
@@ -113,7 +112,6 @@ pub const AARCH64: Parts = Parts {
     .text
 "#,
     function: "    .globl {name}
-    .hidden {name}
     .type {name}, %function
     .p2align 4
 {name}:
@@ -132,7 +130,8 @@ pub const AARCH64: Parts = Parts {
     b .Lresolve
     .cfi_endproc
 ",
-    resolver: ".Lresolve:
+    resolver: "    .hidden {resolver}
+.Lresolve:
     .cfi_startproc
     stp x29, x30, [sp, #-224]!
     .cfi_def_cfa_offset 224
@@ -151,7 +150,7 @@ pub const AARCH64: Parts = Parts {
     adrp x0, .Llibrary
     add x0, x0, #:lo12:.Llibrary
     mov w1, w17
-    bl cudnn_guard_resolve
+    bl {resolver}
     mov x16, x0
     ldp x0, x1, [sp, #16]
     ldp x2, x3, [sp, #32]

@@ -1,7 +1,7 @@
 //! The assembly of functions that open their library when they are first called.
 //!
 //! Each function jumps to the address in its slot. At first, that is a stub, which passes the library and the number of
-//! the function to `cudnn_guard_resolve` in the runtime. The resolver writes the address of the real function into the
+//! the function to the resolver in the runtime. The resolver writes the address of the real function into the
 //! slot, and returns it. All argument registers are preserved, and the stack is as the caller left it, so the arguments
 //! of any function reach it, and an exception or a panic passes through.
 
@@ -9,6 +9,14 @@ mod coff;
 mod elf;
 
 use std::fmt::Write;
+
+/// The resolver of this version: a program may contain other versions of the runtime.
+const RESOLVER: &str = concat!(
+    "cudnn_guard_resolve_",
+    env!("CARGO_PKG_VERSION_MAJOR"),
+    "_",
+    env!("CARGO_PKG_VERSION_MINOR")
+);
 
 /// The targets whose assembly is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +68,7 @@ impl Assembly {
         };
         add_all(&mut out, parts.function);
         add_all(&mut out, parts.stub);
-        out.push_str(parts.resolver);
+        out.push_str(&parts.resolver.replace("{resolver}", RESOLVER));
         out.push_str(parts.slots);
         add_all(&mut out, parts.slot);
         // Writing to a String cannot fail.
@@ -83,4 +91,16 @@ impl Assembly {
 pub fn is_valid(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"_.$".contains(&byte);
     !name.is_empty() && !name.as_bytes()[0].is_ascii_digit() && name.bytes().all(is_plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An attribute cannot contain the version of the crate.
+    #[test]
+    fn the_runtime_exports_the_resolver() {
+        let runtime = include_str!("../../../../build-support/guard/lazy.rs");
+        assert!(runtime.contains(&format!("export_name = \"{RESOLVER}\"")));
+    }
 }

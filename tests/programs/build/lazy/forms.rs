@@ -36,6 +36,15 @@ fn dependency(program: &Path, name: &str, script: &str) {
     write(&program.join("Cargo.toml"), &manifest);
 }
 
+/// Returns a build script that passes this library to the linker.
+fn links(kind: &str, dir: &Path, name: &str) -> String {
+    format!(
+        "fn main() {{\n    println!(\"cargo::rustc-link-search=native={}\");\n    \
+         println!(\"cargo::rustc-link-lib={kind}={name}\");\n}}\n",
+        dir.display()
+    )
+}
+
 fn needed(file: &Path) -> String {
     let ran = run(Command::new("readelf").arg("-d").arg(file)).exits_with(0);
     let lines = ran.stdout.lines().filter(|line| line.contains("(NEEDED)"));
@@ -51,12 +60,7 @@ fn a_dependency_that_links_the_library_itself_is_lazy_too() {
     let main = "fn main() { println!(\"{} {}\", std::env::args().count(), if std::env::args().count() > 2 { curand_below::count() } else { 0 }); }\n";
     let dir = project("lazy-below", &script(""), main);
     let lib = cuda.join("lib64");
-    let below = format!(
-        "fn main() {{\n    println!(\"cargo::rustc-link-search=native={}\");\n    \
-         println!(\"cargo::rustc-link-lib=dylib=curand\");\n}}\n",
-        lib.display()
-    );
-    dependency(&dir, "curand_below", &below);
+    dependency(&dir, "curand_below", &links("dylib", &lib, "curand"));
     build(&dir, &cuda, &[]).exits_with(0);
     let program = built("lazy-below");
     assert!(!needed(&program).contains("curand"), "{}", needed(&program));
@@ -170,7 +174,8 @@ fn a_static_program_is_refused() {
     let ran = run(&mut command).exits_with(101);
     assert!(
         ran.stderr.contains(
-            "`Link::Lazy` opens shared libraries, which a program with a static C library cannot do  [config-invalid]"
+            "`Link::Lazy` opens shared libraries built for glibc, which a program with a static C library or for musl cannot do  \
+             [config-invalid]"
         ),
         "{}",
         ran.stderr
@@ -199,6 +204,32 @@ fn an_optimized_program_works() {
     for act in ["arguments", "threads", "fork", "panic", "close"] {
         start(&program, act, None).exits_with(0);
     }
+}
+
+/// GNU's linker searches a static library only once, and refuses some references that others accept.
+#[test]
+#[ignore = "compiles everything again: .ci/run"]
+fn a_program_of_gnu_ld_works() {
+    let cuda = installed("lazy-gnu-ld-toolkit");
+    let dir = fresh("lazy-gnu-ld");
+    fs::remove_dir_all(dir).unwrap();
+    let main =
+        format!("{COUNT}fn main() {{ println!(\"{{}} {{}}\", count(), curand_gnu::count()); }}\n");
+    let dir = project("lazy-gnu-ld", &script(""), &main);
+    dependency(
+        &dir,
+        "curand_gnu",
+        &links("dylib", &cuda.join("lib64"), "curand"),
+    );
+    let mut command = cargo(&dir, &["build"]);
+    command.env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
+    command.env("RUSTFLAGS", "-C linker-features=-lld");
+    command.env("CARGO_TARGET_DIR", fresh("lazy-gnu-ld-target"));
+    run(&mut command).exits_with(0);
+    let program = crate::support::scratch("lazy-gnu-ld-target").join("debug/lazy-gnu-ld");
+    assert!(!needed(&program).contains("curand"));
+    let ran = run(&mut Command::new(program)).exits_with(0);
+    assert_eq!(ran.stdout, "1 2\n");
 }
 
 /// Kernels call cudart before `main`. A crate that passes `-lcudart` to the linker gets the static one.
@@ -239,20 +270,18 @@ fn a_program_with_kernels_starts_without_cudart() {
                 fn main() { println!(\"{} {}\", unsafe { launched() }, curand_kernels::count()); }\n";
     let own = script("").replace("\"curand\"", "\"curand\", \"cudart\"");
     let dir = project("lazy-kernels", &own, main);
-    let links = |kind: &str, dir: &Path, name: &str| {
-        format!(
-            "    println!(\"cargo::rustc-link-search=native={}\");\n    println!(\"cargo::rustc-link-lib={kind}={name}\");\n",
-            dir.display()
-        )
-    };
     let lib = cuda.join("lib64");
     let below = [
         links("static", &code, "kernels"),
         links("dylib", &lib, "cudart"),
         links("dylib", &lib, "curand"),
     ];
-    let below = format!("fn main() {{\n{}}}\n", below.concat());
-    dependency(&dir, "curand_kernels", &below);
+    let below = below.map(|script| script.replace("fn main() {\n", "{\n"));
+    dependency(
+        &dir,
+        "curand_kernels",
+        &format!("fn main() {{\n{}}}\n", below.concat()),
+    );
     build(&dir, &cuda, &[]).exits_with(0);
     let program = built("lazy-kernels");
     assert!(!needed(&program).contains("libcu"), "{}", needed(&program));

@@ -100,6 +100,8 @@ fn a_program_calls_the_cudnn_that_was_checked() {
                 .any(|line| line.contains("NEEDED") && line.contains(name))
         );
     }
+    // The loader must not find the stub instead of the driver.
+    assert!(!needed.stdout.contains("/stubs"), "{}", needed.stdout);
 }
 
 /// Without a driver the program goes on, and opens nothing of CUDA.

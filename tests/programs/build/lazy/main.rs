@@ -116,8 +116,7 @@ fn main() {
         }
         Some("handler-panics") => {
             cudnn_guard::runtime::on_missing(|_| std::panic::resume_unwind(Box::new(())));
-            assert!(std::panic::catch_unwind(count).is_err());
-            println!("caught a panic in the handler");
+            count();
         }
         _ => {}
     }
