@@ -161,7 +161,7 @@ fn candle_core_is_guarded() {
         .exits_with(0)
         .does_not_say("Shared library: [libcu")
         .does_not_say("libnvrtc");
-    let ran = start(&[]).says("[cudnn-not-found]");
+    let ran = start(&[]).says("[cudnn-not-loadable]");
     assert_eq!(ran.stdout, "324\n");
     let cudnn = wheels.join("nvidia/cudnn/lib");
     let ran = start(&[driver, cudnn, cuda.join("lib")]).says("[no-gpu]");
