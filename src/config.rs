@@ -18,8 +18,8 @@ pub enum Link {
     /// checks the requirement instead of the build's version.
     Runtime,
     /// Links functions that open their library when they are first called. The program starts without CUDA. The guard
-    /// opens and checks cuDNN before that. A call to a library that is missing prints the reason and exits with 78, or
-    /// goes to the handler that the program sets (`runtime::on_missing`). Linux on x86_64 and aarch64, Windows on x86_64.
+    /// opens and checks cuDNN before that. A call to a library that is missing goes to the handler that the
+    /// program sets (`runtime::on_missing`), prints the reason and exits with 78. Linux on x86_64 and aarch64, Windows on x86_64.
     ///
     /// This also applies to the other crates of the program that link with `-lcudnn` and the like.
     Lazy,

@@ -1,7 +1,10 @@
 //! Functions that open their library when they are first called (`Link::Lazy`). The build writes them in assembly; their
 //! first call comes here.
 
+use crate::runtime::binary::Image;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::install::refusal::{self, Need, UnusableFile};
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::off_the_way;
 use crate::runtime::loader::search_path::SearchPath;
@@ -36,9 +39,9 @@ pub struct MissingFunction {
 
 pub enum Cause {
     /// The loader's message about a library that it does not find, and the place of the library if it is elsewhere.
-    NotFound(String, Option<Misplaced>),
-    /// The file that the loader finds, and its message.
-    Refused(PathBuf, String),
+    NotFound(String, Option<Box<Misplaced>>),
+    /// The finding about the file that the loader finds.
+    Unusable(Box<Finding>),
     /// The loaded file, which does not contain the function.
     NotContained(PathBuf),
 }
@@ -59,7 +62,7 @@ pub fn on_missing(handler: fn(&Finding)) {
 /// Returns `true` if the driver's library and all of these can be opened. Calls none of their functions.
 pub fn available(sonames: &[&str]) -> bool {
     let mut all = sonames.iter().chain(&[DRIVER]);
-    all.all(|soname| Library::open(soname).is_ok())
+    all.all(|soname| open(soname).is_ok())
 }
 
 /// Returns the address of a function, and stores it for later calls.
@@ -71,8 +74,16 @@ pub unsafe extern "C" fn resolve(library: *const LazyLibrary, index: usize) -> *
     // SAFETY: the caller passes a structure of the program, which is never freed.
     let library = unsafe { &*library };
     let function = library.function(index);
-    let found = find(&text(library.soname), &function, &text(library.built_with));
-    let address = found.unwrap_or_else(|missing| missing.report());
+    let soname = text(library.soname);
+    let address = find(&soname, &function).unwrap_or_else(|cause| {
+        let missing = MissingFunction {
+            function,
+            soname,
+            built_with: text(library.built_with),
+            cause,
+        };
+        missing.report()
+    });
     if index < library.count {
         // SAFETY: the archive contains `count` slots.
         let slot = unsafe { &*library.slots.add(index) };
@@ -96,26 +107,41 @@ impl LazyLibrary {
     }
 }
 
-fn find(soname: &str, function: &str, built_with: &str) -> Result<*mut c_void, MissingFunction> {
-    let cause = match Library::open(soname) {
-        Ok(library) => match library.symbol(function) {
-            Some(address) => return Ok(address),
-            None => Cause::NotContained(library.path().unwrap_or_else(|| soname.into())),
-        },
-        Err(message) => not_loaded(soname, message),
-    };
-    Err(MissingFunction {
-        function: function.to_string(),
-        soname: soname.to_string(),
-        built_with: built_with.to_string(),
-        cause,
-    })
+fn find(soname: &str, function: &str) -> Result<*mut c_void, Cause> {
+    let library = open(soname)?;
+    let absent = || Cause::NotContained(library.path().unwrap_or_else(|| soname.into()));
+    library.symbol(function).ok_or_else(absent)
+}
+
+/// Opens a library, unless opening its file could kill or block the process.
+fn open(soname: &str) -> Result<Library, Cause> {
+    if Library::loaded(soname).is_none() {
+        let search_path = SearchPath::of_program();
+        if let Some(path) = search_path.program_file(soname) {
+            let defect = Image::open(&path).err();
+            let is_fatal = |one: &Defect| {
+                matches!(
+                    one,
+                    Defect::Truncated(..) | Defect::Garbled | Defect::Special
+                )
+            };
+            if let Some(defect) = defect.filter(is_fatal) {
+                let need = Need::Opened(search_path.origin_of(&path));
+                let finding = UnusableFile::new(&path, &defect, need).finding();
+                return Err(Cause::Unusable(Box::new(finding)));
+            }
+        }
+    }
+    Library::open(soname).map_err(|message| not_loaded(soname, message))
 }
 
 fn not_loaded(soname: &str, message: String) -> Cause {
     match SearchPath::of_program().program_file(soname) {
-        Some(file) => Cause::Refused(file, message),
-        None => Cause::NotFound(message, off_the_way::find(&[soname.to_string()])),
+        Some(file) => Cause::Unusable(Box::new(refusal::finding(&file, &message))),
+        None => {
+            let misplaced = off_the_way::find(&[soname.to_string()]);
+            Cause::NotFound(message, misplaced.map(Box::new))
+        }
     }
 }
 

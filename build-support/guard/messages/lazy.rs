@@ -2,7 +2,6 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::install::refusal;
 use crate::runtime::lazy::{Cause, MissingFunction};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, LOADER};
@@ -21,9 +20,12 @@ impl MissingFunction {
         };
         let (message, misplaced) = match &self.cause {
             Cause::NotContained(file) => return self.older(id, &file.display().to_string()),
-            Cause::Refused(file, message) => {
-                let finding = refusal::finding(file, message).with("called", function);
-                return Finding { id, ..finding };
+            Cause::Unusable(finding) => {
+                let finding = Finding {
+                    id,
+                    ..*finding.clone()
+                };
+                return finding.with("called", function);
             }
             Cause::NotFound(message, misplaced) => (message, misplaced),
         };

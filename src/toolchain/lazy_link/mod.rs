@@ -23,7 +23,7 @@ pub enum LazyLinkFault<'a> {
     Target(&'a str),
     /// A program without the loader of glibc: for musl, or with `-C target-feature=+crt-static`.
     NoLoader,
-    /// A library that this toolkit lacks.
+    /// A library that is missing from this toolkit.
     NoLibrary(&'a Path, &'a str),
     /// A file whose symbols cannot be read.
     Unreadable(&'a Path, Option<Defect>),

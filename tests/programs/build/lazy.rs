@@ -273,3 +273,18 @@ fn an_optional_program_without_cuda_has_nothing_available() {
     let ran = run(&mut cargo(&dir, &["run"])).exits_with(0);
     assert_eq!(ran.stdout, "false\n");
 }
+
+/// Opening such a file could kill the process.
+#[test]
+fn a_truncated_library_is_not_opened() {
+    let (program, cuda) = program();
+    let dir = fresh("lazy-truncated");
+    let file = dir.join(SONAME);
+    let whole = std::fs::read(cuda.join("lib64").join(SONAME)).unwrap();
+    std::fs::write(&file, &whole[..whole.len() / 2]).unwrap();
+    start(program, "arguments", Some(&dir))
+        .exits_with(78)
+        .says(&format!("`{}`", file.display()))
+        .says("[library-not-found]")
+        .says("called      curandSum");
+}

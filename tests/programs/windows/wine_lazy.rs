@@ -171,12 +171,12 @@ fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
         let program = built(&project(name, &script, GUARDED), triple, |cargo| {
             cargo.env("CUDNN_PATH", &tree)
         });
-        let said = |dir: &Path| start(windows, &program, "", dir).exits_with(0).stdout;
-        assert_eq!(said(&bin), "GPU 91400\n");
-        assert_eq!(said(&empty), "CPU\n");
+        let printed = |dir: &Path| start(windows, &program, "", dir).exits_with(0).stdout;
+        assert_eq!(printed(&bin), "GPU 91400\n");
+        assert_eq!(printed(&empty), "CPU\n");
         let away = driver.with_extension("away");
         fs::rename(&driver, &away).unwrap();
-        let without = said(&bin);
+        let without = printed(&bin);
         fs::rename(&away, &driver).unwrap();
         assert_eq!(without, "CPU\n");
     }

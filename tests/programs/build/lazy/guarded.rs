@@ -82,7 +82,7 @@ fn start(libraries: &[&Path]) -> Ran {
     run(&mut command)
 }
 
-/// What the guard checked is what the program calls.
+/// The program calls the cuDNN that the guard checked.
 #[test]
 fn a_program_calls_the_cudnn_that_was_checked() {
     let (program, simulator) = program();
@@ -104,7 +104,7 @@ fn a_program_calls_the_cudnn_that_was_checked() {
     assert!(!needed.stdout.contains("/stubs"), "{}", needed.stdout);
 }
 
-/// Without a driver the program goes on, and opens nothing of CUDA.
+/// Without a driver, the program continues and opens nothing of CUDA.
 #[test]
 fn a_program_without_a_driver_computes_on_the_cpu() {
     let ran = start(&[]).exits_with(0);

@@ -49,6 +49,7 @@ unsafe extern "C" {
 #[link(name = "kernel32")]
 unsafe extern "system" {
     fn LoadLibraryA(name: *const c_char) -> *mut c_void;
+    fn GetLastError() -> u32;
     fn GetProcAddress(module: *mut c_void, name: *const c_char) -> *mut c_void;
     fn RaiseException(code: u32, flags: u32, count: u32, arguments: *const usize);
 }
@@ -83,6 +84,7 @@ unsafe extern "C-unwind" fn __delayLoadHelper2(dll: &Delayed, slot: *mut *mut c_
             *known = LoadLibraryA(info.dll);
         }
         if (*known).is_null() {
+            info.error = GetLastError();
             *known = asked(FAIL_LOAD, &info);
         }
         if (*known).is_null() {
