@@ -181,3 +181,30 @@ fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
         assert_eq!(without, "CPU\n");
     }
 }
+
+/// NVIDIA's own import library and DLLs.
+#[test]
+#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn the_real_cudnn_is_called() {
+    let real = std::env::var_os("CUDNN_GUARD_REAL");
+    let real = real.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
+    let cudnn = Path::new(&real).join("cudnn-win-cu12-8.9.7/nvidia/cudnn");
+    let windows = Windows::boot("wine-lazy-real");
+    let script = script("").replace(".cuda(\">=13\")", ".cudnn(\">=8, <9\")");
+    let script = script.replace(".libs([\"curand\"])", "");
+    let main = "use cudnn_guard as _;\nunsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
+                fn main() {\n    if std::env::args().nth(1).as_deref() == Some(\"call\") {\n        \
+                println!(\"{}\", unsafe { cudnnGetVersion() });\n    }\n}\n";
+    let empty = fresh("lazy-wine-empty");
+    for (name, triple) in [("lazy-real-gnu", WINDOWS), ("lazy-real-msvc", MSVC)] {
+        let program = built(&project(name, &script, main), triple, |cargo| {
+            cargo.env("CUDNN_PATH", &cudnn)
+        });
+        let ran = start(&windows, &program, "call", &cudnn.join("bin")).exits_with(0);
+        assert_eq!(ran.stdout, "8907\n");
+        start(&windows, &program, "", &empty).exits_with(0);
+        start(&windows, &program, "call", &empty)
+            .exits_with(78)
+            .says("but `cudnn64_8.dll` cannot be loaded  [cudnn-not-loadable]");
+    }
+}
