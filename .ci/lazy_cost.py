@@ -114,6 +114,8 @@ def main() -> None:
         names.append(head.split()[0])
         path = all_of_cuda / f"lib64/lib{names[-1]}.so"
         library(path, f"{path.name}.1", functions)
+    # With the static one, cudart gets no archive.
+    (all_of_cuda / "lib64/libcudart_static.a").unlink()
     environment["CUDA_HOME"] = str(all_of_cuda)
     source = root / "archives"
     (root / "lazy").rename(source)
