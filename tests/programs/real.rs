@@ -8,6 +8,8 @@ pub mod faults;
 pub mod fetch;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod jit;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod lazy;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod matrix;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

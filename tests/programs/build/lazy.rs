@@ -1,5 +1,6 @@
 //! Programs with `Link::Lazy`: an own library takes the place of cuRAND, with functions of all kinds.
 
+pub mod consumers;
 pub mod exports;
 pub mod forms;
 pub mod guarded;

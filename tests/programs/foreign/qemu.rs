@@ -1,7 +1,7 @@
 //! The guard and the terminal program on aarch64, under qemu, with NVIDIA's own cuDNN. There is no GPU and no driver,
 //! so the verdict is unknown. `.ci/foreign` prepares the files.
 
-use crate::build::lazy::exports;
+use crate::build::lazy::{consumers as consumers_of_lazy, exports};
 use crate::support::simulator;
 use crate::support::{
     Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
@@ -187,4 +187,33 @@ fn every_function_of_cuda_is_called_through_on_aarch64() {
         ran.exits_with(0).stdout,
         format!("0 of {} failed\n", exports::count())
     );
+}
+
+/// A linked program starts without CUDA, and calls NVIDIA's cuDNN where it exists.
+#[test]
+#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
+fn a_lazy_program_for_aarch64_starts_without_cuda() {
+    let toolkit = fresh("lazy-aarch64-toolkit");
+    let wheel = folder().join("cuda-cu13-aarch64/nvidia/cu13");
+    consumers_of_lazy::with_stub(&wheel, &toolkit, "aarch64-linux-gnu-gcc");
+    let away = fresh("lazy-aarch64-cudnn");
+    place(&cudnn("cudnn-cu13-9.28-aarch64"), &away.join("cudnn"));
+    let dir = consumers_of_lazy::all_kinds("lazy-aarch64");
+    let mut build = cargo(&dir, &["build", "--target", ARM]);
+    let linker = "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER";
+    build.env(linker, "aarch64-linux-gnu-gcc");
+    build
+        .env("CUDA_HOME", &toolkit)
+        .env("CUDNN_PATH", away.join("cudnn"));
+    run(&mut build).exits_with(0);
+    let program = target().join(ARM).join("debug/lazy-aarch64");
+    let ran = start(&program, &[], &["call"]).exits_with(0);
+    assert_eq!(ran.stdout, "92800 92800 92800\n");
+    // Without cuDNN and the driver.
+    std::fs::rename(away.join("cudnn"), away.join("moved")).unwrap();
+    let ran = start(&program, &[], &[]).exits_with(0);
+    assert_eq!((&*ran.stdout, &*ran.stderr), ("computing on the CPU\n", ""));
+    start(&program, &[], &["call"])
+        .exits_with(78)
+        .says("this program calls `cudnnGetVersion`, but `libcudnn.so.9` cannot be loaded  [cudnn-not-loadable]");
 }

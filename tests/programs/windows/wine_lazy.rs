@@ -3,7 +3,7 @@
 use super::wine::windows::{WINDOWS, Windows, path};
 use super::wine_guard;
 use super::wine_guard::msvc::{self, MSVC};
-use crate::build::lazy::{LIBRARY, MAIN, script};
+use crate::build::lazy::{LIBRARY, MAIN, consumers, exports, script};
 use crate::support::builds::write;
 use crate::support::{Ran, cargo, fresh, program, project, run, target};
 use std::fs;
@@ -206,5 +206,41 @@ fn the_real_cudnn_is_called() {
         start(&windows, &program, "call", &empty)
             .exits_with(78)
             .says("but `cudnn64_8.dll` cannot be loaded  [cudnn-not-loadable]");
+    }
+}
+
+/// The program itself, cudarc with `dynamic-linking` and a `-sys` crate call the same cuDNN.
+#[test]
+#[ignore = "needs Wine: .ci/foreign"]
+fn other_crates_are_lazy_too() {
+    let windows = wine_guard::windows();
+    let windows = windows.as_ref().unwrap();
+    let tree = msvc::linkable("lazy-wine-consumers-cudnn");
+    let cuda = fresh("lazy-wine-consumers-cuda");
+    for dir in ["include", "lib/x64"] {
+        fs::create_dir_all(cuda.join(dir)).unwrap();
+    }
+    write(&cuda.join("include/cuda.h"), "#define CUDA_VERSION 13000\n");
+    // cudarc refers to functions that the simulated DLLs do not contain.
+    let all = |name: &str| exports::functions().remove(name).unwrap();
+    let libraries = [
+        ("cuda", "nvcuda.dll", cuda.join("lib/x64/cuda.lib")),
+        ("cudnn", "cudnn64_9.dll", tree.join("lib/x64/cudnn.lib")),
+    ];
+    for (name, dll, into) in libraries {
+        msvc::import_of(dll, &all(name), &into);
+    }
+    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty"));
+    for (name, triple) in [("lazy-all-gnu", WINDOWS), ("lazy-all-msvc", MSVC)] {
+        let program = built(&consumers::all_kinds(name), triple, |cargo| {
+            cargo.env("CUDA_PATH", &cuda).env("CUDA_HOME", &cuda);
+            cargo.env("CUDNN_PATH", &tree)
+        });
+        let ran = start(windows, &program, "call", &bin).exits_with(0);
+        assert_eq!(ran.stdout, "91400 91400 91400\n");
+        let ran = start(windows, &program, "", &bin).exits_with(0);
+        assert_eq!(ran.stdout, "computing on the GPU\n");
+        let ran = start(windows, &program, "", &empty).exits_with(0);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("computing on the CPU\n", ""));
     }
 }

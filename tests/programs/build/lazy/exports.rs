@@ -2,6 +2,7 @@
 
 use crate::support::builds::{toolkit, write};
 use crate::support::{Ran, cargo, fresh, project, run};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 use std::process::Command;
@@ -28,11 +29,9 @@ pub fn call_all(triple: &str, c_compiler: &str, start: impl Fn(&Path) -> Ran) ->
     };
     let (mut declarations, mut calls) = (String::new(), String::new());
     let (mut names, mut count) = (Vec::new(), 0);
-    for text in EXPORTS.split("---- ").skip(1) {
-        let (head, functions) = text.split_once('\n').unwrap();
-        let name = head.split(' ').next().unwrap();
+    for (name, functions) in functions() {
         let mut library = String::new();
-        for function in functions.lines() {
+        for function in functions {
             count += 1;
             writeln!(
                 library,
@@ -101,6 +100,16 @@ fn every_function_of_cuda_is_called_through() {
         ran.exits_with(0).stdout,
         format!("0 of {} failed\n", count())
     );
+}
+
+/// Returns the functions of each library.
+pub fn functions() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let texts = EXPORTS.split("---- ").skip(1);
+    let parsed = texts.map(|text| {
+        let (head, functions) = text.split_once('\n').unwrap();
+        (head.split(' ').next().unwrap(), functions.lines().collect())
+    });
+    parsed.collect()
 }
 
 /// Returns the number of functions.

@@ -76,8 +76,12 @@ pub fn import(dll: &Path, into: &Path) {
         .map_while(|line| line.split_once("] "));
     let names: Vec<&str> = names.map(|(_, name)| name).collect();
     assert!(!names.is_empty(), "{}", dll.display());
-    let file = dll.file_name().unwrap().to_str().unwrap();
-    let text = format!("LIBRARY {file}\nEXPORTS\n{}\n", names.join("\n"));
+    import_of(dll.file_name().unwrap().to_str().unwrap(), &names, into);
+}
+
+/// Creates the import library of a DLL with these functions.
+pub fn import_of(dll: &str, names: &[&str], into: &Path) {
+    let text = format!("LIBRARY {dll}\nEXPORTS\n{}\n", names.join("\n"));
     let definition = into.with_extension("def");
     fs::write(&definition, text).unwrap();
     let definition = format!("/def:{}", definition.display());

@@ -1,0 +1,34 @@
+//! A program with `Link::Lazy` and NVIDIA's own cuDNN.
+
+use crate::build::lazy::consumers;
+use crate::support::{built, cargo, fresh, place, program, run};
+use std::path::Path;
+
+#[test]
+#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
+fn a_lazy_program_starts_without_cuda() {
+    let real = std::env::var_os("CUDNN_GUARD_REAL");
+    let real = real.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
+    let real = Path::new(&real);
+    let toolkit = fresh("lazy-real-toolkit");
+    consumers::with_stub(&real.join("cuda-cu13/nvidia/cu13"), &toolkit, "cc");
+    let away = fresh("lazy-real-cudnn");
+    let cudnn = away.join("cudnn");
+    place(&real.join("cudnn-cu13-9.28/nvidia/cudnn"), &cudnn);
+    let dir = consumers::all_kinds("lazy-consumers");
+    let mut build = cargo(&dir, &["build"]);
+    run(build.env("CUDA_HOME", &toolkit).env("CUDNN_PATH", &cudnn)).exits_with(0);
+    let start = |arguments: &[&str]| {
+        let mut command = program(built("lazy-consumers"));
+        run(command.args(arguments).env_remove("LD_LIBRARY_PATH"))
+    };
+    let ran = start(&["call"]).exits_with(0);
+    assert_eq!(ran.stdout, "92800 92800 92800\n");
+    // Without cuDNN and the driver.
+    std::fs::rename(&cudnn, away.join("moved")).unwrap();
+    let ran = start(&[]).exits_with(0);
+    assert_eq!((&*ran.stdout, &*ran.stderr), ("computing on the CPU\n", ""));
+    start(&["call"])
+        .exits_with(78)
+        .says("this program calls `cudnnGetVersion`, but `libcudnn.so.9` cannot be loaded  [cudnn-not-loadable]");
+}
