@@ -206,33 +206,8 @@ fn an_optimized_program_works() {
     }
 }
 
-/// GNU's linker searches a static library only once, and refuses some references that others accept.
-#[test]
-#[ignore = "compiles everything again: .ci/run"]
-fn a_program_of_gnu_ld_works() {
-    let cuda = installed("lazy-gnu-ld-toolkit");
-    let dir = fresh("lazy-gnu-ld");
-    fs::remove_dir_all(dir).unwrap();
-    let main =
-        format!("{COUNT}fn main() {{ println!(\"{{}} {{}}\", count(), curand_gnu::count()); }}\n");
-    let dir = project("lazy-gnu-ld", &script(""), &main);
-    dependency(
-        &dir,
-        "curand_gnu",
-        &links("dylib", &cuda.join("lib64"), "curand"),
-    );
-    let mut command = cargo(&dir, &["build"]);
-    command.env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
-    command.env("RUSTFLAGS", "-C linker-features=-lld");
-    command.env("CARGO_TARGET_DIR", fresh("lazy-gnu-ld-target"));
-    run(&mut command).exits_with(0);
-    let program = crate::support::scratch("lazy-gnu-ld-target").join("debug/lazy-gnu-ld");
-    assert!(!needed(&program).contains("curand"));
-    let ran = run(&mut Command::new(program)).exits_with(0);
-    assert_eq!(ran.stdout, "1 2\n");
-}
-
-/// Kernels call cudart before `main`. A crate that passes `-lcudart` to the linker gets the static one.
+/// Kernels call cudart before `main`. A crate that passes `-lcudart` to the linker gets the static one, here from GNU's
+/// linker, which searches a static library only once.
 #[test]
 fn a_program_with_kernels_starts_without_cudart() {
     let cuda = installed("lazy-kernels-toolkit");
@@ -268,7 +243,8 @@ fn a_program_with_kernels_starts_without_cudart() {
     fs::remove_dir_all(dir).unwrap();
     let main = "unsafe extern \"C\" { fn launched() -> i32; }\n\
                 fn main() { println!(\"{} {}\", unsafe { launched() }, curand_kernels::count()); }\n";
-    let own = script("").replace("\"curand\"", "\"curand\", \"cudart\"");
+    let own = script("println!(\"cargo::rustc-link-arg=-fuse-ld=bfd\");");
+    let own = own.replace("\"curand\"", "\"curand\", \"cudart\"");
     let dir = project("lazy-kernels", &own, main);
     let lib = cuda.join("lib64");
     let below = [
@@ -285,6 +261,10 @@ fn a_program_with_kernels_starts_without_cudart() {
     build(&dir, &cuda, &[]).exits_with(0);
     let program = built("lazy-kernels");
     assert!(!needed(&program).contains("libcu"), "{}", needed(&program));
+    let linkers = run(Command::new("readelf")
+        .args(["-p", ".comment"])
+        .arg(&program));
+    linkers.exits_with(0).does_not_say("Linker: LLD");
     let ran = run(&mut Command::new(&program)).exits_with(0);
     assert_eq!(ran.stdout, "1 1\n");
 }
