@@ -133,7 +133,7 @@ impl Toolchain {
         if !is_msvc {
             plan.add(Directive::LinkSearch(self.lazy.dir.clone()));
         }
-        let stubs = self.toolkit().map_or(&[][..], |toolkit| &toolkit.stub_dirs);
+        let own = self.toolkit().map_or(&[][..], |toolkit| &toolkit.link_dirs);
         for LazyLibrary { name, soname, file } in &self.lazy.libraries {
             if !is_msvc {
                 plan.library(Library::Bundled(name.clone()));
@@ -144,8 +144,12 @@ impl Toolchain {
                 }
                 delayed.push(soname.as_str());
             }
-            // The driver's library is elsewhere.
-            if !stubs.iter().any(|dir| file.starts_with(dir)) {
+            // The loader finds the driver's library and those of the system itself.
+            if name == "cudnn"
+                || file
+                    .parent()
+                    .is_some_and(|dir| own.iter().any(|own| own == dir))
+            {
                 plan.loads_from(file);
             }
         }

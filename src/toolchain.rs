@@ -266,7 +266,7 @@ impl Toolchain {
         allowed.apply(&mut findings);
         let mut read = scan.read;
         read.extend(archives.files.iter().cloned());
-        read.extend(lazy.libraries.iter().map(|library| library.file.clone()));
+        read.extend(lazy.files.iter().cloned());
         Self {
             candidates: scan.candidates,
             findings,

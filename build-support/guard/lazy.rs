@@ -11,7 +11,8 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::startup;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::Library;
-use std::ffi::{CStr, c_char, c_void};
+use std::cell::Cell;
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{PoisonError, RwLock};
@@ -50,6 +51,15 @@ pub enum Cause {
 pub type Resolve = unsafe extern "C" fn(*const LazyLibrary, usize) -> *mut c_void;
 
 type Handler = fn(&Finding);
+
+thread_local! {
+    /// The handler, or a destructor at the exit, may call another function that is missing.
+    static IS_REPORTING: Cell<bool> = const { Cell::new(false) };
+}
+
+unsafe extern "C" {
+    fn _exit(code: c_int) -> !;
+}
 
 static HANDLER: RwLock<Option<Handler>> = RwLock::new(None);
 
@@ -168,15 +178,23 @@ pub struct DelayLoadInfo {
 pub static FAILURE_HOOK: unsafe extern "C" fn(u32, *const DelayLoadInfo) -> *mut c_void =
     on_failure;
 
+/// The start of the names of CUDA's DLLs.
+#[cfg(target_env = "msvc")]
+const NVIDIA: [&str; 2] = ["cu", "nv"];
+
 #[cfg(target_env = "msvc")]
 unsafe extern "C" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
     // SAFETY: the helper's structure exists until this function returns.
     let info = unsafe { &*info };
+    let soname = text(info.dll);
+    // For other DLLs of the program, the helper raises its exception.
+    if !NVIDIA.iter().any(|start| soname.starts_with(start)) {
+        return std::ptr::null_mut();
+    }
     let function = match info.has_name {
         0 => format!("#{}", info.name as usize),
         _ => text(info.name),
     };
-    let soname = text(info.dll);
     let cause = match Library::loaded(&soname) {
         Some(library) => {
             Cause::NotContained(library.path().unwrap_or_else(|| soname.clone().into()))
@@ -206,10 +224,16 @@ impl MissingFunction {
     fn report(self) -> ! {
         let finding = self.finding();
         let handler = *HANDLER.read().unwrap_or_else(PoisonError::into_inner);
-        if let Some(handler) = handler {
+        let is_again = IS_REPORTING.replace(true);
+        if let Some(handler) = handler.filter(|_| !is_again) {
             // Most bindings declare functions through which a panic must not unwind. Its message is already printed.
             let _ = std::panic::catch_unwind(|| handler(&finding));
         }
-        startup::stop(&finding)
+        startup::print(&finding);
+        if is_again {
+            // SAFETY: it ends the process at once. The thread may already run `exit`, which must not be called again.
+            unsafe { _exit(startup::EXIT) };
+        }
+        std::process::exit(startup::EXIT)
     }
 }

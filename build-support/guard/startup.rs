@@ -12,7 +12,7 @@ use crate::runtime::system::platform;
 use std::io::Write;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
-const EXIT: i32 = 78;
+pub const EXIT: i32 = 78;
 
 /// Checks the cuDNN of this program. A pass prints nothing. An unknown verdict prints at most four lines, and
 /// each allowed finding prints one. A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
@@ -82,10 +82,9 @@ fn start(built: &Built, functions: Functions) {
     std::process::exit(EXIT);
 }
 
-/// Prints the finding about a call that cannot succeed, and exits.
-pub fn stop(finding: &Finding) -> ! {
+/// Prints the finding about a call that cannot succeed.
+pub fn print(finding: &Finding) {
     write_stderr(&format!("cudnn-guard: {finding}"));
-    std::process::exit(EXIT);
 }
 
 /// Writes a line to stderr. A closed stderr is no reason to panic or to exit.

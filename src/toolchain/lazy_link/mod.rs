@@ -51,6 +51,8 @@ pub struct LazyLibraries {
     /// Microsoft's linker there are none.
     pub dir: PathBuf,
     pub libraries: Vec<LazyLibrary>,
+    /// The files that were read.
+    pub files: Vec<PathBuf>,
     pub findings: Vec<Finding>,
 }
 
@@ -108,12 +110,15 @@ pub fn build(
                 let link = all.dir.join("libcudart.a");
                 old.retain(|file| *file != link);
                 all.findings.extend(files::link(&archive, &link).err());
+                all.files.push(archive);
             }
             None => names.push("cudart"),
         }
         for name in names {
             if let Some(file) = file(toolkit, name, host) {
-                wanted.push((name, file, version.clone()));
+                let is_own = toolkit.link_dirs.iter().any(|dir| file.starts_with(dir));
+                let version = if is_own { &version } else { "" };
+                wanted.push((name, file, version.to_string()));
             }
         }
     }
@@ -124,6 +129,7 @@ pub fn build(
         }
         let archive = all.archive(name);
         old.retain(|file| *file != archive);
+        all.files.push(file);
     }
     // Those of an earlier build would take over `-l` of other crates.
     old.iter().for_each(|file| remove(file));

@@ -143,6 +143,10 @@ fn a_missing_library_is_named_at_the_first_call() {
     start(&program, "handler-panics", None)
         .exits_with(78)
         .says("this program calls `curandCount`");
+    // The handler itself may call such a function.
+    start(&program, "handler-calls", None)
+        .exits_with(78)
+        .says("this program calls `curandCount`");
     // What the help says.
     start(&program, "arguments", Some(&away)).exits_with(0);
 }

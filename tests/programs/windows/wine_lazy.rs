@@ -80,7 +80,7 @@ fn start(windows: &Windows, program: &Path, act: &str, dir: &Path) -> Ran {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn every_kind_of_argument_reaches_the_dll() {
-    let windows = Windows::boot("wine-lazy");
+    let windows = Windows::boot("wine-lazy-arguments");
     for Built { program, cuda } in programs() {
         let bin = cuda.join("bin/x64");
         let ran = start(&windows, program, "arguments", &bin).exits_with(0);
@@ -98,7 +98,7 @@ fn every_kind_of_argument_reaches_the_dll() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_missing_dll_is_named_at_the_first_call() {
     let windows = Windows::boot("wine-lazy");
-    let empty = fresh("lazy-wine-empty");
+    let empty = fresh("lazy-wine-empty-1");
     let older = fresh("lazy-wine-older");
     dll(&older.join(DLL), "int curandCount(void) { return 1; }\n");
     for (Built { program, .. }, release) in programs().iter().zip(["install CUDA 13, or ", ""]) {
@@ -165,7 +165,7 @@ fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
     let script = script.replace(".cuda(\">=13\")", ".cudnn(\">=9.1, <10\")");
     let script = script.replace(".libs([\"curand\"])", "");
     let tree = msvc::linkable("lazy-wine-cudnn");
-    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty"));
+    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty-2"));
     let driver = windows.system("nvcuda.dll");
     for (name, triple) in [("lazy-guarded-gnu", WINDOWS), ("lazy-guarded-msvc", MSVC)] {
         let program = built(&project(name, &script, GUARDED), triple, |cargo| {
@@ -195,7 +195,7 @@ fn the_real_cudnn_is_called() {
     let main = "use cudnn_guard as _;\nunsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
                 fn main() {\n    if std::env::args().nth(1).as_deref() == Some(\"call\") {\n        \
                 println!(\"{}\", unsafe { cudnnGetVersion() });\n    }\n}\n";
-    let empty = fresh("lazy-wine-empty");
+    let empty = fresh("lazy-wine-empty-3");
     for (name, triple) in [("lazy-real-gnu", WINDOWS), ("lazy-real-msvc", MSVC)] {
         let program = built(&project(name, &script, main), triple, |cargo| {
             cargo.env("CUDNN_PATH", &cudnn)
@@ -230,7 +230,7 @@ fn other_crates_are_lazy_too() {
     for (name, dll, into) in libraries {
         msvc::import_of(dll, &all(name), &into);
     }
-    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty"));
+    let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty-4"));
     for (name, triple) in [("lazy-all-gnu", WINDOWS), ("lazy-all-msvc", MSVC)] {
         let program = built(&consumers::all_kinds(name), triple, |cargo| {
             cargo.env("CUDA_PATH", &cuda).env("CUDA_HOME", &cuda);

@@ -1,4 +1,5 @@
-//! The assembly for ELF files.
+//! The assembly for ELF files. The functions are weak, since two crates of a program may contain archives of different
+//! releases.
 
 use super::Parts;
 
@@ -19,7 +20,7 @@ pub const X86_64: Parts = Parts {
     .long 0xc0000002, 4, 3, 0
     .text
 "#,
-    function: "    .globl {name}
+    function: "    .weak {name}
     .type {name}, @function
     .p2align 4
 {name}:
@@ -111,7 +112,7 @@ pub const AARCH64: Parts = Parts {
     .word 0xc0000000, 4, 1, 0
     .text
 "#,
-    function: "    .globl {name}
+    function: "    .weak {name}
     .type {name}, %function
     .p2align 4
 {name}:

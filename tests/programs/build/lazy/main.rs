@@ -118,6 +118,12 @@ fn main() {
             cudnn_guard::runtime::on_missing(|_| std::panic::resume_unwind(Box::new(())));
             count();
         }
+        Some("handler-calls") => {
+            cudnn_guard::runtime::on_missing(|_| {
+                count();
+            });
+            arguments();
+        }
         _ => {}
     }
 }
