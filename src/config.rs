@@ -17,9 +17,9 @@ pub enum Link {
     /// Links nothing. The program opens cuDNN at run time. The build needs neither headers nor libraries, and the guard
     /// checks the requirement instead of the build's version.
     Runtime,
-    /// Links functions that open their library when they are first called. The program starts without CUDA. A call
-    /// to a library that is missing is reported to the handler that the program sets (`runtime::on_missing`), and ends
-    /// the program with a message and exit code 78. Linux on x86_64 and aarch64, Windows on x86_64.
+    /// Links functions that open their library when they are first called. The program starts without CUDA. If it
+    /// calls a library that is missing, the handler that it sets (`runtime::on_missing`) is called, and the program
+    /// prints the reason and exits with 78. Linux on x86_64 and aarch64, Windows on x86_64.
     ///
     /// This also applies to the other crates of the program that link with `-lcudnn` and the like.
     Lazy,

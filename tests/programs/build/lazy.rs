@@ -12,7 +12,7 @@ use std::process::Command;
 
 pub const LIBRARY: &str = include_str!("lazy/library.cpp");
 pub const MAIN: &str = include_str!("lazy/main.rs");
-const SONAME: &str = "libcurand.so.10";
+const SONAME: &str = "libcurand.so.99";
 
 /// Compiles C++ into a shared library with the SONAME of cuRAND.
 fn library(file: &Path, source: &str, arguments: &[&str]) {
@@ -130,14 +130,14 @@ fn a_missing_library_is_named_at_the_first_call() {
     assert_eq!(ran.stdout, "");
     assert_eq!(
         ran.stderr,
-        "cudnn-guard: this program calls `curandSum`, but `libcurand.so.10` cannot be loaded  [library-not-found]\n  \
-         = help: install CUDA 13, or add the directory of libcurand.so.10 to LD_LIBRARY_PATH\n  \
-         loader      libcurand.so.10: cannot open shared object file: No such file or directory\n"
+        "cudnn-guard: this program calls `curandSum`, but `libcurand.so.99` cannot be loaded  [library-not-found]\n  \
+         = help: install CUDA 13, or add the directory of libcurand.so.99 to LD_LIBRARY_PATH\n  \
+         loader      libcurand.so.99: cannot open shared object file: No such file or directory\n"
     );
     let ran = start(&program, "handler", None).exits_with(3);
     assert_eq!(
         ran.stdout,
-        "library-not-found: this program calls `curandCount`, but `libcurand.so.10` cannot be loaded\n"
+        "library-not-found: this program calls `curandCount`, but `libcurand.so.99` cannot be loaded\n"
     );
     // A panic in the handler cannot unwind through the call.
     start(&program, "handler-panics", None)
@@ -196,13 +196,12 @@ fn the_linker_names_a_variable() {
 #[test]
 fn a_library_that_the_toolkit_lacks_is_refused() {
     let cuda = installed("lazy-lacking-toolkit");
-    for name in ["libcurand.so", SONAME] {
-        std::fs::remove_file(cuda.join("lib64").join(name)).unwrap();
-    }
-    let dir = project("lazy-lacking", &script(""), "fn main() {}\n");
+    let script = script("").replace("\"curand\"", "\"curandabsent\"");
+    let dir = project("lazy-lacking", &script, "fn main() {}\n");
     let ran = build(&dir, &cuda, &[]).exits_with(101);
     assert!(
-        ran.stderr.contains("does not contain the library `curand`"),
+        ran.stderr
+            .contains("does not contain the library `curandabsent`"),
         "{}",
         ran.stderr
     );
@@ -239,6 +238,15 @@ fn a_missing_dependency_of_a_library_is_named() {
 #[test]
 fn archives_of_an_earlier_build_are_removed() {
     let cuda = installed("lazy-earlier-toolkit");
+    for package in std::fs::read_dir(target().join("debug/build"))
+        .into_iter()
+        .flatten()
+    {
+        let package = package.unwrap().path();
+        if package.to_str().unwrap().contains("/lazy-earlier-") {
+            std::fs::remove_dir_all(package).unwrap();
+        }
+    }
     let dir = project(
         "lazy-earlier",
         &script(""),
