@@ -178,17 +178,13 @@ pub struct DelayLoadInfo {
 pub static FAILURE_HOOK: unsafe extern "C" fn(u32, *const DelayLoadInfo) -> *mut c_void =
     on_failure;
 
-/// The start of the names of CUDA's DLLs.
-#[cfg(target_env = "msvc")]
-const NVIDIA: [&str; 2] = ["cu", "nv"];
-
 #[cfg(target_env = "msvc")]
 unsafe extern "C" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_void {
     // SAFETY: the helper's structure exists until this function returns.
     let info = unsafe { &*info };
     let soname = text(info.dll);
-    // For other DLLs of the program, the helper raises its exception.
-    if !NVIDIA.iter().any(|start| soname.starts_with(start)) {
+    // For DLLs that are not CUDA's, the helper raises its exception.
+    if !soname.starts_with("cu") && !soname.starts_with("nv") {
         return std::ptr::null_mut();
     }
     let function = match info.has_name {
