@@ -39,7 +39,7 @@ fn number(text: &str, name: &str) -> Option<u32> {
     });
     let mut directive = String::new();
     let mut in_comment = false;
-    // A header contains the macro in a few short lines. The pattern takes a microsecond per byte.
+    // A header contains the macro in a few short lines. The limit bounds the time that the pattern takes.
     let mut left: usize = 1 << 14;
     for line in text.lines() {
         let spliced = line.strip_suffix('\\');
