@@ -5,6 +5,7 @@ use crate::cli::init::port::{self, Port};
 use crate::cli::init::recipe::{self, Recipe};
 use crate::cli::init::{Change, refusal, source};
 use crate::cli::whole_file;
+use crate::model::text::joined;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -22,6 +23,8 @@ pub struct CrateFiles {
     pub next: String,
     /// `true` if the build script writes the guard.
     has_guard: bool,
+    /// `true` if a feature of the crate enables cudnn-guard.
+    is_optional: bool,
 }
 
 impl CrateFiles {
@@ -52,12 +55,13 @@ impl CrateFiles {
             changes: Vec::new(),
             next: String::new(),
             has_guard: true,
+            is_optional: false,
         };
         files.add_build_script(dir, &mut toml)?;
         if files.has_guard {
             files.add_programs(dir, &toml)?;
         }
-        add_dependencies(&mut toml, files.has_guard);
+        add_dependencies(&mut toml, files.has_guard, files.is_optional);
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -113,6 +117,11 @@ impl CrateFiles {
                     doubt.what,
                     doubt.tool
                 );
+                if let Some(draft) = doubt.draft {
+                    self.next += &format!(
+                        "The options in the script correspond to these calls, except for conditions and computed options:\n\n        {draft}\n\n"
+                    );
+                }
             }
             None => {
                 let mut tools = COMPILERS.into_iter();
@@ -154,14 +163,19 @@ impl CrateFiles {
             let after = format!("include!(concat!(env!(\"OUT_DIR\"), \"/{included}\"));\n");
             self.change(path, before, after);
         }
-        let table = toml.get_mut("build-dependencies");
-        if let Some(table) = table.and_then(Item::as_table_like_mut) {
-            table.remove(port.tool);
+        if !port.uses(port.tool) {
+            self.is_optional = remove(toml, port.tool, self.has_guard);
         }
         self.next += &format!(
             "For differences from {}, see \"What changes silently\" in docs/migration.md.\n",
             port.tool
         );
+        if !port.unread.is_empty() {
+            self.next += &format!(
+                "The new build script no longer reads these variables: {}\n",
+                joined(&port.unread, ", ")
+            );
+        }
         if port.needs_cutlass() {
             self.next += "The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass\n";
         }
@@ -313,8 +327,53 @@ fn uses_cudnn(toml: &DocumentMut) -> bool {
     table.is_some_and(|table| table.iter().any(|(_, item)| features(item)))
 }
 
+/// Removes a crate from the build dependencies. Returns `true` if it was optional, and cudnn-guard takes its place in the
+/// features. A crate with a guard always needs cudnn-guard.
+fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
+    let is_used = ["dependencies", "dev-dependencies"]
+        .iter()
+        .any(|table| dependency(toml, table, name).is_some());
+    let table = toml.get_mut("build-dependencies");
+    let Some(removed) = table.and_then(|table| table.as_table_like_mut()?.remove(name)) else {
+        return false;
+    };
+    if is_used {
+        return false;
+    }
+    let is_optional = removed
+        .get("optional")
+        .and_then(Item::as_bool)
+        .unwrap_or_default();
+    let (old, new) = (format!("dep:{name}"), format!("dep:{NAME}"));
+    let mut has_feature = is_optional;
+    let features = toml.get_mut("features").and_then(Item::as_table_like_mut);
+    for (_, list) in features.into_iter().flat_map(|table| table.iter_mut()) {
+        let Some(list) = list.as_array_mut() else {
+            continue;
+        };
+        let of_crate = [format!("{name}/"), format!("{name}?/")];
+        list.retain(|one| {
+            let text = one.as_str().unwrap_or_default();
+            !of_crate.iter().any(|start| text.starts_with(start)) && !(guard && text == old)
+        });
+        let at = list.iter().position(|one| one.as_str() == Some(&old));
+        if let Some(at) = at {
+            list.replace(at, new.as_str());
+            has_feature = false;
+        }
+    }
+    // Without `dep:`, an optional dependency is a feature too.
+    if has_feature && !guard {
+        let mut list = Array::new();
+        list.push(new.as_str());
+        let features = toml.entry("features").or_insert(Item::Table(Table::new()));
+        features[name] = toml_edit::value(list);
+    }
+    is_optional && !guard
+}
+
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless they already contain it.
-fn add_dependencies(toml: &mut DocumentMut, guard: bool) {
+fn add_dependencies(toml: &mut DocumentMut, guard: bool, is_optional: bool) {
     let version = concat!(
         env!("CARGO_PKG_VERSION_MAJOR"),
         ".",
@@ -331,6 +390,9 @@ fn add_dependencies(toml: &mut DocumentMut, guard: bool) {
     let mut runtime = build.clone();
     runtime.insert("default-features", false.into());
     runtime.insert("features", Value::Array(Array::from_iter(["runtime"])));
+    if is_optional {
+        build.insert("optional", true.into());
+    }
     let runtime = guard.then(|| ("dependencies", Value::from(runtime)));
     let build = ("build-dependencies", Value::from(build));
     for (table, value) in runtime.into_iter().chain([build]) {

@@ -30,7 +30,7 @@ pub fn command() -> Command {
         .about("Add cudnn-guard to a crate; shows a diff unless --write is given")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
-             The changes depend on whether the crate uses cudarc, candle or ort. A build script that only compiles \
+             The changes depend on whether the crate uses cudarc, candle or ort. A build script that compiles \
              kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to cudnn-guard.",
         )
         .arg(terminal::flag("write", "Apply the changes"))

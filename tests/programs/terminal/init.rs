@@ -271,6 +271,100 @@ The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --w
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
 
+/// A feature that enabled the other crate enables cudnn-guard, and variables that are no longer read are listed.
+#[test]
+fn an_optional_crate_is_replaced_in_the_features() {
+    let features = "\n[features]\ncuda = [\"dep:cudaforge\", \"other\"]\nold = [\"cudaforge\"]\nother = []\n\n\
+                    [build-dependencies]\ncudaforge = { version = \"0.1\", optional = true }\n";
+    let dir = package("optional", features);
+    file(
+        &dir,
+        "build.rs",
+        "#[cfg(feature = \"cuda\")]\nfn main() {\n    \
+         let cache = std::env::var(\"CACHE\").or(std::env::var(\"OLD_CACHE\")).unwrap();\n    \
+         cudaforge::KernelBuilder::new().out_dir(&cache).build_lib(format!(\"{cache}/liba.a\")).unwrap();\n}\n\n\
+         #[cfg(not(feature = \"cuda\"))]\nfn main() {}\n",
+    );
+    let written = text(&init(&dir, &["--write"]));
+    let unread = "The new build script no longer reads these variables: CACHE, OLD_CACHE\n";
+    assert!(written.contains(unread), "{written}");
+    let manifest = read(&dir, "Cargo.toml");
+    let features = "cuda = [\"dep:cudnn-guard\", \"other\"]\nold = [\"cudnn-guard\"]\nother = []\n";
+    assert!(manifest.contains(features), "{manifest}");
+    assert!(manifest.contains(", optional = true }"), "{manifest}");
+    let script = read(&dir, "build.rs");
+    let other = "    });\n}\n\n#[cfg(not(feature = \"cuda\"))]\nfn main() {}\n";
+    assert!(script.ends_with(other), "{script}");
+}
+
+/// The new script compiles, and the feature decides whether it runs.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn a_script_with_code_around_the_builder_compiles() {
+    let dir = package(
+        "around",
+        "\n[features]\ncuda = [\"dep:cudaforge\"]\n\n[build-dependencies]\n\
+         cudaforge = { version = \"0.1\", optional = true }\n\n[workspace]\n",
+    );
+    file(&dir, "build.rs", AROUND);
+    must_exit(&init(&dir, &["--write"]), 0);
+    let check = |features| {
+        let arguments = ["check", "--quiet", "--features", features];
+        let checked = run(cargo(&dir, &arguments).env("CUDA_HOME", dir.join("none")));
+        assert!(!checked.stderr.contains("warning"), "{}", checked.stderr);
+        checked
+    };
+    let checked = check("");
+    assert!(checked.code == Some(0), "{}", checked.stderr);
+    let checked = check("cuda").stderr;
+    assert!(checked.contains("CUDA_HOME"), "{checked}");
+}
+
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+const AROUND: &str = r#"#[cfg(feature = "cuda")]
+use cudaforge::Result;
+use std::fs;
+#[cfg(feature = "cuda")]
+use std::path::PathBuf;
+
+#[cfg(feature = "cuda")]
+fn version() -> Result<String> {
+    Ok(fs::read_to_string("Cargo.toml")?)
+}
+
+#[cfg(feature = "cuda")]
+fn main() -> Result<()> {
+    let build_dir = PathBuf::from(std::env::var("OUT_DIR").unwrap());
+    let mut builder = cudaforge::KernelBuilder::new().source_glob("src/*.cu");
+    let cap = builder.get_compute_cap().unwrap_or(80);
+    let is_new = if cap >= 80 {
+        builder = builder.arg("-DBF16");
+        true
+    } else {
+        false
+    };
+    let excluded = if is_new { vec!["a.cu"] } else { vec!["b.cu"] };
+    builder = builder.exclude(&excluded).arg(format!("-DLENGTH={}", version()?.len()));
+    if let Some(flags) = option_env!("FLAGS") {
+        builder = builder.arg("--compiler-options");
+        builder = builder.arg(flags);
+    }
+    let file = build_dir.join("libx.a");
+    builder.build_lib(file)?;
+    println!("cargo:rustc-link-search={}", build_dir.display());
+    println!("cargo:rustc-link-lib=x");
+    if is_new {
+        println!("cargo:rustc-check-cfg=cfg(has_bf16)");
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "cuda"))]
+fn main() -> std::result::Result<(), std::io::Error> {
+    fs::metadata("Cargo.toml").map(drop)
+}
+"#;
+
 /// A crate that uses cuDNN gets the guard too.
 #[test]
 fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
@@ -304,8 +398,8 @@ fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
 fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
     for (build, message) in [
         (
-            "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.get_compute_cap();\n}\n",
-            "build.rs:3: init cannot port `get_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
+            "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.set_compute_cap(80);\n}\n",
+            "build.rs:3: init cannot port `set_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
         ),
         (
             "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",

@@ -1,64 +1,107 @@
 //! The arguments of calls, as far as the text of a script determines them.
 
-use proc_macro2::{TokenStream, TokenTree};
+use crate::cli::init::port::block::{calls_of, is_constructor};
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
-use syn::{Expr, Ident, Lit, LitStr, Token};
+use syn::visit::{self, Visit};
+use syn::{Expr, File, Ident, ItemConst, Lit, LitStr, Local, Pat, PatIdent, Token};
+
+/// The kind of a declaration with a value.
+#[derive(Clone, Copy, PartialEq)]
+enum Known {
+    Constant,
+    Value,
+    /// The value may change.
+    Initial,
+}
 
 /// The variables and constants of a script.
 pub struct Values<'a> {
+    tool: &'static str,
     text: &'a str,
-    /// Includes the position of a constant.
-    named: HashMap<String, (&'a Expr, Option<Range<usize>>)>,
+    /// For each name, all its declarations, with their values.
+    named: HashMap<String, Vec<Option<(&'a Expr, Known)>>>,
+}
+
+impl<'a> Visit<'a> for Values<'a> {
+    fn visit_item_const(&mut self, item: &'a ItemConst) {
+        self.add(&item.ident, Some((&item.expr, Known::Constant)));
+        visit::visit_item_const(self, item);
+    }
+
+    fn visit_local(&mut self, local: &'a Local) {
+        let pattern = match &local.pat {
+            Pat::Type(typed) => &*typed.pat,
+            pattern => pattern,
+        };
+        let (Pat::Ident(name), Some(init)) = (pattern, &local.init) else {
+            return visit::visit_local(self, local);
+        };
+        let known = match name.mutability {
+            Some(_) => Known::Initial,
+            None => Known::Value,
+        };
+        // The strings in a builder do not belong to what is computed with it.
+        let is_builder = is_constructor(self.tool, self.text_of(calls_of(&init.expr).0));
+        let value = (!is_builder).then_some((&*init.expr, known));
+        self.add(&name.ident, value);
+        self.visit_expr(&init.expr);
+    }
+
+    fn visit_pat_ident(&mut self, pattern: &'a PatIdent) {
+        self.add(&pattern.ident, None);
+    }
 }
 
 impl<'a> Values<'a> {
-    pub fn new(text: &'a str) -> Self {
+    pub fn new(tool: &'static str, text: &'a str, file: &'a File) -> Self {
         let named = HashMap::new();
-        Self { text, named }
+        let mut values = Self { tool, text, named };
+        values.visit_file(file);
+        values
     }
 
-    pub fn add(&mut self, name: &Ident, value: &'a Expr, constant: Option<Range<usize>>) {
-        self.named.insert(name.to_string(), (value, constant));
+    fn add(&mut self, name: &Ident, value: Option<(&'a Expr, Known)>) {
+        let declarations = self.named.entry(name.to_string()).or_default();
+        declarations.push(value);
+    }
+
+    /// Returns `true` if this name has one declaration.
+    pub fn is_unique(&self, name: &str) -> bool {
+        self.named.get(name).is_some_and(|all| all.len() == 1)
+    }
+
+    pub fn text(&self) -> &'a str {
+        self.text
     }
 
     pub fn text_of(&self, node: &impl Spanned) -> &'a str {
         &self.text[range(node)]
     }
 
-    /// Returns the constants that these calls use, as the script declares them.
-    pub fn constants_in(&self, calls: &str) -> String {
-        let used = self.named.iter().filter(|(name, _)| uses(calls, name));
-        let mut places: Vec<Range<usize>> = used
-            .filter_map(|(_, (_, constant))| constant.clone())
-            .collect();
-        places.sort_by_key(|place| place.start);
-        places
-            .into_iter()
-            .map(|place| format!("{}\n\n", &self.text[place]))
-            .collect()
+    /// Returns the number of characters before this position in its line, if all are spaces.
+    pub fn column(&self, at: usize) -> usize {
+        let before = self.text[..at].rsplit('\n').next().unwrap_or_default();
+        before.len() - before.trim_start().len()
     }
 
-    /// Returns `true` if an expression means the same in another script: a literal, a constant, or `Some` of one.
-    pub fn is_constant(&self, expression: &Expr) -> bool {
-        match expression {
-            Expr::Lit(_) => true,
-            Expr::Call(call) => {
-                self.text_of(&*call.func) == "Some"
-                    && call.args.iter().all(|one| self.is_constant(one))
-            }
-            Expr::Path(_) => {
-                let text = self.text_of(expression);
-                text == "None"
-                    || self
-                        .named
-                        .get(text)
-                        .is_some_and(|(_, constant)| constant.is_some())
-            }
+    /// Returns a list as it is, if its strings are valid and it is no iterator.
+    pub fn unchanged(&self, argument: &'a Expr, is_valid: impl Fn(&str) -> bool) -> Option<String> {
+        const ITERATORS: [&str; 6] = ["iter", "into_iter", "map", "filter", "cloned", "copied"];
+        let text = self.text_of(argument);
+        let is_iterator = match argument {
+            Expr::MethodCall(call) => ITERATORS.iter().any(|name| call.method == name),
             _ => false,
-        }
+        };
+        let is_valid = !is_iterator && self.literals(text).iter().all(|one| is_valid(one));
+        is_valid.then(|| match argument {
+            // A reference to a list becomes a slice.
+            Expr::Reference(it) if matches!(&*it.expr, Expr::Path(_)) => format!("{text}[..]"),
+            _ => text.to_string(),
+        })
     }
 
     /// Returns the text for a list of strings, and the strings, if all of them are literals.
@@ -79,8 +122,12 @@ impl<'a> Values<'a> {
             }
             Expr::Path(path) => {
                 let name = path.path.get_ident()?.to_string();
-                let (value, constant) = self.named.get(&name)?;
-                return Some((constant.as_ref().map(|_| name), self.elements(value)?.1));
+                let declarations = self.named.get(&name).filter(|all| all.len() == 1)?;
+                let (value, known) =
+                    declarations[0].filter(|(_, known)| *known != Known::Initial)?;
+                let (inner, elements) = self.elements(value)?;
+                let constant = (known == Known::Constant).then_some(name);
+                return Some((constant.or(inner), elements));
             }
             Expr::Array(array) => array.elems.iter().cloned().collect(),
             Expr::Macro(it) if it.mac.path.is_ident("vec") => {
@@ -101,11 +148,10 @@ impl<'a> Values<'a> {
                 let words = literal.clone().unwrap_or(format!("{{{token}}}"));
                 for name in words.split('{').skip(1) {
                     let name = name.split(['}', ':']).next().unwrap_or_default();
-                    let value = self
-                        .named
-                        .get(name)
-                        .filter(|_| names.insert(name.to_string()));
-                    texts.extend(value.map(|(value, _)| self.text_of(*value)));
+                    let all = self.named.get(name);
+                    let all = all.filter(|_| names.insert(name.to_string()));
+                    let values = all.into_iter().flatten().flatten();
+                    texts.extend(values.map(|(value, _)| self.text_of(*value)));
                 }
                 found.extend(literal);
             });
@@ -140,35 +186,55 @@ pub fn literals(tokens: TokenStream) -> Vec<String> {
     found
 }
 
-/// Returns `true` if these tokens contain this name.
-pub fn uses(text: &str, name: &str) -> bool {
-    let mut found = false;
-    walk(text.parse().unwrap_or_default(), &mut |token| {
-        found |= token.to_string() == name
+/// Returns `true` if this code contains this name, also as `{name}` in a string, but not as a method.
+pub fn mentions(code: &str, name: &str) -> bool {
+    let Ok(tokens) = code.parse() else {
+        return code.contains(name);
+    };
+    let (mut found, mut is_method, mut before) = (false, false, String::new());
+    walk(tokens, &mut |token| {
+        let word = token.to_string();
+        found |= word == name && !is_method;
+        is_method = word == "." && before != ".";
+        before = word;
+        let text = literal(token).unwrap_or_default();
+        let mut parts = text.split('{').skip(1);
+        found |= parts.any(|part| part.split(['}', ':']).next() == Some(name))
+            || text.contains(&format!("{name}$"));
     });
     found
 }
 
-/// Returns `true` if these tokens only call functions without side effects.
-pub fn is_pure(tokens: TokenStream) -> bool {
+/// Returns `true` if this code only calls functions without side effects.
+pub fn is_pure(code: &str) -> bool {
+    code.parse().is_ok_and(are_pure)
+}
+
+fn are_pure(tokens: TokenStream) -> bool {
     const PURE: &str = "var var_os new from join display to_str to_string to_string_lossy to_owned into unwrap expect \
                         unwrap_or unwrap_or_default unwrap_or_else ok is_ok is_err is_some is_none clone as_str as_path \
                         as_ref parse iter into_iter map filter collect copied cloned to_vec format vec concat env exists \
-                        is_dir is_file len is_empty canonicalize glob read_dir parent contains starts_with ends_with";
-    let (mut called, mut depth, mut is_path) = (String::new(), 0_u32, false);
+                        is_dir is_file len is_empty canonicalize glob read_dir parent contains starts_with ends_with \
+                        context with_context current_dir map_err anyhow allow or or_else and_then cfg";
+    let (mut called, mut depth) = (String::new(), 0_u32);
+    let (mut is_path, mut is_macro) = (false, false);
     tokens.into_iter().all(|token| {
         let was_path = std::mem::take(&mut is_path);
         match token {
             TokenTree::Group(group) => {
                 let name = std::mem::take(&mut called);
+                let is_macro = std::mem::take(&mut is_macro);
+                let is_call = is_macro || group.delimiter() == Delimiter::Parenthesis;
                 let mut pure = PURE.split(' ');
-                (name.is_empty()
+                (!is_call
+                    || name.is_empty()
                     || name.starts_with(char::is_uppercase)
                     || pure.any(|one| one == name))
-                    && is_pure(group.stream())
+                    && are_pure(group.stream())
             }
             TokenTree::Punct(sign) => {
                 is_path = sign.as_char() == ':';
+                is_macro = sign.as_char() == '!';
                 match sign.as_char() {
                     // The type arguments of a call do not name a function.
                     '<' if was_path || depth > 0 => depth += 1,
@@ -180,6 +246,7 @@ pub fn is_pure(tokens: TokenStream) -> bool {
                 true
             }
             token => {
+                is_macro = false;
                 if depth == 0 {
                     called = token.to_string();
                 }
@@ -195,7 +262,8 @@ fn literal(token: &TokenTree) -> Option<String> {
         .map(|it| it.value())
 }
 
-fn walk(tokens: TokenStream, see: &mut dyn FnMut(&TokenTree)) {
+/// Calls a function for each token that is no group.
+pub fn walk(tokens: TokenStream, see: &mut dyn FnMut(&TokenTree)) {
     for token in tokens {
         match token {
             TokenTree::Group(group) => walk(group.stream(), see),

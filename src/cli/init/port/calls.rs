@@ -9,13 +9,34 @@ const CALLS: &str = include_str!("calls.txt");
 /// The separator between two calls.
 pub const BREAK: &str = "\n            .";
 
+/// The flags that the other crates add themselves.
+const PER_THREAD: &str = "\"--default-stream\", \"per-thread\"]";
+
 /// A builder of another crate.
 pub struct Builder<'a> {
     tool: &'static str,
     pub line: usize,
-    /// The call that creates the builder, and the variables that contain the builder or its result.
+    /// The indexes of the statement that creates the builder, and of the last one that calls its methods.
+    pub index: usize,
+    pub last: usize,
+    /// The variables that contain the builder or its result.
     pub names: Vec<String>,
     pub calls: Vec<&'a ExprMethodCall>,
+    /// The translated calls that are not written yet, and those that compile.
+    new: Vec<String>,
+    ends: Vec<String>,
+    state: CallState,
+    /// Each statement is translated in its place, because others are between them or contain some.
+    pub is_changed: bool,
+    /// The number of statements of the block that call its methods.
+    pub statements: usize,
+    /// A nested statement does.
+    pub is_nested: bool,
+    /// `true` if it compiles CUDA.
+    pub has_cuda: bool,
+
+    is_declared: bool,
+    is_finished: bool,
 }
 
 /// State from the calls of one builder.
@@ -28,39 +49,112 @@ pub struct CallState {
     pub unfinished_flag: Option<String>,
 }
 
-impl Builder<'_> {
-    pub fn new(tool: &'static str, made: String, line: usize) -> Self {
+impl<'a> Builder<'a> {
+    pub fn new(tool: &'static str, line: usize, index: usize) -> Self {
         Self {
             tool,
             line,
-            names: vec![made],
+            index,
+            last: index,
+            names: Vec::new(),
             calls: Vec::new(),
+            new: Vec::new(),
+            ends: Vec::new(),
+            state: CallState::default(),
+            statements: 0,
+            is_nested: false,
+            is_changed: false,
+            has_cuda: tool != "cc",
+            is_declared: false,
+            is_finished: false,
         }
     }
 
-    /// Returns the equivalent calls of cudnn-guard as a statement. `written` is for a file that the calls write.
-    pub fn calls(
-        &self,
-        values: &Values,
+    /// Translates calls. `written` is for a file that they write.
+    pub fn add(
+        &mut self,
+        calls: &[&'a ExprMethodCall],
+        values: &Values<'a>,
         written: &mut Option<(String, String)>,
-    ) -> Result<String, Reason> {
+    ) -> Result<(), Reason> {
+        self.calls.extend(calls);
         if self.tool == "nvcc" {
-            return self.command(values);
+            return Ok(());
         }
-        let mut state = CallState::default();
-        let (mut calls, mut ends) = (Vec::new(), Vec::new());
-        for call in &self.calls {
+        for call in calls {
             let reason = || (line(&call.method), format!("`{}`", call.method));
+            let mut state = std::mem::take(&mut self.state);
             let new = self.call(call, values, &mut state).ok_or_else(reason)?;
+            self.state = state;
             if call.method == "write" {
-                calls.push(module(call, values, written).ok_or_else(reason)?);
+                self.new
+                    .push(module(call, values, written).ok_or_else(reason)?);
             } else if new.ends_with(")?") {
-                ends.push(new);
-            } else if !new.is_empty() {
-                calls.push(new);
+                self.ends.push(new);
+            } else if !new.is_empty() && !(self.tool != "cc" && new.contains(PER_THREAD)) {
+                self.new.push(new);
             }
         }
-        let what = match (&state.unfinished_flag, ends.len()) {
+        Ok(())
+    }
+
+    /// Returns `true` if a call compiles.
+    pub fn is_complete(&self) -> bool {
+        !self.ends.is_empty()
+    }
+
+    /// Returns the statement, or the value, for the calls since the last one. The first declares the builder.
+    pub fn written(&mut self, column: usize, is_value: bool) -> Result<String, Reason> {
+        if self.is_finished || !self.ends.is_empty() {
+            return Err((
+                self.line,
+                "a builder that compiles in a nested block".to_string(),
+            ));
+        }
+        if let Some(flag) = &self.state.unfinished_flag {
+            return Err((self.line, format!("`{flag}` without a value")));
+        }
+        let name = self.names.first().filter(|_| self.tool != "nvcc").cloned();
+        let name = name.ok_or((self.line, "a builder without a variable".to_string()))?;
+        self.new.extend(self.state.targets());
+        if !self.is_declared {
+            self.is_declared = true;
+            self.add_stream();
+            let calls = std::mem::take(&mut self.new);
+            let is_mutable = self.is_nested || self.statements > 2;
+            let mutable = if is_mutable { "mut " } else { "" };
+            return Ok(format!(
+                "let {mutable}{name} = {};",
+                call_chain("gpu.kernels()", &calls, column)
+            ));
+        }
+        let calls = std::mem::take(&mut self.new);
+        if calls.is_empty() {
+            return Ok(if is_value { name } else { String::new() });
+        }
+        let mut new = format!("{name}.{}", calls.join("."));
+        if new.contains(BREAK) || new.len() > 80 {
+            new = call_chain(&name, &calls, column);
+        }
+        Ok(if is_value {
+            new
+        } else {
+            format!("{name} = {new};")
+        })
+    }
+
+    /// Returns the statement that compiles.
+    pub fn finish(
+        &mut self,
+        values: &Values<'a>,
+        column: usize,
+        is_shared: bool,
+    ) -> Result<String, Reason> {
+        if self.tool == "nvcc" {
+            return self.command(values, column);
+        }
+        self.is_finished = true;
+        let what = match (&self.state.unfinished_flag, self.ends.len()) {
             (Some(flag), _) => format!("`{flag}` without a value"),
             (None, 0) => "a builder that compiles nothing".to_string(),
             (None, 1) => String::new(),
@@ -69,27 +163,41 @@ impl Builder<'_> {
         if !what.is_empty() {
             return Err((self.line, what));
         }
-        calls.extend(state.targets());
+        self.new.extend(self.state.targets());
+        if !self.is_declared {
+            self.add_stream();
+        }
+        if self.tool == "cc" && self.state.files > 1 {
+            self.new.push("flag(\"-rdc=true\")".to_string());
+        }
+        if self.tool != "cc" && self.state.files == 0 {
+            self.new.push("files(\"src/**/*.cu\")".to_string());
+        }
+        if is_shared && self.ends[0].starts_with("compile(") {
+            self.new
+                .push("cudart(cudnn_guard::Cudart::Shared)".to_string());
+        }
+        let mut calls = std::mem::take(&mut self.new);
+        calls.append(&mut self.ends);
+        let start = match self.is_declared {
+            true => &self.names[0],
+            false => "gpu.kernels()",
+        };
+        Ok(format!("{};", call_chain(start, &calls, column)))
+    }
+
+    fn add_stream(&mut self) {
         if self.tool != "cc" {
-            calls.push("default_stream(cudnn_guard::DefaultStream::PerThread)".to_string());
-        } else if state.files > 1 {
-            calls.push("flag(\"-rdc=true\")".to_string());
+            let stream = "default_stream(cudnn_guard::DefaultStream::PerThread)";
+            self.new.push(stream.to_string());
         }
-        if self.tool != "cc" && state.files == 0 {
-            calls.push("files(\"src/**/*.cu\")".to_string());
-        }
-        calls.extend(ends);
-        Ok(format!(
-            "        gpu.kernels(){BREAK}{};\n",
-            calls.join(BREAK)
-        ))
     }
 
     /// Returns the equivalent call of cudnn-guard; empty if none is needed.
     fn call(
         &self,
-        call: &ExprMethodCall,
-        values: &Values,
+        call: &'a ExprMethodCall,
+        values: &Values<'a>,
         state: &mut CallState,
     ) -> Option<String> {
         CALLS.lines().find_map(|line| {
@@ -111,7 +219,12 @@ impl Builder<'_> {
 
 impl CallState {
     /// Returns the text for an argument, if it is of this kind.
-    fn argument(&mut self, kind: &str, argument: &Expr, values: &Values) -> Option<String> {
+    fn argument<'a>(
+        &mut self,
+        kind: &str,
+        argument: &'a Expr,
+        values: &Values<'a>,
+    ) -> Option<String> {
         let string = string(argument);
         let list = || match string.clone() {
             Some(one) => Some((format!("{one:?}"), vec![one])),
@@ -122,32 +235,50 @@ impl CallState {
             "any" => Some(String::new()),
             "str" => string.map(|it| format!("{it:?}")),
             "word" => string.map(|it| it.trim_end_matches('/').to_string()),
-            "text" => values.is_constant(argument).then(|| text.to_string()),
+            "text" => Some(text.to_string()),
+            "number" => text.parse::<u32>().ok().map(|_| text.to_string()),
             "cap" => match text.parse().ok()? {
                 ..90 => Some(text.to_string()),
                 90..=120 => Some(format!("{text}a")),
                 _ => Some(format!("{text}f")),
             },
+            "file" => {
+                self.files += 1;
+                let is_other = string.is_some_and(|it| !it.ends_with(".cu"));
+                (!is_other).then(|| text.to_string())
+            }
             "files" | "once" => {
-                let (text, files) = list()?;
                 let is_again = kind == "once" && self.files > 0;
-                self.files += files.len();
-                (!is_again && files.iter().all(|file| file.ends_with(".cu"))).then_some(text)
+                let is_other =
+                    |file: &str| [".c", ".cc", ".cpp"].iter().any(|end| file.ends_with(end));
+                let (text, count, is_valid) = match list() {
+                    Some((text, files)) => (
+                        text,
+                        files.len(),
+                        files.iter().all(|file| file.ends_with(".cu")),
+                    ),
+                    // The number is not known.
+                    None => (values.unchanged(argument, |file| !is_other(file))?, 2, true),
+                };
+                self.files += count;
+                (!is_again && is_valid).then_some(text)
             }
             "list" | "names" | "sources" | "flags" => {
-                let (text, strings) = values.list(argument)?;
                 let is_source = |one: &str| {
                     [".h", ".hpp", ".cuh", ".cu"]
                         .iter()
                         .any(|end| one.ends_with(end))
                 };
-                let is_valid = |one: &String| match kind {
+                let is_valid = |one: &str| match kind {
                     "names" => !one.contains('/'),
                     "sources" => is_source(one),
-                    "flags" => !one.contains("arch") && !one.contains("gencode"),
+                    "flags" => !chooses_targets(one) && one != "legacy",
                     _ => true,
                 };
-                strings.iter().all(is_valid).then_some(text)
+                match values.list(argument) {
+                    Some((text, all)) => all.iter().all(|one| is_valid(one)).then_some(text),
+                    None => values.unchanged(argument, is_valid),
+                }
             }
             "dirs" => {
                 let dirs = list()?.1.into_iter().map(|header| {
@@ -161,10 +292,14 @@ impl CallState {
             }
             "flag" => match string {
                 Some(flag) => self.flag(&flag),
-                None => Some(format!(
-                    "flag({})",
-                    self.argument("text", argument, values)?
-                )),
+                None if self.unfinished_flag.is_some() => None,
+                None => {
+                    let is_valid = |one: &str| !chooses_targets(one) && !one.contains("stream");
+                    let mut texts = values.literals(text).into_iter();
+                    texts
+                        .all(|one| is_valid(&one))
+                        .then(|| format!("flag({text})"))
+                }
             },
             "library" if string.as_ref().is_some_and(|it| !it.contains('.')) => string,
             "library" => {
@@ -177,15 +312,22 @@ impl CallState {
                     .iter_mut()
                     .for_each(|it| *it = it.strip_prefix("lib").unwrap_or(it));
                 names.dedup();
-                names.pop().filter(|_| names.is_empty()).map(str::to_string)
+                if let ([], [one]) = (&names[..], &texts[..]) {
+                    names.extend((!one.contains(['.', '/'])).then_some(&**one));
+                }
+                let name = names
+                    .pop()
+                    .filter(|name| names.is_empty() && !name.contains('{'));
+                name.map(str::to_string)
             }
-            literal => string.filter(|it| format!("{it:?}") == literal),
+            literal => (text == literal).then(String::new),
         }
     }
 
     /// Returns the call for the targets that the flags choose.
-    pub fn targets(&self) -> Option<String> {
-        (!self.archs.is_empty()).then(|| format!("archs({:?})", self.archs))
+    pub fn targets(&mut self) -> Option<String> {
+        let archs = std::mem::take(&mut self.archs);
+        (!archs.is_empty()).then(|| format!("archs({archs:?})"))
     }
 
     /// Returns the call for a flag: empty if it is part of the list of targets.
@@ -215,16 +357,35 @@ impl CallState {
     }
 }
 
+fn chooses_targets(flag: &str) -> bool {
+    flag.contains("arch") || flag.contains("gencode")
+}
+
+/// Formats calls, one in each line.
+pub fn call_chain(start: &str, calls: &[String], column: usize) -> String {
+    if let ([one], true) = (calls, start != "gpu.kernels()" && !calls[0].contains(BREAK)) {
+        return format!("{start}.{one}");
+    }
+    let separator = format!("\n{}.", " ".repeat(column + 4));
+    let calls = calls
+        .iter()
+        .map(|call| format!("{separator}{}", call.replace(BREAK, &separator)));
+    start.to_string() + &calls.collect::<String>()
+}
+
 /// Returns the call for the module of constants that `write` writes.
-fn module(
-    call: &ExprMethodCall,
-    values: &Values,
+fn module<'a>(
+    call: &'a ExprMethodCall,
+    values: &Values<'a>,
     written: &mut Option<(String, String)>,
 ) -> Option<String> {
     let file = call.args.first()?;
     let texts = values.literals(values.text_of(file));
     let path = texts.iter().find(|text| text.ends_with(".rs"))?;
     let name = Path::new(path).file_stem()?.to_str()?;
+    if name.contains('{') {
+        return None;
+    }
     let is_root = ["lib", "mod", "main"].contains(&name);
     let name = if is_root { "ptx" } else { name };
     if string(file).is_some() {

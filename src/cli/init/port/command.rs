@@ -2,13 +2,13 @@
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
-use crate::cli::init::port::calls::{BREAK, Builder, CallState};
+use crate::cli::init::port::calls::{Builder, CallState, call_chain};
 use std::path::Path;
 use syn::Expr;
 
-impl Builder<'_> {
+impl<'a> Builder<'a> {
     /// Returns the equivalent statement of cudnn-guard, if the command writes one file into `OUT_DIR`.
-    pub fn command(&self, values: &Values) -> Result<String, Reason> {
+    pub fn command(&self, values: &Values<'a>, column: usize) -> Result<String, Reason> {
         let (mut words, mut runs): (Vec<Expr>, u32) = (Vec::new(), 0);
         for call in &self.calls {
             let list = call.args.first().and_then(|list| values.elements(list));
@@ -48,7 +48,11 @@ impl Builder<'_> {
                 _ => return Err(refused()),
             }
         }
-        let mut names = output.iter().filter_map(|path| path.rsplit('/').next());
+        // `{out}/add.ptx` is in `OUT_DIR`, but `{out}/kernels/add.ptx` is not.
+        let names = output
+            .iter()
+            .map(|path| path.rsplit("}/").next().unwrap_or(path));
+        let mut names = names.filter(|name| !name.contains(['/', '{']));
         let name = names.find_map(|name| name.strip_suffix(end)?.strip_suffix('.'));
         let end = match name.filter(|_| output.iter().any(|text| text == "OUT_DIR")) {
             Some(name) if end == "a" => name
@@ -70,9 +74,6 @@ impl Builder<'_> {
         calls.push(format!("files({files:?})"));
         calls.extend(state.targets());
         calls.push(end);
-        Ok(format!(
-            "        gpu.kernels(){BREAK}{};\n",
-            calls.join(BREAK)
-        ))
+        Ok(format!("{};", call_chain("gpu.kernels()", &calls, column)))
     }
 }

@@ -1,3 +1,6 @@
+mod around;
+mod unclear;
+
 use super::*;
 use crate::cli::init::recipe;
 
@@ -58,9 +61,11 @@ fn main() -> Result<()> {
 }
 "#;
     let expected = r#"// Compiles the “kernels”.
+
 const FLAGS: [&str; 2] = ["-std=c++17", "-O3"];
 
 fn main() {
+    println!("cargo:rerun-if-changed=notes.txt");
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;
         gpu.kernels()
@@ -82,7 +87,6 @@ fn main() {
             .default_stream(cudnn_guard::DefaultStream::PerThread)
             .cudart(cudnn_guard::Cudart::Shared)
             .compile("moe")?;
-        println!("cargo:rerun-if-changed=notes.txt");
         println!("cargo:rustc-link-lib=cublas");
         Ok(())
     });
@@ -250,8 +254,13 @@ fn a_command_of_nvcc_with_another_result_is_not_ported() {
         (".status()", ".env(\"A\", \"1\").status()", "3: `env`"),
         (
             "assert!(status.success())",
-            "assert!(other.success())",
-            "4: `assert!(other.success());`",
+            "work(status)",
+            "4: `work(status);`",
+        ),
+        (
+            "assert!(status.success())",
+            "files.iter().map(|one| Command::new(\"nvcc\"))",
+            "4: `files.iter().map(|one| Command::new(\"nvcc\"));`",
         ),
         (
             "assert!(status.success());",
@@ -272,11 +281,10 @@ fn a_command_of_nvcc_with_another_result_is_not_ported() {
 #[test]
 fn ambiguous_scripts_are_not_ported() {
     for (calls, what) in [
-        (".get_compute_cap()", "`get_compute_cap`"),
         (".exclude(&[\"old/*\"])", "`exclude`"),
-        (".arg(&flag)", "`arg`"),
+        (".arg(format!(\"-arch={}\", 80))", "`arg`"),
         (".arg(\"--default-stream=legacy\")", "`arg`"),
-        (".source_files(found())", "`source_files`"),
+        (".source_files(names.iter())", "`source_files`"),
         (".source_files([\"a.cpp\"])", "`source_files`"),
         (".compute_cap(cap)", "`compute_cap`"),
         (".build_lib(path())", "`build_lib`"),
@@ -300,49 +308,32 @@ fn ambiguous_scripts_are_not_ported() {
     let sound = of_cudaforge(".build_lib(\"liba.a\")");
     assert!(sound.len() < ported(&sound).len());
     for (from, to, what) in [
-        ("fn main", "fn other() {}\nfn main", "1: `fn other() {}`"),
-        ("fn main", "#[cfg(unix)]\nfn main", "1: `#[cfg(unix)]`"),
-        ("fn main", "fn not_main", "1: `fn not_main()`"),
-        (");\n}", ");\n    work();\n}", "3: `work();`"),
         (
             ");\n}",
-            ");\n    let (a, b) = (1, 2);\n}",
-            "3: `let (a, b) = (1, 2);`",
+            ");\n    let cap = cudaforge::max();\n}",
+            "3: `let cap = cudaforge::max();`",
         ),
+        (");\n}", ");\n    if work() { return; }\n}", "3: `return`"),
+        (");\n}", ");\n    work()\n}", "3: `work()`"),
         (
-            ");\n}",
-            ");\n    let _copied = std::fs::copy(from, to);\n}",
-            "3: `let _copied = std::fs::copy(from, to);`",
-        ),
-        (
-            ");\n}",
-            ");\n    let found = pkg_config::probe_library(\"gl\").unwrap();\n}",
-            "3: `let found = pkg_config::probe_library(\"gl\").unwrap();`",
-        ),
-        (
-            ");\n}",
-            ");\n    let asked = vec![1].iter().collect::<Vec<_>>().len() < std::fs::read::<&str>(\"a\");\n}",
-            "3: `let asked = vec![1].iter().collect::<Vec<_>>().len() < std::fs::read::<&str>(\"a\");`",
-        ),
-        (
-            ");\n}",
-            ");\n    println!(\"cargo:rustc-link-search={}\", found);\n}",
-            "3: `println!(\"cargo:rustc-link-search={}\", found);`",
+            "fn main() {",
+            "fn main() {\n    let gpu = 1;",
+            "1: a block with a variable `gpu`",
         ),
         (
             "    cudaforge::KernelBuilder::new()",
-            "    let dir = \"x\";\n    cudaforge::KernelBuilder::new().include_path(dir)",
-            "3: `include_path`",
+            "    #[cfg(unix)]\n    let built = cudaforge::KernelBuilder::new()",
+            "2: `#[cfg(unix)]`",
         ),
         (
             "fn main() {\n    cudaforge::KernelBuilder::new()",
-            "const DIR: [u8; 1] = [1];\nfn main() {\n    cudaforge::KernelBuilder::new().args(DIR)",
-            "3: `args`",
+            "const DIR: [u8; 1] = [1];\nfn main() {\n    cudaforge::KernelBuilder::new().watch(DIR.iter())",
+            "3: `watch`",
         ),
         (
             "cudaforge::KernelBuilder",
             "if true {} cudaforge::Other",
-            "1: `main` without a builder",
+            "2: `if true {} cudaforge::Other::new().build_lib(\"liba.a\");`",
         ),
     ] {
         let script = sound.replacen(from, to, 1);
@@ -356,7 +347,7 @@ fn ambiguous_scripts_are_not_ported() {
     );
     let constant = ported(&constant);
     assert!(
-        constant.starts_with("const DIR: &str = \"x\";\n\nfn main() {\n"),
+        constant.starts_with("const DIR: &str = \"x\";\nfn main() {\n"),
         "{constant}"
     );
     assert!(constant.contains(".include(DIR)\n"), "{constant}");
@@ -365,4 +356,40 @@ fn ambiguous_scripts_are_not_ported() {
         "none"
     );
     assert_eq!(ported("fn main( { cudaforge"), "none");
+}
+
+#[test]
+fn the_options_of_commands_in_closures_are_shown() {
+    let script = r#"const FILES: [&str; 1] = ["add.cu"];
+
+fn main() {
+    let output = Command::new("nvidia-smi").arg("--query-gpu=compute_cap").output();
+    println!("cargo:rerun-if-changed=kernels/add.cu");
+    let cap = number(output);
+    FILES.iter().for_each(|file| {
+        let flags = ["-O3", "--use_fast_math"];
+        let mut command = Command::new("nvcc");
+        command.args(flags).args(["--default-stream", "per-thread"]).arg(format!("-arch=sm_{cap}"));
+        command.arg("-c").arg("-I").arg("include").arg("-DN=2").arg(file).args(["-o", "add.o"]).status();
+    });
+    Command::new("nvcc").arg("--lib").args(["-o", "libadd.a"]).arg("add.o").status();
+}
+"#;
+    let expected = r#"gpu.kernels()
+            .files(["**/add.cu"])
+            .flag("-O3")
+            .flag("--use_fast_math")
+            .default_stream(cudnn_guard::DefaultStream::PerThread)
+            .include("include")
+            .define("N", "2")
+            .compile("add")?"#;
+    let draft = |script| port(script).unwrap().err().unwrap().draft;
+    assert_eq!(draft(script).as_deref(), Some(expected));
+    let ptx = "fn main() { all(|it| Command::new(\"nvcc\").args([\"-ptx\", \"-gencode\", \"arch=compute_80,code=sm_80\"]).arg(it)) }";
+    let expected = r#"gpu.kernels()
+            .files(["**/*.cu"])
+            .archs(["-gencode=arch=compute_80,code=sm_80"])
+            .ptx()?"#;
+    assert_eq!(draft(ptx).as_deref(), Some(expected));
+    assert_eq!(draft("fn main() { cudaforge::build() }"), None);
 }

@@ -1,0 +1,216 @@
+//! The block of a script that contains its builders.
+
+use crate::cli::init::port::Reason;
+use crate::cli::init::port::arguments::range;
+use std::collections::HashSet;
+use syn::visit::{self, Visit};
+use syn::{Block, Expr, ExprClosure, ExprMethodCall, File, Ident, ItemFn, Pat, Stmt};
+
+/// The innermost block with all builders.
+pub struct Place<'a> {
+    pub function: &'a ItemFn,
+    pub block: &'a Block,
+    /// The number of spaces before a statement of the block.
+    pub indent: usize,
+    /// The number of spaces before its end.
+    pub end_indent: usize,
+    /// For cc, the names of the builders that compile CUDA.
+    pub names: HashSet<String>,
+}
+
+/// A statement that calls methods of a builder, or could be one.
+pub struct Chain<'a> {
+    /// The variable that gets the result.
+    pub name: Option<&'a Ident>,
+    /// The value.
+    pub expression: &'a Expr,
+    /// The expression that the calls begin with.
+    pub root: &'a Expr,
+    pub calls: Vec<&'a ExprMethodCall>,
+}
+
+impl<'a> Chain<'a> {
+    pub fn of(statement: &'a Stmt) -> Option<Self> {
+        let (name, expression) = match statement {
+            Stmt::Local(local) => {
+                let pattern = match &local.pat {
+                    Pat::Type(typed) => &*typed.pat,
+                    pattern => pattern,
+                };
+                match (pattern, &local.init) {
+                    (Pat::Ident(name), Some(init)) => (Some(name), &*init.expr),
+                    _ => return None,
+                }
+            }
+            Stmt::Expr(Expr::Assign(assign), _) => (None, &*assign.right),
+            Stmt::Expr(expression, _) => (None, expression),
+            _ => return None,
+        };
+        let (root, calls) = calls_of(expression);
+        Some(Self {
+            name: name.map(|it| &it.ident),
+            expression,
+            root,
+            calls,
+        })
+    }
+
+    /// Returns `true` if this only asks a builder for its target.
+    pub fn asks_target(&self) -> bool {
+        self.calls
+            .iter()
+            .any(|call| call.method == "get_compute_cap")
+    }
+
+    /// Returns `true` if this creates a builder.
+    pub fn creates(&self, tool: &str, text: &str, names: &HashSet<String>) -> bool {
+        let is_named = self.name.is_some_and(|it| names.contains(&it.to_string()));
+        matches!(self.root, Expr::Call(_))
+            && is_constructor(tool, &text[range(self.root)])
+            && (tool != "cc" || is_named || self.calls.iter().any(|call| call.method == "cuda"))
+    }
+}
+
+struct Finder<'a> {
+    tool: &'static str,
+    text: &'a str,
+    names: HashSet<String>,
+    functions: Vec<&'a ItemFn>,
+    /// The blocks around the visited node.
+    blocks: Vec<&'a Block>,
+    /// The blocks around all builders so far.
+    common: Option<Vec<&'a Block>>,
+}
+
+impl<'a> Visit<'a> for Finder<'a> {
+    fn visit_item_fn(&mut self, function: &'a ItemFn) {
+        self.functions.push(function);
+        visit::visit_item_fn(self, function);
+    }
+
+    fn visit_block(&mut self, block: &'a Block) {
+        self.blocks.push(block);
+        visit::visit_block(self, block);
+        self.blocks.pop();
+    }
+
+    // A builder in a closure is not ported.
+    fn visit_expr_closure(&mut self, _: &'a ExprClosure) {}
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let chain = Chain::of(statement);
+        if chain.is_some_and(|it| it.creates(self.tool, self.text, &self.names)) {
+            let common = self.common.get_or_insert_with(|| self.blocks.clone());
+            let same = common.iter().zip(&self.blocks);
+            let same = same.take_while(|(one, other)| std::ptr::eq(**one, **other));
+            let depth = same.count();
+            common.truncate(depth);
+        }
+        visit::visit_stmt(self, statement);
+    }
+}
+
+/// The names of variables whose method `cuda` is called.
+struct CudaNames<'a>(&'a str, HashSet<String>);
+
+impl<'a> Visit<'a> for CudaNames<'_> {
+    fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
+        let is_on = call
+            .args
+            .first()
+            .is_some_and(|one| &self.0[range(one)] == "true");
+        if call.method == "cuda" && is_on {
+            let root = calls_of(&call.receiver).0;
+            self.1.insert(self.0[range(root)].to_string());
+        }
+        visit::visit_expr_method_call(self, call);
+    }
+}
+
+/// Finds the block to port.
+pub fn find<'a>(tool: &'static str, text: &'a str, file: &'a File) -> Result<Place<'a>, Reason> {
+    let mut names = CudaNames(text, HashSet::new());
+    names.visit_file(file);
+    let mut finder = Finder {
+        tool,
+        text,
+        names: names.1,
+        functions: Vec::new(),
+        blocks: Vec::new(),
+        common: None,
+    };
+    finder.visit_file(file);
+    let block = finder.common.and_then(|mut blocks| blocks.pop());
+    let around = |function: &&&ItemFn| {
+        let (outer, inner) = (range(&function.block), range(&block));
+        outer.start <= inner.start && inner.end <= outer.end
+    };
+    let function = finder.functions.iter().rev().find(around);
+    let (Some(block), Some(function)) = (block, function) else {
+        let word = if tool == "nvcc" { "\"nvcc\"" } else { tool };
+        let uses = |line: &str| line.contains(word) && !line.starts_with("use ");
+        let (index, line) = text
+            .lines()
+            .enumerate()
+            .find(|(_, line)| uses(line))
+            .unwrap_or((0, text));
+        return Err((index + 1, format!("`{}`", line.trim())));
+    };
+    let width = |at: usize| {
+        let line = text[..at].rsplit('\n').next().unwrap_or_default();
+        (line.len() - line.trim_start().len(), line.trim().is_empty())
+    };
+    let at = range(block);
+    let end_indent = match width(at.end - 1) {
+        (spaces, true) => spaces,
+        _ => width(at.start).0,
+    };
+    let first = block.stmts.first().map(|first| width(range(first).start));
+    let indent = match first {
+        Some((spaces, true)) => spaces,
+        _ => end_indent + 4,
+    };
+    Ok(Place {
+        function,
+        block,
+        indent,
+        end_indent,
+        names: finder.names,
+    })
+}
+
+pub fn is_constructor(tool: &str, call: &str) -> bool {
+    if tool == "nvcc" {
+        let name = call.strip_prefix("std::process::").unwrap_or(call);
+        return name == "Command::new(\"nvcc\")";
+    }
+    let call = call
+        .strip_prefix(tool)
+        .and_then(|it| it.strip_prefix("::"))
+        .unwrap_or(call);
+    let name = match tool {
+        "cudaforge" => "KernelBuilder",
+        "bindgen_cuda" => "Builder",
+        _ => "Build",
+    };
+    let function = call.strip_prefix(name).unwrap_or_default();
+    ["::new()", "::default()"].contains(&function)
+}
+
+/// Returns the expression that a chain of calls begins with, and the calls, without those that unwrap a result.
+pub fn calls_of(mut expression: &Expr) -> (&Expr, Vec<&ExprMethodCall>) {
+    let mut calls = Vec::new();
+    loop {
+        expression = match expression {
+            Expr::Try(it) => &it.expr,
+            Expr::MethodCall(call) => {
+                calls.push(call);
+                &call.receiver
+            }
+            _ => break,
+        };
+    }
+    calls.retain(|call| call.method != "unwrap" && call.method != "expect");
+    calls.reverse();
+    (expression, calls)
+}

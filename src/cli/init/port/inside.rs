@@ -1,0 +1,162 @@
+//! The parts of a statement that use a builder.
+
+use crate::cli::init::port::arguments::{Values, line, range, walk};
+use crate::cli::init::port::block::{Chain, calls_of};
+use std::ops::Range;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{
+    Expr, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop, ExprMethodCall, ExprReturn,
+    ExprTry, ExprWhile, Item, Macro, Stmt,
+};
+
+/// An expression that leaves the block, or a macro that may.
+pub struct Exit {
+    pub line: usize,
+    pub text: String,
+    pub is_macro: bool,
+}
+
+/// The parts of a statement, but not of its closures and items.
+pub struct Inside<'a, 'v> {
+    values: &'v Values<'a>,
+    /// The variables that contain a builder or its result.
+    names: &'v [String],
+    /// Statements that call methods of a builder.
+    pub statements: Vec<&'a Stmt>,
+    /// Expressions for the compute capability that is compiled for: `Some(80)`.
+    pub targets: Vec<Range<usize>>,
+    /// The positions of `?` whose error may be of any type.
+    pub questions: Vec<usize>,
+    /// Expressions that leave the block.
+    pub exits: Vec<Exit>,
+    /// The number of loops around the visited node.
+    loops: u32,
+}
+
+impl<'a, 'v> Inside<'a, 'v> {
+    pub fn of(statement: &'a Stmt, names: &'v [String], values: &'v Values<'a>) -> Self {
+        let mut inside = Self {
+            values,
+            names,
+            statements: Vec::new(),
+            targets: Vec::new(),
+            questions: Vec::new(),
+            exits: Vec::new(),
+            loops: 0,
+        };
+        inside.visit_stmt(statement);
+        inside
+    }
+
+    /// Returns `true` if the arguments of these calls may leave the function.
+    pub fn exits_in(calls: &[&'a ExprMethodCall], values: &'v Values<'a>) -> bool {
+        calls.iter().flat_map(|call| &call.args).any(|one| {
+            let statement = Stmt::Expr(one.clone(), None);
+            let inside = Inside::of(&statement, &[], values);
+            !inside.questions.is_empty() || !inside.exits.is_empty()
+        })
+    }
+
+    fn exit(&mut self, node: &impl Spanned, is_macro: bool) {
+        self.exits.push(Exit {
+            line: line(node),
+            text: self.values.text_of(node).to_string(),
+            is_macro,
+        });
+    }
+}
+
+impl<'a> Visit<'a> for Inside<'a, '_> {
+    fn visit_expr_closure(&mut self, _: &'a ExprClosure) {}
+
+    fn visit_item(&mut self, _: &'a Item) {}
+
+    fn visit_stmt(&mut self, statement: &'a Stmt) {
+        let root = |chain: &Chain| self.values.text_of(chain.root);
+        let chain = Chain::of(statement).filter(|it| !it.asks_target());
+        if chain.is_some_and(|it| self.names.iter().any(|name| name == root(&it))) {
+            self.statements.push(statement);
+        } else {
+            visit::visit_stmt(self, statement);
+        }
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
+        let receiver = self.values.text_of(&*call.receiver);
+        let is_of_builder =
+            call.method == "get_compute_cap" && self.names.iter().any(|name| name == receiver);
+        let detected = receiver.strip_suffix("detect_compute_cap()");
+        let base = |argument: &Expr| {
+            let text = self.values.text_of(argument);
+            let value = text.rsplit_once('|').map_or("", |(_, value)| value);
+            value.trim().ends_with(".base") || value.trim().ends_with(".base()")
+        };
+        let is_detected = call.method == "map"
+            && detected.is_some_and(|it| ["", "cudaforge::"].contains(&it))
+            && call.args.iter().any(base);
+        match is_of_builder || is_detected {
+            true => self.targets.push(range(call)),
+            false => visit::visit_expr_method_call(self, call),
+        }
+    }
+
+    fn visit_expr_try(&mut self, question: &'a ExprTry) {
+        let function = match calls_of(&question.expr) {
+            (Expr::Call(call), calls) if calls.is_empty() => self.values.text_of(&*call.func),
+            _ => "",
+        };
+        if !function.ends_with("env::var") {
+            self.questions.push(range(&question.question_token).start);
+        }
+        visit::visit_expr_try(self, question);
+    }
+
+    fn visit_expr_return(&mut self, one: &'a ExprReturn) {
+        self.exit(one, false);
+        visit::visit_expr_return(self, one);
+    }
+
+    fn visit_expr_break(&mut self, one: &'a ExprBreak) {
+        if self.loops == 0 || one.label.is_some() {
+            self.exit(one, false);
+        }
+    }
+
+    fn visit_expr_continue(&mut self, one: &'a ExprContinue) {
+        if self.loops == 0 || one.label.is_some() {
+            self.exit(one, false);
+        }
+    }
+
+    fn visit_expr_for_loop(&mut self, one: &'a ExprForLoop) {
+        self.loops += 1;
+        visit::visit_expr_for_loop(self, one);
+        self.loops -= 1;
+    }
+
+    fn visit_expr_while(&mut self, one: &'a ExprWhile) {
+        self.loops += 1;
+        visit::visit_expr_while(self, one);
+        self.loops -= 1;
+    }
+
+    fn visit_expr_loop(&mut self, one: &'a ExprLoop) {
+        self.loops += 1;
+        visit::visit_expr_loop(self, one);
+        self.loops -= 1;
+    }
+
+    fn visit_macro(&mut self, one: &'a Macro) {
+        let returns = ["bail", "ensure"]
+            .iter()
+            .any(|name| one.path.is_ident(name));
+        let mut has_question = false;
+        walk(one.tokens.clone(), &mut |token| {
+            has_question |= token.to_string() == "?"
+        });
+        if returns || has_question {
+            self.exit(one, true);
+        }
+    }
+}
