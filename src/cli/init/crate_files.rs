@@ -354,7 +354,8 @@ fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
         let of_crate = [format!("{name}/"), format!("{name}?/")];
         list.retain(|one| {
             let text = one.as_str().unwrap_or_default();
-            !of_crate.iter().any(|start| text.starts_with(start)) && !(guard && text == old)
+            let is_of_crate = of_crate.iter().any(|start| text.starts_with(start));
+            !is_of_crate && (!guard || text != old)
         });
         let at = list.iter().position(|one| one.as_str() == Some(&old));
         if let Some(at) = at {

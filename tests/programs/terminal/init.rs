@@ -274,7 +274,7 @@ The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --w
 /// A feature that enabled the other crate enables cudnn-guard, and variables that are no longer read are listed.
 #[test]
 fn an_optional_crate_is_replaced_in_the_features() {
-    let features = "\n[features]\ncuda = [\"dep:cudaforge\", \"other\"]\nold = [\"cudaforge\"]\nother = []\n\n\
+    let features = "\n[features]\ncuda = [\"dep:cudaforge\", \"cudaforge/ninja\", \"other\"]\nother = []\n\n\
                     [build-dependencies]\ncudaforge = { version = \"0.1\", optional = true }\n";
     let dir = package("optional", features);
     file(
@@ -289,12 +289,22 @@ fn an_optional_crate_is_replaced_in_the_features() {
     let unread = "The new build script no longer reads these variables: CACHE, OLD_CACHE\n";
     assert!(written.contains(unread), "{written}");
     let manifest = read(&dir, "Cargo.toml");
-    let features = "cuda = [\"dep:cudnn-guard\", \"other\"]\nold = [\"cudnn-guard\"]\nother = []\n";
+    let features = "cuda = [\"dep:cudnn-guard\", \"other\"]\nother = []\n";
     assert!(manifest.contains(features), "{manifest}");
     assert!(manifest.contains(", optional = true }"), "{manifest}");
     let script = read(&dir, "build.rs");
     let other = "    });\n}\n\n#[cfg(not(feature = \"cuda\"))]\nfn main() {}\n";
     assert!(script.ends_with(other), "{script}");
+    // An optional dependency without `dep:` is a feature too.
+    let lines = "\n[build-dependencies]\ncudaforge = { version = \"0.1\", optional = true }\n";
+    let dir = package("implicit", lines);
+    let build =
+        "fn main() {\n    cudaforge::KernelBuilder::new().build_lib(\"liba.a\").unwrap();\n}\n";
+    file(&dir, "build.rs", build);
+    must_exit(&init(&dir, &["--write"]), 0);
+    let manifest = read(&dir, "Cargo.toml");
+    let features = "\n[features]\ncudaforge = [\"dep:cudnn-guard\"]\n";
+    assert!(manifest.contains(features), "{manifest}");
 }
 
 /// The new script compiles, and the feature decides whether it runs.

@@ -91,7 +91,7 @@ impl<'a> Builder<'a> {
                     .push(module(call, values, written).ok_or_else(reason)?);
             } else if new.ends_with(")?") {
                 self.ends.push(new);
-            } else if !new.is_empty() && !(self.tool != "cc" && new.contains(PER_THREAD)) {
+            } else if !new.is_empty() && (self.tool == "cc" || !new.contains(PER_THREAD)) {
                 self.new.push(new);
             }
         }

@@ -40,7 +40,7 @@ struct Piece<'a, 'v> {
     text: String,
     /// `true` if it uses a builder of cudnn-guard or the targets.
     is_new: bool,
-    /// What is inside a statement that does not begin with a builder.
+    /// The parts of a statement that does not begin with a builder.
     inside: Option<Inside<'a, 'v>>,
 }
 
