@@ -233,6 +233,7 @@ fn a_build_script_prints_windows_paths() {
             format!("cargo::metadata=include={cudnn}\\include\\13.0"),
             format!("cargo::metadata=libdir={cudnn}\\lib\\13.0\\x64"),
             "cargo::rustc-link-arg=/DELAYLOAD:cudnn64_9.dll".into(),
+            "cargo::rustc-link-arg=/INCLUDE:__pfnDliFailureHook2".into(),
             "cargo::rustc-link-arg=delayimp.lib".into(),
             "cargo::rustc-link-arg=/IGNORE:4199".into(),
             "cargo::metadata=delayed=cudnn64_9.dll".into(),
