@@ -24,8 +24,9 @@ pub struct FileOptions {
 
 impl FileOptions {
     /// Sets the targets of these files, like [`Kernels::archs`].
-    pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
-        self.archs.extend(list.into_iter().map(Into::into));
+    pub fn archs<S: AsRef<str>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
+        self.archs
+            .extend(list.into_iter().map(|one| one.as_ref().to_string()));
         self
     }
 
@@ -47,8 +48,8 @@ impl FileOptions {
     }
 
     /// Adds one argument for nvcc.
-    pub fn flag(mut self, text: impl Into<String>) -> Self {
-        self.flags.push(text.into());
+    pub fn flag(mut self, text: impl AsRef<str>) -> Self {
+        self.flags.push(text.as_ref().to_string());
         self
     }
 

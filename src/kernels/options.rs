@@ -75,14 +75,16 @@ impl Kernels<'_> {
     /// Adds one argument for nvcc, such as `--use_fast_math`. Use [`archs`](Self::archs) to choose GPU targets. With
     /// `-rdc=true`, for kernels that call functions in other files, [`compile`](Self::compile) has nvcc link the device
     /// code (`-dlink`) and links `cudadevrt`.
-    pub fn flag(mut self, text: impl Into<String>) -> Self {
+    pub fn flag(mut self, text: impl AsRef<str>) -> Self {
         self.common = self.common.flag(text);
         self
     }
 
     /// Adds arguments for nvcc: `["-std=c++17", "--expt-relaxed-constexpr"]`.
-    pub fn flags<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
-        self.common.flags.extend(list.into_iter().map(Into::into));
+    pub fn flags<S: AsRef<str>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
+        for text in list {
+            self.common = self.common.flag(text);
+        }
         self
     }
 
@@ -124,7 +126,7 @@ impl Kernels<'_> {
 
     /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs). This list replaces
     /// that one. `CUDNN_GUARD_ARCHS` overrides both.
-    pub fn archs<S: Into<String>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
+    pub fn archs<S: AsRef<str>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         self.common = self.common.archs(list);
         self
     }

@@ -153,10 +153,25 @@ impl CrateFiles {
         toml: &mut DocumentMut,
     ) -> Result<(), String> {
         self.has_guard = uses_cudnn(toml);
+        let names = ["libs", "config"]
+            .into_iter()
+            .filter(|name| port.uses(name));
+        let mut shadowed =
+            names.filter(|name| self.recipe.build.contains(&format!("let {name} =")));
+        let is_beside = !port.is_unconditional || shadowed.next().is_some();
         if !self.has_guard {
             self.recipe = &recipe::KERNELS;
         }
-        self.change(path, before, port.script(self.recipe));
+        let script = match self.has_guard && is_beside {
+            // The guard does not depend on a condition of the kernels.
+            true => source::with_statements(&port.script(&recipe::KERNELS), self.recipe.build),
+            false => Some(port.script(self.recipe)),
+        };
+        let script = script.ok_or_else(|| {
+            let help = "add these lines by hand, and run the same command again";
+            without_main(&dir.join(&path), help, self.recipe.build)
+        })?;
+        self.change(path, before, script);
         if let Some((path, included)) = &port.written {
             let path = PathBuf::from(path);
             let before = read(dir, &path)?.unwrap_or_default();
@@ -333,44 +348,48 @@ fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
     let is_used = ["dependencies", "dev-dependencies"]
         .iter()
         .any(|table| dependency(toml, table, name).is_some());
+    let targets = toml.get_mut("target").and_then(Item::as_table_like_mut);
+    let targets = targets.into_iter().flat_map(|table| table.iter_mut());
+    let mut removed = Vec::new();
+    for (_, target) in targets {
+        let table = target.get_mut("build-dependencies");
+        removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
+    }
     let table = toml.get_mut("build-dependencies");
-    let Some(removed) = table.and_then(|table| table.as_table_like_mut()?.remove(name)) else {
-        return false;
-    };
-    if is_used {
+    removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
+    let optional = |item: &Item| item.get("optional").and_then(Item::as_bool) == Some(true);
+    if is_used || !removed.iter().any(optional) {
         return false;
     }
-    let is_optional = removed
-        .get("optional")
-        .and_then(Item::as_bool)
-        .unwrap_or_default();
     let (old, new) = (format!("dep:{name}"), format!("dep:{NAME}"));
-    let mut has_feature = is_optional;
+    let mut has_feature = true;
     let features = toml.get_mut("features").and_then(Item::as_table_like_mut);
     for (_, list) in features.into_iter().flat_map(|table| table.iter_mut()) {
         let Some(list) = list.as_array_mut() else {
             continue;
         };
-        let of_crate = [format!("{name}/"), format!("{name}?/")];
+        // `name/feature` enables the crate too.
+        let enables = |text: &str| text == old || text.starts_with(&format!("{name}/"));
+        let is_enabled = list.iter().any(|one| one.as_str().is_some_and(enables));
+        has_feature &= !list.iter().any(|one| one.as_str() == Some(&old));
         list.retain(|one| {
             let text = one.as_str().unwrap_or_default();
-            let is_of_crate = of_crate.iter().any(|start| text.starts_with(start));
-            !is_of_crate && (!guard || text != old)
+            !enables(text) && !text.starts_with(&format!("{name}?/"))
         });
-        let at = list.iter().position(|one| one.as_str() == Some(&old));
-        if let Some(at) = at {
-            list.replace(at, new.as_str());
-            has_feature = false;
+        if is_enabled && !guard {
+            list.insert(0, new.as_str());
         }
     }
     // Without `dep:`, an optional dependency is a feature too.
-    if has_feature && !guard {
+    if has_feature {
         let mut list = Array::new();
-        list.push(new.as_str());
+        if !guard {
+            list.push(new.as_str());
+        }
         let features = toml.entry("features").or_insert(Item::Table(Table::new()));
         features[name] = toml_edit::value(list);
     }
-    is_optional && !guard
+    !guard
 }
 
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless they already contain it.

@@ -34,6 +34,18 @@ impl<P: AsRef<Path>> From<Vec<P>> for Patterns {
     }
 }
 
+impl<P: AsRef<Path>> From<&Vec<P>> for Patterns {
+    fn from(list: &Vec<P>) -> Self {
+        list.as_slice().into()
+    }
+}
+
+impl<P: AsRef<Path>, const N: usize> From<&[P; N]> for Patterns {
+    fn from(list: &[P; N]) -> Self {
+        list.as_slice().into()
+    }
+}
+
 impl<P: AsRef<Path>, const N: usize> From<[P; N]> for Patterns {
     fn from(list: [P; N]) -> Self {
         list.as_slice().into()

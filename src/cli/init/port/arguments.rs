@@ -7,7 +7,7 @@ use std::ops::Range;
 use syn::punctuated::Punctuated;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Expr, File, Ident, ItemConst, Lit, LitStr, Local, Pat, PatIdent, Token};
+use syn::{Expr, File, Ident, ItemConst, ItemFn, Lit, LitStr, Local, Pat, PatIdent, Token};
 
 /// The kind of a declaration with a value.
 #[derive(Clone, Copy, PartialEq)]
@@ -18,15 +18,29 @@ enum Known {
     Initial,
 }
 
+/// A declaration of a name.
+struct Declaration<'a> {
+    value: Option<(&'a Expr, Known)>,
+    /// The part of the text in which the name may have this meaning: a function, or all.
+    scope: Range<usize>,
+}
+
 /// The variables and constants of a script.
 pub struct Values<'a> {
     tool: &'static str,
     text: &'a str,
-    /// For each name, all its declarations, with their values.
-    named: HashMap<String, Vec<Option<(&'a Expr, Known)>>>,
+    named: HashMap<String, Vec<Declaration<'a>>>,
+    /// The visited function.
+    scope: Range<usize>,
 }
 
 impl<'a> Visit<'a> for Values<'a> {
+    fn visit_item_fn(&mut self, function: &'a ItemFn) {
+        let outer = std::mem::replace(&mut self.scope, range(function));
+        visit::visit_item_fn(self, function);
+        self.scope = outer;
+    }
+
     fn visit_item_const(&mut self, item: &'a ItemConst) {
         self.add(&item.ident, Some((&item.expr, Known::Constant)));
         visit::visit_item_const(self, item);
@@ -58,20 +72,31 @@ impl<'a> Visit<'a> for Values<'a> {
 
 impl<'a> Values<'a> {
     pub fn new(tool: &'static str, text: &'a str, file: &'a File) -> Self {
-        let named = HashMap::new();
-        let mut values = Self { tool, text, named };
+        let mut values = Self {
+            tool,
+            text,
+            named: HashMap::new(),
+            scope: 0..text.len(),
+        };
         values.visit_file(file);
         values
     }
 
     fn add(&mut self, name: &Ident, value: Option<(&'a Expr, Known)>) {
+        let scope = self.scope.clone();
         let declarations = self.named.entry(name.to_string()).or_default();
-        declarations.push(value);
+        declarations.push(Declaration { value, scope });
     }
 
-    /// Returns `true` if this name has one declaration.
-    pub fn is_unique(&self, name: &str) -> bool {
-        self.named.get(name).is_some_and(|all| all.len() == 1)
+    /// Returns what a name may mean at this position.
+    fn declarations(&self, name: &str, at: usize) -> Vec<&Declaration<'a>> {
+        let all = self.named.get(name).into_iter().flatten();
+        all.filter(|it| it.scope.contains(&at)).collect()
+    }
+
+    /// Returns `true` if this name has one declaration that is visible at this position.
+    pub fn is_unique(&self, name: &str, at: usize) -> bool {
+        self.declarations(name, at).len() == 1
     }
 
     pub fn text(&self) -> &'a str {
@@ -88,20 +113,21 @@ impl<'a> Values<'a> {
         before.len() - before.trim_start().len()
     }
 
-    /// Returns a list as it is, if its strings are valid and it is no iterator.
+    /// Returns a list as it is, if its strings are valid.
     pub fn unchanged(&self, argument: &'a Expr, is_valid: impl Fn(&str) -> bool) -> Option<String> {
-        const ITERATORS: [&str; 6] = ["iter", "into_iter", "map", "filter", "cloned", "copied"];
+        const ITERATORS: &str = "iter into_iter map filter filter_map flat_map flatten chain rev take skip cloned copied";
         let text = self.text_of(argument);
         let is_iterator = match argument {
-            Expr::MethodCall(call) => ITERATORS.iter().any(|name| call.method == name),
+            Expr::MethodCall(call) => ITERATORS.split(' ').any(|name| call.method == name),
             _ => false,
         };
-        let is_valid = !is_iterator && self.literals(text).iter().all(|one| is_valid(one));
-        is_valid.then(|| match argument {
-            // A reference to a list becomes a slice.
-            Expr::Reference(it) if matches!(&*it.expr, Expr::Path(_)) => format!("{text}[..]"),
-            _ => text.to_string(),
-        })
+        let end = if is_iterator {
+            ".collect::<Vec<_>>()"
+        } else {
+            ""
+        };
+        let is_valid = self.literals(text).iter().all(|one| is_valid(one));
+        is_valid.then(|| format!("{text}{end}"))
     }
 
     /// Returns the text for a list of strings, and the strings, if all of them are literals.
@@ -122,9 +148,11 @@ impl<'a> Values<'a> {
             }
             Expr::Path(path) => {
                 let name = path.path.get_ident()?.to_string();
-                let declarations = self.named.get(&name).filter(|all| all.len() == 1)?;
-                let (value, known) =
-                    declarations[0].filter(|(_, known)| *known != Known::Initial)?;
+                let declarations = self.declarations(&name, range(list).start);
+                let [declaration] = declarations[..] else {
+                    return None;
+                };
+                let (value, known) = declaration.value.filter(|it| it.1 != Known::Initial)?;
                 let (inner, elements) = self.elements(value)?;
                 let constant = (known == Known::Constant).then_some(name);
                 return Some((constant.or(inner), elements));
@@ -143,15 +171,16 @@ impl<'a> Values<'a> {
     pub fn literals(&self, text: &'a str) -> Vec<String> {
         let (mut found, mut names, mut texts) = (Vec::new(), HashSet::new(), vec![text]);
         while let Some(text) = texts.pop() {
+            let at = text.as_ptr() as usize - self.text.as_ptr() as usize;
             walk(text.parse().unwrap_or_default(), &mut |token| {
                 let literal = literal(token);
                 let words = literal.clone().unwrap_or(format!("{{{token}}}"));
                 for name in words.split('{').skip(1) {
                     let name = name.split(['}', ':']).next().unwrap_or_default();
-                    let all = self.named.get(name);
-                    let all = all.filter(|_| names.insert(name.to_string()));
-                    let values = all.into_iter().flatten().flatten();
-                    texts.extend(values.map(|(value, _)| self.text_of(*value)));
+                    if names.insert(name.to_string()) {
+                        let values = self.declarations(name, at).into_iter();
+                        texts.extend(values.filter_map(|it| Some(self.text_of(it.value?.0))));
+                    }
                 }
                 found.extend(literal);
             });
@@ -186,17 +215,20 @@ pub fn literals(tokens: TokenStream) -> Vec<String> {
     found
 }
 
-/// Returns `true` if this code contains this name, also as `{name}` in a string, but not as a method.
+/// Returns `true` if this code contains this name, also as `{name}` in a string, but not as a method
+/// or at the end of a path.
 pub fn mentions(code: &str, name: &str) -> bool {
     let Ok(tokens) = code.parse() else {
         return code.contains(name);
     };
-    let (mut found, mut is_method, mut before) = (false, false, String::new());
+    let (mut found, mut before) = (false, [String::new(), String::new()]);
     walk(tokens, &mut |token| {
         let word = token.to_string();
-        found |= word == name && !is_method;
-        is_method = word == "." && before != ".";
-        before = word;
+        let signs = (&*before[0], &*before[1]);
+        let is_part = signs == (":", ":") || signs.1 == "." && signs.0 != ".";
+        found |= word == name && !is_part;
+        before.rotate_left(1);
+        before[1] = word;
         let text = literal(token).unwrap_or_default();
         let mut parts = text.split('{').skip(1);
         found |= parts.any(|part| part.split(['}', ':']).next() == Some(name))

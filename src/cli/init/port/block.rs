@@ -2,7 +2,7 @@
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::range;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprClosure, ExprMethodCall, File, Ident, ItemFn, Pat, Stmt};
 
@@ -16,6 +16,16 @@ pub struct Place<'a> {
     pub end_indent: usize,
     /// For cc, the names of the builders that compile CUDA.
     pub names: HashSet<String>,
+}
+
+impl Place<'_> {
+    /// Returns `true` if each build runs the block.
+    pub fn is_unconditional(&self, text: &str) -> bool {
+        let function = self.function;
+        let is_body = range(&function.block) == range(self.block);
+        let returns = text[range(self.block)].contains("return");
+        is_body && !returns && function.sig.ident == "main" && function.attrs.is_empty()
+    }
 }
 
 /// A statement that calls methods of a builder, or could be one.
@@ -74,8 +84,11 @@ impl<'a> Chain<'a> {
 struct Finder<'a> {
     tool: &'static str,
     text: &'a str,
-    names: HashSet<String>,
+    /// The names of [`CudaNames`].
+    names: HashMap<usize, HashSet<String>>,
+    /// All functions so far, and those around the visited node.
     functions: Vec<&'a ItemFn>,
+    outer: Vec<usize>,
     /// The blocks around the visited node.
     blocks: Vec<&'a Block>,
     /// The blocks around all builders so far.
@@ -85,7 +98,9 @@ struct Finder<'a> {
 impl<'a> Visit<'a> for Finder<'a> {
     fn visit_item_fn(&mut self, function: &'a ItemFn) {
         self.functions.push(function);
+        self.outer.push(range(function).start);
         visit::visit_item_fn(self, function);
+        self.outer.pop();
     }
 
     fn visit_block(&mut self, block: &'a Block) {
@@ -99,7 +114,10 @@ impl<'a> Visit<'a> for Finder<'a> {
 
     fn visit_stmt(&mut self, statement: &'a Stmt) {
         let chain = Chain::of(statement);
-        if chain.is_some_and(|it| it.creates(self.tool, self.text, &self.names)) {
+        let none = HashSet::new();
+        let names = self.outer.last().and_then(|outer| self.names.get(outer));
+        let names = names.unwrap_or(&none);
+        if chain.is_some_and(|it| it.creates(self.tool, self.text, names)) {
             let common = self.common.get_or_insert_with(|| self.blocks.clone());
             let same = common.iter().zip(&self.blocks);
             let same = same.take_while(|(one, other)| std::ptr::eq(**one, **other));
@@ -110,18 +128,29 @@ impl<'a> Visit<'a> for Finder<'a> {
     }
 }
 
-/// The names of variables whose method `cuda` is called.
-struct CudaNames<'a>(&'a str, HashSet<String>);
+/// For each function, by its position, the names of variables whose method `cuda` is called with `true`.
+struct CudaNames<'a> {
+    text: &'a str,
+    function: usize,
+    names: HashMap<usize, HashSet<String>>,
+}
 
 impl<'a> Visit<'a> for CudaNames<'_> {
+    fn visit_item_fn(&mut self, function: &'a ItemFn) {
+        let outer = std::mem::replace(&mut self.function, range(function).start);
+        visit::visit_item_fn(self, function);
+        self.function = outer;
+    }
+
     fn visit_expr_method_call(&mut self, call: &'a ExprMethodCall) {
         let is_on = call
             .args
             .first()
-            .is_some_and(|one| &self.0[range(one)] == "true");
+            .is_some_and(|one| &self.text[range(one)] == "true");
         if call.method == "cuda" && is_on {
             let root = calls_of(&call.receiver).0;
-            self.1.insert(self.0[range(root)].to_string());
+            let names = self.names.entry(self.function).or_default();
+            names.insert(self.text[range(root)].to_string());
         }
         visit::visit_expr_method_call(self, call);
     }
@@ -129,13 +158,18 @@ impl<'a> Visit<'a> for CudaNames<'_> {
 
 /// Finds the block to port.
 pub fn find<'a>(tool: &'static str, text: &'a str, file: &'a File) -> Result<Place<'a>, Reason> {
-    let mut names = CudaNames(text, HashSet::new());
+    let mut names = CudaNames {
+        text,
+        function: 0,
+        names: HashMap::new(),
+    };
     names.visit_file(file);
     let mut finder = Finder {
         tool,
         text,
-        names: names.1,
+        names: names.names,
         functions: Vec::new(),
+        outer: Vec::new(),
         blocks: Vec::new(),
         common: None,
     };
@@ -175,7 +209,10 @@ pub fn find<'a>(tool: &'static str, text: &'a str, file: &'a File) -> Result<Pla
         block,
         indent,
         end_indent,
-        names: finder.names,
+        names: finder
+            .names
+            .remove(&range(function).start)
+            .unwrap_or_default(),
     })
 }
 
@@ -210,7 +247,8 @@ pub fn calls_of(mut expression: &Expr) -> (&Expr, Vec<&ExprMethodCall>) {
             _ => break,
         };
     }
-    calls.retain(|call| call.method != "unwrap" && call.method != "expect");
+    let unwraps = ["unwrap", "expect", "context", "with_context", "map_err"];
+    calls.retain(|call| !unwraps.iter().any(|name| call.method == name));
     calls.reverse();
     (expression, calls)
 }

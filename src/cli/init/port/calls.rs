@@ -2,6 +2,7 @@
 
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
+use crate::cli::init::port::redundant::is_out_dir;
 use std::path::Path;
 use syn::{Expr, ExprMethodCall};
 
@@ -32,6 +33,8 @@ pub struct Builder<'a> {
     pub statements: usize,
     /// A nested statement does.
     pub is_nested: bool,
+    /// `true` if it builds a library.
+    pub is_library: bool,
     /// `true` if it compiles CUDA.
     pub has_cuda: bool,
 
@@ -62,6 +65,7 @@ impl<'a> Builder<'a> {
             ends: Vec::new(),
             state: CallState::default(),
             statements: 0,
+            is_library: false,
             is_nested: false,
             is_changed: false,
             has_cuda: tool != "cc",
@@ -96,6 +100,11 @@ impl<'a> Builder<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Counts the last files again, because they are added in a loop.
+    pub fn repeat(&mut self) {
+        self.state.files += usize::from(self.state.files > 0);
     }
 
     /// Returns `true` if a call compiles.
@@ -212,6 +221,10 @@ impl<'a> Builder<'a> {
                 new = new.replace(&format!("${at}"), &argument);
             }
             state.files += usize::from(new.starts_with("files") && state.files == 0);
+            // A library is always in `OUT_DIR`.
+            if new == "out_dir()" || new.starts_with("out_dir(") && self.is_library {
+                new.clear();
+            }
             Some(new)
         })
     }
@@ -236,6 +249,19 @@ impl CallState {
             "str" => string.map(|it| format!("{it:?}")),
             "word" => string.map(|it| it.trim_end_matches('/').to_string()),
             "text" => Some(text.to_string()),
+            "out" => {
+                let is_out_dir = is_out_dir(values.literals(text), &[]);
+                Some(if is_out_dir {
+                    String::new()
+                } else {
+                    text.to_string()
+                })
+            }
+            "each" => {
+                let dirs = list()?.1.into_iter();
+                let dirs: Vec<String> = dirs.map(|dir| format!("include({dir:?})")).collect();
+                Some(dirs.join(BREAK))
+            }
             "number" => text.parse::<u32>().ok().map(|_| text.to_string()),
             "cap" => match text.parse().ok()? {
                 ..90 => Some(text.to_string()),
@@ -293,6 +319,7 @@ impl CallState {
             "flag" => match string {
                 Some(flag) => self.flag(&flag),
                 None if self.unfinished_flag.is_some() => None,
+                None if is_target(&values.literals(text)) => Some(format!("archs([{text}])")),
                 None => {
                     let is_valid = |one: &str| !chooses_targets(one) && !one.contains("stream");
                     let mut texts = values.literals(text).into_iter();
@@ -357,6 +384,20 @@ impl CallState {
     }
 }
 
+/// Returns `true` if a flag that is computed from these strings chooses a target.
+fn is_target(strings: &[String]) -> bool {
+    let starts = [
+        "-gencode=arch=",
+        "--generate-code=arch=",
+        "-arch=sm_",
+        "--gpu-architecture=sm_",
+    ];
+    let [one] = strings else {
+        return false;
+    };
+    starts.iter().any(|start| one.starts_with(start))
+}
+
 fn chooses_targets(flag: &str) -> bool {
     flag.contains("arch") || flag.contains("gencode")
 }
@@ -383,7 +424,8 @@ fn module<'a>(
     let texts = values.literals(values.text_of(file));
     let path = texts.iter().find(|text| text.ends_with(".rs"))?;
     let name = Path::new(path).file_stem()?.to_str()?;
-    if name.contains('{') {
+    let others = texts.iter().filter(|text| *text != path).cloned().collect();
+    if name.contains('{') || string(file).is_none() && !is_out_dir(others, &[]) {
         return None;
     }
     let is_root = ["lib", "mod", "main"].contains(&name);

@@ -3,6 +3,7 @@
 use crate::cli::init::port::Reason;
 use crate::cli::init::port::arguments::{Values, line, string};
 use crate::cli::init::port::calls::{Builder, CallState, call_chain};
+use crate::cli::init::port::redundant::is_out_dir;
 use std::path::Path;
 use syn::Expr;
 
@@ -48,13 +49,15 @@ impl<'a> Builder<'a> {
                 _ => return Err(refused()),
             }
         }
-        // `{out}/add.ptx` is in `OUT_DIR`, but `{out}/kernels/add.ptx` is not.
-        let names = output
-            .iter()
-            .map(|path| path.rsplit("}/").next().unwrap_or(path));
-        let mut names = names.filter(|name| !name.contains(['/', '{']));
-        let name = names.find_map(|name| name.strip_suffix(end)?.strip_suffix('.'));
-        let end = match name.filter(|_| output.iter().any(|text| text == "OUT_DIR")) {
+        let suffix = format!(".{end}");
+        let file = output.iter().position(|path| path.ends_with(&suffix));
+        let file = file.map(|at| output.remove(at)).unwrap_or_default();
+        let name = file
+            .rsplit("}/")
+            .next()
+            .and_then(|name| name.strip_suffix(&suffix));
+        let name = name.filter(|name| !name.contains(['/', '{']));
+        let end = match name.filter(|_| is_out_dir(output, &[])) {
             Some(name) if end == "a" => name
                 .strip_prefix("lib")
                 .map(|name| format!("compile({name:?})?")),

@@ -6,8 +6,8 @@ use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{
-    Expr, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop, ExprMethodCall, ExprReturn,
-    ExprTry, ExprWhile, Item, Macro, Stmt,
+    Expr, ExprAwait, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop, ExprMethodCall,
+    ExprReturn, ExprTry, ExprWhile, Item, Macro, Stmt,
 };
 
 /// An expression that leaves the block, or a macro that may.
@@ -22,8 +22,8 @@ pub struct Inside<'a, 'v> {
     values: &'v Values<'a>,
     /// The variables that contain a builder or its result.
     names: &'v [String],
-    /// Statements that call methods of a builder.
-    pub statements: Vec<&'a Stmt>,
+    /// Statements that call methods of a builder. `true` if they are in a loop.
+    pub statements: Vec<(&'a Stmt, bool)>,
     /// Expressions for the compute capability that is compiled for: `Some(80)`.
     pub targets: Vec<Range<usize>>,
     /// The positions of `?` whose error may be of any type.
@@ -51,7 +51,12 @@ impl<'a, 'v> Inside<'a, 'v> {
 
     /// Returns `true` if the arguments of these calls may leave the function.
     pub fn exits_in(calls: &[&'a ExprMethodCall], values: &'v Values<'a>) -> bool {
-        calls.iter().flat_map(|call| &call.args).any(|one| {
+        // The port does not evaluate the arguments of these.
+        let dropped = ["build_lib", "out_dir", "compile", "try_compile"];
+        let calls = calls
+            .iter()
+            .filter(|call| !dropped.iter().any(|name| call.method == name));
+        calls.flat_map(|call| &call.args).any(|one| {
             let statement = Stmt::Expr(one.clone(), None);
             let inside = Inside::of(&statement, &[], values);
             !inside.questions.is_empty() || !inside.exits.is_empty()
@@ -76,7 +81,7 @@ impl<'a> Visit<'a> for Inside<'a, '_> {
         let root = |chain: &Chain| self.values.text_of(chain.root);
         let chain = Chain::of(statement).filter(|it| !it.asks_target());
         if chain.is_some_and(|it| self.names.iter().any(|name| name == root(&it))) {
-            self.statements.push(statement);
+            self.statements.push((statement, self.loops > 0));
         } else {
             visit::visit_stmt(self, statement);
         }
@@ -117,6 +122,10 @@ impl<'a> Visit<'a> for Inside<'a, '_> {
         visit::visit_expr_return(self, one);
     }
 
+    fn visit_expr_await(&mut self, one: &'a ExprAwait) {
+        self.exit(one, false);
+    }
+
     fn visit_expr_break(&mut self, one: &'a ExprBreak) {
         if self.loops == 0 || one.label.is_some() {
             self.exit(one, false);
@@ -148,14 +157,14 @@ impl<'a> Visit<'a> for Inside<'a, '_> {
     }
 
     fn visit_macro(&mut self, one: &'a Macro) {
-        let returns = ["bail", "ensure"]
+        let name = one.path.segments.last().map(|it| it.ident.to_string());
+        let mut returns = ["bail", "ensure"]
             .iter()
-            .any(|name| one.path.is_ident(name));
-        let mut has_question = false;
+            .any(|one| name.as_deref() == Some(one));
         walk(one.tokens.clone(), &mut |token| {
-            has_question |= token.to_string() == "?"
+            returns |= ["?", "return"].contains(&&*token.to_string());
         });
-        if returns || has_question {
+        if returns {
             self.exit(one, true);
         }
     }

@@ -31,6 +31,8 @@ pub struct Port {
     after: String,
     /// The statements that compile, and those of the old script after them.
     statements: String,
+    /// The block runs in each build.
+    pub is_unconditional: bool,
     /// The last statement compiles.
     ends_with_kernels: bool,
     /// The number of spaces before a statement of the block.
@@ -104,6 +106,7 @@ fn ported(tool: &'static str, text: &str, file: &File) -> Result<Port, Reason> {
         before,
         after,
         statements: new.statements,
+        is_unconditional: place.is_unconditional(text) && !new.front.contains("return"),
         ends_with_kernels: new.ends_with_kernels,
         indent: place.indent.max(4),
     })
@@ -122,7 +125,9 @@ impl Port {
                 .collect::<String>()
         };
         let mut statements = self.statements.clone();
-        let has_ptx = self.tool != "cudaforge" && !statements.contains("-gencode");
+        let chooses_code = ["-gencode", "--generate-code"];
+        let chooses_code = chooses_code.iter().any(|flag| statements.contains(flag));
+        let has_ptx = self.tool != "cudaforge" && !chooses_code;
         let is_embedded = has_ptx && statements.contains(".compile(");
         let ptx = if is_embedded { ".embed_ptx()" } else { "" };
         // Without a guard, nothing follows.

@@ -35,7 +35,20 @@ fn is_redundant<'a>(statement: &Stmt, code: &'a str, kernels: &str, values: &Val
         return false;
     };
     if let Some(file) = printed.strip_prefix("rerun-if-changed=") {
-        let ends = ["build.rs", ".cu", ".cuh", ".h", ".hpp"];
+        // Other compilers do not track their headers.
+        let others = [
+            "bindgen::",
+            "cxx_build",
+            "cmake",
+            "autocxx",
+            ".c\"",
+            ".cc\"",
+            ".cpp\"",
+        ];
+        let ends = match others.iter().any(|other| values.text().contains(other)) {
+            true => &["build.rs", ".cu", ".cuh"][..],
+            false => &["build.rs", ".cu", ".cuh", ".h", ".hpp"],
+        };
         let is_tracked = |file: &str| ends.iter().any(|end| file.ends_with(end));
         let mut files = values.literals(code);
         files.retain(|one| !one.contains("rerun-if-changed") && !one.ends_with('}'));
@@ -49,12 +62,26 @@ fn is_redundant<'a>(statement: &Stmt, code: &'a str, kernels: &str, values: &Val
         return is_linked && runtimes.contains(&library)
             || kernels.contains(&format!(".compile(\"{library}\")")) && !printed.contains('+');
     }
-    let of_search = || values.literals(code);
     has_library
         && printed.starts_with("rustc-link-search=")
-        && of_search().iter().any(|one| one == "OUT_DIR")
+        && printed.ends_with('}')
+        && is_out_dir(values.literals(code), &["rustc-link-search"])
         || printed == "rerun-if-env-changed=CUDA_COMPUTE_CAP"
         || printed.starts_with("info=")
+}
+
+/// Returns `true` if a path with these strings is `OUT_DIR`, or the file in it that `own` names. Strings with spaces are
+/// messages, and others in capital letters are variables.
+pub fn is_out_dir(mut strings: Vec<String>, own: &[&str]) -> bool {
+    let is_out_dir = strings.iter().any(|one| one == "OUT_DIR");
+    let is_other = |one: &String| {
+        let is_variable = one
+            .chars()
+            .all(|it| it.is_ascii_uppercase() || "_0123456789".contains(it));
+        !is_variable && !one.contains(' ') && !own.iter().any(|own| one.contains(own))
+    };
+    strings.retain(is_other);
+    is_out_dir && strings.is_empty()
 }
 
 /// Returns `true` if a statement only fails if a command did: `assert!(status.success())`, or an equivalent `if`.

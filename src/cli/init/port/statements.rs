@@ -9,13 +9,13 @@ use crate::cli::init::port::items;
 use crate::cli::init::port::redundant::{is_check, is_for_cargo};
 use crate::cli::init::port::text::{comments, moved, replaced};
 use syn::spanned::Spanned;
-use syn::{Expr, Item, Pat, ReturnType, Stmt};
+use syn::{Expr, Item, ReturnType, Stmt};
 
 /// The calls for the lowest compute capability of the targets, as cudaforge writes it: 80.
 const COMPUTE_CAP: [&str; 4] = [
     "targets()?",
     "iter()",
-    "map(|it| it.capability.major * 10 + it.capability.minor)",
+    "map(|it| (it.capability.major * 10 + it.capability.minor) as usize)",
     "min()",
 ];
 
@@ -72,7 +72,8 @@ pub fn translate<'a>(
     let names: Vec<String> = builders.iter().flat_map(|it| it.names.clone()).collect();
     let signature = &place.function.sig;
     let returns = !matches!(signature.output, ReturnType::Default);
-    let what = match (builders.is_empty(), signature.ident != "main" && returns) {
+    let is_unclear = signature.ident != "main" && returns && !fails_alone(place, values.text());
+    let what = match (builders.is_empty(), is_unclear) {
         (true, _) => "builders in different blocks",
         (_, true) => "a builder in a function that returns a value",
         _ => "",
@@ -155,7 +156,7 @@ impl<'a, 'v> Translation<'a, 'v> {
         let column = self.place.indent;
         Ok(Some(match (index == builder.last, builder.is_changed) {
             (true, _) => {
-                let lines = literals(values.text_of(self.place.block).parse().unwrap_or_default());
+                let lines = literals(values.text().parse().unwrap_or_default());
                 let mut linked = lines.iter().filter(|line| line.contains("rustc-link-lib="));
                 let is_shared = self.tool != "cc" && linked.any(|line| line.ends_with("=cudart"));
                 builder.finish(values, column, is_shared)?
@@ -170,7 +171,7 @@ impl<'a, 'v> Translation<'a, 'v> {
         let values = self.values;
         let inside = Inside::of(statement, self.names, values);
         let mut changes = Vec::new();
-        for nested in &inside.statements {
+        for (nested, is_repeated) in &inside.statements {
             let chain = Chain::of(nested).expect("it has a builder");
             let root = values.text_of(chain.root);
             let mut known = self.builders.iter_mut().rev().filter(|it| it.index < index);
@@ -181,6 +182,9 @@ impl<'a, 'v> Translation<'a, 'v> {
                 return Err(other(*nested, values));
             }
             builder.add(&chain.calls, values, &mut self.written)?;
+            if *is_repeated {
+                builder.repeat();
+            }
             let is_assignment = matches!(nested, Stmt::Expr(Expr::Assign(_), _));
             let is_value = matches!(nested, Stmt::Expr(_, None)) && !is_assignment;
             let at = range(*nested);
@@ -200,10 +204,7 @@ impl<'a, 'v> Translation<'a, 'v> {
         let rest = replaced(values.text(), range(statement), cut.collect());
         let is_left = is_new && self.names.iter().any(|name| mentions(&rest, name));
         let is_unclear = match statement {
-            Stmt::Local(local) => {
-                let is_typed = matches!(local.pat, Pat::Type(_));
-                local.init.is_none() || is_typed && !inside.targets.is_empty()
-            }
+            Stmt::Local(local) => local.init.is_none(),
             _ => false,
         };
         if is_left || is_unclear {
@@ -269,6 +270,26 @@ impl<'a, 'v> Translation<'a, 'v> {
     }
 }
 
+/// Returns `true` if each call of the function stops the script after an error. The errors of cudnn-guard do.
+fn fails_alone(place: &Place, text: &str) -> bool {
+    let name = format!("{}(", place.function.sig.ident);
+    let declared = format!("fn {name}");
+    let mut calls = text
+        .match_indices(&name)
+        .filter(|(at, _)| !text[..*at + name.len()].ends_with(&declared));
+    calls.all(|(at, _)| {
+        let (mut depth, after) = (0, &text[at..]);
+        let end = after.find(|sign| {
+            depth += i32::from(sign == '(') - i32::from(sign == ')');
+            sign == ')' && depth == 0
+        });
+        let after = end.map_or("", |end| after[end + 1..].trim_start());
+        ["?", ".unwrap()", ".expect(", ".context("]
+            .iter()
+            .any(|it| after.starts_with(it))
+    })
+}
+
 fn has_attributes(statement: &Stmt, values: &Values) -> bool {
     values.text_of(statement).starts_with("#[")
 }
@@ -289,6 +310,7 @@ fn builders<'a>(tool: &'static str, place: &Place<'a>, values: &Values<'a>) -> V
         if let Some(builder) = owner {
             builder.last = index;
             builder.statements += 1;
+            builder.is_library |= chain.calls.iter().any(|call| call.method == "build_lib");
             builder.has_cuda |= chain.calls.iter().any(|call| call.method == "cuda");
             builder.names.extend(chain.name.map(ToString::to_string));
         }
@@ -320,7 +342,8 @@ fn builders<'a>(tool: &'static str, place: &Place<'a>, values: &Values<'a>) -> V
 fn is_constant(statement: &Stmt, names: &[String], values: &Values) -> bool {
     let chain = Chain::of(statement).filter(|_| matches!(statement, Stmt::Local(_)));
     let name = chain.and_then(|it| it.name).map(ToString::to_string);
-    name.is_some_and(|name| values.is_unique(&name)) && is_pure(values.text_of(statement))
+    name.is_some_and(|name| values.is_unique(&name, range(statement).start))
+        && is_pure(values.text_of(statement))
         || is_for_cargo(statement, ".compile(", values)
         || is_check(statement, names, values)
 }

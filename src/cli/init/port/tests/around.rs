@@ -100,13 +100,13 @@ fn main() {
         // The builder.
         let mut builder = gpu.kernels()
             .files(FILES)
-            .files(&more[..])
+            .files(&more)
             .default_stream(cudnn_guard::DefaultStream::PerThread);
 
         let cap = gpu
             .targets()?
             .iter()
-            .map(|it| it.capability.major * 10 + it.capability.minor)
+            .map(|it| (it.capability.major * 10 + it.capability.minor) as usize)
             .min()
             .unwrap_or(80);
         let is_new = if cap >= 80 {
@@ -197,7 +197,7 @@ fn cuda() {
     });
 }
 "#;
-    assert_eq!(ported(script), format!("use cc::Build;\n{expected}"));
+    assert_eq!(ported(script), expected.trim_start());
     assert!(port(script).unwrap().ok().unwrap().uses("cc"));
 }
 
@@ -239,4 +239,75 @@ fn main() -> Result<()> {
 }
 "#;
     assert_eq!(ported(script), expected);
+}
+
+/// Calls and ends that many scripts contain.
+#[test]
+fn common_forms_are_ported() {
+    let script = r#"use anyhow::Context;
+
+fn main() -> anyhow::Result<()> {
+    kernels(80)?;
+    Ok(())
+}
+
+fn kernels(arch: u32) -> anyhow::Result<()> {
+    let out = std::env::var("OUT_DIR")?;
+    let mut builder = cudaforge::KernelBuilder::new()
+        .source_files(glob::glob("src/*.cu")?.filter_map(Result::ok))
+        .arg(format!("-gencode=arch=compute_{arch},code=sm_{arch}"));
+    for flag in FLAGS {
+        builder = builder.arg(flag);
+    }
+    let cap: usize = builder.get_compute_cap().unwrap_or(80);
+    builder.build_lib(format!("{out}/libk.a")).context("no library")?;
+    println!("cargo:rustc-cfg=cap=\"{cap}\"");
+    Ok(())
+}
+"#;
+    let expected = r#"fn kernels(arch: u32) -> anyhow::Result<()> {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=11").probe()?;
+        let mut builder = gpu.kernels()
+            .files(glob::glob("src/*.cu")?.filter_map(Result::ok).collect::<Vec<_>>())
+            .archs([format!("-gencode=arch=compute_{arch},code=sm_{arch}")])
+            .default_stream(cudnn_guard::DefaultStream::PerThread);
+        for flag in FLAGS {
+            builder = builder.flag(flag);
+        }
+        let cap: usize = gpu
+            .targets()?
+            .iter()
+            .map(|it| (it.capability.major * 10 + it.capability.minor) as usize)
+            .min()
+            .unwrap_or(80);
+        builder.compile("k")?;
+        println!("cargo:rustc-cfg=cap=\"{cap}\"");
+        Ok(())
+    });
+    Ok(())
+}
+"#;
+    let unclear = ported(script);
+    assert!(unclear.starts_with("cudaforge 10: "), "{unclear}");
+    let script = script.replace(
+        "glob::glob(\"src/*.cu\")?",
+        "glob::glob(\"src/*.cu\").unwrap()",
+    );
+    let expected = expected.replace(
+        "glob::glob(\"src/*.cu\")?",
+        "glob::glob(\"src/*.cu\").unwrap()",
+    );
+    let new = ported(&script);
+    assert!(new.ends_with(&expected), "{new}");
+    // A caller that goes on after an error would not notice one.
+    let going_on = script.replace("kernels(80)?;", "let _ = kernels(80);");
+    assert!(
+        ported(&going_on).contains("a function that returns a value"),
+        "{}",
+        ported(&going_on)
+    );
+    let includes = "fn main() { cc::Build::new().cuda(true).includes(&[\"a\", \"b\"]).file(\"a.cu\").compile(\"k\"); }";
+    let lines = ".include(\"a\")\n            .include(\"b\")\n";
+    assert!(ported(includes).contains(lines), "{}", ported(includes));
 }

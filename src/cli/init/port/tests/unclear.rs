@@ -40,10 +40,6 @@ fn unclear_code_is_not_changed_silently() {
             "    if x() { b = b.arg(\"-arch\"); b = b.arg(\"sm_80\"); }\n",
             "cudaforge 2: `-arch` without a value",
         ),
-        (
-            "    let cap: usize = b.get_compute_cap().unwrap();\n",
-            "cudaforge 3: `let cap: usize = b.get_compute_cap().unwrap();`",
-        ),
         ("    let flags;\n", "cudaforge 3: `let flags;`"),
         (
             "    b = b.args([\"--default-stream\", \"legacy\"]);\n",
@@ -142,4 +138,68 @@ fn main() {
     let off =
         "fn main() { cc::Build::new().cuda(false).file(\"a.c\").compile(\"c\"); } // .cuda(true)";
     assert!(ported(off).starts_with("cc 1: "), "{}", ported(off));
+    // Another function has variables with the same names.
+    let script = r#"fn main() {
+    cudaforge::KernelBuilder::new().build_lib("liba.a").unwrap();
+    for path in ["/opt/nccl/lib"] { println!("cargo:rustc-link-search=native={path}"); }
+    let files = ["a.txt"];
+    for file in &files { println!("cargo:rerun-if-changed={file}"); }
+    println!("cargo:rerun-if-changed=wrapper.h");
+    println!("cargo:rustc-link-search={}", std::env::var("OUT_DIR").unwrap());
+    println!("cargo:rustc-link-search={}/lib", std::env::var("OUT_DIR").unwrap());
+    other();
+}
+
+fn other() {
+    let path = std::env::var("OUT_DIR").unwrap();
+    let file = "a.cu";
+    bindgen::write(path, file);
+    println!("cargo:rustc-link-lib=cudart");
+}
+"#;
+    let script = ported(script);
+    for kept in [
+        "for path in",
+        "for file in",
+        "wrapper.h",
+        "{}/lib",
+        "Cudart::Shared",
+    ] {
+        assert!(script.contains(kept), "{kept}: {script}");
+    }
+    assert!(!script.contains("search={}\""), "{script}");
+    // Files in a loop may be several.
+    let in_loop = "fn main() {
+    let mut build = cc::Build::new();
+    build.cuda(true);
+    for file in files() {
+        build.file(file);
+    }
+    build.compile(\"k\");
+}
+";
+    assert!(
+        ported(in_loop).contains(".flag(\"-rdc=true\")"),
+        "{}",
+        ported(in_loop)
+    );
+    for (call, kept) in [
+        ("out_dir(\"ptx\").build_ptx()", ".out_dir(\"ptx\")"),
+        ("out_dir(dir()).build_ptx()", ".out_dir(dir())"),
+        (
+            "out_dir(std::env::var(\"OUT_DIR\").unwrap()).build_ptx()",
+            "ptx()?",
+        ),
+        ("out_dir(\"x\").build_lib(\"liba.a\")", "compile(\"a\")"),
+    ] {
+        let script = main(&format!(
+            "    bindgen_cuda::Builder::default().{call}.unwrap();"
+        ));
+        assert!(script.contains(kept), "{script}");
+        assert_eq!(
+            script.contains("out_dir"),
+            kept.contains("out_dir"),
+            "{script}"
+        );
+    }
 }
