@@ -300,7 +300,7 @@ fn kernels(arch: u32) -> anyhow::Result<()> {
     );
     let new = ported(&script);
     assert!(new.ends_with(&expected), "{new}");
-    // A caller that goes on after an error would not notice one.
+    // A caller that continues after an error would not notice one.
     let going_on = script.replace("kernels(80)?;", "let _ = kernels(80);");
     assert!(
         ported(&going_on).contains("a function that returns a value"),
