@@ -303,6 +303,8 @@ impl CallState {
                 };
                 match values.list(argument) {
                     Some((text, all)) => all.iter().all(|one| is_valid(one)).then_some(text),
+                    // An unknown list may contain other files.
+                    None if kind == "sources" => None,
                     None => values.unchanged(argument, is_valid),
                 }
             }

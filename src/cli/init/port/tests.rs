@@ -326,11 +326,6 @@ fn ambiguous_scripts_are_not_ported() {
             "2: `#[cfg(unix)]`",
         ),
         (
-            "fn main() {\n    cudaforge::KernelBuilder::new()",
-            "const DIR: [u8; 1] = [1];\nfn main() {\n    cudaforge::KernelBuilder::new().watch(DIR.iter())",
-            "3: `watch`",
-        ),
-        (
             "cudaforge::KernelBuilder",
             "if true {} cudaforge::Other",
             "2: `if true {} cudaforge::Other::new().build_lib(\"liba.a\");`",

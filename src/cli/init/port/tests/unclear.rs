@@ -168,6 +168,13 @@ fn other() {
         assert!(script.contains(kept), "{kept}: {script}");
     }
     assert!(!script.contains("search={}\""), "{script}");
+    let watched =
+        "fn main() { cudaforge::KernelBuilder::new().watch(found()).build_lib(\"liba.a\"); }";
+    assert!(
+        ported(watched).contains(".watch(found())"),
+        "{}",
+        ported(watched)
+    );
     // Files in a loop may be several.
     let in_loop = "fn main() {
     let mut build = cc::Build::new();
