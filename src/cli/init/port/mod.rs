@@ -8,6 +8,7 @@ mod command;
 mod draft;
 mod inside;
 mod items;
+mod pieces;
 mod redundant;
 mod statements;
 #[cfg(test)]
