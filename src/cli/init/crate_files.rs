@@ -119,7 +119,7 @@ impl CrateFiles {
                 );
                 if let Some(draft) = doubt.draft {
                     self.next += &format!(
-                        "The options in the script correspond to these calls, except for conditions and computed options:\n\n        {draft}\n\n"
+                        "The options in the script correspond to these calls, without their conditions and without computed options:\n\n        {draft}\n\n"
                     );
                 }
             }

@@ -414,7 +414,9 @@ fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
         (
             "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",
             "build.rs:2: init cannot port a command that does not write one PTX file, fatbin or library into `OUT_DIR`, so \
-             the calls of nvcc stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
+             the calls of nvcc stay. docs/migration.md lists the equivalent options of cudnn-guard.\n\
+             The options in the script correspond to these calls, without their conditions and without computed options:\n\n        \
+             gpu.kernels()\n            .files([\"**/*.cu\"])\n            .ptx()?\n\n",
         ),
     ] {
         let dir = package("not-ported", "");
