@@ -51,6 +51,11 @@ compile_error!("the tests need all features: `cargo test --features cli`");
 use mount::runtime;
 #[cfg(feature = "runtime")]
 pub use mount::runtime;
+/// The name by which generated files import [`runtime`]. Without the feature it is missing, but `runtime` is private,
+/// for which rustc reports several errors and no feature.
+#[cfg(feature = "runtime")]
+#[doc(hidden)]
+pub use mount::runtime as runtime_feature;
 
 #[cfg(feature = "build")]
 mod choice;

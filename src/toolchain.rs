@@ -30,6 +30,7 @@ use crate::config::{Config, Link};
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
+use crate::guard::guard_file;
 #[cfg(feature = "cli")]
 use crate::model::candidate::Found;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
@@ -97,7 +98,9 @@ impl Config {
     /// All errors that stop the build, together: missing or incompatible installations, and invalid settings in the
     /// build script or in variables.
     pub fn probe(&self) -> Result<Toolchain, Error> {
-        let toolchain = Toolchain::find(self.clone(), self.host(), self.needs());
+        let host = self.host();
+        guard_file::remove_stale(&host);
+        let toolchain = Toolchain::find(self.clone(), host, self.needs());
         for directive in toolchain.reruns() {
             cargo::emit(&directive);
         }

@@ -62,7 +62,7 @@ pub fn linked_in(built: &Built) -> String {
     let table = format!("cudnn_guard_functions_{package}");
     let count = names.len();
     let mut out = format!(
-        "#[cfg({KNOWN})]\nmod linked_in {{\n\
+        "#[cfg({KNOWN})]\n#[allow(dead_code)]\nmod linked_in {{\n\
          use super::runtime::LinkedIn;\n\
          unsafe extern \"C\" {{\n    \
          #[link_name = {table:?}]\n    static FUNCTIONS: [usize; {count}];\n}}\n\

@@ -8,10 +8,10 @@ use crate::runtime::facts::record;
 use std::fmt::Write;
 
 /// Lints that a crate may deny but that are irrelevant for a generated file.
-const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, dead_code, \
-    unreachable_pub, unused, unused_qualifications, unused_results";
+const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, \
+    unreachable_pub, unused_imports, unused_qualifications, unused_results";
 /// Further lints for the text of the runtime.
-const ALLOWED_IN_RUNTIME: &str = "missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
+const ALLOWED_IN_RUNTIME: &str = "dead_code, unused, missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
     rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
     trivial_numeric_casts, unknown_lints, unused_lifetimes, variant_size_differences, let_underscore_drop, \
     elided_lifetimes_in_paths, explicit_outlives_requirements, meta_variable_misuse, \
@@ -30,9 +30,6 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
     let mut allowed = vec![ALLOWED];
     if standalone {
         out.push_str("// SPDX-License-Identifier: 0BSD\n");
-        allowed.push(ALLOWED_IN_RUNTIME);
-    } else {
-        out.push_str(DEPENDENCY);
     }
     // `forbid(unsafe_code)` rejects even this attribute, so it is left out if the code needs no `unsafe`.
     if standalone || matches!(built.loader, Loader::Linked | Loader::Static) {
@@ -41,11 +38,11 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
     // Writing to a String cannot fail.
     let _ = write!(out, "\n#[allow({})]\nmod imp {{\n", allowed.join(", "));
     if standalone {
-        out.push_str("pub mod runtime {\n");
+        let _ = writeln!(out, "#[allow({ALLOWED_IN_RUNTIME})]\npub mod runtime {{");
         module_text(&mut out, "mod");
         out.push_str("}\n");
     } else {
-        out.push_str("use ::cudnn_guard::runtime;\n");
+        out.push_str(DEPENDENCY);
     }
     out.push_str(&record_text(&record::encode(built)));
     match built.loader {
@@ -57,18 +54,18 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
         let record = "runtime::BuiltRecord";
         let _ = writeln!(
             out,
-            "/// The facts that the build recorded.\n{when}pub static BUILT: {record} = {record}::{made};"
+            "/// The facts that the build recorded.\n{when}pub static _BUILT: {record} = {{ the_guard_is_never_called(); {record}::{made} }};"
         );
     };
     if built.loader == Loader::Static {
-        let with = "with_functions(&RECORD, &linked_in::LINKED_IN)";
+        let with = "with_functions(&_RECORD, &linked_in::LINKED_IN)";
         declare(&format!("#[cfg({KNOWN})]\n"), with);
-        declare(&format!("#[cfg(not({KNOWN}))]\n"), "new(&RECORD)");
+        declare(&format!("#[cfg(not({KNOWN}))]\n"), "new(&_RECORD)");
     } else {
-        declare("", "new(&RECORD)");
+        declare("", "new(&_RECORD)");
     }
     out.push_str(INTERFACE);
-    let functions = "check, check_thoroughly, check_version, startup";
+    let functions = "_check as check, _check_thoroughly as check_thoroughly, _check_version as check_version, _startup as startup";
     if let Some([_, ..]) = opened {
         out.push_str(RESOLVE);
     }
@@ -78,18 +75,19 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
             opened => format!("runtime::lazy::available(&{opened:?})"),
         };
         let _ = write!(out, "{AVAILABLE}    {opened}\n}}\n");
-        "available, "
+        "_available as available, "
     });
     let _ = write!(
         out,
         "}}\n\n#[allow(unused_imports, unreachable_pub)]\n\
-         pub use imp::{{{more}{functions}, Built, Failure, Finding, Report, Severity, Verdict, BUILT}};\n"
+         pub use imp::{{{more}{functions}, Built, Failure, Finding, Report, Severity, Verdict, _BUILT as BUILT}};\n"
     );
     out
 }
 
-const DEPENDENCY: &str = "// This file is part of the crate that includes it, and uses the crate `cudnn-guard`. In that crate's Cargo.toml:\n//\n\
-     //     [dependencies]\n//     cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
+/// The import that fails without the dependency. rustc prints this line, up to 140 columns.
+const DEPENDENCY: &str = "use ::cudnn_guard::runtime_feature // cudnn-guard = { path = \"../cudnn-guard\", default-features = \
+    false, features = [\"runtime\"] }\n    as runtime;\n";
 
 /// Formats the record as a byte string, one line per entry.
 fn record_text(record: &[u8]) -> String {
@@ -99,7 +97,7 @@ fn record_text(record: &[u8]) -> String {
         lines += &format!("{}\\\n    ", line.escape_ascii());
     }
     format!(
-        "/// The facts that the build recorded; `cudnn-guard inspect` reads them too.\nstatic RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
+        "/// The facts that the build recorded; `cudnn-guard inspect` reads them too.\nstatic _RECORD: [u8; {}] = *b\"{}\\\n    {lines}\";\n",
         record.len(),
         header.escape_ascii(),
     )
@@ -124,37 +122,40 @@ static RESOLVE: runtime::lazy::Resolve = runtime::lazy::resolve;
 
 const AVAILABLE: &str = "
 /// Returns `true` if NVIDIA's driver and all libraries that the program uses can be opened. Calls none of their functions.
-pub fn available() -> bool {
+pub fn _available() -> bool {
 ";
 
-/// The functions for the program.
+/// The functions for the program. rustc does not report unused names with an underscore. If a program uses none of them,
+/// rustc reports the function without one, and prints its line.
 const INTERFACE: &str = r"
+const fn the_guard_is_never_called() {} // call `startup()` of this module first in `main`, or `check()`
+
 pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
 /// lines to standard error, and the program continues.
-pub fn startup() {
-    runtime::startup(&BUILT);
+pub fn _startup() {
+    runtime::startup(&_BUILT);
 }
 
 /// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns
 /// `Ok` only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict
 /// `Unknown`. Never panics or exits.
-pub fn check() -> Result<Report, Failure> {
-    runtime::check(&BUILT)
+pub fn _check() -> Result<Report, Failure> {
+    runtime::check(&_BUILT)
 }
 
 /// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
 /// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. For a test or the self-check
 /// of an installation, not for every start.
-pub fn check_thoroughly() -> Result<Report, Failure> {
-    runtime::check_thoroughly(&BUILT)
+pub fn _check_thoroughly() -> Result<Report, Failure> {
+    runtime::check_thoroughly(&_BUILT)
 }
 
 /// Verifies the files and their versions without calling CUDA or cuDNN. Only a cuDNN that is linked statically, which has
 /// no files, is queried for its version.
-pub fn check_version() -> Result<Report, Failure> {
-    runtime::check_version(&BUILT)
+pub fn _check_version() -> Result<Report, Failure> {
+    runtime::check_version(&_BUILT)
 }
 ";
 

@@ -2,6 +2,8 @@
 
 #[cfg(unix)]
 pub mod consumers;
+#[cfg(unix)]
+pub mod generated;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod kills;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -1,0 +1,145 @@
+//! The compiler's output about the generated file: a guard that is never called, a missing dependency, and a file that
+//! an earlier build script wrote.
+
+use crate::support::{Ran, both_forms, cargo, form, fresh, out_dir, project, run, write_if_new};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const INCLUDED: &str = "include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));";
+const NEVER_CALLED: &str = "function `the_guard_is_never_called` is never used";
+
+/// Returns a build script that writes a guard for this way to load cuDNN.
+fn script(link: &str) -> String {
+    let nothing = fresh("generated-nothing");
+    format!(
+        "fn main() {{ cudnn_guard::build(|| {{\n    \
+         let config = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).env(\"CUDNN_PATH\", \"\");\n    \
+         config{link}.probe()?.guard().write()\n}}); }}\n"
+    )
+}
+
+fn check(dir: &Path) -> Ran {
+    run(&mut cargo(dir, &["check", "--message-format=short"]))
+}
+
+/// Returns the main file of a program that uses the guard like this.
+fn main(used: &str) -> String {
+    format!(
+        "#![deny(missing_docs, unreachable_pub, unused)]\n//! A program.\nmod gpu {{ {INCLUDED} }}\nfn main() {{ {used} }}\n"
+    )
+}
+
+/// Creates a crate for each form, with a guard for a program with CUDA and one for a program without.
+fn crates(name: &str) -> Vec<PathBuf> {
+    let mut crates = Vec::new();
+    for (of, link) in [
+        ("opened", ".link(cudnn_guard::Link::Runtime)"),
+        ("absent", ".optional()"),
+    ] {
+        for (name, script) in both_forms(&format!("{name}-{of}"), &script(link)) {
+            crates.push(project(&name, &script, &main("")));
+        }
+    }
+    crates
+}
+
+#[test]
+fn a_guard_that_is_never_called_is_reported_by_the_compiler() {
+    for dir in crates("generated-called") {
+        let with_main = |text: &str| {
+            write_if_new(&dir.join("src/main.rs"), text);
+            check(&dir)
+        };
+        let unused = main("").replace("deny", "warn");
+        let ran = with_main(&unused).exits_with(0).says(NEVER_CALLED);
+        assert_eq!(
+            ran.stderr.matches(": warning: ").count(),
+            1,
+            "{}",
+            ran.stderr
+        );
+        // A value of the file is not a call.
+        with_main(&main("let _: gpu::Verdict = gpu::Verdict::Pass;")).exits_with(101);
+        with_main(&main("")).exits_with(101).says(NEVER_CALLED);
+        for used in [
+            "startup()",
+            "check().ok()",
+            "check_thoroughly().ok()",
+            "check_version().ok()",
+        ] {
+            let ran = with_main(&main(&format!("let _ = gpu::{used};"))).exits_with(0);
+            assert!(
+                !ran.stderr.contains(": warning: "),
+                "{used}: {}",
+                ran.stderr
+            );
+        }
+        // Programs that depend on a library may call a public guard.
+        let library = "pub mod gpu { INCLUDED }\n".replace("INCLUDED", INCLUDED);
+        let lib = dir.join("src/lib.rs");
+        fs::write(&lib, library).unwrap();
+        let ran = with_main("fn main() {}\n").exits_with(0);
+        fs::remove_file(&lib).unwrap();
+        assert!(!ran.stderr.contains(": warning: "), "{}", ran.stderr);
+    }
+}
+
+/// rustc prints the line of the generated file that it cannot compile.
+#[test]
+fn the_first_error_contains_the_missing_line_of_the_manifest() {
+    let [(name, script), _] = both_forms("generated-dependency", &script(".optional()"));
+    let dir = project(&name, &script, &main("gpu::startup();"));
+    let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
+    let line = manifest
+        .lines()
+        .find(|line| line.contains("default-features"))
+        .unwrap();
+    let without = [
+        String::new(),
+        line.replace("default-features = false, features = [\"runtime\"]", ""),
+    ];
+    for replaced in without {
+        fs::write(dir.join("Cargo.toml"), manifest.replace(line, &replaced)).unwrap();
+        let ran = run(&mut cargo(&dir, &["check"]));
+        if !form().is_empty() {
+            ran.exits_with(0);
+            continue;
+        }
+        let ran = ran.exits_with(101);
+        let first = ran.stderr.split("error").nth(1).unwrap();
+        let needed = "use ::cudnn_guard::runtime_feature // \
+            cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
+        assert!(first.contains(needed), "{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("error[").count(), 1, "{}", ran.stderr);
+    }
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
+}
+
+/// cargo keeps OUT_DIR between two runs of a build script.
+#[test]
+fn a_build_script_that_writes_no_guard_leaves_none_of_an_earlier_run() {
+    let (name, script) = ("generated-stale", script(".optional()"));
+    let dir = project(name, &script, &main("gpu::startup();"));
+    let arguments = ["check", "--message-format=json"];
+    let ran = run(&mut cargo(&dir, &arguments)).exits_with(0);
+    let file = out_dir(&ran, name).join("cudnn_guard.rs");
+    assert!(file.is_file());
+    let without = script.replace(".guard().write()", ";\n    Ok(())");
+    assert_ne!(without, script);
+    project(name, &without, &main("gpu::startup();"));
+    let ran = run(&mut cargo(&dir, &arguments)).exits_with(101);
+    assert!(ran.text().contains("couldn't read"), "{}", ran.text());
+    assert!(!file.exists());
+    // A second probe keeps the guard of this run.
+    let twice = script
+        .replace("let config", "let config = || ")
+        .replace("= ||  =", "= ||")
+        .replace("    config.", "    config().")
+        .replace(
+            ".write()",
+            ".write()?;\n    config().optional().probe()?;\n    Ok(())",
+        );
+    project(name, &twice, &main("gpu::startup();"));
+    run(&mut cargo(&dir, &arguments)).exits_with(0);
+    assert!(file.is_file());
+}
