@@ -34,7 +34,7 @@ BUILD = """fn main() {
 GUARDS = {
     "without": "drop(gpu); Ok(())",
     "short": "gpu.guard().write()",
-    "standalone": "gpu.guard().standalone().write()",
+    "standalone": "gpu.guard().standalone(true).write()",
 }
 WITHOUT = 'fn main() { println!("run RUN"); }\n'
 WITH = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }

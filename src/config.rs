@@ -109,12 +109,12 @@ impl Config {
         self
     }
 
-    /// Adds PTX of the highest target to target lists without PTX, so that the driver can compile the kernels for newer
+    /// Sets whether to add PTX of the highest target to target lists without PTX, so that the driver can compile the kernels for newer
     /// GPUs. `CUDA_COMPUTE_CAP=80` then means `sm_80 compute_80`, as for bindgen_cuda and `nvcc -arch=sm_80`. Targets
-    /// with a letter, such as `sm_90a`, are ignored, because their PTX does not run on newer GPUs. Default: no PTX is
-    /// added.
-    pub fn embed_ptx(mut self) -> Self {
-        self.embed_ptx = true;
+    /// with a letter, such as `sm_90a`, are ignored, because their PTX does not run on newer GPUs. Default:
+    /// `false`.
+    pub fn embed_ptx(mut self, on: bool) -> Self {
+        self.embed_ptx = on;
         self
     }
 
@@ -145,10 +145,10 @@ impl Config {
         self
     }
 
-    /// Allows a build without CUDA. `probe` then returns a toolchain that links nothing, compiles nothing, and writes a
-    /// guard with the reason. This is the default on docs.rs.
-    pub fn optional(mut self) -> Self {
-        self.optional = true;
+    /// Sets whether the build continues without CUDA. `probe` then returns a toolchain that links nothing, compiles
+    /// nothing, and writes a guard with the reason. Default: `false`, except on docs.rs.
+    pub fn optional(mut self, on: bool) -> Self {
+        self.optional = on;
         self
     }
 

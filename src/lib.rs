@@ -51,11 +51,16 @@ compile_error!("the tests need all features: `cargo test --features cli`");
 use mount::runtime;
 #[cfg(feature = "runtime")]
 pub use mount::runtime;
-/// The name by which generated files import [`runtime`]. Without the feature it is missing, but `runtime` is private,
-/// for which rustc reports several errors and no feature.
+/// The names that generated files and the tests of this crate use, which are other crates. It exists only with the
+/// feature, so that rustc names the feature if it is missing.
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
-pub use mount::runtime as runtime_feature;
+pub mod internals {
+    #[cfg(feature = "cli")]
+    pub use crate::cli::simulation::{consumer, simulator, sources};
+    pub use crate::runtime::internals::*;
+    pub use crate::runtime::*;
+}
 
 #[cfg(feature = "build")]
 mod choice;
@@ -147,7 +152,6 @@ mod toolchain;
 #[cfg(feature = "build")]
 mod toolkit;
 
-pub use runtime::facts::finding_id::FindingId;
 #[cfg(feature = "build")]
 pub use {
     config::{Config, Link},
@@ -159,10 +163,11 @@ pub use {
     kernels::options::{Cudart, DefaultStream},
     link::Linked,
     model::target_list::TargetList,
-    report::Report,
+    report::ToolchainReport,
     runtime::facts::built::{Loader, Policy},
     runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target},
     runtime::facts::finding::{Finding, Severity, Verdict},
+    runtime::facts::finding_id::FindingId,
     runtime::facts::version::Version,
     toolchain::Toolchain,
 };

@@ -22,7 +22,7 @@ fn generated_file_is_free_of_warnings_in_every_edition() {
     let sound = fresh("editions-9.14");
     simulated::install((9, 14, 0), &[], &sound);
     let linked = NEEDS_BOTH.to_string();
-    let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone()");
+    let standalone = NEEDS_BOTH.replace(".guard()", ".guard().standalone(true)");
     let opened = NEEDS_BOTH.replace(".probe()", ".link(cudnn_guard::Link::Runtime).probe()");
     // A standalone guard contains the unsafe code of the runtime.
     let forbidden = match form() {

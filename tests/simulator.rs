@@ -28,14 +28,14 @@ mod simulator {
 }
 mod support;
 
-use cudnn_guard::runtime::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
-use cudnn_guard::runtime::convolution::suite;
-use cudnn_guard::runtime::driver::call;
-use cudnn_guard::runtime::driver::query::{self, Driver};
-use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::system::platform::{self, Library};
+use cudnn_guard::internals::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
+use cudnn_guard::internals::convolution::suite;
+use cudnn_guard::internals::driver::call;
+use cudnn_guard::internals::driver::query::{self, Driver};
+use cudnn_guard::internals::facts::compute_capability::ComputeCapability;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::loader::file_name;
+use cudnn_guard::internals::system::platform::{self, Library};
 #[cfg(windows)]
 use simulator::windows::{ending, simulated, without};
 use std::fmt::Write as _;
@@ -361,7 +361,7 @@ fn fork() -> String {
         fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
         fn _exit(code: i32) -> !;
     }
-    use cudnn_guard::runtime::driver::query::DriverProblem;
+    use cudnn_guard::internals::driver::query::DriverProblem;
     query::driver().unwrap();
     // SAFETY: the child only queries the driver and ends.
     unsafe {

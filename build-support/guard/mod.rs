@@ -11,8 +11,9 @@
 //! }
 //! ```
 //!
-//! The file contains the facts of the build as `BUILT`, and four functions that pass them to the functions here: `startup()`,
-//! `check()`, `check_thoroughly()` and `check_version()`. Programs call those; nothing else creates a [`Built`].
+//! The file contains the facts of the build as `BUILT`, and four functions that call the methods of [`BuiltRecord`]:
+//! `startup()`, `check()`, `check_thoroughly()` and `check_version()`. If a program calls none of them, rustc warns that
+//! the function `the_guard_is_never_called` is never used.
 //!
 //! ```ignore
 //! match gpu::check() {             // never panics, never exits
@@ -26,7 +27,7 @@
 //! 1. The cuDNN to check is the one in the process, or else the one that the program would open, by the same names. A
 //!    library that is loaded into a process (a Python extension) only checks a cuDNN in the process, and opens nothing.
 //! 2. The file of each sub-library is read before code of cuDNN runs: existence, architecture, truncation, version.
-//! 3. The version, and the CUDA that cuDNN was built for, are compared with [`Built`] under the [`Policy`].
+//! 3. The version, and the CUDA that cuDNN was built for, are compared with those of the build under the policy.
 //! 4. A child process tests the driver, the GPUs, cuDNN's handle, and small convolutions, whose results are compared
 //!    with those of the CPU. A crash or a hang there does not stop the program. The parent never starts CUDA.
 //! 5. After a pass the parent opens the files that worked in the child.
@@ -47,65 +48,21 @@
 //! | `CUDNN_GUARD_DEADLINE=seconds` | the time limit of the child; default: 60, and 300 for `check_thoroughly()` |
 //! | `CUDNN_GUARD_REQUIRE_GPU=1` | fails if there is no GPU, no responding driver or no cuDNN; `strict`: also fails if anything else is unknown |
 //! | `CUDNN_GUARD_ALLOW=id,id` | the findings to allow; they are still shown |
-//!
-//! # Modules
-//!
-//! `facts` the facts of the build, and their record · `judge` the rules · `system` the operating system · `binary` files
-//! read as bytes · `loader` the search for libraries · `install` the selected cuDNN and its sub-libraries · `driver`,
-//! `cudnn` NVIDIA's functions · `convolution` the tests · `child` the process that runs them · `report` the results ·
-//! `check` the steps · `messages` the messages. A module uses only modules before it.
 
-#[doc(hidden)]
-pub mod binary;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod child;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod convolution;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod cudnn;
-#[doc(hidden)]
-pub mod driver;
-#[doc(hidden)]
-pub mod facts;
-#[doc(hidden)]
-pub mod install;
-#[doc(hidden)]
-pub mod judge;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod loader;
-#[doc(hidden)]
-pub mod messages;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod report;
-#[doc(hidden)]
-pub mod system;
+pub(crate) mod internals;
+
+pub(crate) use self::internals::*;
 
 #[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod check;
-#[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
-#[doc(hidden)]
-pub mod lazy;
-#[cfg(feature = "runtime")]
-#[doc(hidden)]
-pub mod startup;
-
-#[cfg(feature = "runtime")]
-pub use self::check::{check, check_thoroughly, check_version};
-pub use self::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+pub use self::driver::query::{Device, Driver};
 #[cfg(feature = "runtime")]
 pub use self::facts::built_record::BuiltRecord;
+pub use self::facts::compute_capability::ComputeCapability;
 pub use self::facts::finding::{Finding, Severity, Verdict};
 pub use self::facts::finding_id::FindingId;
 pub use self::facts::linked_in::LinkedIn;
+pub use self::facts::version::Version;
 #[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 pub use self::lazy::on_missing;
 #[cfg(feature = "runtime")]
 pub use self::report::result::{Failure, Report};
-#[cfg(feature = "runtime")]
-pub use self::startup::startup;

@@ -6,6 +6,7 @@ use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
+use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
@@ -14,13 +15,15 @@ use std::io::Write;
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 pub const EXIT: i32 = 78;
 
-/// Checks the cuDNN of this program. A pass prints nothing. An unknown verdict prints at most four lines, and
-/// each allowed finding prints one. A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
-pub fn startup(built: &Built) {
-    startup_with(built, REAL);
+impl BuiltRecord {
+    /// Checks the cuDNN of this program. A pass prints nothing. An unknown verdict prints at most four lines, and each
+    /// allowed finding prints one. A failure prints its reason and exits with 78, unless `CUDNN_GUARD=warn` is set.
+    pub fn startup(&self) {
+        startup_with(self.facts(), REAL);
+    }
 }
 
-/// Like [`startup`], but calls the driver and cuDNN through `functions`.
+/// Like [`BuiltRecord::startup`], but calls the driver and cuDNN through `functions`.
 pub fn startup_with(built: &Built, functions: Functions) {
     on_enough_stack(&|| start(built, functions));
 }
@@ -55,7 +58,8 @@ fn start(built: &Built, functions: Functions) {
                     ));
                 }
             }
-            if let (true, Some(finding)) = (report.is_unwritten, report.findings().last()) {
+            if let (true, Some(finding)) = (report.contents.is_unwritten, report.findings().last())
+            {
                 write_stderr(&format!("cudnn-guard: {finding}"));
             }
             if let Some(text) = unknown {

@@ -3,9 +3,9 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::{Os, device_code};
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::facts::record;
-use cudnn_guard::runtime::loader::cudarc_eager::EagerLookup;
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::facts::record;
+use cudnn_guard::internals::loader::cudarc_eager::EagerLookup;
 use cudnn_guard_fuzz::file;
 use libfuzzer_sys::fuzz_target;
 

@@ -3,8 +3,8 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::device_code::{fatbin, gpu_code};
-use cudnn_guard::runtime::binary::cuda_sections::cublas_major;
-use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::internals::binary::cuda_sections::cublas_major;
+use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 

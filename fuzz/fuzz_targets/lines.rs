@@ -4,10 +4,10 @@
 
 use cudnn_guard::fuzzing::directive::{Directive, Library};
 use cudnn_guard::fuzzing::{Environment, path_encoding};
-use cudnn_guard::runtime::facts::finding::{Finding, printable};
-use cudnn_guard::runtime::facts::finding_id::FindingId;
-use cudnn_guard::runtime::facts::json::Json;
-use cudnn_guard::runtime::report::env_config::EnvConfig;
+use cudnn_guard::internals::facts::finding::{Finding, printable};
+use cudnn_guard::internals::facts::finding_id::FindingId;
+use cudnn_guard::internals::facts::json::Json;
+use cudnn_guard::internals::report::env_config::EnvConfig;
 use cudnn_guard_fuzz::{expect_directive, expect_printable};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
@@ -67,15 +67,14 @@ fn directives(text: &str, path: &Path) {
 }
 
 fn json(text: &str) {
-    let read = |json: Json| -> Value {
-        let json = json.to_string();
+    let read = |json: String| -> Value {
         expect_printable(&json);
         serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
     };
-    assert_eq!(read(Json::text(&text)), text);
-    assert_eq!(read(Json::object(&[("a", Json::text(&text))]))["a"], text);
+    assert_eq!(read(Json::text(&text).to_string()), text);
+    assert_eq!(read(Json::object(&[("a", Json::text(&text))]).to_string())["a"], text);
     let lines: Vec<&str> = text.lines().collect();
-    let list = read(Json::list(&lines, |line| Json::text(line)));
+    let list = read(Json::list(&lines, |line| Json::text(line)).to_string());
     assert_eq!(list, serde_json::json!(lines));
     if let Ok(number) = text.parse::<f64>() {
         let back = Json::float(Some(number)).to_string();

@@ -3,11 +3,11 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::loader_config::{Loader, hwcaps_order};
-use cudnn_guard::runtime::binary::ld_so_cache;
-use cudnn_guard::runtime::loader::elf::candidates::View;
-use cudnn_guard::runtime::loader::elf::{dlerror_messages, search_list};
-use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::system::linux::maps;
+use cudnn_guard::internals::binary::ld_so_cache;
+use cudnn_guard::internals::loader::elf::candidates::View;
+use cudnn_guard::internals::loader::elf::{dlerror_messages, search_list};
+use cudnn_guard::internals::loader::file_name;
+use cudnn_guard::internals::system::linux::maps;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 use std::os::unix::ffi::OsStrExt;

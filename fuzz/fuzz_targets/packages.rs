@@ -13,8 +13,8 @@ mod requirements;
 mod whole_file;
 
 use cudnn_guard::fuzzing::{LibraryName, cargo_lock, cudarc};
-use cudnn_guard::runtime::install::package_record;
-use cudnn_guard::runtime::loader::file_name;
+use cudnn_guard::internals::install::package_record;
+use cudnn_guard::internals::loader::file_name;
 use libfuzzer_sys::fuzz_target;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::{Os, device_code};
-use cudnn_guard::runtime::binary::pe::Pe;
-use cudnn_guard::runtime::facts::record;
+use cudnn_guard::internals::binary::pe::Pe;
+use cudnn_guard::internals::facts::record;
 use cudnn_guard_fuzz::file;
 use libfuzzer_sys::fuzz_target;
 

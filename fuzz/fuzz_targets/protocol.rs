@@ -2,14 +2,14 @@
 
 #![no_main]
 
-use cudnn_guard::runtime::child::protocol::ChildReport;
-use cudnn_guard::runtime::convolution::case_result::{Api, CaseResult, SetupTimes};
-use cudnn_guard::runtime::driver::query::{Device, Driver};
-use cudnn_guard::runtime::facts::codec::{Fields, each_line, line};
-use cudnn_guard::runtime::facts::compute_capability::ComputeCapability;
-use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
-use cudnn_guard::runtime::facts::finding_id::FindingId;
-use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::internals::child::protocol::ChildReport;
+use cudnn_guard::internals::convolution::case_result::{Api, CaseResult, SetupTimes};
+use cudnn_guard::internals::driver::query::{Device, Driver};
+use cudnn_guard::internals::facts::codec::{Fields, each_line, line};
+use cudnn_guard::internals::facts::compute_capability::ComputeCapability;
+use cudnn_guard::internals::facts::finding::{Finding, Verdict};
+use cudnn_guard::internals::facts::finding_id::FindingId;
+use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
@@ -38,7 +38,7 @@ fn anything(text: &str) {
         .chain(report.outcomes.iter().filter_map(|it| it.finding.as_ref()))
     {
         expect_printable(&finding.to_string());
-        serde_json::from_str::<serde_json::Value>(&finding.to_json().to_string()).expect("JSON");
+        serde_json::from_str::<serde_json::Value>(&finding.to_json()).expect("JSON");
     }
     for outcome in &report.outcomes {
         for word in [outcome.operation, outcome.data_type, outcome.layout] {
@@ -72,17 +72,14 @@ fn round_trip(source: &mut Unstructured) -> Result<()> {
     let mut problem = Finding::warning(FindingId::DeviceBusy, source.arbitrary::<String>()?);
     problem = problem.with("mode", source.arbitrary::<String>()?);
     problem = problem.help(source.arbitrary::<String>()?);
-    let driver = Driver {
-        library: source.arbitrary()?,
-        version: source
-            .arbitrary::<Option<String>>()?
-            .filter(|it| !it.is_empty()),
-        cuda: Some(Version::new(source.arbitrary()?, source.arbitrary()?, 0)),
-        devices: vec![Device {
-            name: source.arbitrary()?,
-            capability: ComputeCapability::new(source.arbitrary()?, source.arbitrary()?),
-        }],
-    };
+    let mut driver = Driver::default();
+    driver.library = source.arbitrary()?;
+    let version = source.arbitrary::<Option<String>>()?;
+    driver.version = version.filter(|it| !it.is_empty());
+    driver.cuda = Some(Version::new(source.arbitrary()?, source.arbitrary()?, 0));
+    let name: String = source.arbitrary()?;
+    let capability = ComputeCapability::new(source.arbitrary()?, source.arbitrary()?);
+    driver.devices = vec![Device::new(name, capability)];
     // Uses no NaN, which is not equal to itself.
     let mut number = || -> Result<f64> { Ok(source.arbitrary::<i64>()? as f64 / 1024.0) };
     let (milliseconds, largest_error) = (number()?, Some(number()?));

@@ -2,13 +2,13 @@
 
 #![no_main]
 
-use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
-use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use cudnn_guard::runtime::facts::finding::Severity;
-use cudnn_guard::runtime::facts::record;
-use cudnn_guard::runtime::facts::tables::{CudnnTargets, KnownBad, Tables};
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::report::json_members;
+use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+use cudnn_guard::internals::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use cudnn_guard::internals::facts::finding::Severity;
+use cudnn_guard::internals::facts::record;
+use cudnn_guard::internals::facts::tables::{CudnnTargets, KnownBad, Tables};
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::report::json_members;
 use libfuzzer_sys::arbitrary::{Result, Unstructured};
 use libfuzzer_sys::fuzz_target;
 

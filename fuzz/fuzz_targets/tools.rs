@@ -7,7 +7,7 @@ use cudnn_guard::fuzzing::{
     Environment, diagnostics, host_compiler, nvcc_output, nvidia_smi, parse_depfile, version_file,
     version_header,
 };
-use cudnn_guard::runtime::driver::driver_release;
+use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard_fuzz::expect_directive;
 use libfuzzer_sys::fuzz_target;
 use std::path::{Path, PathBuf};

@@ -19,7 +19,7 @@ use crate::cli::terminal::{columns, flag, option, show, show_on_stderr};
 use crate::cli::{fetch, terminal};
 use crate::model::environment::Variable;
 use crate::model::text::joined;
-use crate::{Config, FindingId, Report, Verdict};
+use crate::{Config, FindingId, ToolchainReport, Verdict};
 use clap::{ArgMatches, Command as Cli, value_parser};
 use serde_json::Value;
 use std::ffi::OsString;
@@ -172,7 +172,7 @@ fn simulated(work: &Path) -> Result<Stack, String> {
 
 /// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the
 /// one that opens cuDNN at run time.
-fn consumer_for(report: &Report) -> &'static str {
+fn consumer_for(report: &ToolchainReport) -> &'static str {
     if report.has_nvcc() {
         "kernel"
     } else {
@@ -188,7 +188,7 @@ fn hidden(variables: &[(&str, String)]) -> impl Iterator<Item = &'static str> {
     hidden.map(|variable| variable.name())
 }
 
-fn survey(variables: &[(&'static str, String)]) -> Report {
+fn survey(variables: &[(&'static str, String)]) -> ToolchainReport {
     Config::new()
         .cuda(ANY)
         .cudnn(ANY)

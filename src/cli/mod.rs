@@ -11,8 +11,11 @@ mod known_messages;
 mod manual;
 mod page;
 mod run;
-#[doc(hidden)]
-pub mod simulation;
+#[allow(
+    clippy::missing_errors_doc,
+    reason = "only the tests of this crate use it from outside"
+)]
+pub(crate) mod simulation;
 mod targets;
 mod terminal;
 mod whole_file;

@@ -84,9 +84,10 @@ impl Guard<'_> {
         self
     }
 
-    /// Makes a missing GPU, an unresponsive driver, or a missing cuDNN a failure. Default: the verdict is unknown.
-    pub fn require_gpu(mut self) -> Self {
-        self.built.require_gpu = true;
+    /// Sets whether a missing GPU, an unresponsive driver, or a missing cuDNN is a failure. Default: `false`, the verdict
+    /// is unknown.
+    pub fn require_gpu(mut self, on: bool) -> Self {
+        self.built.require_gpu = on;
         self
     }
 
@@ -99,11 +100,11 @@ impl Guard<'_> {
         self
     }
 
-    /// Writes the complete runtime into the file instead of calls to `cudnn_guard::runtime`, so that the program needs
-    /// no dependency. Requires edition 2021 or 2024. Every change to the crate then recompiles the runtime, and the
-    /// crate cannot use `forbid(unsafe_code)`.
-    pub fn standalone(mut self) -> Self {
-        self.standalone = true;
+    /// Sets whether the file contains the complete runtime instead of calls to `cudnn_guard::runtime`, so that the
+    /// program needs no dependency. Default: `false`. Requires edition 2021 or 2024. Every change to the crate then
+    /// recompiles the runtime, and the crate cannot use `forbid(unsafe_code)`.
+    pub fn standalone(mut self, on: bool) -> Self {
+        self.standalone = on;
         self
     }
 

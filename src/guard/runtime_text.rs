@@ -107,6 +107,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "install/sub_library_lookup",
     "install/version_evidence",
     "install/zlib",
+    "internals",
     "judge/gpu_support",
     "judge/mod",
     "judge/program_rules",
@@ -180,7 +181,10 @@ pub fn module_text(out: &mut String, name: &str) {
     let dir = name.strip_suffix("mod").unwrap_or_default();
     let mut lines = source.lines();
     while let Some(line) = lines.next() {
-        let declared = line.strip_prefix("pub mod ");
+        let declared = line.strip_prefix("pub(crate) ").unwrap_or(line);
+        let declared = declared
+            .strip_prefix("pub mod ")
+            .or(declared.strip_prefix("mod "));
         match declared.and_then(|rest| rest.strip_suffix(';')) {
             Some(module) => {
                 let _ = writeln!(out, "pub mod {module} {{");
@@ -189,7 +193,8 @@ pub fn module_text(out: &mut String, name: &str) {
                 module_text(out, &if is_file { file } else { file + "/mod" });
                 out.push_str("}\n");
             }
-            None if line.trim_start() == "#[cfg(feature = \"runtime\")]" => {}
+            None if line.trim_start() == "#[cfg(feature = \"runtime\")]"
+                || line.starts_with("#[path = ") => {}
             None if line == "#[cfg(any(windows, feature = \"build\"))]" => {
                 out.push_str("#[cfg(windows)]\n");
             }
@@ -286,7 +291,10 @@ mod tests {
     /// The order is the one in the runtime's documentation.
     #[test]
     fn a_module_uses_only_earlier_modules() {
-        let (_, page) = SOURCES.iter().find(|(name, _)| *name == "mod").unwrap();
+        let (_, page) = SOURCES
+            .iter()
+            .find(|(name, _)| *name == "internals")
+            .unwrap();
         let page = page.split_once("# Modules").unwrap().1;
         let page = page.split_once("#[").unwrap().0;
         let rooms: Vec<&str> = page.split('`').skip(1).step_by(2).collect();

@@ -80,13 +80,13 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
     let _ = write!(
         out,
         "}}\n\n#[allow(unused_imports, unreachable_pub)]\n\
-         pub use imp::{{{more}{functions}, Built, Failure, Finding, Report, Severity, Verdict, _BUILT as BUILT}};\n"
+         pub use imp::{{{more}{functions}, BuiltRecord, Failure, Finding, Report, Severity, Verdict, _BUILT as BUILT}};\n"
     );
     out
 }
 
 /// The import that fails without the dependency. rustc prints this line, up to 140 columns.
-const DEPENDENCY: &str = "use ::cudnn_guard::runtime_feature // cudnn-guard = { path = \"../cudnn-guard\", default-features = \
+const DEPENDENCY: &str = "use ::cudnn_guard::internals // cudnn-guard = { path = \"../cudnn-guard\", default-features = \
     false, features = [\"runtime\"] }\n    as runtime;\n";
 
 /// Formats the record as a byte string, one line per entry.
@@ -130,32 +130,32 @@ pub fn _available() -> bool {
 const INTERFACE: &str = r"
 const fn the_guard_is_never_called() {} // call `startup()` of this module first in `main`, or `check()`
 
-pub use runtime::{Built, Failure, Finding, Report, Severity, Verdict};
+pub use runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};
 
 /// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
 /// lines to standard error, and the program continues.
 pub fn _startup() {
-    runtime::startup(&_BUILT);
+    _BUILT.startup();
 }
 
 /// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns
 /// `Ok` only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict
 /// `Unknown`. Never panics or exits.
 pub fn _check() -> Result<Report, Failure> {
-    runtime::check(&_BUILT)
+    _BUILT.check()
 }
 
 /// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
 /// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. For a test or the self-check
 /// of an installation, not for every start.
 pub fn _check_thoroughly() -> Result<Report, Failure> {
-    runtime::check_thoroughly(&_BUILT)
+    _BUILT.check_thoroughly()
 }
 
 /// Verifies the files and their versions without calling CUDA or cuDNN. Only a cuDNN that is linked statically, which has
 /// no files, is queried for its version.
 pub fn _check_version() -> Result<Report, Failure> {
-    runtime::check_version(&_BUILT)
+    _BUILT.check_version()
 }
 ";
 

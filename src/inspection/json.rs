@@ -24,7 +24,7 @@ impl Inspection {
             ("missing", Json::list(&input.missing, missing)),
             ("driver", driver(input.driver.as_ref())),
             ("gpus", Json::list(input.gpus(), device)),
-            ("findings", Json::list(&self.findings, Finding::to_json)),
+            ("findings", Json::list(&self.findings, Finding::json)),
         ];
         Json::object(&members).to_string()
     }

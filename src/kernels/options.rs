@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 /// The stream of a kernel launch without an explicit stream, and of CUDA runtime calls such as `cudaMemcpyAsync`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum DefaultStream {
     /// A single stream for all threads, which synchronizes with the other blocking streams. The default of nvcc.
     Legacy,
@@ -16,6 +17,7 @@ pub enum DefaultStream {
 
 /// The CUDA runtime that a library of kernels is linked with, nvcc's `--cudart`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Cudart {
     /// `libcudart_static.a`. On Windows, `cudart_static.lib` requires a program with `-C target-feature=+crt-static`.
     Static,

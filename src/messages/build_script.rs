@@ -28,7 +28,7 @@ impl ConfigFault<'_> {
                 ),
             )
             .help(format!("build for {instead}"))
-            .help("call `.optional()` in build.rs to build without CUDA"),
+            .help("call `.optional(true)` in build.rs to build without CUDA"),
         }
     }
 }

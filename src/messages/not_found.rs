@@ -62,7 +62,7 @@ impl NoUsableCandidate<'_> {
                     "build for Linux with glibc or for Windows: NVIDIA does not provide {product} for {}",
                     platform.triple
                 ))
-                .help("call `.optional()` in build.rs to build without CUDA");
+                .help("call `.optional(true)` in build.rs to build without CUDA");
         }
         let image = nvidia_image::without_headers(context.env);
         let finding = finding.with_some(

@@ -157,7 +157,7 @@ impl SelectionNote<'_> {
                 "this release build embeds no PTX, so its kernels do not run on newer GPU generations",
             )
             .with("compiled", joined(*targets, " "))
-            .help("call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`"),
+            .help("call `.embed_ptx(true)` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`"),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
-use crate::report::Report;
+use crate::report::ToolchainReport;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -13,7 +13,7 @@ use crate::{Finding, Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-pub(super) fn report(report: &Report) -> Json {
+pub(super) fn report(report: &ToolchainReport) -> Json {
     let machine = report.machine.clone().unwrap_or_default();
     let (toolkit_via, cudnn_via) = (report.via(Kind::Toolkit), report.via(Kind::Cudnn));
     let toolkit = report.toolkit.as_ref();
@@ -29,7 +29,7 @@ pub(super) fn report(report: &Report) -> Json {
         ("driver", driver(machine.driver.as_ref())),
         ("gpus", Json::list(&machine.gpus, device)),
         ("targets", texts(&machine.targets)),
-        ("findings", Json::list(&report.findings, Finding::to_json)),
+        ("findings", Json::list(&report.findings, Finding::json)),
     ])
 }
 

@@ -6,7 +6,7 @@ use crate::compat::{cargo_lock, cudarc, image_driver, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
 use crate::report::host_compiler;
-use crate::report::{Machine, Report, json, not_opened};
+use crate::report::{Machine, ToolchainReport, json, not_opened};
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 use crate::runtime::facts::finding::Finding;
@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 impl Toolchain {
     /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and
     /// the cudarc of the crate in the current directory. The GPUs are left out if `root` or `target` is another system.
-    pub fn examine(&self) -> Report {
+    pub fn examine(&self) -> ToolchainReport {
         let mut report = self.report();
         let findings = report.findings.iter_mut();
         findings.for_each(Finding::omit_installation);
@@ -58,7 +58,7 @@ impl Toolchain {
     }
 }
 
-impl Report {
+impl ToolchainReport {
     /// Returns `true` if both a CUDA toolkit and a cuDNN were chosen.
     pub fn is_complete(&self) -> bool {
         self.toolkit.is_some() && self.cudnn.is_some()

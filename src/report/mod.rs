@@ -29,7 +29,7 @@ use std::fmt;
 /// `{}` prints the full report for a terminal of 80 columns, `{:120}` for 120 columns. `{:#}` prints only the chosen
 /// CUDA and cuDNN.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ToolchainReport {
     pub(crate) toolkit: Option<Toolkit>,
     pub(crate) cudnn: Option<Cudnn>,
     pub(crate) candidates: Vec<Candidate>,
@@ -58,19 +58,19 @@ pub(crate) struct Machine {
 
 impl Toolchain {
     /// Returns the report of the search, without querying anything again.
-    pub fn report(&self) -> Report {
-        Report {
+    pub fn report(&self) -> ToolchainReport {
+        ToolchainReport {
             toolkit: self.toolkit().cloned(),
             cudnn: self.cudnn().cloned(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),
             unrequired: self.needs.unrequired(),
-            ..Report::default()
+            ..ToolchainReport::default()
         }
     }
 }
 
-impl Report {
+impl ToolchainReport {
     /// Returns fail if a finding is an error, unknown if something could not be checked, and pass otherwise.
     pub fn verdict(&self) -> Verdict {
         verdict(&self.findings, self.unchecked().is_empty())
@@ -119,7 +119,7 @@ pub(crate) fn verdict(findings: &[Finding], all_checked: bool) -> Verdict {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ToolchainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if f.alternate() {
             text::stack(self, f)

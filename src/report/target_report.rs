@@ -113,7 +113,7 @@ impl TargetReport {
         Json::object(&[
             ("targets", texts(&self.list.targets())),
             ("flags", texts(&self.list.nvcc())),
-            ("findings", Json::list(&self.findings, Finding::to_json)),
+            ("findings", Json::list(&self.findings, Finding::json)),
         ])
         .to_string()
     }

@@ -7,7 +7,7 @@ use crate::model::found_via::FoundVia;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
-use crate::report::{Machine, Report};
+use crate::report::{Machine, ToolchainReport};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::Device;
 use crate::runtime::driver::query::Driver;
@@ -70,7 +70,7 @@ fn cudnn() -> Cudnn {
 }
 
 /// A compatible toolkit and cuDNN, an older toolkit, and a GPU.
-fn complete_report() -> Report {
+fn complete_report() -> ToolchainReport {
     let mut older = toolkit();
     older.root = "/usr/local/cuda-12.4".into();
     older.version = Some(Version::new(12, 4, 0));
@@ -80,7 +80,7 @@ fn complete_report() -> Report {
         suffix: Suffix::None,
         code,
     };
-    Report {
+    ToolchainReport {
         unrequired: Vec::new(),
         toolkit: Some(toolkit()),
         cudnn: Some(cudnn()),
@@ -206,7 +206,7 @@ verdict: fail (2 errors; 1 warning)
 #[test]
 fn long_evidence_comes_last() {
     let places = ["/a", "/b", "/c", "/d", "/e"];
-    let report = Report {
+    let report = ToolchainReport {
         findings: vec![
             Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found")
                 .with_lines("searched", places)
@@ -215,7 +215,7 @@ fn long_evidence_comes_last() {
                     "let `/a path with blanks/that is not broken/at the end of the line` go first",
                 ),
         ],
-        ..Report::default()
+        ..ToolchainReport::default()
     };
     assert_eq!(
         report.to_string(),
@@ -249,9 +249,9 @@ verdict: fail (1 error)
 #[test]
 fn nothing_is_reported_missing_without_a_search() {
     let headline = "CUDA and cuDNN exist for 64-bit systems only";
-    let report = Report {
+    let report = ToolchainReport {
         findings: vec![Finding::error(FindingId::PlatformUnsupported, headline)],
-        ..Report::default()
+        ..ToolchainReport::default()
     };
     let text = report.to_string();
     assert!(text.contains("  ? toolkit   not searched\n"), "{text}");
@@ -260,9 +260,9 @@ fn nothing_is_reported_missing_without_a_search() {
 
 #[test]
 fn a_missing_item_that_is_not_required_has_no_cross() {
-    let report = Report {
+    let report = ToolchainReport {
         unrequired: vec![Kind::Cudnn],
-        ..Report::default()
+        ..ToolchainReport::default()
     };
     assert_eq!(
         report.to_string(),

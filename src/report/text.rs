@@ -11,7 +11,7 @@ use crate::model::candidate::{Cudnn, Found};
 use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::model::text::joined;
-use crate::report::Report;
+use crate::report::ToolchainReport;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
@@ -25,7 +25,7 @@ const LONG: usize = 4;
 
 /// Writes the complete report. Errors and their fixes come first, since a terminal may show only the first lines. Long
 /// evidence comes last.
-pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
@@ -43,13 +43,13 @@ pub(super) fn report(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// Writes the chosen CUDA and cuDNN.
-pub(super) fn stack(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+pub(super) fn stack(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     Lines { report, f }.stack()
 }
 
 /// The section of a report with one line per item.
 struct Lines<'a, 'f> {
-    report: &'a Report,
+    report: &'a ToolchainReport,
     f: &'a mut Formatter<'f>,
 }
 
@@ -211,7 +211,7 @@ impl Lines<'_, '_> {
 }
 
 /// Returns why no installation of this kind is chosen.
-fn none(report: &Report, kind: Kind) -> (Mark, &'static str) {
+fn none(report: &ToolchainReport, kind: Kind) -> (Mark, &'static str) {
     // A search that was not allowed is the reason.
     let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
     let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
@@ -268,7 +268,7 @@ fn mark(severity: Severity) -> Mark {
 }
 
 /// Writes the evidence that is too long to be beside its finding.
-fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+fn long_evidence(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
         for finding in report.with_severity(severity) {
             for (label, value) in &finding.evidence {
@@ -285,7 +285,7 @@ fn long_evidence(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
 }
 
 /// Writes the installations that were not chosen.
-fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+fn others(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     let others = report.candidates.iter().filter(|other| !other.chosen);
     for (index, other) in others.enumerate() {
         if index == 0 {
@@ -307,7 +307,7 @@ fn others(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-fn verdict(report: &Report, f: &mut Formatter<'_>) -> fmt::Result {
+fn verdict(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     let verdict = report.verdict();
     let mut why = Vec::new();
     for (severity, one) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {

@@ -4,8 +4,8 @@ use crate::{
     ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, in_tree, libraries,
     simulated, without,
 };
-use cudnn_guard::runtime::cudnn::status;
-use cudnn_guard::runtime::loader::file_name;
+use cudnn_guard::internals::cudnn::status;
+use cudnn_guard::internals::loader::file_name;
 use std::time::Duration;
 
 #[cfg(unix)]

@@ -2,9 +2,9 @@
 
 use super::kinds::{OPERATIONS, rows, tried};
 use crate::V9_14;
-use cudnn_guard::runtime::convolution::case;
-use cudnn_guard::runtime::convolution::reference::{self, Operands};
-use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
+use cudnn_guard::internals::convolution::case;
+use cudnn_guard::internals::convolution::reference::{self, Operands};
+use cudnn_guard::internals::convolution::tolerance::{Tolerance, compare};
 
 /// NUM-02: f16 results of 8 bits, which small whole numbers do not detect.
 #[test]

@@ -1,7 +1,7 @@
 //! The answers of the driver, and its failures.
 
 use crate::{V9_14, ask, convolve};
-use cudnn_guard::runtime::system::names::DRIVER;
+use cudnn_guard::internals::system::names::DRIVER;
 
 #[test]
 fn the_driver_reports_its_gpus() {

@@ -1,11 +1,11 @@
 //! The environment of a driver on Linux: devices, containers, the kernel module.
 
 use crate::{V9_14, child, libraries, simulated, tempfile};
-use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime};
-use cudnn_guard::runtime::driver::driver_release;
-use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
-use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
-use cudnn_guard::runtime::facts::version::Version;
+use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
+use cudnn_guard::internals::driver::driver_release;
+use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
+use cudnn_guard::internals::driver::query::{Driver, DriverProblem};
+use cudnn_guard::internals::facts::version::Version;
 
 #[test]
 fn cuda_is_started_once_and_fails_in_a_forked_child() {
@@ -106,12 +106,14 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
 /// DRV-04, DRV-13
 #[test]
 fn every_problem_has_a_message() {
-    let driver = || Driver {
-        library: "/usr/lib/libcuda.so.535.183.01".to_string(),
-        version: Some("535.183.01".to_string()),
-        cuda: Some(Version::new(12, 2, 0)),
-        devices: Vec::new(),
+    let with_version = |version: &str| {
+        let mut driver = Driver::default();
+        driver.library = "/usr/lib/libcuda.so.535.183.01".to_string();
+        driver.version = Some(version.to_string());
+        driver.cuda = Some(Version::new(12, 2, 0));
+        driver
     };
+    let driver = || with_version("535.183.01");
     let none = DriverProblem::NoDevice {
         driver: driver(),
         visibility: Box::default(),
@@ -144,10 +146,7 @@ fn every_problem_has_a_message() {
   driver      535.183.01, supports CUDA 12.2"
     );
     let updated = DriverProblem::Failed {
-        driver: Driver {
-            version: Some("550.120".to_string()),
-            ..driver()
-        },
+        driver: with_version("550.120"),
         call: "cuInit",
         code: 803,
         uvm: None,

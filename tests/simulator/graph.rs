@@ -2,7 +2,7 @@
 
 use super::kinds::{rows, tried, tried_in};
 use crate::{Ended, V8_9, V9_14, V9_28, without};
-use cudnn_guard::runtime::system::platform;
+use cudnn_guard::internals::system::platform;
 
 const OPERATIONS: [(&str, &str); 3] = [
     ("forward", "forward"),

@@ -1,12 +1,12 @@
 //! Every operation in every format: valid ones pass, and every fault is found and named.
 
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
-use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::cudnn_error::CudnnError;
-use cudnn_guard::runtime::convolution::failure::CaseFailure;
-use cudnn_guard::runtime::cudnn::shape::Layout;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::loader::file_name::of_part;
+use cudnn_guard::internals::convolution::case::{self, Case};
+use cudnn_guard::internals::convolution::cudnn_error::CudnnError;
+use cudnn_guard::internals::convolution::failure::CaseFailure;
+use cudnn_guard::internals::cudnn::shape::Layout;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::loader::file_name::of_part;
 use std::path::Path;
 
 pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [

@@ -1,8 +1,8 @@
 //! The source of the driver's library, if it is missing.
 
-use cudnn_guard::runtime::driver::container::{Container, ContainerRuntime, is_without_compute};
-use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
-use cudnn_guard::runtime::driver::query::DriverProblem;
+use cudnn_guard::internals::driver::container::{Container, ContainerRuntime, is_without_compute};
+use cudnn_guard::internals::driver::driver_missing::MissingDriver;
+use cudnn_guard::internals::driver::query::DriverProblem;
 use std::fs;
 use std::path::PathBuf;
 

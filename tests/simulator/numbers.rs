@@ -1,14 +1,14 @@
 //! The reference, its tolerances and the short formats, compared with independent computations.
 
-use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::reference::{self, Expected, Operands};
-use cudnn_guard::runtime::convolution::tolerance::{Tolerance, compare};
-use cudnn_guard::runtime::cudnn::algorithm::Algorithm;
-use cudnn_guard::runtime::cudnn::data_type::{
+use cudnn_guard::internals::convolution::case::{self, Case};
+use cudnn_guard::internals::convolution::reference::{self, Expected, Operands};
+use cudnn_guard::internals::convolution::tolerance::{Tolerance, compare};
+use cudnn_guard::internals::cudnn::algorithm::Algorithm;
+use cudnn_guard::internals::cudnn::data_type::{
     DataType, from_bfloat16, from_half, to_bfloat16, to_half,
 };
-use cudnn_guard::runtime::cudnn::operation::Operation;
-use cudnn_guard::runtime::cudnn::shape::{Layout, Shape, count, indices};
+use cudnn_guard::internals::cudnn::operation::Operation;
+use cudnn_guard::internals::cudnn::shape::{Layout, Shape, count, indices};
 
 const TYPES: [DataType; 4] = [DataType::F32, DataType::Tf32, DataType::F16, DataType::Bf16];
 
@@ -234,7 +234,8 @@ fn numbers_are_rounded_to_nearest_with_ties_to_even() {
 #[test]
 fn poison_is_a_nan_in_every_format() {
     for data_type in TYPES {
-        let numbers = data_type.unpack(&[cudnn_guard::runtime::driver::device_memory::POISON; 16]);
+        let numbers =
+            data_type.unpack(&[cudnn_guard::internals::driver::device_memory::POISON; 16]);
         assert_eq!(numbers.len(), if data_type.is_short() { 8 } else { 4 });
         assert!(numbers.iter().all(|number| number.is_nan()));
     }

@@ -1,6 +1,6 @@
 //! Simulators for Windows, which has no compiler: they are built elsewhere, below the directory in `SIMULATED`.
 
-use cudnn_guard::runtime::loader::loader_words;
+use cudnn_guard::internals::loader::loader_words;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;

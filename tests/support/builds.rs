@@ -35,7 +35,7 @@ pub fn main() {
                 ("root", dir) => config.root(dir),
                 ("static", _) => config.link(Link::Static),
                 ("libs", names) => config.libs(names.split(' ')),
-                ("optional", _) => config.optional(),
+                ("optional", _) => config.optional(true),
                 ("kernels", pattern) => {
                     kernels = Some(pattern);
                     config

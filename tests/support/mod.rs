@@ -8,9 +8,9 @@ pub mod circumstances;
 #[cfg(unix)]
 pub mod simulated;
 
-pub use cudnn_guard::cli::simulation::consumer;
+pub use cudnn_guard::internals::consumer;
 #[cfg(unix)]
-pub use cudnn_guard::cli::simulation::{simulator, sources};
+pub use cudnn_guard::internals::{simulator, sources};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -177,15 +177,15 @@ fn in_form(build_rs: &str) -> String {
     match form() {
         "" => build_rs.to_string(),
         _ => {
-            let short = build_rs.replace(".standalone()", "");
-            short.replace(".guard()", ".guard().standalone()")
+            let short = build_rs.replace(".standalone(true)", "");
+            short.replace(".guard()", ".guard().standalone(true)")
         }
     }
 }
 
 /// Returns a crate's name and build script for the short form and for the standalone form.
 pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
-    let alone = build_rs.replace(".guard()", ".guard().standalone()");
+    let alone = build_rs.replace(".guard()", ".guard().standalone(true)");
     [
         (name.into(), build_rs.into()),
         (format!("{name}-alone"), alone),

@@ -113,7 +113,7 @@ pub fn judge(
                 let set = set_variables(["CUDA_INJECTION64_PATH", "LD_PRELOAD"]);
                 return Interruption::DriverCrash(signal, set);
             }
-            let origin = report.loaded.as_ref().map(|loaded| &loaded.origin);
+            let origin = report.contents.loaded.as_ref().map(|loaded| &loaded.origin);
             match (find_tool(), missing_dlopen) {
                 (Some(tool), _) => Interruption::UnderTool(signal, tool),
                 (None, Some(missing)) => Interruption::CrashWithout(signal, missing),

@@ -10,7 +10,7 @@ use crate::runtime::report::result::Report;
 pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
     report.set_loaded(main_library, &parts);
-    let release = report.release();
+    let release = report.cudnn_version();
     let mismatch = main_library.mismatch(built, release, &parts.lasting);
     let is_mixed = parts.is_mixed();
     // The origin of the sub-libraries matters only if the main library is compatible.
@@ -23,7 +23,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     let is_mismatch = mismatch.is_some();
     let mut mismatch = mismatch.filter(|_| !is_mixed || is_irrelevant || !has_required);
     if !is_mixed || is_irrelevant {
-        report.findings.extend(mismatch.take());
+        report.contents.findings.extend(mismatch.take());
     }
     for mut finding in parts.findings {
         if is_irrelevant && finding.id == FindingId::PartsMixed {
@@ -34,7 +34,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
             finding.help.clear();
         }
         main_library.add_evidence(&mut finding);
-        report.findings.push(finding);
+        report.contents.findings.push(finding);
     }
-    report.findings.extend(mismatch);
+    report.contents.findings.extend(mismatch);
 }

@@ -27,8 +27,8 @@ pub fn judge(
         // Sub-libraries of another cuDNN belong to that cuDNN, which already has a finding.
         return false;
     }
-    let release = report.release();
-    let build_ids = report.built.tables.build_ids.clone();
+    let release = report.cudnn_version();
+    let build_ids = report.contents.built.tables.build_ids.clone();
     let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
@@ -58,7 +58,10 @@ pub fn judge(
         }
     }
     if !copies.is_empty() {
-        report.findings.push(main_library.others_finding(&copies));
+        report
+            .contents
+            .findings
+            .push(main_library.others_finding(&copies));
     }
     if foreign.is_empty() {
         return false;
@@ -72,6 +75,6 @@ pub fn judge(
         mixed: None,
     };
     let finding = main_library.add_foreign(fault.finding(), &foreign);
-    report.findings.push(finding);
+    report.contents.findings.push(finding);
     true
 }

@@ -14,6 +14,7 @@ use crate::runtime::child::work;
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
+use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::{self, MainLibrary};
@@ -27,12 +28,34 @@ use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::system::platform;
 use std::path::Path;
 
-/// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
-/// starts CUDA. A cuDNN that is linked into the program has no files, and is called for its version.
-///
-/// On Windows the sub-libraries beside a main library that the program opened by its path count as found, although
-/// cuDNN opens them by their names: the program may open them too, or pass their directory to `AddDllDirectory`,
-/// before it calls cuDNN. `startup` and `check` open them themselves if there is a GPU.
+impl BuiltRecord {
+    /// Checks that the cuDNN of this program is compatible and works. A child process does everything that could crash.
+    ///
+    /// If CUDA is already in use, this process does it instead, on the GPU's primary context: do not call this while work
+    /// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
+    /// a stream made with `CU_STREAM_NON_BLOCKING`.
+    pub fn check(&self) -> Result<Report, Failure> {
+        check_with(self.facts(), REAL)
+    }
+
+    /// Like [`check`](Self::check), but with every kind of convolution and every algorithm that cuDNN offers. It may take many times as
+    /// long.
+    pub fn check_thoroughly(&self) -> Result<Report, Failure> {
+        check_thoroughly_with(self.facts(), REAL)
+    }
+
+    /// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
+    /// starts CUDA. A cuDNN that is linked into the program has no files, and is called for its version.
+    ///
+    /// On Windows the sub-libraries beside a main library that the program opened by its path count as found, although
+    /// cuDNN opens them by their names: the program may open them too, or pass their directory to `AddDllDirectory`,
+    /// before it calls cuDNN. `startup` and `check` open them themselves if there is a GPU.
+    pub fn check_version(&self) -> Result<Report, Failure> {
+        check_version(self.facts())
+    }
+}
+
+/// Like [`BuiltRecord::check_version`].
 pub fn check_version(built: &Built) -> Result<Report, Failure> {
     on_enough_stack(&|| version_of(built))
 }
@@ -41,10 +64,10 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
-    report.findings = env_config.findings();
+    report.contents.findings = env_config.findings();
     if let Some(cudnn) = locate_cudnn(&mut report, built, &env_config, None) {
         file_findings::add(&mut report, &cudnn, cudnn.parts(false));
-        if report.release().is_none() {
+        if report.cudnn_version().is_none() {
             let folder = cudnn.main_library.folder();
             report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
@@ -54,28 +77,13 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     report.finish(&env_config)
 }
 
-/// Checks that the cuDNN of this program is compatible and works. A child process does everything that could crash.
-///
-/// If CUDA is already in use, this process does it instead, on the GPU's primary context: do not call this while work
-/// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
-/// a stream made with `CU_STREAM_NON_BLOCKING`.
-pub fn check(built: &Built) -> Result<Report, Failure> {
-    check_with(built, REAL)
-}
-
-/// Like [`check`], but calls the driver and cuDNN through `functions`.
+/// Like [`BuiltRecord::check`], but calls the driver and cuDNN through `functions`.
 pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let mode = CheckMode::Anywhere(Extent::Quick);
     on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
 }
 
-/// Like [`check`], but with every kind of convolution and every algorithm that cuDNN offers. It may take many times as
-/// long.
-pub fn check_thoroughly(built: &Built) -> Result<Report, Failure> {
-    check_thoroughly_with(built, REAL)
-}
-
-/// Like [`check_thoroughly`], but calls the driver and cuDNN through `functions`.
+/// Like [`BuiltRecord::check_thoroughly`], but calls the driver and cuDNN through `functions`.
 pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
     let mode = CheckMode::Anywhere(Extent::Thorough);
     on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
@@ -98,7 +106,7 @@ pub fn check_for(
 ) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
-    report.findings = env_config.findings();
+    report.contents.findings = env_config.findings();
     if let Some(cudnn) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
         run_checks(&mut report, &cudnn, env_config, mode, functions);
     }
@@ -174,7 +182,10 @@ fn locate_cudnn<'a>(
         Ok(main_library) => {
             let others = &main_library.others;
             if !others.is_empty() {
-                report.findings.push(main_library.others_finding(others));
+                report
+                    .contents
+                    .findings
+                    .push(main_library.others_finding(others));
             }
             return Some(LocatedCudnn {
                 built,
@@ -198,7 +209,7 @@ fn add_not_loadable(
     env_config: &EnvConfig,
     functions: Option<Functions>,
 ) {
-    report.is_cudnn_absent = finding.severity == Severity::Error;
+    report.contents.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
         functions,
         main_library: None,
@@ -218,7 +229,7 @@ fn add_not_loadable(
     };
     report.merge_child_report(&mut outcome.answer);
     if report.device_count() > 0 && finding.severity == Severity::Error {
-        report.findings.push(finding);
+        report.contents.findings.push(finding);
     } else {
         report.unknown(finding);
         if let Some(problem) = outcome.answer.problem {
@@ -262,7 +273,7 @@ fn run_checks(
         graph_only: parts.jit_only,
         in_program: false,
         is_explicit,
-        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.release()),
+        newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.cudnn_version()),
     };
     // Without the variable such a cuDNN may search for the other sub-libraries, and exit if they are missing.
     let is_configured = !parts.jit_only || sub_library_files::is_jit_configured();
@@ -291,7 +302,7 @@ fn run_checks(
         }
     };
     if let Some(no_child) = &outcome.unprotected {
-        report.findings.push(no_child.finding());
+        report.contents.findings.push(no_child.finding());
     }
     child_verdict::judge(report, cudnn, &parts, outcome);
     let count = report.device_count();
@@ -309,7 +320,8 @@ fn run_checks(
         report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
     child_verdict::judge_convolutions(report, built);
-    let pinned = (report.has_passed() || !built.convolution) && !is_fatal(report, env_config);
+    let pinned =
+        (report.contents.has_passed() || !built.convolution) && !is_fatal(report, env_config);
     if pinned {
         pin::pin(report, cudnn, &parts);
     }
@@ -318,7 +330,7 @@ fn run_checks(
 
 /// Returns `true` if there is an error that the operator does not allow.
 fn is_fatal(report: &Report, env_config: &EnvConfig) -> bool {
-    report.findings.iter().any(|finding| {
+    report.contents.findings.iter().any(|finding| {
         finding.severity == Severity::Error && !env_config.allow.contains(finding.id.as_str())
     })
 }

@@ -37,7 +37,7 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
                 checked: &before.path,
                 loaded: &after.path,
             };
-            report.findings.push(changed.finding());
+            report.contents.findings.push(changed.finding());
             return;
         }
     }
@@ -54,8 +54,8 @@ pub fn diverted(
 ) {
     if !pinned && !by_name.not_found.is_empty() {
         // The program may still open them, or change what Windows searches.
-        report.unknown = Some(FindingId::PartsMissing);
-        report.findings.push(by_name.not_found_finding());
+        report.contents.unknown = Some(FindingId::PartsMissing);
+        report.contents.findings.push(by_name.not_found_finding());
     }
     if tried.is_mixed() {
         return;
@@ -71,6 +71,6 @@ pub fn diverted(
         } else {
             report.set_loaded(main_library, &by_name);
         }
-        report.findings.push(finding);
+        report.contents.findings.push(finding);
     }
 }

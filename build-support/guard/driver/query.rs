@@ -37,12 +37,27 @@ const MOST_DEVICES: c_int = 256;
 
 /// A GPU that programs see.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Device {
+    /// The name, as NVIDIA's driver reports it.
     pub name: String,
+    /// The compute capability.
     pub capability: ComputeCapability,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+impl Device {
+    /// Creates a GPU of this name and compute capability.
+    pub fn new(name: impl Into<String>, capability: ComputeCapability) -> Self {
+        Self {
+            name: name.into(),
+            capability,
+        }
+    }
+}
+
+/// NVIDIA's driver.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Driver {
     /// The file that is loaded; if the system does not report it, the name by which it was opened.
     pub library: String,

@@ -2,11 +2,13 @@
 
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::facts::version::Version;
 use std::fmt;
-use std::ops::Deref;
 use std::sync::OnceLock;
 
-/// The [`Built`] of a program, read from its record on first use. A `LazyLock` would be compiled in every program.
+/// The facts about the build of a program, which a generated file contains as `BUILT`.
+///
+/// They are read from their record on first use. A `LazyLock` would be compiled in every program.
 pub struct BuiltRecord {
     record: &'static [u8],
     functions: Option<&'static LinkedIn>,
@@ -31,22 +33,38 @@ impl BuiltRecord {
             built: OnceLock::new(),
         }
     }
-}
-
-impl Deref for BuiltRecord {
-    type Target = Built;
 
     #[inline(never)]
-    fn deref(&self) -> &Built {
+    pub(crate) fn facts(&self) -> &Built {
         self.built.get_or_init(|| Built {
             linked_in: self.functions.copied(),
             ..Built::read(self.record)
         })
     }
+
+    /// Returns the version of the cuDNN headers, unless the program links nothing.
+    pub fn cudnn(&self) -> Option<Version> {
+        self.facts().cudnn
+    }
+
+    /// Returns the build script's requirement for cuDNN.
+    pub fn requirement(&self) -> Option<&str> {
+        Some(&self.facts().requirement.as_ref()?.text)
+    }
+
+    /// Returns the version of the CUDA toolkit.
+    pub fn cuda(&self) -> Option<Version> {
+        self.facts().cuda
+    }
+
+    /// Returns the version of cudarc, if cudarc loads cuDNN.
+    pub fn cudarc(&self) -> Option<Version> {
+        self.facts().cudarc
+    }
 }
 
 impl fmt::Debug for BuiltRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(&**self, f)
+        fmt::Debug::fmt(self.facts(), f)
     }
 }

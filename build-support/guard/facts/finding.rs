@@ -7,6 +7,7 @@ use std::fmt;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Verdict {
     /// Checked and compatible.
     Pass,
@@ -30,6 +31,7 @@ impl fmt::Display for Verdict {
 
 /// The severity of a finding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Severity {
     /// The finding stops the build or the program.
     Error,
@@ -50,7 +52,7 @@ impl Severity {
     }
 
     /// Returns `Error` if the condition is met, else `Warning`.
-    pub fn error_if(is_error: bool) -> Self {
+    pub(crate) fn error_if(is_error: bool) -> Self {
         if is_error {
             Severity::Error
         } else {
@@ -170,7 +172,12 @@ impl Finding {
     }
 
     /// Changes the severity on request of an operator or a build script. The request becomes evidence.
-    pub fn override_severity(&mut self, severity: Severity, label: &'static str, request: &str) {
+    pub(crate) fn override_severity(
+        &mut self,
+        severity: Severity,
+        label: &'static str,
+        request: &str,
+    ) {
         self.severity = severity;
         self.evidence.push((label, request.to_string()));
     }
@@ -181,12 +188,16 @@ impl Finding {
     }
 
     /// Returns the command that explains the finding.
-    pub fn page(&self) -> String {
+    pub(crate) fn page(&self) -> String {
         format!("cudnn-guard explain {}", self.id)
     }
 
     /// Returns `{ "id", "severity", "summary", "evidence": {}, "help": [] }`.
-    pub fn to_json(&self) -> Json {
+    pub fn to_json(&self) -> String {
+        self.json().to_string()
+    }
+
+    pub(crate) fn json(&self) -> Json {
         let mut evidence: Vec<(&str, Json)> = Vec::new();
         for (label, value) in &self.evidence {
             // The names in an object are unique. The last value is the most specific.

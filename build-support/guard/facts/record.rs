@@ -123,7 +123,6 @@ pub fn encode(built: &Built) -> Vec<u8> {
 #[cfg(feature = "runtime")]
 impl Built {
     /// Reads the record of this program. If the bytes are not a record, everything is unknown.
-    #[doc(hidden)]
     pub fn read(record: &[u8]) -> Self {
         match split_record(record) {
             Some((text, _)) => parse(text),

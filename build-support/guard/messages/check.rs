@@ -115,14 +115,14 @@ impl MainLibrary {
 
 impl Finding {
     /// Adds the value of CUDA_DEVICE_ORDER, which determines the first of several GPUs.
-    pub fn with_device_order(self, order: Option<String>) -> Self {
+    pub(crate) fn with_device_order(self, order: Option<String>) -> Self {
         let order = order.map(|order| format!("CUDA_DEVICE_ORDER={order}"));
         let default = "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first";
         self.with("order", order.as_deref().unwrap_or(default))
     }
 
     /// Turns the finding into a warning about this program without the guard.
-    pub fn but_for_this_guard(mut self) -> Self {
+    pub(crate) fn but_for_this_guard(mut self) -> Self {
         self.summary = format!("without this guard, {}", self.summary);
         self.into_warning()
     }

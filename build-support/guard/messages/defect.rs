@@ -139,7 +139,7 @@ impl Defect {
 
 impl Finding {
     /// Adds the unusable file of its name to the finding for a library that is not found.
-    pub fn with_unfit(
+    pub(crate) fn with_unfit(
         mut self,
         path: &Path,
         defect: &Defect,

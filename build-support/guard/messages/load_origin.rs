@@ -122,7 +122,7 @@ impl LoadOrigin {
 
 impl Finding {
     /// Replaces help for LD_LIBRARY_PATH, which the loader ignores for a program with more rights than its user.
-    pub fn without_library_path(&mut self) {
+    pub(crate) fn without_library_path(&mut self) {
         let mut is_meant = false;
         for help in &mut self.help {
             let other = help

@@ -31,8 +31,8 @@ pub fn write(
             Err(failure) => &mut failure.report,
         };
         let unwritten = VariableFault::UnwrittenReport(path.clone(), error.to_string());
-        report.findings.push(unwritten.finding());
-        report.is_unwritten = true;
+        report.contents.findings.push(unwritten.finding());
+        report.contents.is_unwritten = true;
     }
     result
 }
@@ -42,7 +42,7 @@ fn line(result: &Result<Report, Failure>) -> String {
     let (verdict, reason) = match result {
         Ok(_) => (Verdict::Pass, String::new()),
         Err(failure) => {
-            let cause = failure.report.cause().map(text::one_line);
+            let cause = failure.report.contents.cause().map(text::one_line);
             let cause = cause.unwrap_or_default();
             (failure.verdict(), format!(": {cause}"))
         }

@@ -1,6 +1,7 @@
 //! The result of a check.
 
 use crate::runtime::child::protocol::ChildReport;
+use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
@@ -19,32 +20,17 @@ use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::ops::{Deref, DerefMut};
 use std::path::Path;
 
 /// Everything that is known about the cuDNN of this program. Its text lists what was checked and what was not.
 pub struct Report {
     /// Dropped by a function of this file: otherwise every crate that drops a report would compile the code for that.
-    contents: ManuallyDrop<Box<Contents>>,
+    pub(crate) contents: ManuallyDrop<Box<Contents>>,
 }
 
 /// The cuDNN is incompatible, or its compatibility is unknown.
 pub struct Failure {
     pub(crate) report: Report,
-}
-
-impl Deref for Report {
-    type Target = Contents;
-
-    fn deref(&self) -> &Contents {
-        &self.contents
-    }
-}
-
-impl DerefMut for Report {
-    fn deref_mut(&mut self) -> &mut Contents {
-        &mut self.contents
-    }
 }
 
 impl Drop for Report {
@@ -80,34 +66,64 @@ impl Report {
 
     /// Returns the file of the cuDNN that was checked.
     pub fn library_path(&self) -> Option<&Path> {
-        self.loaded.as_ref().map(|loaded| loaded.path.as_path())
+        self.contents
+            .loaded
+            .as_ref()
+            .map(|loaded| loaded.path.as_path())
+    }
+
+    /// Returns the version of the cuDNN that was checked.
+    pub fn cudnn_version(&self) -> Option<Version> {
+        Some(self.contents.loaded.as_ref()?.version?.0)
+    }
+
+    /// Returns the version of the cuDNN that the program was built with.
+    pub fn built_cudnn_version(&self) -> Option<Version> {
+        self.contents.built.cudnn
+    }
+
+    /// Returns NVIDIA's driver, if it was queried.
+    pub fn driver(&self) -> Option<&Driver> {
+        self.contents.driver.as_ref()
+    }
+
+    /// Returns the GPUs that the program sees, in CUDA's order.
+    pub fn devices(&self) -> &[Device] {
+        self.driver().map_or(&[], |driver| &driver.devices)
     }
 
     /// Returns the findings, errors first.
     pub fn findings(&self) -> &[Finding] {
-        &self.findings
+        &self.contents.findings
     }
 
     /// Returns the report as a line of JSON.
     pub fn to_json(&self) -> String {
-        let devices = self.driver.as_ref();
-        let devices = devices.map_or(&[][..], |driver| &driver.devices);
-        let outcomes = Json::list(&self.outcomes, json_members::outcome);
+        let outcomes = Json::list(&self.contents.outcomes, json_members::outcome);
         Json::object(&[
             ("schema", Json::integer(json_members::SCHEMA)),
             ("verdict", Json::text(&self.verdict())),
-            ("built", json_members::built(&self.built)),
-            ("loaded", json_members::loaded(self.loaded.as_ref())),
-            ("driver", json_members::driver(self.driver.as_ref())),
-            ("devices", Json::list(devices, json_members::device)),
+            ("built", json_members::built(&self.contents.built)),
+            (
+                "loaded",
+                json_members::loaded(self.contents.loaded.as_ref()),
+            ),
+            (
+                "driver",
+                json_members::driver(self.contents.driver.as_ref()),
+            ),
+            ("devices", Json::list(self.devices(), json_members::device)),
             ("convolution", outcomes),
-            ("findings", Json::list(&self.findings, Finding::to_json)),
+            (
+                "findings",
+                Json::list(&self.contents.findings, Finding::json),
+            ),
         ])
         .to_string()
     }
 
     pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &SubLibraries) {
-        self.loaded = Some(LoadedCudnn {
+        self.contents.loaded = Some(LoadedCudnn {
             path: main_library.path.clone(),
             origin: main_library.origin.clone(),
             version: parts.release().or_else(|| {
@@ -120,25 +136,21 @@ impl Report {
     }
 
     pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
-        if let Some(loaded) = &mut self.loaded {
+        if let Some(loaded) = &mut self.contents.loaded {
             loaded.cuda_major = answer.cuda_major;
             let called = answer.version;
             let called = called.map(|version| (version, VersionSource::Answer));
             loaded.version = loaded.version.or(called);
         }
-        self.driver = answer.driver.take();
-        self.outcomes = std::mem::take(&mut answer.outcomes);
-    }
-
-    pub(crate) fn release(&self) -> Option<Version> {
-        Some(self.loaded.as_ref()?.version?.0)
+        self.contents.driver = answer.driver.take();
+        self.contents.outcomes = std::mem::take(&mut answer.outcomes);
     }
 
     /// Notes what was not checked, once.
     pub(crate) fn unchecked(&mut self, line: impl Into<String>) {
         let line = line.into();
-        if !self.unchecked.contains(&line) {
-            self.unchecked.push(line);
+        if !self.contents.unchecked.contains(&line) {
+            self.contents.unchecked.push(line);
         }
     }
 
@@ -152,27 +164,29 @@ impl Report {
         let finding = refusal::finding(path, message);
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;
-        self.findings.retain(|known| !same(known));
+        self.contents.findings.retain(|known| !same(known));
         self.add(finding);
     }
 
     /// Adds a finding. If it is not an error, it leaves the verdict unknown.
     pub(crate) fn add(&mut self, finding: Finding) {
         match finding.severity {
-            Severity::Error => self.findings.push(finding),
+            Severity::Error => self.contents.findings.push(finding),
             _ => self.unknown(finding),
         }
     }
 
     /// Adds a finding that leaves the verdict unknown.
     pub(crate) fn unknown(&mut self, finding: Finding) {
-        self.unknown = self.unknown.or(Some(finding.id));
-        self.findings.push(finding.into_warning());
+        self.contents.unknown = self.contents.unknown.or(Some(finding.id));
+        self.contents.findings.push(finding.into_warning());
     }
 
     /// Applies the operator's allowed findings and requirements, and sorts the findings.
     pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
-        let required = env_config.require_gpu.request(self.built.require_gpu);
+        let required = env_config
+            .require_gpu
+            .request(self.contents.built.require_gpu);
         let has_gpu = self.device_count() > 0;
         let contents = &mut *self.contents;
         env_config.allow.apply(&mut contents.findings);
@@ -194,12 +208,12 @@ impl Report {
         }
         // Errors come first. A sort would be much code to compile for a few findings.
         let mut findings: Vec<Finding> = Vec::new();
-        for finding in std::mem::take(&mut self.findings) {
+        for finding in std::mem::take(&mut self.contents.findings) {
             let rank = finding.severity as u8;
             let before = findings.iter().filter(|f| f.severity as u8 <= rank).count();
             findings.insert(before, finding);
         }
-        self.findings = findings;
+        self.contents.findings = findings;
         match self.verdict() {
             Verdict::Pass => Ok(self),
             _ => Err(Failure { report: self }),
@@ -207,8 +221,7 @@ impl Report {
     }
 
     pub(crate) fn device_count(&self) -> usize {
-        let driver = self.driver.as_ref();
-        driver.map_or(0, |driver| driver.devices.len())
+        self.devices().len()
     }
 }
 
@@ -243,7 +256,7 @@ impl Failure {
     /// findings.
     pub(crate) fn brief(&self) -> String {
         let mut text = self.headline();
-        let cause = match self.report.cause() {
+        let cause = match self.report.contents.cause() {
             Some(cause) if cause.id != FindingId::BuiltWithoutCuda => cause,
             _ => return text,
         };
@@ -283,7 +296,7 @@ impl Failure {
 
     /// Returns the cause in a line.
     pub fn headline(&self) -> String {
-        match self.report.cause() {
+        match self.report.contents.cause() {
             Some(finding) => finding.headline(),
             None => "nothing is known".to_string(),
         }
@@ -292,8 +305,8 @@ impl Failure {
 
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text::stack(self, f)?;
-        let mut findings = self.findings.iter();
+        text::stack(&self.contents, f)?;
+        let mut findings = self.contents.findings.iter();
         findings.try_for_each(|finding| write!(f, "\n\n{}: {}", finding.severity, finding))
     }
 }
@@ -302,11 +315,11 @@ impl fmt::Display for Failure {
     /// Writes the cause, then the findings of the build, then the rest of the report.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let report = &self.report;
-        let cause = report.cause();
+        let cause = report.contents.cause();
         if let Some(cause) = cause {
             write!(f, "{cause}")?;
         }
-        for finding in &report.built.findings {
+        for finding in &report.contents.built.findings {
             let text = format!("{} [{}]", finding.summary, finding.id);
             text::write_row(f, "at build", text)?;
         }
@@ -314,8 +327,8 @@ impl fmt::Display for Failure {
             text::write_row(f, "see", cause.page())?;
         }
         f.write_str("\n\n")?;
-        text::stack(report, f)?;
-        for finding in &report.findings {
+        text::stack(&report.contents, f)?;
+        for finding in &report.contents.findings {
             if Some(finding) != cause {
                 write!(f, "\n\n{}: {}", finding.severity, finding)?;
             }

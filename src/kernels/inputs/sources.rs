@@ -59,7 +59,7 @@ pub enum Source {
 }
 
 impl Patterns {
-    pub fn sources(self) -> Vec<Source> {
+    pub(crate) fn sources(self) -> Vec<Source> {
         let mut sources = Vec::new();
         for path in self.0 {
             sources.push(match path.to_str() {

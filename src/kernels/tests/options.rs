@@ -197,7 +197,7 @@ fn embedded_ptx_is_optional_and_has_no_letter() {
         let mut package = Package::new(&[("src/a.cu", "")]);
         package.archs = archs;
         let mut toolchain = package.toolchain();
-        toolchain.config = toolchain.config.embed_ptx();
+        toolchain.config = toolchain.config.embed_ptx(true);
         toolchain.target_list().unwrap().to_string()
     };
     assert_eq!(codes("80"), "sm_80 compute_80");
@@ -226,7 +226,7 @@ fn a_release_build_without_ptx_gets_a_note() {
         [
             "this release build embeds no PTX, so its kernels do not run on newer GPU generations  \
              [kernels-not-covering-gpu]\n  \
-             = help: call `.embed_ptx()` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`\n  \
+             = help: call `.embed_ptx(true)` on the `Config` in build.rs, or add PTX to the list: `8.0+PTX`\n  \
              compiled    sm_80 sm_90a"
         ]
     );

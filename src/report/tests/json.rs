@@ -114,7 +114,7 @@ fn the_json_has_exactly_these_keys() {
 #[test]
 fn missing_values_are_null_or_empty() {
     assert_eq!(
-        Report::default().to_json(),
+        ToolchainReport::default().to_json(),
         "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
          \"host_compiler\":null,\"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
     );

@@ -404,7 +404,7 @@ fn configured(config: Config, line: String) -> Config {
         ("archs", text) => config.archs([text]),
         // These do not affect the configuration.
         ("directives" | "targets", "") => config,
-        ("optional", "") => config.optional(),
+        ("optional", "") => config.optional(true),
         ("allow", id) => config.allow(id),
         ("target", triple) => config.target(triple),
         ("env", pair) => config.envs([pair.split_once('=').unwrap()]),

@@ -298,7 +298,7 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
     let dir = project(
         "optional",
         &format!(
-            "fn main() {{ cudnn_guard::build(|| {{\n    let gpu = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).optional().probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
+            "fn main() {{ cudnn_guard::build(|| {{\n    let gpu = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).optional(true).probe()?;\n    gpu.link();\n    gpu.guard().write()\n}}); }}\n"
         ),
         FALLBACK,
     );
@@ -316,7 +316,7 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
 const ELSEWHERE: &str = r#"fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().standalone().write()
+        gpu.guard().standalone(true).write()
     });
     let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
     let text = std::fs::read_to_string(&file).unwrap();

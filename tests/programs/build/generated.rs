@@ -34,7 +34,7 @@ fn crates(name: &str) -> Vec<PathBuf> {
     let mut crates = Vec::new();
     for (of, link) in [
         ("opened", ".link(cudnn_guard::Link::Runtime)"),
-        ("absent", ".optional()"),
+        ("absent", ".optional(true)"),
     ] {
         for (name, script) in both_forms(&format!("{name}-{of}"), &script(link)) {
             crates.push(project(&name, &script, &main("")));
@@ -87,7 +87,7 @@ fn a_guard_that_is_never_called_is_reported_by_the_compiler() {
 /// rustc prints the line of the generated file that it cannot compile.
 #[test]
 fn the_first_error_contains_the_missing_line_of_the_manifest() {
-    let [(name, script), _] = both_forms("generated-dependency", &script(".optional()"));
+    let [(name, script), _] = both_forms("generated-dependency", &script(".optional(true)"));
     let dir = project(&name, &script, &main("gpu::startup();"));
     let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
     let line = manifest
@@ -107,7 +107,7 @@ fn the_first_error_contains_the_missing_line_of_the_manifest() {
         }
         let ran = ran.exits_with(101);
         let first = ran.stderr.split("error").nth(1).unwrap();
-        let needed = "use ::cudnn_guard::runtime_feature // \
+        let needed = "use ::cudnn_guard::internals // \
             cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";
         assert!(first.contains(needed), "{}", ran.stderr);
         assert_eq!(ran.stderr.matches("error[").count(), 1, "{}", ran.stderr);
@@ -118,7 +118,7 @@ fn the_first_error_contains_the_missing_line_of_the_manifest() {
 /// cargo keeps OUT_DIR between two runs of a build script.
 #[test]
 fn a_build_script_that_writes_no_guard_leaves_none_of_an_earlier_run() {
-    let (name, script) = ("generated-stale", script(".optional()"));
+    let (name, script) = ("generated-stale", script(".optional(true)"));
     let dir = project(name, &script, &main("gpu::startup();"));
     let arguments = ["check", "--message-format=json"];
     let ran = run(&mut cargo(&dir, &arguments)).exits_with(0);
@@ -137,7 +137,7 @@ fn a_build_script_that_writes_no_guard_leaves_none_of_an_earlier_run() {
         .replace("    config.", "    config().")
         .replace(
             ".write()",
-            ".write()?;\n    config().optional().probe()?;\n    Ok(())",
+            ".write()?;\n    config().optional(true).probe()?;\n    Ok(())",
         );
     project(name, &twice, &main("gpu::startup();"));
     run(&mut cargo(&dir, &arguments)).exits_with(0);

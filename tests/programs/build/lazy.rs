@@ -278,7 +278,7 @@ fn archives_of_an_earlier_build_are_removed() {
 #[test]
 fn an_optional_program_without_cuda_has_nothing_available() {
     let nowhere = fresh("lazy-optional-root");
-    let settings = format!(".cudnn(\">=9.1, <10\").optional().root({nowhere:?})");
+    let settings = format!(".cudnn(\">=9.1, <10\").optional(true).root({nowhere:?})");
     let script = script("gpu.guard().write()?;").replace(".cuda(\">=13\")", &settings);
     let main = "mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\
                 fn main() { println!(\"{}\", gpu::available()); }\n";

@@ -2,9 +2,9 @@
 //! `.ci/wheels.py`. Each cell runs in its own process, and its expected verdict is written by hand.
 
 use crate::runtime::matrix as table;
-use cudnn_guard::runtime::check;
-use cudnn_guard::runtime::facts::built::Loader;
-use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::internals::check;
+use cudnn_guard::internals::facts::built::Loader;
+use cudnn_guard::internals::system::platform::Library;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;

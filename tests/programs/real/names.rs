@@ -1,8 +1,8 @@
 //! The names in NVIDIA's own files, and NVIDIA's stub. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
 use super::jit::set;
-use cudnn_guard::runtime::driver::stub::is_stub;
-use cudnn_guard::runtime::install::dlopen_dependencies::opened_by;
+use cudnn_guard::internals::driver::stub::is_stub;
+use cudnn_guard::internals::install::dlopen_dependencies::opened_by;
 
 /// Versions 8.5 and 8.9 open the driver by its plain name from different sub-libraries.
 #[test]

@@ -2,11 +2,11 @@
 //!
 //! `CUDNN_GUARD_REAL` is the directory of `.ci/wheels.py`, which contains numpy in `numpy`.
 
-use cudnn_guard::runtime::convolution::case::{self, Case};
-use cudnn_guard::runtime::convolution::reference::{self, Operands};
-use cudnn_guard::runtime::cudnn::data_type::to_half;
-use cudnn_guard::runtime::cudnn::operation::Operation;
-use cudnn_guard::runtime::cudnn::shape::Shape;
+use cudnn_guard::internals::convolution::case::{self, Case};
+use cudnn_guard::internals::convolution::reference::{self, Operands};
+use cudnn_guard::internals::cudnn::data_type::to_half;
+use cudnn_guard::internals::cudnn::operation::Operation;
+use cudnn_guard::internals::cudnn::shape::Shape;
 use std::path::Path;
 use std::process::Command;
 

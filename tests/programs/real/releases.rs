@@ -1,14 +1,14 @@
 //! The guard with one real version, and with mixes of two.
 
 use crate::runtime::guard::program::FAKES;
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::check;
-use cudnn_guard::runtime::facts::built::Built;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::facts::version_source::VersionSource;
-use cudnn_guard::runtime::install::file_versions::FileVersions;
-use cudnn_guard::runtime::loader::file_name;
-use cudnn_guard::runtime::startup::startup_with;
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::check;
+use cudnn_guard::internals::facts::built::Built;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::version_source::VersionSource;
+use cudnn_guard::internals::install::file_versions::FileVersions;
+use cudnn_guard::internals::loader::file_name;
+use cudnn_guard::internals::startup::startup_with;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -3,13 +3,13 @@
 //! `CUDNN_GUARD_REAL` is a directory with the targets of `pip install --target`: `cudnn-*` with one cuDNN each, and
 //! `cuda-*` with the headers of CUDA.
 
-use cudnn_guard::runtime::convolution::case;
-use cudnn_guard::runtime::convolution::graph::{self, Graph};
-use cudnn_guard::runtime::cudnn::data_type::DataType;
-use cudnn_guard::runtime::cudnn::functions::Cudnn;
-use cudnn_guard::runtime::cudnn::graph_signatures as calls;
-use cudnn_guard::runtime::cudnn::shape::Layout;
-use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::internals::convolution::case;
+use cudnn_guard::internals::convolution::graph::{self, Graph};
+use cudnn_guard::internals::cudnn::data_type::DataType;
+use cudnn_guard::internals::cudnn::functions::Cudnn;
+use cudnn_guard::internals::cudnn::graph_signatures as calls;
+use cudnn_guard::internals::cudnn::shape::Layout;
+use cudnn_guard::internals::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

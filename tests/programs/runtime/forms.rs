@@ -121,7 +121,7 @@ fn both_forms_agree_if_a_program_is_linked_with_cudnn() {
 #[test]
 fn both_forms_agree_if_a_program_is_built_without_cuda() {
     let nothing = fresh("forms-nothing");
-    let config = format!(".cudnn(\">=9\").root({nothing:?}).optional()");
+    let config = format!(".cudnn(\">=9\").root({nothing:?}).optional(true)");
     let programs = build("forms-absent", &config, None);
     let (code, stderr, reports) = same(&programs, &[], &[]);
     assert_eq!(code, Some(0));

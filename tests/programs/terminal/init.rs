@@ -390,7 +390,7 @@ fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
         "fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).embed_ptx().probe()?;
+        let gpu = config.link(cudnn_guard::Link::Runtime).embed_ptx(true).probe()?;
         gpu.kernels()
             .default_stream(cudnn_guard::DefaultStream::PerThread)
             .files(\"src/**/*.cu\")

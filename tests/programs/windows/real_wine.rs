@@ -14,8 +14,8 @@ pub mod texts;
 pub mod unfit;
 pub mod unsearched;
 
-use cudnn_guard::runtime::facts::built::Loader;
-use cudnn_guard::runtime::facts::record;
+use cudnn_guard::internals::facts::built::Loader;
+use cudnn_guard::internals::facts::record;
 use farm::Farm;
 use judged::{Start, ids, windows};
 

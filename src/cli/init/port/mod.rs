@@ -130,7 +130,7 @@ impl Port {
         let chooses_code = chooses_code.iter().any(|flag| statements.contains(flag));
         let has_ptx = self.tool != "cudaforge" && !chooses_code;
         let is_embedded = has_ptx && statements.contains(".compile(");
-        let ptx = if is_embedded { ".embed_ptx()" } else { "" };
+        let ptx = if is_embedded { ".embed_ptx(true)" } else { "" };
         // Without a guard, nothing follows.
         if !rest.contains("gpu") {
             let last = statements.strip_suffix("\")?;\n");

@@ -136,7 +136,7 @@ fn main() {
 "#;
     let library = ported(library);
     assert!(
-        library.contains(".cuda(\">=11\").embed_ptx().probe()?;\n"),
+        library.contains(".cuda(\">=11\").embed_ptx(true).probe()?;\n"),
         "{library}"
     );
     assert!(library.contains(".archs([\"90\"])\n"), "{library}");
@@ -211,7 +211,7 @@ fn main() {
 "#;
     let expected = r#"fn main() {
     cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cuda(">=11").embed_ptx().probe()?;
+        let gpu = cudnn_guard::Config::new().cuda(">=11").embed_ptx(true).probe()?;
         gpu.kernels()
             .flag("-O3")
             .flags(["-std", "c++17"])

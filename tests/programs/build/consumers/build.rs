@@ -63,7 +63,7 @@ fn docs_rs_and_editors_work_without_cuda() {
         )
     };
     let needs = project("docs-rs", &script(""), GUARDED);
-    let can_do_without = project("docs-editor", &script(".optional()"), GUARDED);
+    let can_do_without = project("docs-editor", &script(".optional(true)"), GUARDED);
     for dir in [&needs, &can_do_without] {
         fs::write(dir.join("src/add.cu"), "// a kernel\n").unwrap();
     }
@@ -220,7 +220,7 @@ fn share_a_runtime(resolver: &str) {
     let guard = "#![forbid(unsafe_code)]\npub mod gpu { include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\")); }\n";
     fs::write(dir.join("one/src/lib.rs"), guard).unwrap();
     let main = "fn main() {\n    \
-        let both: [&gpu::Built; 2] = [&gpu::BUILT, &one::gpu::BUILT];\n    \
+        let both: [&gpu::BuiltRecord; 2] = [&gpu::BUILT, &one::gpu::BUILT];\n    \
         println!(\"{:?}\", both.map(|built| built.package.as_deref()));\n    \
         gpu::startup();\n    one::gpu::startup();\n}\n";
     fs::write(dir.join("other/src/main.rs"), format!("{guard}{main}")).unwrap();

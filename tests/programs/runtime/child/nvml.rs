@@ -142,7 +142,7 @@ fn the_gpu_is_released_after_half_a_minute() {
 /// Once the program has opened a GPU device, no other process has to keep it open.
 #[test]
 fn a_device_of_the_driver_is_distinguished_from_others() {
-    let is_gpu = |path: &str| cudnn_guard::runtime::child::stay::is_gpu(path.as_ref());
+    let is_gpu = |path: &str| cudnn_guard::internals::child::stay::is_gpu(path.as_ref());
     for path in ["/dev/nvidia0", "/dev/nvidia15"] {
         assert!(is_gpu(path), "{path}");
     }

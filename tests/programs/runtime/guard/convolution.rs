@@ -5,13 +5,13 @@
     reason = "this stands for a library that prints"
 )]
 
-use cudnn_guard::runtime::convolution::case_result::{
+use cudnn_guard::internals::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
-use cudnn_guard::runtime::convolution::stage::Stage;
-use cudnn_guard::runtime::facts::finding::{Finding, Verdict};
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::system::platform::Library;
+use cudnn_guard::internals::convolution::stage::Stage;
+use cudnn_guard::internals::facts::finding::{Finding, Verdict};
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::system::platform::Library;
 
 pub fn run(
     _shim: Library,

@@ -1,11 +1,11 @@
 //! Decisions between files of several versions, with literal inputs.
 
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::facts::version_source::VersionSource;
-use cudnn_guard::runtime::install::mixed_sub_libraries::{Foreign, lasting_folders};
-use cudnn_guard::runtime::install::sub_library_file::SubLibraryFile;
-use cudnn_guard::runtime::install::sub_library_files::SubLibraries;
-use cudnn_guard::runtime::loader::search_path::LoadOrigin;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::version_source::VersionSource;
+use cudnn_guard::internals::install::mixed_sub_libraries::{Foreign, lasting_folders};
+use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
+use cudnn_guard::internals::install::sub_library_files::SubLibraries;
+use cudnn_guard::internals::loader::search_path::LoadOrigin;
 use std::path::Path;
 
 #[test]

@@ -2,12 +2,12 @@
 
 use super::program::run;
 use super::tree::{Folder, compile, sound};
-use cudnn_guard::runtime::binary::Image;
-use cudnn_guard::runtime::driver::driver_library::unsearched;
-use cudnn_guard::runtime::driver::driver_missing::MissingDriver;
-use cudnn_guard::runtime::driver::no_gpu::GpuVisibility;
-use cudnn_guard::runtime::driver::query::{Driver, DriverProblem};
-use cudnn_guard::runtime::loader::search_path::SearchPath;
+use cudnn_guard::internals::binary::Image;
+use cudnn_guard::internals::driver::driver_library::unsearched;
+use cudnn_guard::internals::driver::driver_missing::MissingDriver;
+use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
+use cudnn_guard::internals::driver::query::{Driver, DriverProblem};
+use cudnn_guard::internals::loader::search_path::SearchPath;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -290,12 +290,8 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
     let machine = Folder::new();
     let dev = machine.file("dev");
     std::fs::create_dir_all(&dev).unwrap();
-    let driver = Driver {
-        library: "libcuda.so.1".to_string(),
-        version: None,
-        cuda: None,
-        devices: Vec::new(),
-    };
+    let mut driver = Driver::default();
+    driver.library = "libcuda.so.1".to_string();
     let below = |code, root: &Path| {
         let failed = DriverProblem::failed(driver.clone(), "cuInit", code, root);
         failed.finding().to_string()

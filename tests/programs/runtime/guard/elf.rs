@@ -1,10 +1,10 @@
 //! Facts read from the file of a library.
 
 use super::tree::{Folder, compile};
-use cudnn_guard::runtime::binary::defect::Defect;
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::facts::version_source::VersionSource;
+use cudnn_guard::internals::binary::defect::Defect;
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::version_source::VersionSource;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;

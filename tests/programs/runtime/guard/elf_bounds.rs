@@ -1,11 +1,11 @@
 //! Files crafted to use up memory or time. None is much larger than a megabyte.
 
 use super::tree::Folder;
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::binary::ld_so_cache;
-use cudnn_guard::runtime::facts::record;
-use cudnn_guard::runtime::install::package_record;
-use cudnn_guard::runtime::loader::elf::search_list;
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::binary::ld_so_cache;
+use cudnn_guard::internals::facts::record;
+use cudnn_guard::internals::install::package_record;
+use cudnn_guard::internals::loader::elf::search_list;
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -3,8 +3,8 @@
 
 use super::program::{Ran, run};
 use super::tree::{Folder, GPU, compile, sound};
-use cudnn_guard::runtime::install::missing_dlopen::MissingDlopen;
-use cudnn_guard::runtime::loader::search_path::SearchPath;
+use cudnn_guard::internals::install::missing_dlopen::MissingDlopen;
+use cudnn_guard::internals::loader::search_path::SearchPath;
 
 const REFUSED: (&str, &str) = ("TEST_CONVOLUTION", "refused");
 
@@ -242,7 +242,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let finding = unopened.unwrap().finding("");
     let help = format!("add `{}` to LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
-    let name = cudnn_guard::runtime::install::missing_dlopen::name_in;
+    let name = cudnn_guard::internals::install::missing_dlopen::name_in;
     for (output, wanted) in [
         (
             "E: libcuda.so: cannot open shared object file: No such",

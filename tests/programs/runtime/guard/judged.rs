@@ -1,14 +1,14 @@
 //! The rules for versions, drivers and GPUs, with literal inputs.
 
 use super::program::{self, tables};
-use cudnn_guard::runtime::facts::built::{Built, Policy, Requirement};
-use cudnn_guard::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use cudnn_guard::runtime::facts::finding::{Finding, Severity};
-use cudnn_guard::runtime::facts::tables::CudnnTargets;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::judge::gpu_support::{self, Cudnn, GpuSupport};
-use cudnn_guard::runtime::judge::program_rules;
-use cudnn_guard::runtime::judge::rules::{self, Gpu};
+use cudnn_guard::internals::facts::built::{Built, Policy, Requirement};
+use cudnn_guard::internals::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use cudnn_guard::internals::facts::finding::{Finding, Severity};
+use cudnn_guard::internals::facts::tables::CudnnTargets;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::judge::gpu_support::{self, Cudnn, GpuSupport};
+use cudnn_guard::internals::judge::program_rules;
+use cudnn_guard::internals::judge::rules::{self, Gpu};
 
 fn release(text: &str) -> Version {
     let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
@@ -243,7 +243,7 @@ fn only_ptx_requires_a_driver_of_its_cuda() {
 /// NUM-02: known bugs of a version.
 #[test]
 fn known_faults_are_reported_where_they_apply() {
-    use cudnn_guard::runtime::facts::tables::KnownBad;
+    use cudnn_guard::internals::facts::tables::KnownBad;
     let rows = [KnownBad {
         from: release("9.0.0"),
         below: release("9.10.1"),

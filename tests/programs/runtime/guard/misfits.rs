@@ -112,7 +112,7 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
 fn messages_of_other_loaders_are_understood() {
     let describe = |words: &str| {
         let path = Path::new("/p/libcudnn_cnn.so.9");
-        let finding = cudnn_guard::runtime::install::refusal::finding(path, words);
+        let finding = cudnn_guard::internals::install::refusal::finding(path, words);
         format!("{}  [{}]", finding.summary, finding.id)
     };
     for (words, wanted) in [

@@ -3,7 +3,7 @@
 
 use super::program::{Ran, command, run, run_in};
 use super::tree::{Folder, GPU, sound};
-use cudnn_guard::runtime::loader::elf::misplaced;
+use cudnn_guard::internals::loader::elf::misplaced;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;

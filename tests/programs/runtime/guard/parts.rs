@@ -2,9 +2,9 @@
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
-use cudnn_guard::runtime::facts::finding::Severity;
-use cudnn_guard::runtime::install::refusal;
-use cudnn_guard::runtime::loader::map_failures;
+use cudnn_guard::internals::facts::finding::Severity;
+use cudnn_guard::internals::install::refusal;
+use cudnn_guard::internals::loader::map_failures;
 use std::path::Path;
 
 /// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29

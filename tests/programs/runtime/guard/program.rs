@@ -7,15 +7,15 @@
 )]
 mod truth;
 
-use cudnn_guard::runtime::child::task::Functions;
-use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader};
-use cudnn_guard::runtime::facts::compute_capability::Target;
-use cudnn_guard::runtime::facts::finding::Severity;
-use cudnn_guard::runtime::facts::sub_libraries;
-use cudnn_guard::runtime::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::system::platform::Library;
-use cudnn_guard::runtime::{check, startup};
+use cudnn_guard::internals::child::task::Functions;
+use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader};
+use cudnn_guard::internals::facts::compute_capability::Target;
+use cudnn_guard::internals::facts::finding::Severity;
+use cudnn_guard::internals::facts::sub_libraries;
+use cudnn_guard::internals::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::system::platform::Library;
+use cudnn_guard::internals::{check, startup};
 use std::path::Path;
 use std::process::{Command, Stdio};
 

@@ -1,13 +1,13 @@
 //! The record of the build, written and read back.
 
 use super::program::tables;
-use cudnn_guard::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
-use cudnn_guard::runtime::facts::compute_capability::Target;
-use cudnn_guard::runtime::facts::finding::{Severity, Verdict};
-use cudnn_guard::runtime::facts::record::{encode, find};
-use cudnn_guard::runtime::facts::tables::{KnownBad, Tables};
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::{check, check_version};
+use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
+use cudnn_guard::internals::facts::compute_capability::Target;
+use cudnn_guard::internals::facts::finding::{Severity, Verdict};
+use cudnn_guard::internals::facts::record::{encode, find};
+use cudnn_guard::internals::facts::tables::{KnownBad, Tables};
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::runtime::BuiltRecord;
 
 /// Returns a record with every field set.
 fn full() -> Built {
@@ -102,9 +102,10 @@ fn additions_of_a_later_version_are_skipped() {
 #[test]
 fn an_unknown_policy_is_not_guessed() {
     for line in ["policy newer", "loader by-hand"] {
-        let read = Built::read(&framed(2, &format!("guard 0.9.0\n{line}\n")));
-        assert_eq!(read.not_understood.as_deref(), Some(line));
-        for result in [check_version(&read), check(&read)] {
+        let bytes = framed(2, &format!("guard 0.9.0\n{line}\n"));
+        assert_eq!(Built::read(&bytes).not_understood.as_deref(), Some(line));
+        let record = BuiltRecord::new(bytes.leak());
+        for result in [record.check_version(), record.check()] {
             let failure = result.unwrap_err();
             assert_eq!(failure.verdict(), Verdict::Unknown);
             let text = failure.to_string();

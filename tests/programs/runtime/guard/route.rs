@@ -1,9 +1,9 @@
 //! The search path through which the loader finds a library.
 
 use super::tree::{Folder, compile};
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::binary::ld_so_cache;
-use cudnn_guard::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::binary::ld_so_cache;
+use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};

@@ -2,12 +2,12 @@
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile};
-use cudnn_guard::runtime::binary::Image;
-use cudnn_guard::runtime::binary::elf::Elf;
-use cudnn_guard::runtime::facts::version::Version;
-use cudnn_guard::runtime::facts::version_source::{SourcedVersion, VersionSource};
-use cudnn_guard::runtime::install::file_versions::FileVersions;
-use cudnn_guard::runtime::install::{package_owner, package_record};
+use cudnn_guard::internals::binary::Image;
+use cudnn_guard::internals::binary::elf::Elf;
+use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::version_source::{SourcedVersion, VersionSource};
+use cudnn_guard::internals::install::file_versions::FileVersions;
+use cudnn_guard::internals::install::{package_owner, package_record};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 

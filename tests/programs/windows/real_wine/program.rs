@@ -4,8 +4,8 @@ mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
 }
 
-use ::cudnn_guard::runtime::check::check_version;
-use ::cudnn_guard::runtime::facts::record;
+use ::cudnn_guard::internals::check::check_version;
+use ::cudnn_guard::internals::facts::record;
 use std::ffi::{OsStr, c_char, c_void};
 use std::os::windows::ffi::OsStrExt;
 use std::os::windows::fs::OpenOptionsExt;

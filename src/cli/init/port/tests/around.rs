@@ -184,7 +184,7 @@ fn cuda() {
         return;
     }
     cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cuda(">=11").embed_ptx().probe()?;
+        let gpu = cudnn_guard::Config::new().cuda(">=11").embed_ptx(true).probe()?;
         let mut build = gpu.kernels();
         build = build.include(std::env::var("DEP_A_ROOT").unwrap());
         if cfg!(unix) {

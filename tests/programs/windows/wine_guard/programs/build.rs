@@ -6,6 +6,6 @@ fn main() {
     cudnn_guard::build(|| {
         let gpu = Config::new().cudnn(">=9.10, <10").link(Link::Runtime).probe()?;
         gpu.link();
-        gpu.guard().standalone().write()
+        gpu.guard().standalone(true).write()
     });
 }

@@ -48,7 +48,7 @@ fn main() {
     for act in std::env::args().skip(1) {
         match &*act {
             "startup" => first::startup(),
-            "value" => print!("{}", cudnn_guard::runtime::child::entry::value_with("token")),
+            "value" => print!("{}", cudnn_guard::internals::child::entry::value_with("token")),
             "both" => println!("{}\n{}", check_to_json!(first), check_to_json!(second)),
             "read" => {
                 let mut text = String::new();

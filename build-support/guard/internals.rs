@@ -1,0 +1,47 @@
+//! The modules of the runtime, which only this crate and its tests use.
+//!
+//! # Modules
+//!
+//! `facts` the facts of the build, and their record · `judge` the rules · `system` the operating system · `binary` files
+//! read as bytes · `loader` the search for libraries · `install` the selected cuDNN and its sub-libraries · `driver`,
+//! `cudnn` NVIDIA's functions · `convolution` the tests · `child` the process that runs them · `report` the results ·
+//! `check` the steps · `messages` the messages. A module uses only modules before it.
+
+#[path = "binary/mod.rs"]
+pub mod binary;
+#[cfg(feature = "runtime")]
+#[path = "check/mod.rs"]
+pub mod check;
+#[cfg(feature = "runtime")]
+#[path = "child/mod.rs"]
+pub mod child;
+#[cfg(feature = "runtime")]
+#[path = "convolution/mod.rs"]
+pub mod convolution;
+#[cfg(feature = "runtime")]
+#[path = "cudnn/mod.rs"]
+pub mod cudnn;
+#[path = "driver/mod.rs"]
+pub mod driver;
+#[path = "facts/mod.rs"]
+pub mod facts;
+#[path = "install/mod.rs"]
+pub mod install;
+#[path = "judge/mod.rs"]
+pub mod judge;
+#[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
+#[path = "lazy.rs"]
+pub mod lazy;
+#[cfg(feature = "runtime")]
+#[path = "loader/mod.rs"]
+pub mod loader;
+#[path = "messages/mod.rs"]
+pub mod messages;
+#[cfg(feature = "runtime")]
+#[path = "report/mod.rs"]
+pub mod report;
+#[cfg(feature = "runtime")]
+#[path = "startup.rs"]
+pub mod startup;
+#[path = "system/mod.rs"]
+pub mod system;
