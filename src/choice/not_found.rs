@@ -2,6 +2,7 @@
 
 use crate::choice::context::CheckContext;
 use crate::choice::pair::{defect, is_offered};
+use crate::choice::requirement::Requirements;
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
@@ -39,6 +40,24 @@ pub struct FetchOptions {
     pub cudnn: Option<String>,
 }
 
+impl FetchOptions {
+    /// Returns the options that install a toolkit, and a cuDNN for the toolkit that was found, within the requirements.
+    pub fn new(requirements: &Requirements, found: Option<Version>) -> Self {
+        let requested = |kind| requirements.get(kind)?.to_fetch(kind);
+        let cudnn = requested(Kind::Cudnn);
+        let cuda = match found.map(|toolkit| toolkit.major) {
+            Some(major @ (11 | 12)) => Some(major.to_string()),
+            // CUDA 12 is the last version with wheels of cuDNN 8.
+            _ if cudnn.as_ref().is_some_and(|cudnn| cudnn.starts_with('8')) => {
+                requested(Kind::Toolkit).or_else(|| Some("12".into()))
+            }
+            Some(_) => None,
+            None => requested(Kind::Toolkit),
+        };
+        Self { cuda, cudnn }
+    }
+}
+
 /// A system that sets variables when a package is loaded. Only the system knows the directories of its packages.
 pub enum ModuleSystem {
     Modules,
@@ -62,22 +81,10 @@ impl CheckContext<'_> {
         fault.finding()
     }
 
-    /// Returns the options of `cudnn-guard fetch` that install a toolkit, and a cuDNN for the toolkit that was found,
-    /// within the requirements.
+    /// Returns the options of `cudnn-guard fetch` for the best toolkit.
     pub fn fetch(&self) -> FetchOptions {
         let found = self.best(Kind::Toolkit).and_then(Candidate::version);
-        let requested = |kind| self.requirements.get(kind)?.to_fetch(kind);
-        let cudnn = requested(Kind::Cudnn);
-        let cuda = match found.map(|toolkit| toolkit.major) {
-            Some(major @ (11 | 12)) => Some(major.to_string()),
-            // CUDA 12 is the last version with wheels of cuDNN 8.
-            _ if cudnn.as_ref().is_some_and(|cudnn| cudnn.starts_with('8')) => {
-                requested(Kind::Toolkit).or_else(|| Some("12".into()))
-            }
-            Some(_) => None,
-            None => requested(Kind::Toolkit),
-        };
-        FetchOptions { cuda, cudnn }
+        FetchOptions::new(self.requirements, found)
     }
 
     /// Returns the command that installs a cuDNN for the toolkit that was found, if an environment is active or apt has

@@ -1,7 +1,12 @@
 //! `cudnn-guard doctor`: reports what a build would find, and its faults.
 
+mod fix;
+
+use crate::cli::doctor::fix::Outcome;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
+use crate::report::Report;
+use crate::toolchain::Toolchain;
 use crate::{Config, Finding, Link, Severity};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
@@ -27,6 +32,11 @@ pub fn command() -> Command {
             "redact",
             "Replace your home directory, user name and host name with ~, USER and HOST",
         ))
+        .arg(
+            flag("fix", "Run `cudnn-guard fetch` if that fixes an error, after a question")
+                .conflicts_with_all(["json", "markdown", "root", "target"]),
+        )
+        .arg(flag("yes", "With --fix: do not ask").requires("fix"))
         .arg(root())
         .arg(option("target", "TRIPLE", "Search for libraries for this target triple"))
         .arg(
@@ -44,8 +54,27 @@ pub fn command() -> Command {
         ))
 }
 
-/// Prints the report. Exit codes: 0 without errors, 1 with errors.
+/// Prints the report, and with `--fix` the report after the fix. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
+    let (toolchain, report) = examine(arguments);
+    show(&report, arguments);
+    let outcome = match arguments.get_flag("fix") {
+        true => fix::fix(&toolchain, &report, arguments.get_flag("yes")),
+        false => Outcome::Unchanged,
+    };
+    match outcome {
+        Outcome::Unchanged => terminal::exit(report.verdict()),
+        Outcome::Failed => ExitCode::FAILURE,
+        Outcome::Fixed => {
+            let (_, report) = examine(arguments);
+            terminal::show("\n");
+            show(&report, arguments);
+            terminal::exit(report.verdict())
+        }
+    }
+}
+
+fn examine(arguments: &ArgMatches) -> (Toolchain, Report) {
     let request = |name: &str| {
         arguments
             .get_one::<VersionReq>(name)
@@ -65,13 +94,16 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let framework = FRAMEWORKS
         .iter()
         .find(|one| link.is_some_and(|link| link == one.name));
-    let report = with_sign_of_life(|| {
+    with_sign_of_life(|| {
         let toolchain = config.survey();
         let mut report = toolchain.examine();
         let (host, installed) = (&toolchain.host, &toolchain.candidates);
         framework.inspect(|one| one.examine(host, installed, &mut report.findings));
-        report
-    });
+        (toolchain, report)
+    })
+}
+
+fn show(report: &Report, arguments: &ArgMatches) {
     let mut text = match arguments.get_flag("json") {
         true => format!("{}\n", report.to_json()),
         false => format!(
@@ -87,7 +119,6 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         text = for_issue(&text);
     }
     terminal::show(text);
-    terminal::exit(report.verdict())
 }
 
 /// Prints a message if the work takes long, with the name of the slow program.

@@ -1,8 +1,11 @@
 //! `cudnn-guard explain`: explains a finding or a message, how to check it by hand, and how to fix it.
 
+use crate::Verdict;
 use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{page, terminal};
 use crate::report::layout::wrapped;
+use crate::runtime::facts::json::Json;
+use crate::runtime::report::json_members::document;
 use clap::{ArgMatches, Command};
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
@@ -26,60 +29,116 @@ pub fn command() -> Command {
              cargo build 2>&1 | cudnn-guard explain",
         )
         .arg(terminal::operand("id", "ID", help))
+        .arg(terminal::json())
+}
+
+/// The pages of findings and the explanations of messages, with their text for a terminal.
+#[derive(Default)]
+struct Explained {
+    pages: Vec<(&'static str, &'static str)>,
+    matches: Vec<Explanation>,
+    text: String,
 }
 
 /// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    match arguments.get_one::<String>("id") {
+    let explained = match arguments.get_one::<String>("id") {
         Some(argument) => explain_argument(argument),
         None => match input() {
             Some(text) => explain_messages(&text, false),
-            None => {
-                terminal::show(list());
-                ExitCode::SUCCESS
-            }
+            None => Ok(list()),
         },
+    };
+    let is_json = arguments.get_flag("json");
+    let (explained, error) = match explained {
+        Ok(explained) => (explained, None),
+        Err(error) => (Explained::default(), Some(error)),
+    };
+    match is_json {
+        true => terminal::show(explained.to_json(error.is_none()) + "\n"),
+        false => terminal::show(&explained.text),
+    }
+    error.map_or(ExitCode::SUCCESS, |error| {
+        terminal::show_on_stderr(error);
+        ExitCode::from(2)
+    })
+}
+
+impl Explained {
+    /// Returns the JSON. It has no findings, since nothing on this machine was checked.
+    fn to_json(&self, is_known: bool) -> String {
+        let verdict = if is_known {
+            Verdict::Pass
+        } else {
+            Verdict::Unknown
+        };
+        let members = vec![
+            ("pages", Json::list(&self.pages, page_json)),
+            ("matches", Json::list(&self.matches, match_json)),
+        ];
+        document("explain", verdict, members, &[])
     }
 }
 
-fn explain_argument(argument: &str) -> ExitCode {
+fn page_json((id, text): &(&str, &str)) -> Json {
+    Json::object(&[("id", Json::text(id)), ("text", Json::text(text))])
+}
+
+fn match_json(explanation: &Explanation) -> Json {
+    Json::object(&[
+        ("line", Json::text(&explanation.line)),
+        ("id", Json::optional(explanation.finding)),
+        ("cause", Json::text(&explanation.cause)),
+        (
+            "help",
+            Json::list(&[&explanation.help], |help| Json::text(help)),
+        ),
+    ])
+}
+
+fn explain_argument(argument: &str) -> Result<Explained, String> {
     let word = argument.trim_matches(['[', ']']).to_ascii_lowercase();
     if let Some(page) = page_of(&word) {
-        terminal::show(page);
-        return ExitCode::SUCCESS;
+        return Ok(Explained {
+            pages: vec![page],
+            text: page_text(page),
+            ..Explained::default()
+        });
     }
     // Ids do not contain these characters, but messages do.
     let is_message = argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c));
     if is_message && nearest(&word).is_empty() {
         return explain_messages(argument, true);
     }
-    terminal::show_on_stderr(unknown(&word));
-    ExitCode::from(2)
+    Err(unknown(&word))
 }
 
 /// Explains the messages in a text. A page follows if `with_page` is set and one finding explains them all.
-fn explain_messages(text: &str, with_page: bool) -> ExitCode {
-    let found = explanations(text);
-    if found.is_empty() {
+fn explain_messages(text: &str, with_page: bool) -> Result<Explained, String> {
+    let matches = explanations(text);
+    if matches.is_empty() {
         let subject = match text.trim().lines().count() {
             1 => "this message",
             _ => "these messages",
         };
-        terminal::show_on_stderr(format!(
+        return Err(format!(
             "nothing is known about {subject}\n  \
              = help: run `cudnn-guard doctor` to check this machine\n  \
              = help: run `cudnn-guard inspect PROGRAM` to check a program that fails to start\n"
         ));
-        return ExitCode::from(2);
     }
-    let page = match &*found {
-        [only] if with_page => only.finding.and_then(page_of),
-        _ => None,
-    };
-    let blocks: Vec<String> = found.iter().map(|it| block(it, page.is_none())).collect();
-    let page = page.map(|page| format!("\n{page}")).unwrap_or_default();
-    terminal::show(blocks.join("\n") + &page);
-    ExitCode::SUCCESS
+    let ids = matches.iter().filter_map(|it| it.finding);
+    let pages: Vec<_> = ids.filter_map(page_of).collect();
+    let page = pages.first().filter(|_| with_page && matches.len() == 1);
+    let blocks = matches.iter().map(|it| block(it, page.is_none()));
+    let blocks: Vec<String> = blocks.collect();
+    let page = page.map(|page| format!("\n{}", page_text(*page)));
+    let text = blocks.join("\n") + &page.unwrap_or_default();
+    Ok(Explained {
+        pages,
+        matches,
+        text,
+    })
 }
 
 fn block(explanation: &Explanation, with_pointer: bool) -> String {
@@ -114,19 +173,25 @@ fn input() -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-fn page_of(word: &str) -> Option<String> {
-    let (id, text) = page::all().find(|(id, _)| *id == word)?;
-    let text = page::wrap(text, terminal::columns());
-    Some(terminal::heading(id) + &text)
+fn page_of(word: &str) -> Option<(&'static str, &'static str)> {
+    page::all().find(|(id, _)| *id == word)
 }
 
-fn list() -> String {
+fn page_text((id, text): (&str, &str)) -> String {
+    terminal::heading(id) + &page::wrap(text, terminal::columns())
+}
+
+fn list() -> Explained {
     let widest = page::all().map(|(id, _)| id.len()).max().unwrap_or(0);
     let lines = page::all().map(|(id, text)| {
         let summary = text.lines().next().unwrap_or_default();
         format!("{id:widest$}  {summary}\n")
     });
-    lines.collect()
+    Explained {
+        pages: page::all().collect(),
+        matches: Vec::new(),
+        text: lines.collect(),
+    }
 }
 
 fn unknown(word: &str) -> String {

@@ -1,12 +1,12 @@
 //! The inspection as JSON. Its keys are the same as in the output of `cudnn-guard doctor`.
 
+use crate::Version;
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{cudnn, optional_integer, path, texts};
-use crate::runtime::facts::built::{Built, BuiltFinding};
+use crate::runtime::facts::built::Built;
 use crate::runtime::facts::json::Json;
-use crate::runtime::report::json_members::{SCHEMA, device, driver};
-use crate::{Finding, Version};
+use crate::runtime::report::json_members::{built_finding, device, document, driver};
 
 impl Inspection {
     /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
@@ -14,9 +14,7 @@ impl Inspection {
         let input = &self.input;
         let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
         let libraries = input.objects.get(1..).unwrap_or_default();
-        let members = [
-            ("schema", Json::integer(SCHEMA)),
-            ("verdict", Json::text(&self.verdict())),
+        let members = vec![
             ("unknown", texts(&self.unknown)),
             ("program", program(self)),
             ("cudnn", cudnn(input.cudnn.as_ref(), found_via)),
@@ -24,9 +22,8 @@ impl Inspection {
             ("missing", Json::list(&input.missing, missing)),
             ("driver", driver(input.driver.as_ref())),
             ("gpus", Json::list(input.gpus(), device)),
-            ("findings", Json::list(&self.findings, Finding::json)),
         ];
-        Json::object(&members).to_string()
+        document("inspect", self.verdict(), members, &self.findings)
     }
 }
 
@@ -48,9 +45,6 @@ fn program(inspection: &Inspection) -> Json {
 fn guard(built: &Built) -> Json {
     let requirement = built.requirement.as_ref();
     let requirement = requirement.map(|requirement| &requirement.text);
-    let finding = |one: &BuiltFinding| {
-        Json::text(&format_args!("{} {} {}", one.severity, one.id, one.summary))
-    };
     let name = |name: String| Json::text(&name.to_ascii_lowercase());
     Json::object(&[
         ("crate", Json::optional(built.package.as_ref())),
@@ -65,7 +59,7 @@ fn guard(built: &Built) -> Json {
         ("targets", texts(&built.targets)),
         ("convolution", Json::bool(Some(built.convolution))),
         ("require_gpu", Json::bool(Some(built.require_gpu))),
-        ("findings", Json::list(&built.findings, finding)),
+        ("findings", Json::list(&built.findings, built_finding)),
         ("absent", Json::optional(built.absent.as_ref())),
     ])
 }

@@ -7,21 +7,19 @@ use crate::report::ToolchainReport;
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::report::json_members::{SCHEMA, device, driver};
+use crate::runtime::report::json_members::{device, document, driver};
 use crate::search::search_step::Kind;
-use crate::{Finding, Target, Version};
+use crate::{Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-pub(super) fn report(report: &ToolchainReport) -> Json {
+pub(super) fn report(report: &ToolchainReport) -> String {
     let machine = report.machine.clone().unwrap_or_default();
     let (toolkit_via, cudnn_via) = (report.via(Kind::Toolkit), report.via(Kind::Cudnn));
     let toolkit = report.toolkit.as_ref();
     let toolkit = toolkit.map(|found| toolkit_json(found, toolkit_via, &machine.gpu_codes));
     let host_compiler = machine.host_compiler.as_ref();
-    Json::object(&[
-        ("schema", Json::integer(SCHEMA)),
-        ("verdict", Json::text(&report.verdict())),
+    let members = vec![
         ("toolkit", toolkit.unwrap_or_else(Json::null)),
         ("cudnn", cudnn(report.cudnn.as_ref(), cudnn_via)),
         ("candidates", Json::list(&report.candidates, candidate)),
@@ -29,8 +27,8 @@ pub(super) fn report(report: &ToolchainReport) -> Json {
         ("driver", driver(machine.driver.as_ref())),
         ("gpus", Json::list(&machine.gpus, device)),
         ("targets", texts(&machine.targets)),
-        ("findings", Json::list(&report.findings, Finding::json)),
-    ])
+    ];
+    document("doctor", report.verdict(), members, &report.findings)
 }
 
 fn toolkit_json(toolkit: &Toolkit, via: Option<&FoundVia>, gpu_codes: &[Target]) -> Json {

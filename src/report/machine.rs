@@ -77,7 +77,7 @@ impl ToolchainReport {
 
     /// Returns the report as JSON, as `cudnn-guard doctor --json` prints it.
     pub fn to_json(&self) -> String {
-        json::report(self).to_string()
+        json::report(self)
     }
 }
 

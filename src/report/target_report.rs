@@ -5,7 +5,7 @@ use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::report::json::texts;
 use crate::report::verdict;
-use crate::runtime::facts::json::Json;
+use crate::runtime::report::json_members::document;
 use crate::targets::dialect::Dialect;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
@@ -108,14 +108,13 @@ impl TargetReport {
         verdict(&self.findings, true)
     }
 
-    /// Returns the report as JSON: `{"targets": [..], "flags": [..], "findings": [..]}`.
+    /// Returns the report as JSON, as `cudnn-guard targets --json` prints it.
     pub fn to_json(&self) -> String {
-        Json::object(&[
+        let members = vec![
             ("targets", texts(&self.list.targets())),
             ("flags", texts(&self.list.nvcc())),
-            ("findings", Json::list(&self.findings, Finding::json)),
-        ])
-        .to_string()
+        ];
+        document("targets", self.verdict(), members, &self.findings)
     }
 }
 

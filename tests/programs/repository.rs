@@ -9,5 +9,6 @@ pub mod fault_matrix;
 pub mod linux_texts;
 #[cfg(unix)]
 pub mod messages;
+pub mod report_schema;
 #[cfg(unix)]
 pub mod unsafe_code;

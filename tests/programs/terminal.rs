@@ -40,14 +40,18 @@ fn file(root: &Path, path: &str, text: &str) {
     fs::write(path, text).expect("a file");
 }
 
-/// Runs with nothing of this machine's environment.
+/// Runs with nothing of this machine's environment. JSON must match the schema.
 fn cudnn_guard(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .args(arguments)
         .env_clear()
         .env("HOME", "/nowhere")
         .output()
-        .expect("cudnn-guard runs")
+        .expect("cudnn-guard runs");
+    if arguments.contains(&"--json") && !output.stdout.is_empty() {
+        crate::support::schema::valid(&text(&output));
+    }
+    output
 }
 
 fn text(output: &Output) -> String {

@@ -5,6 +5,7 @@
 pub mod builds;
 #[cfg(unix)]
 pub mod circumstances;
+pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
 

@@ -3,22 +3,33 @@
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::built::{Built, BuiltFinding};
+use crate::runtime::facts::finding::{Finding, Verdict};
 use crate::runtime::facts::json::Json;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::contents::LoadedCudnn;
 
-/// The version of the JSON. It changes if a key changes its meaning.
-pub const SCHEMA: u32 = 1;
+/// The version of the JSON. It rises if a key is removed or changes its meaning.
+const SCHEMA: u32 = 1;
+
+/// Returns a document in the form that all documents share. `docs/report.schema.json` describes it.
+pub fn document(
+    kind: &str,
+    verdict: Verdict,
+    members: Vec<(&str, Json)>,
+    findings: &[Finding],
+) -> String {
+    let mut all = vec![
+        ("schema", Json::integer(SCHEMA)),
+        ("kind", Json::text(&kind)),
+        ("verdict", Json::text(&verdict)),
+    ];
+    all.extend(members);
+    all.push(("findings", Json::list(findings, Finding::json)));
+    Json::object(&all).to_string()
+}
 
 pub fn built(built: &Built) -> Json {
-    let finding = |finding: &BuiltFinding| {
-        Json::object(&[
-            ("id", Json::text(&finding.id)),
-            ("severity", Json::text(&finding.severity)),
-            ("summary", Json::text(&finding.summary)),
-        ])
-    };
     let requirement = built.requirement.as_ref();
     let requirement = requirement.map(|requirement| &requirement.text);
     let targets = Json::list(&built.targets, |target| Json::text(target));
@@ -27,7 +38,15 @@ pub fn built(built: &Built) -> Json {
         ("cuda", Json::optional(built.cuda.map(Version::short))),
         ("requirement", Json::optional(requirement)),
         ("targets", targets),
-        ("findings", Json::list(&built.findings, finding)),
+        ("findings", Json::list(&built.findings, built_finding)),
+    ])
+}
+
+pub fn built_finding(finding: &BuiltFinding) -> Json {
+    Json::object(&[
+        ("id", Json::text(&finding.id)),
+        ("severity", Json::text(&finding.severity)),
+        ("summary", Json::text(&finding.summary)),
     ])
 }
 

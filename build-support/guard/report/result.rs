@@ -99,27 +99,16 @@ impl Report {
 
     /// Returns the report as a line of JSON.
     pub fn to_json(&self) -> String {
-        let outcomes = Json::list(&self.contents.outcomes, json_members::outcome);
-        Json::object(&[
-            ("schema", Json::integer(json_members::SCHEMA)),
-            ("verdict", Json::text(&self.verdict())),
-            ("built", json_members::built(&self.contents.built)),
-            (
-                "loaded",
-                json_members::loaded(self.contents.loaded.as_ref()),
-            ),
-            (
-                "driver",
-                json_members::driver(self.contents.driver.as_ref()),
-            ),
+        let contents = &self.contents;
+        let outcomes = Json::list(&contents.outcomes, json_members::outcome);
+        let members = vec![
+            ("built", json_members::built(&contents.built)),
+            ("loaded", json_members::loaded(contents.loaded.as_ref())),
+            ("driver", json_members::driver(contents.driver.as_ref())),
             ("devices", Json::list(self.devices(), json_members::device)),
             ("convolution", outcomes),
-            (
-                "findings",
-                Json::list(&self.contents.findings, Finding::json),
-            ),
-        ])
-        .to_string()
+        ];
+        json_members::document("report", self.verdict(), members, &contents.findings)
     }
 
     pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &SubLibraries) {

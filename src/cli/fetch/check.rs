@@ -15,7 +15,7 @@ pub fn check(home: &Path) -> Vec<FetchFault> {
     // Files of a `fetch` that is still running are not complete yet.
     let _lock = lock::take_existing(home);
     let installed = Kind::BOTH.map(|kind| ours(home, kind));
-    let fetch = command_for(home, &installed);
+    let fetch = command_text(&arguments_for(home, &installed));
     let (mut faults, mut absent) = (Vec::new(), Vec::new());
     for (kind, installed) in Kind::BOTH.iter().zip(&installed) {
         match installed {
@@ -30,16 +30,24 @@ pub fn check(home: &Path) -> Vec<FetchFault> {
     faults
 }
 
-/// Returns the command that fetches the same versions again, and the missing components.
-fn command_for(home: &Path, installed: &[Option<Component>; 2]) -> String {
-    let mut command = "cudnn-guard fetch".to_string();
+/// Returns the arguments that fetch the same versions again, and the missing components.
+pub fn arguments_for(home: &Path, installed: &[Option<Component>; 2]) -> Vec<String> {
+    let mut arguments = Vec::new();
     if let [None, Some(cudnn)] = installed {
-        command.push_str(&format!(" --cuda {}", cudnn.cuda));
+        arguments.extend(["--cuda".to_string(), cudnn.cuda.to_string()]);
     }
     for component in installed.iter().flatten() {
-        command.push_str(&format!(" {}", component.option(home)));
+        arguments.extend(component.option(home));
     }
-    command + " --to " + &quoted(&home.to_string_lossy())
+    arguments.extend(["--to".to_string(), home.display().to_string()]);
+    arguments
+}
+
+/// Returns the command with these arguments, quoted for a shell.
+pub fn command_text(arguments: &[String]) -> String {
+    let arguments = arguments.iter().map(|argument| quoted(argument));
+    let words = ["cudnn-guard fetch".to_string()].into_iter();
+    words.chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFault> {

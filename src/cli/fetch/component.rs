@@ -240,10 +240,10 @@ impl Component {
 
     /// Returns the option that requires the version in a directory. Without the toolkit's first wheel, only the major
     /// of CUDA is known.
-    pub fn option(&self, dir: &Path) -> String {
+    pub fn option(&self, dir: &Path) -> [String; 2] {
         let release = self.short_release(dir);
         let release = release.unwrap_or_else(|| Release(vec![self.cuda]));
-        format!("--{} {release}", self.kind.name())
+        [format!("--{}", self.kind.name()), release.to_string()]
     }
 
     /// Returns the version in a directory if it is complete and the required one.

@@ -14,7 +14,7 @@
 //! ```
 
 pub mod cargo_config;
-mod check;
+pub mod check;
 pub mod choice;
 pub mod component;
 mod driver_stub;
@@ -105,8 +105,12 @@ pub fn command() -> Command {
         )
 }
 
-/// Fetches, and prints how to use the result.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
+    ExitCode::from(u8::from(!succeeds(arguments)))
+}
+
+/// Fetches, and prints how to use the result. Returns `false` after printing the faults.
+pub fn succeeds(arguments: &ArgMatches) -> bool {
     let home = match arguments.get_one::<PathBuf>("to") {
         Some(dir) => absolute(dir),
         None => home(),
@@ -128,7 +132,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     for fault in &faults {
         print(format!("\n{}\n", fault.finding()));
     }
-    ExitCode::from(u8::from(!faults.is_empty()))
+    faults.is_empty()
 }
 
 fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault> {
@@ -314,6 +318,26 @@ fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFaul
         }
     }
     Ok(())
+}
+
+/// Returns `true` if both components are installed.
+pub fn is_installed(home: &Path) -> bool {
+    Kind::BOTH
+        .into_iter()
+        .all(|kind| ours(home, kind).is_some())
+}
+
+/// Returns the arguments that repair the installed components, if files or links are missing.
+pub fn repair(home: &Path) -> Option<Vec<String>> {
+    home.to_str()?;
+    let _lock = lock::take_existing(home);
+    let installed = Kind::BOTH.map(|kind| ours(home, kind));
+    let is_damaged = |one: &Component| {
+        let mut dirs = one.dirs.iter().map(|dir| home.join(dir));
+        one.check(home).is_err() || dirs.any(|dir| links::is_link_missing(&dir))
+    };
+    let is_any_damaged = installed.iter().flatten().any(is_damaged);
+    is_any_damaged.then(|| check::arguments_for(home, &installed))
 }
 
 /// Returns the default directory to fetch into: `CUDNN_GUARD_HOME`, else one in the user's data directory.

@@ -29,6 +29,7 @@ fn the_json_has_exactly_these_keys() {
             "",
             &[
                 "schema",
+                "kind",
                 "verdict",
                 "toolkit",
                 "cudnn",
@@ -115,7 +116,7 @@ fn the_json_has_exactly_these_keys() {
 fn missing_values_are_null_or_empty() {
     assert_eq!(
         ToolchainReport::default().to_json(),
-        "{\"schema\":1,\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
+        "{\"schema\":1,\"kind\":\"doctor\",\"verdict\":\"unknown\",\"toolkit\":null,\"cudnn\":null,\"candidates\":[],\
          \"host_compiler\":null,\"driver\":null,\"gpus\":[],\"targets\":[],\"findings\":[]}"
     );
 }

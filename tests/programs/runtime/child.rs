@@ -18,7 +18,7 @@ fn sound(acts: &[&str]) -> Command {
 }
 
 fn json(line: &str) -> serde_json::Value {
-    serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))
+    crate::support::schema::valid(line)
 }
 
 /// Returns the verdict and the ids of the findings.

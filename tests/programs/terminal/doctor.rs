@@ -124,6 +124,7 @@ fn files_below_a_root_are_found() {
         names,
         [
             "schema",
+            "kind",
             "verdict",
             "toolkit",
             "cudnn",
@@ -231,7 +232,7 @@ fn a_machine_with_everything_passes() {
         shown.ends_with("\nverdict: pass (all versions are compatible)\n"),
         "{shown}"
     );
-    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
+    let json = crate::support::schema::valid(&sound_doctor(&root, &["--json"]));
     assert_eq!(json["verdict"], "pass");
     assert_eq!(json["driver"]["cuda"], "13.0");
     assert_eq!(json["gpus"][0]["name"], "Simulated GPU");

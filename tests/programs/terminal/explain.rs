@@ -428,3 +428,40 @@ fn nothing_is_known_about_the_logs_of_valid_setups() {
         assert_eq!(output.status.code(), Some(2), "{name}: {stdout}");
     }
 }
+
+/// The JSON of an id, of messages, of nothing known, and of all pages.
+#[test]
+fn the_json_has_pages_and_matches() {
+    let json = |arguments: &[&str], code: i32, stderr: &str| {
+        let output = explain(&[&["--json"], arguments].concat());
+        assert_eq!(String::from_utf8_lossy(&output.stderr), stderr);
+        assert_eq!(output.status.code(), Some(code));
+        crate::support::schema::valid(&String::from_utf8(output.stdout).unwrap())
+    };
+    let page = |id: &str| {
+        let text = text_of(id);
+        let (_, text) = text.split_once("\n\n").unwrap();
+        serde_json::json!({ "id": id, "text": text })
+    };
+    let of_id = json(&["[no-gpu]"], 0, "");
+    assert_eq!(of_id["verdict"], "pass");
+    assert_eq!(of_id["pages"], serde_json::json!([page("no-gpu")]));
+    assert_eq!(of_id["matches"], serde_json::json!([]));
+    let of_message = json(&["ld: cannot find -lcudnn"], 0, "");
+    assert_eq!(
+        of_message["pages"],
+        serde_json::json!([page("cudnn-not-found")])
+    );
+    assert_eq!(of_message["matches"][0]["id"], "cudnn-not-found");
+    assert_eq!(of_message["matches"][0]["line"], "ld: cannot find -lcudnn");
+    let unknown = json(
+        &["quite-unknown"],
+        2,
+        "unknown finding `quite-unknown`\n  \
+         = help: run `cudnn-guard explain` for a list of all findings\n",
+    );
+    assert_eq!(unknown["verdict"], "unknown");
+    assert_eq!(unknown["pages"], serde_json::json!([]));
+    let all = json(&[], 0, "");
+    assert_eq!(all["pages"].as_array().unwrap().len(), texts().len());
+}

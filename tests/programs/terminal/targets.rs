@@ -39,7 +39,7 @@ fn targets_work_without_cuda() {
         let shown = text(&cudnn_guard(&["targets", "80", "--cuda", cuda]));
         assert!(shown.contains(&format!("nvcc       {nvcc}\n")), "{shown}");
     }
-    let json = "{\"targets\":[\"sm_86\"],\"flags\":[\"-gencode=arch=compute_80,code=sm_86\"],\"findings\":[]}\n";
+    let json = "{\"schema\":1,\"kind\":\"targets\",\"verdict\":\"pass\",\"targets\":[\"sm_86\"],\"flags\":[\"-gencode=arch=compute_80,code=sm_86\"],\"findings\":[]}\n";
     for list in ["8.6(8.0)", "-gencode=arch=compute_80,code=sm_86"] {
         let output = cudnn_guard(&["targets", "--json", "--", list]);
         must_exit(&output, 0);

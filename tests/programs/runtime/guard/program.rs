@@ -95,7 +95,11 @@ pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]
         code: output.status.code(),
         stderr: String::from_utf8(output.stderr).unwrap(),
         text: std::fs::read_to_string(&text).unwrap_or_default(),
-        json: serde_json::from_str(&json).unwrap_or_default(),
+        // Some tests keep the program from writing it.
+        json: match json.starts_with('{') {
+            true => crate::support::schema::valid(&json),
+            false => serde_json::Value::Null,
+        },
     };
     must_be_true(&ran.text);
     must_be_true(&ran.stderr);

@@ -118,7 +118,7 @@ impl Image {
     }
 
     pub fn json(&self) -> Value {
-        serde_json::from_str(&self.inspect(&["--json"]).stdout).unwrap()
+        crate::support::schema::valid(&self.inspect(&["--json"]).stdout)
     }
 
     /// Returns the findings and the verdict, with the image as `/`, and without wrapping headlines, helps and evidence.
