@@ -56,22 +56,20 @@ pub fn command() -> Command {
 
 /// Prints the report, and with `--fix` the report after the fix. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let (toolchain, report) = examine(arguments);
+    let (toolchain, mut report) = examine(arguments);
     show(&report, arguments);
-    let outcome = match arguments.get_flag("fix") {
-        true => fix::fix(&toolchain, &report, arguments.get_flag("yes")),
-        false => Outcome::Unchanged,
-    };
-    match outcome {
-        Outcome::Unchanged => terminal::exit(report.verdict()),
-        Outcome::Failed => ExitCode::FAILURE,
-        Outcome::Fixed => {
-            let (_, report) = examine(arguments);
-            terminal::show("\n");
-            show(&report, arguments);
-            terminal::exit(report.verdict())
+    if arguments.get_flag("fix") {
+        match fix::fix(&toolchain, &report, arguments.get_flag("yes")) {
+            Outcome::Unchanged => {}
+            Outcome::Failed => return ExitCode::FAILURE,
+            Outcome::Fixed => {
+                (_, report) = examine(arguments);
+                terminal::show("\n");
+                show(&report, arguments);
+            }
         }
     }
+    terminal::exit(report.verdict())
 }
 
 fn examine(arguments: &ArgMatches) -> (Toolchain, Report) {

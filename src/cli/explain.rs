@@ -49,13 +49,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             None => Ok(list()),
         },
     };
-    let is_json = arguments.get_flag("json");
-    let (explained, error) = match explained {
-        Ok(explained) => (explained, None),
-        Err(error) => (Explained::default(), Some(error)),
-    };
-    match is_json {
-        true => terminal::show(explained.to_json(error.is_none()) + "\n"),
+    let error = explained.as_ref().err().cloned();
+    let explained = explained.unwrap_or_default();
+    let verdict = error.as_ref().map_or(Verdict::Pass, |_| Verdict::Unknown);
+    match arguments.get_flag("json") {
+        true => terminal::show(explained.to_json(verdict) + "\n"),
         false => terminal::show(&explained.text),
     }
     error.map_or(ExitCode::SUCCESS, |error| {
@@ -66,12 +64,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 
 impl Explained {
     /// Returns the JSON. It has no findings, since nothing on this machine was checked.
-    fn to_json(&self, is_known: bool) -> String {
-        let verdict = if is_known {
-            Verdict::Pass
-        } else {
-            Verdict::Unknown
-        };
+    fn to_json(&self, verdict: Verdict) -> String {
         let members = vec![
             ("pages", Json::list(&self.pages, page_json)),
             ("matches", Json::list(&self.matches, match_json)),
@@ -85,14 +78,12 @@ fn page_json((id, text): &(&str, &str)) -> Json {
 }
 
 fn match_json(explanation: &Explanation) -> Json {
+    let help = [&explanation.help];
     Json::object(&[
         ("line", Json::text(&explanation.line)),
         ("id", Json::optional(explanation.finding)),
         ("cause", Json::text(&explanation.cause)),
-        (
-            "help",
-            Json::list(&[&explanation.help], |help| Json::text(help)),
-        ),
+        ("help", Json::list(&help, |help| Json::text(help))),
     ])
 }
 

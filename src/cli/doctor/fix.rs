@@ -22,13 +22,94 @@ pub enum Outcome {
     Failed,
 }
 
-/// A `fetch`, with a line for each of its effects.
-struct Fix {
-    arguments: Vec<String>,
-    effects: Vec<String>,
+/// Shows what `fetch` would fix, asks, and runs it.
+pub fn fix(toolchain: &Toolchain, report: &Report, is_agreed: bool) -> Outcome {
+    let home = fetch::home().ok();
+    let download = home
+        .as_ref()
+        .and_then(|home| arguments_for(toolchain, report, home));
+    let is_download = download.is_some();
+    let arguments = download.or_else(|| fetch::repair(home.as_ref()?));
+    let (Some(home), Some(mut arguments)) = (home, arguments) else {
+        show("\nnothing to fix with `cudnn-guard fetch`\n");
+        return Outcome::Unchanged;
+    };
+    let (shown, command) = (home.display(), command_text(&arguments));
+    let verb = match is_download {
+        true => "download CUDA and cuDNN into",
+        false => "repair the files and links of `cudnn-guard fetch` in",
+    };
+    let mut effects = vec![format!("{verb} `{shown}`: `{command}`")];
+    let is_default = fetch::default_home().as_ref() == Some(&home);
+    if is_download && !is_default && Path::new("Cargo.toml").is_file() {
+        arguments.push("--write-config".into());
+        let command = "cudnn-guard fetch --write-config";
+        effects.push(format!(
+            "add its variables to `.cargo/config.toml`: `{command}`"
+        ));
+    }
+    show("\n--fix will\n");
+    for effect in effects {
+        show(format!(
+            "  {}\n",
+            wrapped(&printable(&effect), 4, columns())
+        ));
+    }
+    let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
+    if !is_agreed && !has_terminal {
+        let reason = "nothing was changed: there is no terminal to ask on";
+        show_on_stderr(format!("{reason}\n  = help: add `--yes`\n"));
+        return Outcome::Failed;
+    }
+    if !is_agreed && !is_answered_yes() {
+        return Outcome::Unchanged;
+    }
+    arguments.insert(0, "fetch".into());
+    match fetch::succeeds(&fetch::command().get_matches_from(arguments)) {
+        true => Outcome::Fixed,
+        false => Outcome::Failed,
+    }
 }
 
-/// The kind that has to be fetched to fix an error.
+fn is_answered_yes() -> bool {
+    show("Do this? [y/N] ");
+    let mut answer = String::new();
+    let _ = io::stdin().read_line(&mut answer);
+    ["y", "yes"].contains(&&*answer.trim().to_ascii_lowercase())
+}
+
+/// Returns the arguments of `fetch` that install a CUDA and a cuDNN that a build chooses instead of those in the errors.
+fn arguments_for(toolchain: &Toolchain, report: &Report, home: &Path) -> Option<Vec<String>> {
+    let errors = report.findings().iter();
+    let errors = errors.filter(|one| one.severity == Severity::Error);
+    let ids: Vec<FindingId> = errors.map(|one| one.id).collect();
+    // A build does not search elsewhere for what a variable names.
+    let is_named = |kind: Kind| {
+        let named = |name: Variable| name != Variable::GuardHome;
+        let mut candidates = toolchain.candidates.iter();
+        candidates.any(|one| one.kind() == kind && one.request.is_some_and(named))
+    };
+    let is_installed = fetch::is_installed(home);
+    let has_home = toolchain.host.env.get(Variable::GuardHome).is_some();
+    let is_fixed = |id: &FindingId| match id {
+        FindingId::VariableUnusable => has_home && !is_installed,
+        id => kind_to_fetch(*id).is_some_and(|kind| !is_named(kind)),
+    };
+    if toolchain.host.platform.os == Os::Other || !ids.iter().any(is_fixed) {
+        return None;
+    }
+    let toolkit = toolchain.cuda_version();
+    let toolkit = toolkit.filter(|_| !ids.contains(&FindingId::CudaRequirementUnmet));
+    let options = FetchOptions::new(&toolchain.requirements, toolkit);
+    let mut arguments = Vec::new();
+    for (name, value) in [("--cuda", options.cuda), ("--cudnn", options.cudnn)] {
+        arguments.extend(value.into_iter().flat_map(|value| [name.into(), value]));
+    }
+    // Without a version, `fetch` keeps the installed one.
+    (!arguments.is_empty() || !is_installed).then_some(arguments)
+}
+
+/// Returns the kind to fetch to fix an error.
 fn kind_to_fetch(id: FindingId) -> Option<Kind> {
     match id {
         FindingId::CudaNotFound | FindingId::CudaRequirementUnmet => Some(Kind::Toolkit),
@@ -38,112 +119,5 @@ fn kind_to_fetch(id: FindingId) -> Option<Kind> {
         | FindingId::CudaFlavourMismatch
         | FindingId::WrongArchitecture => Some(Kind::Cudnn),
         _ => None,
-    }
-}
-
-/// Shows the fix, asks, and runs it.
-pub fn fix(toolchain: &Toolchain, report: &Report, is_agreed: bool) -> Outcome {
-    let Some(fix) = Fix::find(toolchain, report) else {
-        show("\nnothing to fix with `cudnn-guard fetch`\n");
-        return Outcome::Unchanged;
-    };
-    show("\n--fix will\n");
-    for effect in &fix.effects {
-        show(format!("  {}\n", wrapped(effect, 4, columns())));
-    }
-    let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
-    match (is_agreed, has_terminal) {
-        (false, false) => {
-            show_on_stderr(
-                "nothing was changed: there is no terminal to ask on\n  = help: add `--yes`\n",
-            );
-            return Outcome::Failed;
-        }
-        (false, true) if !answers_yes() => return Outcome::Unchanged,
-        _ => {}
-    }
-    let arguments =
-        fetch::command().get_matches_from([vec!["fetch".into()], fix.arguments].concat());
-    match fetch::succeeds(&arguments) {
-        true => Outcome::Fixed,
-        false => Outcome::Failed,
-    }
-}
-
-fn answers_yes() -> bool {
-    show("Do this? [y/N] ");
-    let mut answer = String::new();
-    let _ = io::stdin().read_line(&mut answer);
-    ["y", "yes"].contains(&&*answer.trim().to_ascii_lowercase())
-}
-
-impl Fix {
-    fn find(toolchain: &Toolchain, report: &Report) -> Option<Self> {
-        if toolchain.host.platform.os == Os::Other {
-            return None;
-        }
-        let home = fetch::home().ok()?;
-        Self::install(toolchain, report, &home).or_else(|| Self::repair(&home))
-    }
-
-    /// Returns the `fetch` whose CUDA and cuDNN a build chooses instead of the ones in the errors.
-    fn install(toolchain: &Toolchain, report: &Report, home: &Path) -> Option<Self> {
-        let errors = report.findings().iter();
-        let errors = errors.filter(|one| one.severity == Severity::Error);
-        let ids: Vec<FindingId> = errors.map(|one| one.id).collect();
-        // A build does not search elsewhere for what a variable names.
-        let is_named = |kind: Kind| {
-            let named = |name: &Variable| *name != Variable::GuardHome;
-            let mut of_kind = toolchain.candidates.iter().filter(|one| one.kind() == kind);
-            of_kind.any(|one| one.request.as_ref().is_some_and(named))
-        };
-        let mut kinds = ids.iter().filter_map(|id| kind_to_fetch(*id));
-        let is_installed = fetch::is_installed(home);
-        let is_home_empty = toolchain.host.env.get(Variable::GuardHome).is_some()
-            && ids.contains(&FindingId::VariableUnusable)
-            && !is_installed;
-        if !kinds.any(|kind| !is_named(kind)) && !is_home_empty {
-            return None;
-        }
-        let toolkit = toolchain.cuda_version();
-        let toolkit = toolkit.filter(|_| !ids.contains(&FindingId::CudaRequirementUnmet));
-        let options = FetchOptions::new(&toolchain.requirements, toolkit);
-        let mut arguments = Vec::new();
-        for (name, value) in [("--cuda", options.cuda), ("--cudnn", options.cudnn)] {
-            if let Some(value) = value {
-                arguments.extend([name.to_string(), value]);
-            }
-        }
-        // Without a version, `fetch` keeps the installed one.
-        if arguments.is_empty() && is_installed {
-            return None;
-        }
-        let mut fix = Self::new("download CUDA and cuDNN into", home, arguments);
-        let is_default = fetch::default_home().is_some_and(|default| default == home);
-        if !is_default && Path::new("Cargo.toml").is_file() {
-            fix.arguments.push("--write-config".into());
-            let command = "cudnn-guard fetch --write-config";
-            let effect = format!("add its variables to `.cargo/config.toml`: `{command}`");
-            fix.effects.push(effect);
-        }
-        Some(fix)
-    }
-
-    fn repair(home: &Path) -> Option<Self> {
-        let arguments = fetch::repair(home)?;
-        Some(Self::new(
-            "repair the files and links of `cudnn-guard fetch` in",
-            home,
-            arguments,
-        ))
-    }
-
-    fn new(verb: &str, home: &Path, arguments: Vec<String>) -> Self {
-        let command = command_text(&arguments);
-        let effect = format!("{verb} `{}`: `{command}`", home.display());
-        Self {
-            arguments,
-            effects: vec![printable(&effect)],
-        }
     }
 }

@@ -45,9 +45,8 @@ pub fn arguments_for(home: &Path, installed: &[Option<Component>; 2]) -> Vec<Str
 
 /// Returns the command with these arguments, quoted for a shell.
 pub fn command_text(arguments: &[String]) -> String {
-    let arguments = arguments.iter().map(|argument| quoted(argument));
-    let words = ["cudnn-guard fetch".to_string()].into_iter();
-    words.chain(arguments).collect::<Vec<_>>().join(" ")
+    let words = arguments.iter().map(|word| format!(" {}", quoted(word)));
+    "cudnn-guard fetch".to_string() + &words.collect::<String>()
 }
 
 fn check_one(home: &Path, component: &Component, fetch: &str) -> Option<FetchFault> {

@@ -322,9 +322,7 @@ fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFaul
 
 /// Returns `true` if both components are installed.
 pub fn is_installed(home: &Path) -> bool {
-    Kind::BOTH
-        .into_iter()
-        .all(|kind| ours(home, kind).is_some())
+    Kind::BOTH.iter().all(|kind| ours(home, *kind).is_some())
 }
 
 /// Returns the arguments that repair the installed components, if files or links are missing.
