@@ -34,7 +34,7 @@ pub fn command() -> Command {
         ))
         .arg(
             flag("fix", "Run `cudnn-guard fetch` if that fixes an error, after a question")
-                .conflicts_with_all(["json", "markdown", "root", "target"]),
+                .conflicts_with_all(["json", "markdown", "redact", "root", "target"]),
         )
         .arg(flag("yes", "With --fix: do not ask").requires("fix"))
         .arg(root())

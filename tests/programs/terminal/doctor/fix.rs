@@ -198,22 +198,38 @@ fn a_missing_link_of_fetch_is_added() {
 
 /// A build does not search elsewhere for what these variables name.
 #[test]
-fn a_variable_with_the_wrong_directory_stays_advice() {
+fn what_a_variable_names_stays_advice() {
     let dir = prepared("fix-variables");
+    let tree = dir.join("bin/uv.tree/nvidia");
+    let mismatched = [tree.join("cu13"), tree.join("cudnn")];
+    for [cuda, cudnn] in [mismatched, ["/nowhere".into(), "/nowhere".into()]] {
+        let mut doctor = command(&dir, env!("CARGO_BIN_EXE_cudnn-guard"));
+        doctor.args(["doctor", "--fix", "--yes", "--cudnn", ">=9.99"]);
+        doctor.env_remove("CUDNN_GUARD_HOME");
+        doctor.env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
+        let output = doctor.output().expect("cudnn-guard runs");
+        must_exit(&output, 1);
+        let nothing = "\nnothing to fix with `cudnn-guard fetch`\n";
+        assert_eq!(after_report(&output), nothing);
+        assert_eq!(complaint(&output), "");
+    }
+}
+
+/// A build searches there without variables.
+#[test]
+fn into_the_default_directory_no_variables_are_written() {
+    let dir = prepared("fix-default");
     let mut doctor = command(&dir, env!("CARGO_BIN_EXE_cudnn-guard"));
-    doctor
-        .args(["doctor", "--fix", "--yes"])
-        .env_remove("CUDNN_GUARD_HOME");
-    doctor
-        .env("CUDA_HOME", "/nowhere")
-        .env("CUDNN_PATH", "/nowhere");
-    let output = doctor.output().expect("cudnn-guard runs");
-    must_exit(&output, 1);
-    assert_eq!(
-        after_report(&output),
-        "\nnothing to fix with `cudnn-guard fetch`\n"
+    doctor.args(["doctor", "--fix", "--cudnn", "=9.99.1"]);
+    doctor.env_remove("CUDNN_GUARD_HOME").stdin(Stdio::null());
+    let shown = flat(&after_report(&doctor.output().expect("cudnn-guard runs")));
+    let home = dir.join("home/.local/share/cudnn-guard");
+    let announced = format!(
+        "--fix will download CUDA and cuDNN into `{}`: `cudnn-guard fetch ",
+        home.display()
     );
-    assert_eq!(complaint(&output), "");
+    assert!(shown.starts_with(&announced), "{shown}");
+    assert!(shown.ends_with("--cudnn 9.99.1`"), "{shown}");
 }
 
 #[test]
@@ -221,6 +237,7 @@ fn options_that_print_for_others_or_examine_another_system_are_refused() {
     for other in [
         "--json",
         "--markdown",
+        "--redact",
         "--root=/",
         "--target=x86_64-unknown-linux-gnu",
     ] {
