@@ -5,7 +5,7 @@ mod demo;
 mod doctor;
 mod explain;
 pub(crate) mod fetch;
-mod init;
+pub(crate) mod init;
 mod inspect;
 mod known_messages;
 mod manual;

@@ -2,14 +2,17 @@
 //! and the GPUs of this machine.
 
 use crate::cli::fetch::fault::FetchFault;
+use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
 use crate::compat::fitting::fitting;
 use crate::model::kind::Kind;
+use crate::model::text::joined;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
+use std::path::Path;
 use toml_edit::DocumentMut;
 
 /// The versions to fetch. `None` means the newest.
@@ -29,7 +32,7 @@ impl Choice {
     pub fn or_of_crate(self) -> Result<Self, FetchFault> {
         let text = fs::read_to_string(MANIFEST).unwrap_or_default();
         let named = read(&text)?;
-        let chosen = Self {
+        let mut chosen = Self {
             cuda: self.cuda.clone().or(named.cuda),
             cudnn: self.cudnn.clone().or(named.cudnn),
             libraries: [self.libraries.clone(), named.libraries].concat(),
@@ -43,7 +46,20 @@ impl Choice {
             let both: Vec<String> = cuda.chain(cudnn).collect();
             show_chosen(&format!("{}, with {MANIFEST}", both.join(" and ")));
         }
+        if self.libraries.is_empty() && Path::new(MANIFEST).exists() {
+            chosen.add_libraries(project::libraries(Path::new(".")));
+        }
         Ok(chosen)
+    }
+
+    fn add_libraries(&mut self, mut used: Used) {
+        used.retain(|library, _| !self.libraries.iter().any(|one| one == library));
+        let added = used.iter();
+        let added = added.map(|(library, by)| format!("{library} for {}", by.join(" and ")));
+        if !used.is_empty() {
+            show_step("i", "added", joined(added, ", "));
+        }
+        self.libraries.extend(used.into_keys().map(String::from));
     }
 
     /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.

@@ -25,6 +25,7 @@ mod installer;
 mod links;
 mod lock;
 mod pinned;
+mod project;
 pub mod release;
 mod remove;
 mod requirements;
@@ -72,7 +73,8 @@ pub fn command() -> Command {
             option(
                 "with",
                 "LIBRARY,..",
-                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS; libraries in \
+                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS \
+                 [default: those that ./build.rs, cudarc and candle use]; libraries in \
                  [package.metadata.cudnn-guard] and installed libraries are always included",
             )
             .value_delimiter(',')

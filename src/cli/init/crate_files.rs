@@ -1,28 +1,32 @@
 //! The files of a crate that get the guard: its manifest, its build script and its programs.
 
-use crate::cli::demo::place;
+use crate::cli::init::manifest::{self, dependency};
+use crate::cli::init::metadata::{self, Package};
 use crate::cli::init::port::{self, Port};
-use crate::cli::init::recipe::{self, Recipe};
-use crate::cli::init::{Change, refusal, source};
+use crate::cli::init::usage::Usage;
+use crate::cli::init::{Change, recipe, refusal, source};
 use crate::cli::whole_file;
 use crate::model::text::joined;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
+use toml_edit::{DocumentMut, Item};
 
-const NAME: &str = "cudnn-guard";
 /// Crates that compile kernels in build scripts.
 const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 
 /// The changes to a crate.
 pub struct CrateFiles {
-    /// The way in which the crate uses cuDNN.
-    pub recipe: &'static Recipe,
+    package: Package,
+    pub usage: Usage,
     pub changes: Vec<Change>,
+    /// `true` if the crate has no programs.
+    pub is_library: bool,
     /// The remaining steps for the user, as lines.
     pub next: String,
     /// `true` if the build script writes the guard.
     has_guard: bool,
+    /// `true` if the file of the guard needs no dependency.
+    is_standalone: bool,
     /// `true` if a feature of the crate enables cudnn-guard.
     is_optional: bool,
 }
@@ -50,18 +54,23 @@ impl CrateFiles {
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
         }
+        let package = metadata::package(dir)?;
         let mut files = Self {
-            recipe: recipe(&toml),
+            usage: Usage::find(&package),
             changes: Vec::new(),
+            is_library: false,
             next: String::new(),
             has_guard: true,
+            is_standalone: false,
             is_optional: false,
+            package,
         };
         files.add_build_script(dir, &mut toml)?;
         if files.has_guard {
             files.add_programs(dir, &toml)?;
         }
-        add_dependencies(&mut toml, files.has_guard, files.is_optional);
+        let needs_runtime = files.has_guard && !files.is_standalone;
+        manifest::add_dependencies(&mut toml, &files.package, needs_runtime, files.is_optional);
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -93,14 +102,18 @@ impl CrateFiles {
             }
         };
         let path = PathBuf::from(path);
-        let lines = self.recipe.build;
+        let lines = self.usage.gated(self.usage.recipe.build);
+        self.has_guard = lines.contains("guard()");
         let Some(before) = read(dir, &path)? else {
+            self.usage.must_use_cuda(&self.package)?;
             self.change(path, String::new(), format!("fn main() {{\n{lines}}}\n"));
             return Ok(());
         };
         if before.contains("cudnn_guard") {
+            let needs_guard = self.has_guard;
             self.has_guard = before.contains("guard()");
-            if !self.has_guard {
+            self.is_standalone = before.contains("standalone");
+            if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
                               docs/linking.md shows the lines that add one.\n";
             }
@@ -132,12 +145,14 @@ impl CrateFiles {
                         "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options \
                          of cudnn-guard.\n"
                     );
+                } else {
+                    self.usage.must_use_cuda(&self.package)?;
                 }
             }
         }
-        let after = source::with_statements(&before, lines).ok_or_else(|| {
+        let after = source::with_statements(&before, &lines).ok_or_else(|| {
             let help = "add these lines by hand, and run the same command again";
-            without_main(&dir.join(&path), help, lines)
+            without_main(&dir.join(&path), help, &lines)
         })?;
         self.change(path, before, after);
         Ok(())
@@ -152,24 +167,28 @@ impl CrateFiles {
         port: Port,
         toml: &mut DocumentMut,
     ) -> Result<(), String> {
-        self.has_guard = uses_cudnn(toml);
+        let of_cudnn = self.package.gate(&|_, feature| feature.contains("cudnn"));
+        self.has_guard &= of_cudnn.is_some();
         let names = ["libs", "config"]
             .into_iter()
             .filter(|name| port.uses(name));
         let mut shadowed =
-            names.filter(|name| self.recipe.build.contains(&format!("let {name} =")));
-        let is_beside = !port.is_unconditional || shadowed.next().is_some();
+            names.filter(|name| self.usage.recipe.build.contains(&format!("let {name} =")));
+        let is_gated = !self.usage.features.is_empty();
+        let is_beside = !port.is_unconditional || shadowed.next().is_some() || is_gated;
         if !self.has_guard {
-            self.recipe = &recipe::KERNELS;
+            self.usage.recipe = &recipe::KERNELS;
+            self.usage.features.clear();
         }
+        let lines = self.usage.gated(self.usage.recipe.build);
         let script = match self.has_guard && is_beside {
             // The guard does not depend on a condition of the kernels.
-            true => source::with_statements(&port.script(&recipe::KERNELS), self.recipe.build),
-            false => Some(port.script(self.recipe)),
+            true => source::with_statements(&port.script(&recipe::KERNELS), &lines),
+            false => Some(port.script(self.usage.recipe)),
         };
         let script = script.ok_or_else(|| {
             let help = "add these lines by hand, and run the same command again";
-            without_main(&dir.join(&path), help, self.recipe.build)
+            without_main(&dir.join(&path), help, &lines)
         })?;
         self.change(path, before, script);
         if let Some((path, included)) = &port.written {
@@ -179,7 +198,7 @@ impl CrateFiles {
             self.change(path, before, after);
         }
         if !port.uses(port.tool) {
-            self.is_optional = remove(toml, port.tool, self.has_guard);
+            self.is_optional = manifest::remove(toml, port.tool, self.has_guard);
         }
         self.next += &format!(
             "For differences from {}, see \"What changes silently\" in docs/migration.md.\n",
@@ -209,8 +228,9 @@ impl CrateFiles {
                 continue;
             }
             let name = module_name(before);
-            let item = module("mod", name);
-            let guarded = source::with_statements(before, &format!("    {name}::startup();\n"))
+            let item = self.usage.gated(&module("mod", name));
+            let call = self.usage.gated(&format!("    {name}::startup();\n"));
+            let guarded = source::with_statements(before, &call)
                 .and_then(|text| source::with_item(&text, &item));
             let after = guarded.ok_or_else(|| {
                 let help = format!(
@@ -228,6 +248,7 @@ impl CrateFiles {
 
     /// Changes a library crate. Programs that use it call the guard through it.
     fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
+        self.is_library = true;
         let path = toml.get("lib").and_then(|lib| lib.get("path")?.as_str());
         let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
         let before = read(dir, &path)?.ok_or_else(|| {
@@ -240,7 +261,7 @@ impl CrateFiles {
             return Ok(());
         }
         let name = module_name(&before);
-        let item = module("pub mod", name);
+        let item = self.usage.gated(&module("pub mod", name));
         let after = format!("{before}\n/// Checks the cuDNN that is loaded.\n{item}");
         let krate = toml["package"]["name"].as_str().unwrap_or_default();
         let krate = krate.replace('-', "_");
@@ -308,119 +329,4 @@ fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
     paths.sort();
     paths.dedup();
     paths
-}
-
-fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<&'a Item> {
-    toml.get(table)?.get(name)
-}
-
-fn recipe(toml: &DocumentMut) -> &'static Recipe {
-    let used = |name| dependency(toml, "dependencies", name);
-    let is_linked = |cudarc: &Item| {
-        let features = cudarc.get("features").and_then(Item::as_array);
-        let mut features = features.into_iter().flatten().filter_map(Value::as_str);
-        features.any(|feature| ["dynamic-linking", "static-linking"].contains(&feature))
-    };
-    if used("candle-core").or(used("candle-nn")).is_some() {
-        &recipe::CANDLE
-    } else if used("ort").is_some() {
-        &recipe::ORT
-    } else if used("cudarc").is_some_and(|cudarc| !is_linked(cudarc)) {
-        &recipe::CUDARC
-    } else {
-        &recipe::LINKED
-    }
-}
-
-/// Returns `true` if a dependency has a feature for cuDNN.
-fn uses_cudnn(toml: &DocumentMut) -> bool {
-    let features = |item: &Item| {
-        item.get("features")
-            .is_some_and(|it| it.to_string().contains("cudnn"))
-    };
-    let table = toml.get("dependencies").and_then(Item::as_table_like);
-    table.is_some_and(|table| table.iter().any(|(_, item)| features(item)))
-}
-
-/// Removes a crate from the build dependencies. Returns `true` if it was optional, and cudnn-guard takes its place in the
-/// features. A crate with a guard always needs cudnn-guard.
-fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
-    let is_used = ["dependencies", "dev-dependencies"]
-        .iter()
-        .any(|table| dependency(toml, table, name).is_some());
-    let targets = toml.get_mut("target").and_then(Item::as_table_like_mut);
-    let targets = targets.into_iter().flat_map(|table| table.iter_mut());
-    let mut removed = Vec::new();
-    for (_, target) in targets {
-        let table = target.get_mut("build-dependencies");
-        removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
-    }
-    let table = toml.get_mut("build-dependencies");
-    removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
-    let optional = |item: &Item| item.get("optional").and_then(Item::as_bool) == Some(true);
-    if is_used || !removed.iter().any(optional) {
-        return false;
-    }
-    let (old, new) = (format!("dep:{name}"), format!("dep:{NAME}"));
-    let mut has_feature = true;
-    let features = toml.get_mut("features").and_then(Item::as_table_like_mut);
-    for (_, list) in features.into_iter().flat_map(|table| table.iter_mut()) {
-        let Some(list) = list.as_array_mut() else {
-            continue;
-        };
-        // `name/feature` enables the crate too.
-        let enables = |text: &str| text == old || text.starts_with(&format!("{name}/"));
-        let is_enabled = list.iter().any(|one| one.as_str().is_some_and(enables));
-        has_feature &= !list.iter().any(|one| one.as_str() == Some(&old));
-        list.retain(|one| {
-            let text = one.as_str().unwrap_or_default();
-            !enables(text) && !text.starts_with(&format!("{name}?/"))
-        });
-        if is_enabled && !guard {
-            list.insert(0, new.as_str());
-        }
-    }
-    // Without `dep:`, an optional dependency is a feature too.
-    if has_feature {
-        let mut list = Array::new();
-        if !guard {
-            list.push(new.as_str());
-        }
-        let features = toml.entry("features").or_insert(Item::Table(Table::new()));
-        features[name] = toml_edit::value(list);
-    }
-    !guard
-}
-
-/// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies, unless they already contain it.
-fn add_dependencies(toml: &mut DocumentMut, guard: bool, is_optional: bool) {
-    let version = concat!(
-        env!("CARGO_PKG_VERSION_MAJOR"),
-        ".",
-        env!("CARGO_PKG_VERSION_MINOR")
-    );
-    // Until a version is published, the dependency is a path to a clone.
-    let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
-        Some(path) => ("path", path),
-        None => ("version", version),
-    };
-    let mut build = InlineTable::new();
-    build.insert(key, source.into());
-    let mut runtime = build.clone();
-    runtime.insert("default-features", false.into());
-    runtime.insert("features", Value::Array(Array::from_iter(["runtime"])));
-    if is_optional {
-        build.insert("optional", true.into());
-    }
-    let runtime = guard.then(|| ("dependencies", Value::from(runtime)));
-    let build = ("build-dependencies", Value::from(build));
-    for (table, value) in runtime.into_iter().chain([build]) {
-        let table = toml.entry(table).or_insert(Item::Table(Table::new()));
-        if let Some(table) = table.as_table_like_mut() {
-            if !table.contains_key(NAME) {
-                table.insert(NAME, Item::Value(value));
-            }
-        }
-    }
 }

@@ -1,13 +1,17 @@
 //! `cudnn-guard init`: adds the guard to a crate: the dependencies, and lines in its build script and its program.
 
 mod crate_files;
-mod port;
+mod manifest;
+pub mod metadata;
+pub mod port;
 mod recipe;
 mod source;
+mod usage;
+mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::{terminal, whole_file};
-use crate::runtime::facts::finding::quoted;
+use crate::model::text::joined;
 use clap::{ArgMatches, Command, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -29,11 +33,21 @@ pub fn command() -> Command {
     Command::new("init")
         .about("Add cudnn-guard to a crate; shows a diff unless --write is given")
         .after_help(
-            "Examples:\n  cudnn-guard init\n  cudnn-guard init --write\n\n\
-             The changes depend on whether the crate uses cudarc, candle or ort. A build script that compiles \
-             kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to cudnn-guard.",
+            "Examples:\n  cudnn-guard init\n  cudnn-guard init -p app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
+             The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
+             CUDA. A build script that compiles kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to \
+             cudnn-guard.\n\n\
+             Exit codes: 0 done or nothing to do, 1 not possible, or with --check: the guard is incomplete",
         )
         .arg(terminal::flag("write", "Apply the changes"))
+        .arg(
+            terminal::flag("check", "Exit with 1 if the guard is incomplete; change nothing")
+                .conflicts_with("write"),
+        )
+        .arg(
+            terminal::option("package", "NAME", "Member of the workspace that contains DIR [default: the crate in DIR]")
+                .short('p'),
+        )
         .arg(
             terminal::operand("dir", "DIR", "Directory that contains Cargo.toml")
                 .default_value(".")
@@ -43,19 +57,7 @@ pub fn command() -> Command {
 
 /// Shows or makes the changes. Exit codes: 0 even without changes, 1 if they cannot be made.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
-    let done = CrateFiles::read(dir).and_then(|files| {
-        if files.changes.is_empty() && files.next.is_empty() {
-            Ok("This crate already uses cudnn-guard.\n".to_string())
-        } else if files.changes.is_empty() {
-            Ok(files.next)
-        } else if arguments.get_flag("write") {
-            write(dir, &files)
-        } else {
-            Ok(preview(dir, &files))
-        }
-    });
-    match done {
+    match add_guard(arguments) {
         Ok(text) => {
             terminal::show(terminal::harmless_lines(&text));
             ExitCode::SUCCESS
@@ -67,9 +69,44 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
+/// Returns the message.
+fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
+    let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
+    let package = arguments.get_one::<String>("package");
+    let crate_dir = match package {
+        Some(name) => workspace::directory(dir, name)?,
+        None => match workspace::commands(dir)? {
+            Some(commands) => return Ok(commands),
+            None => dir.clone(),
+        },
+    };
+    let files = CrateFiles::read(&crate_dir)?;
+    if files.changes.is_empty() && files.next.is_empty() {
+        Ok("This crate already uses cudnn-guard.\n".to_string())
+    } else if files.changes.is_empty() {
+        match arguments.get_flag("check") {
+            true => Err(files.next),
+            false => Ok(files.next),
+        }
+    } else if arguments.get_flag("check") {
+        let paths = files.changes.iter().map(|change| change.path.display());
+        let paths = joined(paths, "`, `");
+        Err(refusal(
+            format!("this crate has no complete guard: lines are missing in `{paths}`"),
+            "run `cudnn-guard init`, which shows these lines",
+        ))
+    } else if arguments.get_flag("write") {
+        write(&crate_dir, &files)
+    } else {
+        let package = package.map_or(String::new(), |name| format!(" -p {name}"));
+        let arguments = package + &workspace::argument(dir);
+        Ok(preview(&arguments, &files))
+    }
+}
+
 /// Formats the changes like `diff -u`.
-fn preview(dir: &Path, files: &CrateFiles) -> String {
-    let mut text = files.recipe.reason.to_string();
+fn preview(arguments: &str, files: &CrateFiles) -> String {
+    let mut text = files.usage.recipe.reason.to_string();
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);
@@ -80,12 +117,8 @@ fn preview(dir: &Path, files: &CrateFiles) -> String {
         };
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
-    let dir = match dir.to_str() {
-        Some(".") => String::new(),
-        _ => format!(" {}", quoted(&dir.to_string_lossy())),
-    };
     text + &format!(
-        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{dir}`\n"
+        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{arguments}`\n"
     ) + &files.next
 }
 
@@ -102,7 +135,9 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
         let name = change.path.display();
         text += &format!("  ✓ {name}\n");
     }
-    Ok(text
-        + &files.next
-        + "\nNext: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n")
+    let next = if files.is_library { "build" } else { "run" };
+    Ok(format!(
+        "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n",
+        files.next
+    ))
 }

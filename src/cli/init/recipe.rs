@@ -54,10 +54,32 @@ pub const CANDLE: Recipe = Recipe {
 ",
 };
 
+/// The crate uses candle without cuDNN.
+pub const CANDLE_CUDA: Recipe = Recipe {
+    reason: "This crate uses candle without its feature `cudnn`, so it needs no guard. It is linked with six libraries of CUDA.\n",
+    build: "    cudnn_guard::build(|| {
+        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
+        gpu.link();
+        Ok(())
+    });
+",
+};
+
 /// The crate uses ort, whose onnxruntime opens cuDNN.
 pub const ORT: Recipe = Recipe {
     reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
     build: opened_by!("Dlopen"),
+};
+
+/// The crate depends on a crate that links cuDNN.
+pub const ABOVE: Recipe = Recipe {
+    reason: "A dependency of this crate links cuDNN. cargo does not add its rpath to programs, so their build scripts add it.\n",
+    build: "    cudnn_guard::build(|| {
+        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
+        Ok(())
+    });
+",
 };
 
 /// The crate does not use cuDNN, only kernels, which another crate compiled before.
@@ -76,7 +98,7 @@ mod tests {
     #[test]
     fn the_documentation_has_the_same_lines() {
         let linking = include_str!("../../../docs/linking.md");
-        for recipe in [CUDARC, CANDLE, ORT] {
+        for recipe in [CUDARC, CANDLE, ORT, ABOVE] {
             assert!(linking.contains(recipe.build), "{}", recipe.build);
         }
         // The README also has a line for kernels.

@@ -11,7 +11,17 @@ use std::path::Path;
 use std::process::Command;
 
 /// Every other example, by its document and the beginning of its first line, and the test that covers it.
-const TESTED: [(&str, &str, &str); 20] = [
+const TESTED: [(&str, &str, &str); 22] = [
+    (
+        "docs/linking.md",
+        "#[cfg(feature",
+        "the_guard_is_behind_the_feature_that_enables_cuda",
+    ),
+    (
+        "docs/searching.md",
+        "  i added",
+        "the_libraries_of_a_project_are_added",
+    ),
     (
         "README.md",
         "cargo install",

@@ -7,6 +7,8 @@ mod check;
 #[cfg(unix)]
 mod lock;
 #[cfg(unix)]
+mod project;
+#[cfg(unix)]
 mod remove;
 #[cfg(unix)]
 mod stopped;

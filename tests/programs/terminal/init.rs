@@ -1,11 +1,15 @@
 //! The changes that `cudnn-guard init` makes to a crate.
 
-use super::{cudnn_guard, file, folder, must_exit, text};
+mod features;
+mod members;
+
+use super::{complaint, file, folder, must_exit, text};
 use crate::support::repository;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::support::{cargo, fresh, program, run, simulated};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// Creates a crate with these lines in its manifest.
 fn package(name: &str, lines: &str) -> PathBuf {
@@ -22,9 +26,17 @@ fn package(name: &str, lines: &str) -> PathBuf {
 }
 
 fn init(dir: &Path, more: &[&str]) -> std::process::Output {
-    let mut arguments = vec!["init", dir.to_str().expect("text")];
-    arguments.extend(more);
-    cudnn_guard(&arguments)
+    command(dir, more).output().expect("cudnn-guard runs")
+}
+
+/// `init` reads the features with cargo.
+fn command(dir: &Path, more: &[&str]) -> Command {
+    let cargo = Path::new(env!("CARGO")).parent().expect("a directory");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.arg("init").arg(dir).args(more);
+    command.env_clear().env("HOME", "/nowhere");
+    command.env("PATH", cargo);
+    command
 }
 
 fn read(dir: &Path, path: &str) -> String {
@@ -138,7 +150,10 @@ fn the_lines_depend_on_the_dependencies_of_the_crate() {
             "candle-core = { version = \"0.11\", features = [\"cudnn\"] }",
             ".libs(libs).probe()?;",
         ),
-        ("ort = \"2\"", "Loader::Dlopen"),
+        (
+            "ort = { version = \"2\", features = [\"cuda\"] }",
+            "Loader::Dlopen",
+        ),
         ("cudarc = \"0.19\"", "Loader::Cudarc"),
         (
             "cudarc = { version = \"0.19\", features = [\"dynamic-linking\"] }",

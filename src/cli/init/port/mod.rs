@@ -1,7 +1,7 @@
 //! The port of a build script that compiles kernels with cudaforge, bindgen_cuda, cc or nvcc. A script is ported if each
 //! call of a builder has a certain equivalent. Code that does not use a builder stays.
 
-mod arguments;
+pub mod arguments;
 mod block;
 mod calls;
 mod command;

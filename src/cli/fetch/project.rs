@@ -1,0 +1,120 @@
+//! The libraries of CUDA that the project in the current directory uses.
+
+use crate::cli::init::metadata::{self, Package};
+use crate::cli::init::port::arguments::literals;
+use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+/// Names of `--with`, each with the files that use the library.
+pub type Used = BTreeMap<&'static str, Vec<&'static str>>;
+
+/// Returns the libraries that a crate uses, or all members of a workspace whose root contains no crate.
+pub fn libraries(dir: &Path) -> Used {
+    // Without cargo, only the build script is read.
+    let packages = match metadata::package(dir) {
+        Ok(package) => vec![package],
+        Err(_) => metadata::packages(dir).unwrap_or_default(),
+    };
+    let dirs = packages.iter().map(Package::dir).chain([dir]);
+    let scripts = dirs.map(|dir| fs::read_to_string(dir.join("build.rs")).unwrap_or_default());
+    let scripts: Vec<String> = scripts.collect();
+    let mut used = Used::new();
+    for library in FETCHED_ON_REQUEST {
+        if packages.iter().any(|package| depends_on(package, library)) {
+            used.entry(library).or_default().push("Cargo.toml");
+        }
+        if scripts.iter().any(|script| names(script, library)) {
+            used.entry(library).or_default().push("build.rs");
+        }
+    }
+    used
+}
+
+/// Returns `true` if cudarc or candle uses a library, with any features of the package.
+fn depends_on(package: &Package, library: &str) -> bool {
+    let is_curand = library == "curand";
+    let gate = package.gate(&|name, feature| match (name, feature) {
+        // cuRAND is a default feature.
+        ("cudarc", "default") => is_curand,
+        ("cudarc", _) => feature.starts_with(library),
+        (_, "cuda" | "cudnn") => is_curand && name.starts_with("candle-"),
+        _ => false,
+    });
+    gate.is_some()
+}
+
+/// Returns `true` if a build script calls `.libs(..)` and has a string that names a library (`cufftw` and `nppc` for
+/// `cufft` and `npp`), or calls `.cutlass()`.
+fn names(script: &str, library: &str) -> bool {
+    let strings = literals(script.parse().unwrap_or_default());
+    let is_named = |name: &String| name.to_lowercase().starts_with(library);
+    script.contains(".libs(") && strings.iter().any(is_named)
+        || library == CUTLASS && script.contains(".cutlass()")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::init::metadata::tests::with;
+
+    #[test]
+    fn the_calls_of_a_build_script_name_libraries() {
+        for (script, libraries) in [
+            ("", &[][..]),
+            ("no Rust", &[]),
+            (
+                "const ALL: [&str; 2] = [\"nvJitLink\", \"nvrtc\"];\nfn main() {\n    cudnn_guard::build(|| {\n        \
+                 let libs = [\"cublas\", \"curand\", \"nppc\"];\n        \
+                 let gpu = Config::new().libs(libs).libs(ALL).libs(&[\"cusolverMg\"]).probe()?;\n        \
+                 gpu.kernels().cutlass();\n    });\n}\n",
+                &["nvjitlink", "curand", "cusolver", "npp", "cutlass"],
+            ),
+            ("fn main() {\n    x.library(\"curand\");\n}\n", &[]),
+        ] {
+            let found = FETCHED_ON_REQUEST
+                .into_iter()
+                .filter(|one| names(script, one));
+            assert_eq!(found.collect::<Vec<_>>(), libraries, "{script}");
+        }
+    }
+
+    #[test]
+    fn the_features_of_cudarc_and_candle_name_libraries() {
+        const CUDARC: &str = r#""name": "cudarc", "optional": true"#;
+        for (dependency, features, libraries) in [
+            (CUDARC, "", &[][..]),
+            (
+                CUDARC,
+                r#""gpu": ["cudarc/cufft", "cudarc/cusolvermg", "cudarc/cublas"]"#,
+                &["cufft", "cusolver"],
+            ),
+            (
+                r#""name": "cudarc", "uses_default_features": true"#,
+                "",
+                &["curand"],
+            ),
+            (
+                r#""name": "candle-nn""#,
+                r#""cuda": ["candle-nn/cuda"]"#,
+                &["curand"],
+            ),
+            (
+                r#""name": "candle-nn", "uses_default_features": true"#,
+                "",
+                &[],
+            ),
+        ] {
+            let package = with(&[dependency], features);
+            let found = FETCHED_ON_REQUEST
+                .into_iter()
+                .filter(|one| depends_on(&package, one));
+            assert_eq!(
+                found.collect::<Vec<_>>(),
+                libraries,
+                "{dependency} {features}"
+            );
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The packages of a workspace with their features, from `cargo metadata`.
+
+use crate::cli::init::refusal;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+/// A package of a workspace, as cargo prints it.
+pub struct Package(Value);
+
+/// Returns the members of the workspace that contains a directory.
+pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args("metadata --no-deps --offline --format-version 1".split(' '));
+    // Otherwise rustup would install the toolchain that the package names.
+    cargo.current_dir(dir).env("RUSTUP_AUTO_INSTALL", "0");
+    let output = cargo.output().map_err(|error| {
+        refusal(
+            format!("cannot run `cargo metadata`, which reads the features: {error}"),
+            "add the directory that contains cargo to PATH",
+        )
+    })?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        return Err(refusal(
+            format!("`cargo metadata` fails: {}", text.trim_end()),
+            "fix this error, and run the same command again",
+        ));
+    }
+    Ok(parse(&output.stdout))
+}
+
+/// Returns the package whose manifest is in a directory.
+pub fn package(dir: &Path) -> Result<Package, String> {
+    let packages = packages(dir)?.into_iter();
+    let dir = fs::canonicalize(dir).ok();
+    let mut found = packages.filter(|package| fs::canonicalize(package.dir()).ok() == dir);
+    found.next().ok_or_else(|| {
+        refusal(
+            "`cargo metadata` does not list this crate".to_string(),
+            "add the crate to the members of its workspace",
+        )
+    })
+}
+
+fn parse(json: &[u8]) -> Vec<Package> {
+    let json: Value = serde_json::from_slice(json).unwrap_or_default();
+    let packages = list(&json["packages"]).cloned();
+    packages.map(Package).collect()
+}
+
+fn list(json: &Value) -> impl Iterator<Item = &Value> {
+    json.as_array().into_iter().flatten()
+}
+
+fn texts(json: &Value) -> impl Iterator<Item = &str> {
+    list(json).filter_map(Value::as_str)
+}
+
+/// Returns the name of a package or dependency.
+pub fn name(json: &Value) -> &str {
+    json["name"].as_str().unwrap_or_default()
+}
+
+impl Package {
+    pub fn name(&self) -> &str {
+        name(&self.0)
+    }
+
+    pub fn dir(&self) -> &Path {
+        let manifest = Path::new(self.0["manifest_path"].as_str().unwrap_or_default());
+        manifest.parent().unwrap_or(manifest)
+    }
+
+    /// Returns the dependencies of the program or library, not of the build script or tests.
+    pub fn dependencies(&self) -> impl Iterator<Item = &Value> {
+        list(&self.0["dependencies"]).filter(|one| one["kind"].is_null())
+    }
+
+    pub fn has_feature(&self, name: &str) -> bool {
+        self.0["features"].get(name).is_some()
+    }
+
+    /// Returns the package's features that each enable a dependency with a certain feature: none of them if that feature
+    /// is always enabled. `None` if it never is. An empty feature stands for the dependency itself.
+    pub fn gate(&self, is_wanted: &dyn Fn(&str, &str) -> bool) -> Option<Vec<String>> {
+        let enables = |own: &BTreeSet<&str>| {
+            self.dependencies().any(|one| {
+                let mut features = self.features_of(one, own).into_iter();
+                features.any(|feature| is_wanted(name(one), feature))
+            })
+        };
+        if enables(&BTreeSet::new()) {
+            return Some(Vec::new());
+        }
+        let names = self.0["features"].as_object().into_iter().flatten();
+        let closures = names.map(|(name, _)| (name, self.closure(name)));
+        let gates: Vec<_> = closures.filter(|(_, closure)| enables(closure)).collect();
+        // A feature that enables another of these features is not necessary.
+        let is_first = |name: &&String, closure: &BTreeSet<&str>| {
+            let mut names = gates.iter().map(|(name, _)| name);
+            !names.any(|other| other != name && closure.contains(&***other))
+        };
+        let first = gates
+            .iter()
+            .filter(|(name, closure)| is_first(name, closure));
+        let names: Vec<String> = first.map(|(name, _)| name.to_string()).collect();
+        (!names.is_empty()).then_some(names)
+    }
+
+    /// Returns a feature and those that it enables in this package.
+    fn closure<'a>(&'a self, feature: &'a str) -> BTreeSet<&'a str> {
+        let (mut found, mut open) = (BTreeSet::new(), vec![feature]);
+        while let Some(feature) = open.pop() {
+            if self.has_feature(feature) && found.insert(feature) {
+                open.extend(texts(&self.0["features"][feature]));
+            }
+        }
+        found
+    }
+
+    /// Returns the features of a dependency while these features of the package are enabled. `name?/feature` counts like
+    /// `name/feature`.
+    fn features_of<'a>(&'a self, one: &'a Value, own: &BTreeSet<&str>) -> Vec<&'a str> {
+        let alias = one["rename"].as_str().unwrap_or(name(one));
+        let items = own.iter().flat_map(|own| texts(&self.0["features"][*own]));
+        let of_alias = items.filter_map(|item| match item.split_once('/') {
+            Some((name, feature)) => (name.trim_end_matches('?') == alias).then_some(feature),
+            None => (item.strip_prefix("dep:") == Some(alias)).then_some(""),
+        });
+        let mut enabled: Vec<&str> = of_alias.collect();
+        if one["optional"] != true || !enabled.is_empty() {
+            enabled.extend([""].into_iter().chain(texts(&one["features"])));
+            let has_default = one["uses_default_features"] == true;
+            enabled.extend(has_default.then_some("default"));
+        }
+        enabled
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+
+    /// Returns a package with these dependencies, as JSON without braces, and features.
+    pub fn with(dependencies: &[&str], features: &str) -> Package {
+        let dependencies: Vec<_> = dependencies
+            .iter()
+            .map(|one| format!("{{{one}}}"))
+            .collect();
+        let package = format!(
+            r#"{{"packages": [{{"name": "app", "manifest_path": "/src/app/Cargo.toml", "dependencies": [{}], "features": {{{features}}}}}]}}"#,
+            dependencies.join(", ")
+        );
+        parse(package.as_bytes()).pop().expect(&package)
+    }
+
+    #[test]
+    fn the_gate_is_the_first_feature_that_enables_a_feature_of_a_dependency() {
+        const CANDLE: &str = r#""name": "candle-core", "rename": "candle""#;
+        const CUDARC: &str = r#""name": "cudarc", "optional": true, "features": ["cudnn"]"#;
+        for (dependency, features, gate) in [
+            (CANDLE, "", None),
+            (CANDLE, r#""cuda": ["candle/cuda"]"#, None),
+            // The crate has another name here.
+            (CANDLE, r#""cudnn": ["candle-core/cudnn"]"#, None),
+            (CANDLE, r#""cudnn": ["candle/cudnn"]"#, Some(&["cudnn"][..])),
+            (
+                CANDLE,
+                r#""default": ["gpu"], "gpu": ["fast"], "fast": ["candle?/cudnn"], "all": ["fast"]"#,
+                Some(&["fast"]),
+            ),
+            (CANDLE, r#""default": ["candle/cudnn"]"#, Some(&["default"])),
+            (
+                CANDLE,
+                r#""cuda11": ["candle/cudnn"], "cuda12": ["candle/cudnn"]"#,
+                Some(&["cuda11", "cuda12"]),
+            ),
+            (CUDARC, r#""gpu": ["dep:cudarc"]"#, Some(&["gpu"])),
+            (CUDARC, r#""cudarc": ["dep:cudarc"]"#, Some(&["cudarc"])),
+            (CUDARC, r#""gpu": ["cudarc/driver"]"#, Some(&["gpu"])),
+            (CUDARC, "", None),
+            (
+                r#""name": "cudarc", "features": ["cudnn"]"#,
+                r#""x": []"#,
+                Some(&[]),
+            ),
+            // A dependency of the build script.
+            (
+                r#""name": "cudarc", "features": ["cudnn"], "kind": "build""#,
+                "",
+                None,
+            ),
+        ] {
+            let package = with(&[dependency], features);
+            let found = package.gate(&|_, feature| feature == "cudnn");
+            let gate = gate.map(|names| names.iter().map(ToString::to_string).collect());
+            assert_eq!(found, gate, "{dependency} {features}");
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! The way in which a package uses cuDNN, and the lines for it.
+
+use crate::cli::init::metadata::{Package, name};
+use crate::cli::init::recipe::{self, Recipe};
+use crate::cli::init::refusal;
+use crate::model::text::joined;
+use serde_json::Value;
+use std::fs;
+use std::path::Path;
+use toml_edit::DocumentMut;
+
+const CANDLE: [&str; 3] = ["candle-core", "candle-nn", "candle-transformers"];
+
+pub struct Usage {
+    pub recipe: &'static Recipe,
+    /// The features of the package that each turn CUDA on. Empty if CUDA is always on.
+    pub features: Vec<String>,
+    /// `true` if a dependency uses CUDA.
+    pub is_known: bool,
+}
+
+impl Usage {
+    pub fn find(package: &Package) -> Self {
+        let gate = |names: &[&str], features: &[&str]| {
+            package.gate(&|name, feature| {
+                // cudarc has features such as `cudnn-09021`.
+                let feature = feature.split("-0").next().unwrap_or_default();
+                names.contains(&name) && features.contains(&feature)
+            })
+        };
+        let is_linked = gate(&["cudarc"], &["dynamic-linking", "static-linking"]).is_some();
+        let cudarc = [&recipe::CUDARC, &recipe::LINKED][usize::from(is_linked)];
+        let linked = package
+            .dependencies()
+            .filter(|one| links_cudnn(one).is_some());
+        let linked: Vec<&str> = linked.map(name).collect();
+        let known = [
+            (&recipe::CANDLE, gate(&CANDLE, &["cudnn"])),
+            (&recipe::CANDLE_CUDA, gate(&CANDLE, &["cuda"])),
+            (&recipe::ORT, gate(&["ort"], &["cuda", "tensorrt"])),
+            (cudarc, gate(&["cudarc"], &["cudnn"])),
+            (cudarc, gate(&["cudarc"], &[""])),
+            (&recipe::ABOVE, gate(&linked, &[""])),
+        ];
+        let mut known = known.into_iter();
+        let found = known.find_map(|(recipe, gate)| Some((recipe, gate?)));
+        // The package's own code.
+        let mut own = ["cudnn", "cuda"].into_iter();
+        let own = own.find(|name| package.has_feature(name));
+        let own = own.map(String::from).into_iter().collect();
+        let is_known = found.is_some();
+        let (recipe, features) = found.unwrap_or((&recipe::LINKED, own));
+        Self {
+            recipe,
+            features,
+            is_known,
+        }
+    }
+
+    /// Returns an error if the package depends on crates for cuDNN, but uses none of them with CUDA.
+    pub fn must_use_cuda(&self, package: &Package) -> Result<(), String> {
+        let mut names = CANDLE.into_iter().chain(["ort"]);
+        let found = names.find(|wanted| package.dependencies().any(|one| name(one) == *wanted));
+        let Some(name) = found.filter(|_| !self.is_known) else {
+            return Ok(());
+        };
+        let feature = if name == "ort" { "cuda" } else { "cudnn" };
+        let summary = format!(
+            "{name} is used without its feature `{feature}`, so this crate does not use cuDNN"
+        );
+        let help = format!(
+            "add `{feature}` to the features of {name} in Cargo.toml, and run the same command again"
+        );
+        Err(refusal(summary, help))
+    }
+
+    /// Returns an item or statement for the builds that use CUDA.
+    pub fn gated(&self, code: &str) -> String {
+        let features = self.features.iter();
+        let features = joined(features.map(|name| format!("feature = {name:?}")), ", ");
+        let indent = &code[..code.len() - code.trim_start().len()];
+        match self.features.len() {
+            0 => code.to_string(),
+            1 => format!("{indent}#[cfg({features})]\n{code}"),
+            _ => format!("{indent}#[cfg(any({features}))]\n{code}"),
+        }
+    }
+}
+
+/// Reads the manifest of a path dependency, which may link cuDNN with cudnn-guard.
+fn links_cudnn(dependency: &Value) -> Option<()> {
+    let path = Path::new(dependency["path"].as_str()?).join("Cargo.toml");
+    let manifest: DocumentMut = fs::read_to_string(path).ok()?.parse().ok()?;
+    manifest.get("build-dependencies")?.get("cudnn-guard")?;
+    let links = manifest.get("package")?.get("links")?.as_str()?;
+    (links == "cudnn").then_some(())
+}
