@@ -5,7 +5,7 @@ mod fix;
 use crate::cli::doctor::fix::Outcome;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
-use crate::report::Report;
+use crate::report::ToolchainReport;
 use crate::toolchain::Toolchain;
 use crate::{Config, Finding, Link, Severity};
 use clap::{Arg, ArgMatches, Command};
@@ -72,7 +72,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     terminal::exit(report.verdict())
 }
 
-fn examine(arguments: &ArgMatches) -> (Toolchain, Report) {
+fn examine(arguments: &ArgMatches) -> (Toolchain, ToolchainReport) {
     let request = |name: &str| {
         arguments
             .get_one::<VersionReq>(name)
@@ -101,7 +101,7 @@ fn examine(arguments: &ArgMatches) -> (Toolchain, Report) {
     })
 }
 
-fn show(report: &Report, arguments: &ArgMatches) {
+fn show(report: &ToolchainReport, arguments: &ArgMatches) {
     let mut text = match arguments.get_flag("json") {
         true => format!("{}\n", report.to_json()),
         false => format!(

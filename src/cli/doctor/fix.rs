@@ -6,7 +6,7 @@ use crate::cli::terminal::{columns, show, show_on_stderr};
 use crate::model::environment::Variable;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
-use crate::report::Report;
+use crate::report::ToolchainReport;
 use crate::report::layout::wrapped;
 use crate::runtime::facts::finding::printable;
 use crate::toolchain::Toolchain;
@@ -23,7 +23,7 @@ pub enum Outcome {
 }
 
 /// Shows what `fetch` would fix, asks, and runs it.
-pub fn fix(toolchain: &Toolchain, report: &Report, is_agreed: bool) -> Outcome {
+pub fn fix(toolchain: &Toolchain, report: &ToolchainReport, is_agreed: bool) -> Outcome {
     let home = fetch::home().ok();
     let download = home
         .as_ref()
@@ -79,7 +79,11 @@ fn is_answered_yes() -> bool {
 }
 
 /// Returns the arguments of `fetch` that install a CUDA and a cuDNN that a build chooses instead of those in the errors.
-fn arguments_for(toolchain: &Toolchain, report: &Report, home: &Path) -> Option<Vec<String>> {
+fn arguments_for(
+    toolchain: &Toolchain,
+    report: &ToolchainReport,
+    home: &Path,
+) -> Option<Vec<String>> {
     let errors = report.findings().iter();
     let errors = errors.filter(|one| one.severity == Severity::Error);
     let ids: Vec<FindingId> = errors.map(|one| one.id).collect();
