@@ -51,9 +51,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     };
     let error = explained.as_ref().err().cloned();
     let explained = explained.unwrap_or_default();
-    let verdict = error.as_ref().map_or(Verdict::Pass, |_| Verdict::Unknown);
     match arguments.get_flag("json") {
-        true => terminal::show(explained.to_json(verdict) + "\n"),
+        true => terminal::show(explained.to_json() + "\n"),
         false => terminal::show(&explained.text),
     }
     error.map_or(ExitCode::SUCCESS, |error| {
@@ -63,13 +62,13 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 impl Explained {
-    /// Returns the JSON. It has no findings, since nothing on this machine was checked.
-    fn to_json(&self, verdict: Verdict) -> String {
+    /// Returns the JSON. Nothing on this machine was checked: it has no findings, and the verdict is unknown.
+    fn to_json(&self) -> String {
         let members = vec![
             ("pages", Json::list(&self.pages, page_json)),
             ("matches", Json::list(&self.matches, match_json)),
         ];
-        document("explain", verdict, members, &[])
+        document("explain", Verdict::Unknown, members, &[])
     }
 }
 
