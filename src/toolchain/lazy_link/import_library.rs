@@ -42,8 +42,11 @@ impl ImportLibrary {
         let is_code = head[18] & 3 == 0;
         let mut names = names.split(|byte| *byte == 0);
         if let (true, Some(name), Some(dll)) = (is_import && is_code, names.next(), names.next()) {
-            self.functions
-                .push(String::from_utf8_lossy(name).into_owned());
+            // Programs built with GNU tools cannot call the C++ functions of Microsoft's compiler: `?get@Context@@QEBAHXZ`.
+            if !name.starts_with(b"?") {
+                self.functions
+                    .push(String::from_utf8_lossy(name).into_owned());
+            }
             self.dll = String::from_utf8_lossy(dll).into_owned();
         }
     }
@@ -72,12 +75,13 @@ mod tests {
     }
 
     #[test]
-    fn functions_are_read_and_data_is_not() {
+    fn functions_of_c_are_read_and_others_are_not() {
         let object = member(b"d\x86 an object file of odd length.");
         let parts = [
             object,
             import(4, "curandA"),
             import(5, "curandState"),
+            import(4, "?get@Context@@QEBAHXZ"),
             import(4, "curandB2"),
         ];
         let file = [ARCHIVE.to_vec(), parts.concat()].concat();
