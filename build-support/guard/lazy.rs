@@ -4,7 +4,10 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::version::Version;
+use crate::runtime::install::file_versions;
 use crate::runtime::install::refusal::{self, Need, UnusableFile};
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::off_the_way;
 use crate::runtime::loader::search_path::SearchPath;
@@ -13,7 +16,7 @@ use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{PoisonError, RwLock};
 
@@ -23,7 +26,8 @@ pub struct LazyLibrary {
     soname: *const c_char,
     /// The release that the program was built with: `cuDNN 9.28.0`.
     built_with: *const c_char,
-    /// The names of the functions, one after the other.
+    /// The names of the functions, one after the other. The version that introduced a function follows after a space:
+    /// `cudnnBackendPopulateCudaGraph cuDNN 9.5.0`.
     names: *const c_char,
     /// The addresses that the functions jump to.
     slots: *const AtomicPtr<c_void>,
@@ -33,6 +37,8 @@ pub struct LazyLibrary {
 /// A call of a function that is missing.
 pub struct MissingFunction {
     pub function: String,
+    /// The version that introduced the function; empty if it is unknown.
+    pub introduced: String,
     pub soname: String,
     pub built_with: String,
     pub cause: Cause,
@@ -43,8 +49,8 @@ pub enum Cause {
     NotFound(String, Option<Box<Misplaced>>),
     /// The finding about the file that the loader finds.
     Unusable(Box<Finding>),
-    /// The loaded file, which does not contain the function.
-    NotContained(PathBuf),
+    /// The loaded file, which does not contain the function, and its version if it is a cuDNN.
+    NotContained(PathBuf, Option<Version>),
 }
 
 /// The type of [`resolve`].
@@ -83,11 +89,13 @@ pub fn available(sonames: &[&str]) -> bool {
 pub unsafe extern "C" fn resolve(library: *const LazyLibrary, index: usize) -> *mut c_void {
     // SAFETY: the caller passes a structure of the program, which is never freed.
     let library = unsafe { &*library };
-    let function = library.function(index);
+    let name = library.name(index);
+    let (function, introduced) = name.split_once(' ').unwrap_or((&name, ""));
     let soname = text(library.soname);
-    let address = find(&soname, &function).unwrap_or_else(|cause| {
+    let address = find(&soname, function).unwrap_or_else(|cause| {
         let missing = MissingFunction {
-            function,
+            function: function.to_string(),
+            introduced: introduced.to_string(),
             soname,
             built_with: text(library.built_with),
             cause,
@@ -107,7 +115,7 @@ pub unsafe extern "C" fn resolve(library: *const LazyLibrary, index: usize) -> *
 unsafe impl Sync for LazyLibrary {}
 
 impl LazyLibrary {
-    fn function(&self, index: usize) -> String {
+    fn name(&self, index: usize) -> String {
         let mut name = self.names;
         for _ in 0..index.min(self.count.saturating_sub(1)) {
             // SAFETY: `count` names follow one another, each ending in NUL.
@@ -119,8 +127,23 @@ impl LazyLibrary {
 
 fn find(soname: &str, function: &str) -> Result<*mut c_void, Cause> {
     let library = open(soname)?;
-    let absent = || Cause::NotContained(library.path().unwrap_or_else(|| soname.into()));
+    let absent = || not_contained(library, soname);
     library.symbol(function).ok_or_else(absent)
+}
+
+fn not_contained(library: Library, soname: &str) -> Cause {
+    let path = library.path().unwrap_or_else(|| soname.into());
+    let version = cudnn_version(&path);
+    Cause::NotContained(path, version)
+}
+
+/// Returns the version of the sub-libraries beside the main library of a cuDNN.
+fn cudnn_version(path: &Path) -> Option<Version> {
+    let (_, major) = file_name::parse(path)?;
+    let mut versions = file_versions::certain(path.parent()?);
+    versions.retain(|one| Some(one.major) == major);
+    versions.dedup();
+    versions.pop().filter(|_| versions.is_empty())
 }
 
 /// Opens a library, unless opening its file could kill or block the process.
@@ -192,9 +215,7 @@ unsafe extern "C" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_vo
         _ => text(info.name),
     };
     let cause = match Library::loaded(&soname) {
-        Some(library) => {
-            Cause::NotContained(library.path().unwrap_or_else(|| soname.clone().into()))
-        }
+        Some(library) => not_contained(library, &soname),
         None => {
             let message = std::io::Error::from_raw_os_error(info.error as i32);
             not_loaded(&soname, format!("{soname}: {message}"))
@@ -202,6 +223,7 @@ unsafe extern "C" fn on_failure(_: u32, info: *const DelayLoadInfo) -> *mut c_vo
     };
     let missing = MissingFunction {
         function,
+        introduced: String::new(),
         soname,
         built_with: String::new(),
         cause,

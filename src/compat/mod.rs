@@ -23,6 +23,7 @@ use crate::runtime::facts::version::Version;
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
+const FUNCTIONS: &str = include_str!("../../build-support/compat/functions.txt");
 
 /// Returns the GPUs that cuDNN's builds for this CPU support.
 pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
@@ -59,6 +60,14 @@ pub fn known_bad() -> Vec<KnownBad> {
             last_gpu: last_gpu.ok()?,
             what: what.to_string(),
         })
+    })
+}
+
+/// Returns the functions of cuDNN that not all versions contain, each with the version that introduced it.
+pub fn introduced() -> Vec<(&'static str, Version)> {
+    rows(FUNCTIONS, &|line| {
+        let [version, function] = columns(line)?;
+        Some((function, Version::parse(version)?))
     })
 }
 

@@ -242,3 +242,30 @@ fn versions_and_capabilities_are_numbers() {
         assert_eq!(ComputeCapability::from_number(number).number(), number);
     }
 }
+
+/// The rows are sorted by version, and each function is one that cuDNN exports.
+#[test]
+fn introduced_functions_are_exported() {
+    const EXPORTS: &str = include_str!("../../fixtures/exports.txt");
+    let (_, rest) = EXPORTS.split_once("---- cudnn ").unwrap();
+    let (exports, _) = rest.split_once("---- ").unwrap();
+    let exports: Vec<&str> = exports.lines().skip(1).collect();
+    let introduced = introduced();
+    assert_eq!(introduced.len(), lines(FUNCTIONS).len());
+    let mut ordered: Vec<_> = introduced
+        .iter()
+        .map(|(name, version)| (version, name))
+        .collect();
+    ordered.sort();
+    ordered.dedup();
+    assert!(
+        introduced
+            .iter()
+            .map(|(name, version)| (version, name))
+            .eq(ordered)
+    );
+    for (name, version) in introduced {
+        assert!(exports.contains(&name), "{name}");
+        assert!(version > release("8.5.0"), "{name}");
+    }
+}

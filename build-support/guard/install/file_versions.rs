@@ -59,7 +59,7 @@ impl<'a> FileVersions<'a> {
 }
 
 /// Returns the versions in the version symbols of the sub-libraries in a directory.
-fn certain(dir: &Path) -> Vec<Version> {
+pub fn certain(dir: &Path) -> Vec<Version> {
     let release = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;
         sub_libraries::find(&name)?.version_symbol?;

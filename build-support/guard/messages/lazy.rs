@@ -2,10 +2,12 @@
 
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::runtime::lazy::{Cause, MissingFunction};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
+use std::path::Path;
 
 const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 
@@ -19,7 +21,7 @@ impl MissingFunction {
             false => FindingId::LibraryNotFound,
         };
         let (message, misplaced) = match &self.cause {
-            Cause::NotContained(file) => return self.older(id, &file.display().to_string()),
+            Cause::NotContained(file, version) => return self.older(id, file, *version),
             Cause::Unusable(finding) => {
                 let finding = Finding {
                     id,
@@ -53,12 +55,27 @@ impl MissingFunction {
     }
 
     /// Returns the finding about a library that is older than the one of the build.
-    fn older(&self, id: FindingId, file: &str) -> Finding {
+    fn older(&self, id: FindingId, file: &Path, version: Option<Version>) -> Finding {
         let function = &self.function;
-        let summary = format!("this program calls `{function}`, but `{file}` does not contain it");
-        let finding = Finding::error(id, summary);
+        let introduced = match self.introduced.as_str() {
+            "" => String::new(),
+            release => format!(", introduced in {release}"),
+        };
+        let file = file.display();
+        let mut finding = Finding::error(
+            id,
+            format!(
+                "this program calls `{function}`{introduced}, but `{file}` does not contain it"
+            ),
+        );
+        if let Some(version) = version {
+            finding = finding.with("loaded", format!("cuDNN {version}"));
+        }
         match self.built_with.as_str() {
-            _ if self.soname == DRIVER => finding.help("upgrade the NVIDIA driver"),
+            _ if self.soname == DRIVER => {
+                finding.id = FindingId::DriverTooOld;
+                finding.help("upgrade the NVIDIA driver")
+            }
             "" => {
                 finding.help("install the release that the program was built with, or a later one")
             }

@@ -8,6 +8,7 @@
 mod coff;
 mod elf;
 
+use crate::compat;
 use std::fmt::Write;
 
 /// The resolver of this version: a program may contain other versions of the runtime.
@@ -81,7 +82,12 @@ impl Assembly {
             library.soname,
             library.version,
         );
-        add_all(&mut out, "    .asciz \"{name}\"\n");
+        let introduced = compat::introduced();
+        for name in library.functions {
+            let row = introduced.iter().find(|(function, _)| function == name);
+            let version = row.map_or_else(String::new, |(_, version)| format!(" cuDNN {version}"));
+            let _ = writeln!(out, "    .asciz \"{name}{version}\"");
+        }
         out.push_str(parts.end);
         out
     }

@@ -139,3 +139,67 @@ fn cudarc_with_dynamic_linking_is_lazy_too() {
     assert_eq!(start(&[]), "CPU\n");
     assert_eq!(start(&[&simulator.join("driver")]), "GPU 91400\n");
 }
+
+/// A function that an older cuDNN does not contain is named together with the version that introduced it.
+#[test]
+fn the_version_that_introduced_a_function_is_named() {
+    let (built_with, older) = (simulated((8, 9, 7)), simulated((8, 5, 0)));
+    let script = BUILD
+        .replace(">=9.1, <10", ">=8.5, <9")
+        .replace(".libs([\"cuda\"])", "");
+    let main = "use cudnn_guard as _;\nunsafe extern \"C\" {\n    fn cudnnGetMaxDeviceVersion() -> usize;\n}\n\
+                fn main() { println!(\"{}\", unsafe { cudnnGetMaxDeviceVersion() }); }\n";
+    let dir = project("lazy-introduced", &script, main);
+    let mut command = cargo(&dir, &["build"]);
+    for variable in ["CUDA_HOME", "CUDA_PATH", "CUDNN_PATH"] {
+        command.env(variable, &built_with);
+    }
+    run(&mut command).exits_with(0);
+    let start = |libraries: &Path| {
+        let mut command = Command::new(built("lazy-introduced"));
+        run(command.env("LD_LIBRARY_PATH", libraries.join("lib64")))
+    };
+    start(&built_with).exits_with(0);
+    let file = older.join("lib64/libcudnn.so.8");
+    assert_eq!(
+        start(&older).exits_with(78).stderr,
+        format!(
+            "cudnn-guard: this program calls `cudnnGetMaxDeviceVersion`, introduced in cuDNN 8.6.0, but `{}` does not contain it  \
+             [cudnn-not-loadable]\n  = help: install cuDNN 8.9.7 or later\n  loaded      cuDNN 8.5.0\n  built with  cuDNN 8.9.7\n",
+            file.display()
+        )
+    );
+}
+
+#[test]
+fn a_driver_without_the_function_is_too_old() {
+    let simulator = simulated((9, 14, 0));
+    let cuda = fresh("lazy-driver-toolkit");
+    symlink(simulator.join("include"), cuda.join("include")).unwrap();
+    std::fs::create_dir_all(cuda.join("lib64/stubs")).unwrap();
+    let source = cuda.join("stub.c");
+    std::fs::write(&source, "int cuOfALaterDriver(void) { return 0; }\n").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,-soname,libcuda.so.1", "-o"]);
+    compiler.arg(cuda.join("lib64/stubs/libcuda.so"));
+    run(compiler.arg(&source)).exits_with(0);
+    let cudart = simulator.join("lib64/libcudart.so.13");
+    symlink(cudart, cuda.join("lib64/libcudart.so")).unwrap();
+    let main = "use cudnn_guard as _;\nunsafe extern \"C\" {\n    fn cuOfALaterDriver() -> i32;\n}\n\
+                fn main() { println!(\"{}\", unsafe { cuOfALaterDriver() }); }\n";
+    let dir = project("lazy-driver", BUILD, main);
+    let mut command = cargo(&dir, &["build"]);
+    command.env("CUDA_HOME", &cuda).env("CUDA_PATH", &cuda);
+    run(command.env("CUDNN_PATH", &simulator)).exits_with(0);
+    let driver = simulator.join("driver");
+    let mut command = Command::new(built("lazy-driver"));
+    let ran = run(command.env("LD_LIBRARY_PATH", &driver)).exits_with(78);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "cudnn-guard: this program calls `cuOfALaterDriver`, but `{}` does not contain it  [driver-too-old]\n  \
+             = help: upgrade the NVIDIA driver\n",
+            driver.join("libcuda.so.1").display()
+        )
+    );
+}
