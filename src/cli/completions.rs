@@ -1,21 +1,185 @@
-//! `cudnn-guard completions`: prints completions for a shell.
+//! `cudnn-guard completions`: prints a script for a shell, which runs this command again to complete a line.
 
-use crate::cli::{command_line, terminal};
-use clap::{ArgMatches, Command, value_parser};
-use clap_complete::Shell;
+use crate::cli::{command_line, page, terminal};
+use clap::builder::{PossibleValue, StyledStr};
+use clap::{Arg, ArgMatches, Command};
 use std::process::ExitCode;
+
+/// The shells, and their scripts.
+const SHELLS: [(&str, &str); 6] = [
+    ("bash", include_str!("completions/bash")),
+    ("elvish", include_str!("completions/elvish")),
+    ("fish", include_str!("completions/fish")),
+    ("nushell", include_str!("completions/nushell")),
+    ("powershell", include_str!("completions/powershell")),
+    ("zsh", include_str!("completions/zsh")),
+];
 
 pub fn command() -> Command {
     Command::new("completions")
         .about("Generate shell completions")
-        .after_help("Example:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
-        .arg(terminal::operand("shell", "SHELL", "Shell to generate completions for").required(true).value_parser(value_parser!(Shell)))
+        .after_help("Examples:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
+        .arg(
+            terminal::operand("shell", "SHELL", "Shell to generate completions for")
+                .required(true)
+                .value_parser(SHELLS.map(|(shell, _)| shell)),
+        )
+        .arg(terminal::operand("words", "WORD", "").last(true).num_args(1..).hide(true))
 }
 
+/// Prints the script, or the candidates for the last word if a script passes words.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let shell = arguments.get_one::<Shell>("shell").expect("required");
-    let mut script = Vec::new();
-    clap_complete::generate(*shell, &mut command_line(), "cudnn-guard", &mut script);
-    terminal::show(String::from_utf8_lossy(&script));
+    let shell = arguments.get_one::<String>("shell").expect("required");
+    let Some(words) = arguments.get_many::<String>("words") else {
+        let script = SHELLS.iter().find(|(name, _)| name == shell);
+        terminal::show(script.map_or("", |(_, script)| script));
+        return ExitCode::SUCCESS;
+    };
+    let words: Vec<&str> = words.map(String::as_str).collect();
+    for (word, help) in candidates(&words) {
+        terminal::show(match &**shell {
+            "bash" => format!("{word}\n"),
+            _ => format!("{word}\t{help}\n"),
+        });
+    }
     ExitCode::SUCCESS
+}
+
+/// Returns the words that can replace the last one, each with its help. If there are none, the shell completes file
+/// names.
+fn candidates(words: &[&str]) -> Vec<(String, String)> {
+    let Some((current, before)) = words.split_last() else {
+        return Vec::new();
+    };
+    // PowerShell passes a space if the word is empty.
+    let current = current.trim_start();
+    let mut root = command_line().mut_subcommand("explain", |explain| {
+        let id = |(id, text): (&'static str, &'static str)| {
+            PossibleValue::new(id).help(text.lines().next().unwrap_or_default())
+        };
+        explain.mut_arg("id", |arg| {
+            arg.value_parser(Vec::from_iter(page::all().map(id)))
+        })
+    });
+    root.build();
+    let (mut command, mut option, mut operands) = (&root, None, 0);
+    // bash passes the `=` of an option as a word.
+    for word in before.iter().filter(|word| **word != "=") {
+        if option.take().is_some() {
+            continue;
+        } else if let Some(name) = word.strip_prefix("--") {
+            option = with_value(command, name);
+        } else if let Some(subcommand) = command.find_subcommand(word) {
+            command = subcommand;
+        } else {
+            operands += 1;
+        }
+    }
+    // `--color=al`, `curand,cu`: the end is completed.
+    let (start, end) = current.split_at(current.rfind(['=', ',']).map_or(0, |at| at + 1));
+    let named = start.strip_prefix("--").and_then(|it| it.split_once('='));
+    let all = match option.or_else(|| with_value(command, named?.0)) {
+        Some(option) => values(option),
+        None if current.starts_with('-') => options(command),
+        None if command.has_subcommands() => subcommands(command),
+        None => command
+            .get_positionals()
+            .nth(operands)
+            .map_or(Vec::new(), values),
+    };
+    let matching = all.into_iter().filter(|(word, _)| word.starts_with(end));
+    matching
+        .map(|(word, help)| (format!("{start}{word}"), help))
+        .collect()
+}
+
+/// Returns the option with this name if a value follows it.
+fn with_value<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
+    command
+        .get_opts()
+        .find(|option| option.get_long() == Some(name))
+}
+
+fn values(arg: &Arg) -> Vec<(String, String)> {
+    let values = arg.get_possible_values();
+    values
+        .iter()
+        .map(|value| described(value.get_name(), value.get_help()))
+        .collect()
+}
+
+fn options(command: &Command) -> Vec<(String, String)> {
+    let all = command.get_arguments().filter(|arg| !arg.is_hide_set());
+    all.filter_map(|arg| Some(described(&format!("--{}", arg.get_long()?), arg.get_help())))
+        .collect()
+}
+
+fn subcommands(command: &Command) -> Vec<(String, String)> {
+    let all = command.get_subcommands();
+    all.map(|one| described(one.get_name(), one.get_about()))
+        .collect()
+}
+
+/// Returns a word with its help in one line.
+fn described(word: &str, help: Option<&StyledStr>) -> (String, String) {
+    let help = help.map_or(String::new(), |help| help.to_string().replace('\n', " "));
+    (word.to_string(), help)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn completes(line: &str, expected: &[&str]) {
+        let words: Vec<&str> = line.split(' ').collect();
+        let found: Vec<String> = candidates(&words)
+            .into_iter()
+            .map(|(word, _)| word)
+            .collect();
+        assert_eq!(found, expected, "{line}");
+    }
+
+    #[test]
+    fn words_are_completed_by_their_place() {
+        completes("doc", &["doctor"]);
+        completes("help do", &["doctor"]);
+        completes("fetch --che", &["--check"]);
+        completes("explain cudnn-not-f", &["cudnn-not-found"]);
+        completes("--color never explain no-g", &["no-gpu"]);
+        completes(
+            "completions ",
+            &["bash", "elvish", "fish", "nushell", "powershell", "zsh"],
+        );
+        completes("doctor --link r", &["runtime"]);
+        completes("fetch --with cus", &["cusparse", "cusolver"]);
+        completes("fetch --with curand,cuf", &["curand,cufft"]);
+        completes("doctor --color=al", &["--color=always"]);
+        completes("doctor --color = al", &["always"]);
+        // File names, which the shell completes.
+        for line in [
+            "inspect ",
+            "inspect a",
+            "run ",
+            "run ./app ",
+            "run ./app doc",
+            "fetch --to ",
+            "inspect --root ",
+        ] {
+            completes(line, &[]);
+        }
+        completes("completions bash ", &[]);
+    }
+
+    #[test]
+    fn the_help_of_a_candidate_is_one_line() {
+        for line in [&[""][..], &["doctor", "--"], &["explain", ""]] {
+            let found = candidates(line);
+            assert!(found.len() > 5, "{line:?}");
+            for (word, help) in found {
+                let is_line = !help.is_empty() && !help.contains(['\n', '\t']);
+                assert!(is_line, "{word}: {help:?}");
+            }
+        }
+    }
 }

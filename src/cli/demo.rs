@@ -23,8 +23,9 @@ use crate::{Config, FindingId, ToolchainReport, Verdict};
 use clap::{ArgMatches, Command as Cli, value_parser};
 use serde_json::Value;
 use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 use std::{env, fs, io};
 
@@ -53,6 +54,7 @@ pub fn command() -> Cli {
 /// Builds and runs the demo. Exit codes: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir");
+    show("This demo builds and runs an example program. The first run takes minutes.\n\n");
     let done = if arguments.get_flag("broken") {
         demo_broken(dir)
     } else {
@@ -199,7 +201,7 @@ fn survey(variables: &[(&'static str, String)]) -> ToolchainReport {
         .report()
 }
 
-/// Builds the consumer. Shows cargo's output only if it fails.
+/// Builds the consumer. Shows cargo's progress, and its other output only if it fails.
 fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     let name = stack.consumer;
     let target = work.join("target");
@@ -210,7 +212,7 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     let run = |network: &[&str]| {
         let mut command = Command::new(&cargo);
         command
-            .args(["build", "--quiet", "--manifest-path"])
+            .args(["build", "--color=never", "--manifest-path"])
             .arg(&manifest)
             .arg("--target-dir")
             .arg(&target)
@@ -220,10 +222,12 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
         for name in hidden(&stack.build) {
             command.env_remove(name);
         }
-        let output = command.envs(stack.build.iter().cloned()).output();
-        let output = output.map_err(not_started(Path::new(&cargo)))?;
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
-        Ok::<_, String>((output.status.success(), words))
+        command.envs(stack.build.iter().cloned());
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let failed = not_started(Path::new(&cargo));
+        let mut child = command.spawn().map_err(&failed)?;
+        let words = child.stderr.take().map_or(String::new(), show_progress);
+        Ok::<_, String>((child.wait().map_err(&failed)?.success(), words))
     };
     // Offline, cargo starts at once, but it fails if a crate was never downloaded.
     let (mut is_built, mut words) = run(&["--offline"])?;
@@ -231,17 +235,27 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
         (is_built, words) = run(&[])?;
     }
     if !is_built {
-        let words: Vec<String> = words.lines().map(terminal::harmless).collect();
-        return Err(format!(
-            "failed to build `{}`\n\n{}",
-            manifest.display(),
-            words.join("\n")
-        ));
+        let manifest = manifest.display();
+        return Err(format!("failed to build `{manifest}`\n\n{words}"));
     }
     let seconds = began.elapsed().as_secs_f64();
     show(format!("  ✓ {:<9} {name} in {seconds:.1} s\n", "built"));
     let file = format!("{name}{}", env::consts::EXE_SUFFIX);
     Ok(target.join("debug").join(file))
+}
+
+/// Shows the progress in cargo's output while it arrives, and returns the output.
+fn show_progress(output: impl Read) -> String {
+    let mut words = String::new();
+    for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
+        let line = terminal::harmless(&String::from_utf8_lossy(&line));
+        let verb = line.split_whitespace().next().unwrap_or_default();
+        if ["Blocking", "Compiling", "Downloading", "Updating"].contains(&verb) {
+            show(format!("    {}\n", line.trim_start()));
+        }
+        words += &format!("{line}\n");
+    }
+    words
 }
 
 fn command_on(stack: &Stack, program: &Path) -> Result<Command, String> {

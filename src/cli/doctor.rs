@@ -2,6 +2,7 @@
 
 mod fix;
 
+use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::doctor::fix::Outcome;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
@@ -47,11 +48,11 @@ pub fn command() -> Command {
             )
             .value_parser(["dynamic", "runtime", "ort", "tch"]),
         )
-        .arg(requirement("cuda", "Require this CUDA version, such as '>=12.0'"))
-        .arg(requirement(
-            "cudnn",
-            "Require this cuDNN version, such as '>=9.1, <10'",
-        ))
+        .arg(cuda_version::arg("Require this CUDA version", ""))
+        .arg(
+            option("cudnn", "REQ", "Require this cuDNN version, such as `>=9.1, <10`")
+                .value_parser(|text: &str| VersionReq::parse(text)),
+        )
 }
 
 /// Prints the report, and with `--fix` the report after the fix. Exit codes: 0 without errors, 1 with errors.
@@ -73,12 +74,12 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 fn examine(arguments: &ArgMatches) -> (Toolchain, ToolchainReport) {
-    let request = |name: &str| {
-        arguments
-            .get_one::<VersionReq>(name)
-            .map_or(ANY.to_string(), ToString::to_string)
-    };
-    let mut config = Config::new().cuda(request("cuda")).cudnn(request("cudnn"));
+    let any = || ANY.to_string();
+    let cuda = arguments.get_one::<CudaVersion>("cuda");
+    let cudnn = arguments.get_one::<VersionReq>("cudnn");
+    let mut config = Config::new()
+        .cuda(cuda.map_or_else(any, CudaVersion::requirement))
+        .cudnn(cudnn.map_or_else(any, ToString::to_string));
     if let Some(root) = arguments.get_one::<PathBuf>("root") {
         config = config.root(root);
     }
@@ -162,10 +163,6 @@ pub fn explain_first(findings: &[Finding]) -> String {
         Some(finding) => format!("for details and fixes, run `{}`\n", finding.page()),
         None => String::new(),
     }
-}
-
-fn requirement(name: &'static str, help: &'static str) -> Arg {
-    option(name, "REQ", help).value_parser(|text: &str| VersionReq::parse(text))
 }
 
 #[cfg(test)]

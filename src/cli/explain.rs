@@ -6,10 +6,10 @@ use crate::cli::{page, terminal};
 use crate::report::layout::wrapped;
 use crate::runtime::facts::json::Json;
 use crate::runtime::report::json_members::document;
+use crate::runtime::facts::nearest::edits;
 use clap::{ArgMatches, Command};
 use std::io::{self, IsTerminal, Read};
 use std::process::ExitCode;
-use strsim::levenshtein;
 
 /// The number of bytes at the end of standard input that are explained.
 const MOST_INPUT: u64 = 4 << 20;
@@ -22,7 +22,7 @@ pub fn command() -> Command {
             "Explain a finding or a message: what it means, how to confirm it, and how to fix it",
         )
         .after_help(
-            "Exit codes: 0 explained, 2 unknown id or messages\n\n\
+            "Exit codes:\n  0   explained\n  2   unknown id or messages, or invalid command line\n\n\
              Examples:\n  \
              cudnn-guard explain cudnn-not-found\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
@@ -197,7 +197,7 @@ fn nearest(word: &str) -> Vec<&'static str> {
     let allowed = word.chars().count() / 4;
     let part = word.len() > 2;
     let mut near: Vec<(usize, &str)> = page::all()
-        .map(|(id, _)| (levenshtein(word, id), id))
+        .map(|(id, _)| (edits(word, id), id))
         .filter(|(distance, id)| *distance <= allowed || (part && id.contains(word)))
         .collect();
     near.sort_by_key(|(distance, _)| *distance);
@@ -207,19 +207,6 @@ fn nearest(word: &str) -> Vec<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_levenshtein_distance_counts_edits() {
-        for (one, other, letters) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("no-gpu", "no-gpus", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(levenshtein(one, other), letters, "{one} {other}");
-        }
-    }
 
     #[test]
     fn the_nearest_id_comes_first() {

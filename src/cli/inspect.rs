@@ -10,7 +10,7 @@ use std::process::ExitCode;
 pub fn command() -> Command {
     Command::new("inspect")
         .about("Check whether a compiled program will run here or in a system image")
-        .after_help("Examples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app")
+        .after_help("Exit codes:\n  0   no problems\n  1   problems found\n  2   not a program, or invalid command line\n\nExamples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app")
         .arg(terminal::operand("program", "PROGRAM", "Program to inspect (Linux or Windows)").required(true).value_parser(value_parser!(PathBuf)))
         .arg(doctor::root())
         .arg(terminal::json())

@@ -1,15 +1,20 @@
 //! `cudnn-guard manual`: writes the pages for `man`.
 
+use crate::cli::reference::{notes, variables};
 use crate::cli::{command_line, terminal};
+use crate::model::text::pattern::pattern;
 use clap::{ArgMatches, Command, value_parser};
-use std::path::PathBuf;
+use clap_mangen::Man;
+use clap_mangen::roff::{Roff, bold, roman};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::{fs, io};
 
 pub fn command() -> Command {
     Command::new("manual")
         .about("Generate man pages")
         .after_help(
-            "Example:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
+            "Examples:\n  cudnn-guard manual ~/.local/share/man/man1\n  man cudnn-guard-doctor",
         )
         .arg(
             terminal::operand("dir", "DIR", "Output directory")
@@ -21,9 +26,7 @@ pub fn command() -> Command {
 /// Writes one page for the program and one for each command.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir").expect("required");
-    let written =
-        std::fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command_line(), dir));
-    match written {
+    match write_pages(dir) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::show_on_stderr(format!(
@@ -33,4 +36,56 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::from(1)
         }
     }
+}
+
+fn write_pages(dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(dir)?;
+    let mut program = command_line().disable_help_subcommand(true);
+    program.build();
+    for command in program.get_subcommands().chain([&program]) {
+        let name = command.get_display_name().unwrap_or("cudnn-guard");
+        fs::write(dir.join(format!("{name}.1")), page(command, &program)?)?;
+    }
+    Ok(())
+}
+
+fn page(command: &Command, program: &Command) -> io::Result<Vec<u8>> {
+    let notes = notes(command, program);
+    let about = command.get_about().map(|about| format!("{about}."));
+    let text: Vec<String> = about.into_iter().chain(notes.text).collect();
+    let man = Man::new(command.clone().long_about(text.join("\n\n")));
+    let mut page = Vec::new();
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    man.render_synopsis_section(&mut page)?;
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.has_subcommands() {
+        man.render_subcommands_section(&mut page)?;
+    }
+    let mut rest = Roff::default();
+    rest.control("SH", ["EXIT STATUS"]);
+    for (code, meaning) in notes.exit_codes {
+        rest.control("TP", [])
+            .text([bold(code)])
+            .text([roman(meaning)]);
+    }
+    rest.control("SH", ["ENVIRONMENT"]);
+    // Links to other documents, and the marks of code.
+    let marks = pattern(r" \(\[[^\]]*\]\)|`|\\");
+    for (names, meaning) in variables() {
+        let [names, meaning] =
+            [names, meaning].map(|text| marks.replace_all(text, "").into_owned());
+        rest.control("TP", [])
+            .text([bold(names)])
+            .text([roman(meaning)]);
+    }
+    if !notes.examples.is_empty() {
+        rest.control("SH", ["EXAMPLES"]);
+    }
+    for example in notes.examples {
+        rest.control("PP", []).text([bold(example)]);
+    }
+    rest.to_writer(&mut page)?;
+    Ok(page)
 }

@@ -1,6 +1,7 @@
 //! The terminal program.
 
 mod completions;
+mod cuda_version;
 mod demo;
 mod doctor;
 mod explain;
@@ -10,6 +11,7 @@ mod inspect;
 mod known_messages;
 mod manual;
 mod page;
+mod reference;
 mod run;
 #[allow(
     clippy::missing_errors_doc,
@@ -56,7 +58,9 @@ fn command_line() -> Command {
     Command::new("cudnn-guard")
         .version(env!("CARGO_PKG_VERSION"))
         .about("Find CUDA and cuDNN, and diagnose incompatible versions")
-        .after_help("Exit codes: 0 no problems, 1 problems found, 2 invalid command line")
+        .after_help(
+            "Exit codes:\n  0   no problems\n  1   problems found\n  2   invalid command line",
+        )
         .subcommand_required(true)
         .arg_required_else_help(true)
         .term_width(terminal::columns())

@@ -16,9 +16,12 @@ pub fn command() -> Command {
     Command::new("run")
         .about("Run a program, or explain why it would fail to start")
         .after_help(
-            "Example:\n  cudnn-guard run ./app --an-option-of-its-own\n\n\
-             Exit codes: those of the program; 78 if it would not run here (CUDNN_GUARD=warn or =off starts it anyway); \
-             127 if no such program exists",
+            "Exit codes:\n  \
+             78   the program would not run here (CUDNN_GUARD=warn or =off starts it anyway)\n  \
+             126  the program cannot be started\n  \
+             127  no such program exists\n  \
+             *    the exit code of the program\n\n\
+             Examples:\n  cudnn-guard run ./app --an-option-of-its-own",
         )
         .arg(
             terminal::operand("command", "PROGRAM [ARGUMENTS]", help)

@@ -1,7 +1,8 @@
 //! `cudnn-guard targets`: the nvcc flags for a list of GPU targets.
 
+use crate::Config;
+use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::terminal;
-use crate::{Config, Version};
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
@@ -13,14 +14,10 @@ pub fn command() -> Command {
         .arg(
             terminal::operand("list", "LIST", list).num_args(0..),
         )
-        .arg(
-            terminal::option(
-                "cuda",
-                "X.Y",
-                "Assume the nvcc of this CUDA version instead of querying the installed one",
-            )
-            .value_parser(release),
-        )
+        .arg(cuda_version::arg(
+            "Assume the nvcc of this CUDA version, or of the oldest that matches",
+            " [default: query the installed one]",
+        ))
         .arg(terminal::json())
 }
 
@@ -28,21 +25,14 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let words = arguments.get_many::<String>("list");
     let list = words.map(|words| words.cloned().collect::<Vec<_>>().join(" "));
-    let cuda = arguments.get_one::<Version>("cuda").copied();
+    let cuda = arguments
+        .get_one::<CudaVersion>("cuda")
+        .map(CudaVersion::oldest);
     let report = Config::new().examine_targets(list.as_deref(), cuda);
     if arguments.get_flag("json") {
         terminal::show(format!("{}\n", report.to_json()));
     } else {
-        terminal::show(&report);
+        terminal::show(format!("{report:0$}", terminal::columns()));
     }
     terminal::exit(report.verdict())
-}
-
-/// Parses a CUDA version. nvcc's targets do not depend on a third number.
-fn release(text: &str) -> Result<Version, String> {
-    let mut numbers = text.split('.').map(|number| number.parse().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(Some(major)), Some(Some(minor))) => Ok(Version::new(major, minor, 0)),
-        _ => Err("a CUDA version is two numbers, such as 12.8".to_string()),
-    }
 }

@@ -1,6 +1,7 @@
 //! Terminal output: colored marks, and no control characters from the machine.
 
 use crate::Verdict;
+use crate::report::layout::{wrapped, wrapped_lines};
 use crate::runtime::facts::json::is_unprintable;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
@@ -9,6 +10,7 @@ use std::fmt::Display;
 use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use terminal_size::{Height, Width, terminal_size_of};
 
 /// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it, and are
 /// ASCII characters in a locale without UTF-8. A closed pipe is not an error.
@@ -20,13 +22,19 @@ pub fn show(text: impl Display) {
 }
 
 pub fn show_step(mark: &str, label: &str, text: impl Display) {
+    let text = wrapped(&text.to_string(), 17, message_columns());
     show(format!("  {mark} {label:<12} {text}\n"));
 }
 
-/// Prints a text to standard error.
+/// Prints a text whose lines are sentences, findings or commands. Commands are indented by four spaces and not broken.
+pub fn show_wrapped(text: impl Display) {
+    show(wrapped_lines(&text.to_string(), message_columns()));
+}
+
+/// Like [`show_wrapped`], but prints to standard error.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
-    let _ = out.write_all(text.to_string().as_bytes());
+    let _ = out.write_all(wrapped_lines(&text.to_string(), message_columns()).as_bytes());
 }
 
 pub fn color() -> Arg {
@@ -49,10 +57,20 @@ pub fn set_color(arguments: &ArgMatches) {
 
 /// Returns the line width: COLUMNS or that of the terminal, from 60 to 120; 80 in a file or a pipe.
 pub fn columns() -> usize {
+    width(terminal_size_of(std::io::stdout())).unwrap_or(80)
+}
+
+/// Returns the line width of messages, which are not broken in a log.
+fn message_columns() -> usize {
+    let terminal = terminal_size_of(std::io::stdout());
+    width(terminal.or(terminal_size_of(std::io::stderr()))).unwrap_or(usize::MAX)
+}
+
+fn width(terminal: Option<(Width, Height)>) -> Option<usize> {
     let named = std::env::var("COLUMNS").ok();
     let named = named.and_then(|columns| columns.parse().ok());
-    let terminal = || terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| width.0);
-    named.or_else(terminal).unwrap_or(80).clamp(60, 120).into()
+    let columns: u16 = named.or(terminal.map(|(width, _)| width.0))?;
+    Some(columns.clamp(60, 120).into())
 }
 
 /// Returns an option without a value.

@@ -86,6 +86,7 @@ pub(super) const SOURCES: &[(&str, &str)] = sources![
     "facts/linked_in",
     "facts/majors",
     "facts/mod",
+    "facts/nearest",
     "facts/record",
     "facts/sub_libraries",
     "facts/tables",

@@ -95,9 +95,11 @@ pub enum InvalidRequest<'a> {
     ModuleName(&'a str),
     /// A module, and the constant name that two of its files share.
     SameConstant(&'a str, String, [&'a Path; 2]),
-    /// A path in `file`, `files` or `watch` that does not exist. `true` if it should be compiled.
-    MissingPath(&'a Path, bool),
-    NoMatch(&'a str),
+    /// A path in `file`, `files` or `watch` that does not exist, and a similar one that does. `true` if it should be
+    /// compiled.
+    MissingPath(&'a Path, bool, Option<PathBuf>),
+    /// A pattern without a match, and a similar one with a match.
+    NoMatch(&'a str, Option<PathBuf>),
     /// A pattern of `for_files` that matches none of the files.
     NoMatchForOptions(&'a Path),
     NoSource,

@@ -9,11 +9,12 @@ use std::path::Path;
 impl ConfigFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::AllowedId(id) => Finding::error(
-                FindingId::ConfigInvalid,
-                format!("`.allow({id:?})` is not a finding id"),
-            )
-            .help("use the id in brackets after the headline"),
+            Self::AllowedId(id) => {
+                let headline = format!("`.allow({id:?})` is not a finding id");
+                let finding = Finding::error(FindingId::ConfigInvalid, headline);
+                let meant = FindingId::nearest(id).map(|id| format!(".allow({id:?})"));
+                finding.suggest(meant).help("use the id in brackets after the headline")
+            }
             Self::NoRoot(path) => no_root(path, "does not exist"),
             Self::RootFile(path) => no_root(path, "is not a directory"),
             Self::Deadline(name, value) => Finding::error(

@@ -31,13 +31,15 @@ impl InvalidRequest<'_> {
                 second.display()
             ))
             .help("rename one of the files, or compile it in a call with another module"),
-            InvalidRequest::MissingPath(path, is_compiled) => {
+            InvalidRequest::MissingPath(path, is_compiled, near) => {
                 let path = path.display();
                 let what = if *is_compiled { "kernel source" } else { "watched path" };
                 invalid(&format!("{what} `{path}` does not exist"))
+                    .suggest(near.as_ref().map(|path| path.display()))
                     .help("correct the path in build.rs: it is relative to the package")
             }
-            InvalidRequest::NoMatch(pattern) => invalid(&format!("`{pattern}` matches no file"))
+            InvalidRequest::NoMatch(pattern, near) => invalid(&format!("`{pattern}` matches no file"))
+                .suggest(near.as_ref().map(|path| path.display()))
                 .help("correct the pattern in build.rs: it is relative to the package"),
             InvalidRequest::NoMatchForOptions(pattern) => {
                 invalid(&format!("the `for_files` pattern `{}` matches no kernel", pattern.display()))

@@ -17,6 +17,14 @@ impl Finding {
     pub(super) fn with_paths(self, label: &'static str, paths: &[PathBuf]) -> Self {
         self.with_lines(label, paths.iter().map(|path| path.display()))
     }
+
+    /// Adds the help for a misspelled word if a known one is similar.
+    pub(super) fn suggest(self, meant: Option<impl Display>) -> Self {
+        match meant {
+            Some(meant) => self.help(format!("write `{meant}` if that is what you mean")),
+            None => self,
+        }
+    }
 }
 
 /// Returns the name of the variable for such a directory.

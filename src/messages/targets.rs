@@ -7,6 +7,7 @@ use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
+use crate::targets::gpu_names;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
 use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;
@@ -21,13 +22,7 @@ impl RequestFault<'_> {
         let error = |id, headline: String| {
             Finding::error(id, headline).with("found", format!("{from}: {:?}", self.request.text))
         };
-        let unknown = |headline, meant: &Option<String>| {
-            let mut finding = error(FindingId::ArchUnknown, headline);
-            if let Some(meant) = meant {
-                finding = finding.help(format!(
-                    "write `{meant}`, with a decimal point, if that is what you mean"
-                ));
-            }
+        let unknown = |finding: Finding| {
             finding
                 .help(
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
@@ -37,11 +32,18 @@ impl RequestFault<'_> {
         };
         match &self.problem {
             RequestProblem::UnknownWord(word, meant) => {
-                unknown(format!("`{word}` in {from} is not a GPU target"), meant)
+                let headline = format!("`{word}` in {from} is not a GPU target");
+                let finding = error(FindingId::ArchUnknown, headline);
+                unknown(match meant {
+                    Some(meant) => finding.help(format!(
+                        "write `{meant}`, with a decimal point, if that is what you mean"
+                    )),
+                    None => finding.suggest(gpu_names::nearest(word)),
+                })
             }
             RequestProblem::Empty => {
                 let headline = format!("the list of GPU targets in {from} is empty");
-                unknown(headline, &None)
+                unknown(error(FindingId::ArchUnknown, headline))
             }
             RequestProblem::NoGpu(instead) => {
                 let headline = format!("no GPU was detected, but {from} requests `native`");

@@ -55,6 +55,30 @@ pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     pieces(&Vec::from_iter(words), indent, columns)
 }
 
+/// Wraps sentences and findings. Commands, which are indented by four spaces or are evidence, are not broken.
+#[cfg(feature = "cli")]
+pub(crate) fn wrapped_lines(text: &str, columns: usize) -> String {
+    const EVIDENCE: &str = "              ";
+    let (mut out, mut is_command) = (String::new(), false);
+    for line in text.split_inclusive('\n') {
+        let is_more = line.starts_with(EVIDENCE);
+        is_command = (is_command && is_more) || line.starts_with("  command ");
+        let indent = match line {
+            _ if is_command || (line.starts_with("    ") && !is_more) => None,
+            _ if line.starts_with("  = help: ") => Some(10),
+            _ if line.starts_with("  ") => Some(EVIDENCE.len()),
+            _ => Some(0),
+        };
+        match indent.and_then(|indent| line.split_at_checked(indent)) {
+            Some((start, rest)) => {
+                out += &format!("{start}{}", wrapped(rest, start.len(), columns))
+            }
+            None => out += line,
+        }
+    }
+    out
+}
+
 /// Formats one item of a report. A cross and an exclamation mark have their word at the end, for readers without the
 /// marks.
 pub(crate) fn row(mark: Mark, label: &str, text: &str) -> String {
@@ -113,4 +137,21 @@ pub(crate) fn pieces(pieces: &[&str], indent: usize, columns: usize) -> String {
         column += width;
     }
     out
+}
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::wrapped_lines;
+
+    #[test]
+    fn the_lines_of_a_finding_are_wrapped_below_their_beginning() {
+        let text = "one two three four five six  [io-error]\n  = help: run `a b c d e` to see more of it\n  \
+                    found       one two three four\n              five six seven eight\n  \
+                    command     one two three four\n              five six seven eight\n\n    export A=1 B=2 C=3 D=4 E=5\n";
+        let expected = "one two three four five six\n[io-error]\n  = help: run `a b c d e` to\n          see more of it\n  \
+                        found       one two three\n              four\n              five six seven\n              eight\n  \
+                        command     one two three four\n              five six seven eight\n\n    export A=1 B=2 C=3 D=4 E=5\n";
+        assert_eq!(wrapped_lines(text, 30), expected);
+        assert_eq!(wrapped_lines(text, usize::MAX), text);
+    }
 }

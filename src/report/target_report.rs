@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::TargetList;
 use crate::report::json::texts;
+use crate::report::layout::{columns, wrapped, wrapped_lines};
 use crate::report::verdict;
 use crate::runtime::report::json_members::document;
 use crate::targets::dialect::Dialect;
@@ -121,9 +122,10 @@ impl TargetReport {
 impl fmt::Display for TargetReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.verdict() == Verdict::Pass {
-            writeln!(f, "targets    {}", self.list)?;
+            let list = self.list.to_string();
+            writeln!(f, "targets    {}", wrapped(&list, 11, columns(f)))?;
             writeln!(f, "chosen by  {}", self.chosen_by)?;
-            writeln!(f, "nvcc       {}", self.source)?;
+            writeln!(f, "nvcc       {}", wrapped(&self.source, 11, columns(f)))?;
             writeln!(f, "flags      {}", self.list.nvcc().join("\n           "))?;
             let none = || "cannot say it".to_string();
             writeln!(f, "CMake      {}", self.list.cmake().unwrap_or_else(none))?;
@@ -132,7 +134,8 @@ impl fmt::Display for TargetReport {
         for (index, finding) in self.findings.iter().enumerate() {
             let is_first = index == 0 && self.verdict() == Verdict::Fail;
             let gap = if is_first { "" } else { "\n" };
-            writeln!(f, "{gap}{}: {finding}", finding.severity)?;
+            let text = format!("{}: {finding}\n", finding.severity);
+            write!(f, "{gap}{}", wrapped_lines(&text, columns(f)))?;
         }
         Ok(())
     }

@@ -128,6 +128,12 @@ impl FindingId {
         Self::ALL.iter().copied().find(|id| id.as_str() == word)
     }
 
+    /// Returns the id that a misspelled word may mean.
+    pub(crate) fn nearest(word: &str) -> Option<&'static str> {
+        let ids: Vec<&str> = Self::ALL.iter().map(|id| id.as_str()).collect();
+        super::nearest::nearest(word, &ids)
+    }
+
     /// Returns `true` for a finding that explains why a program has no GPU, if the driver reports none.
     pub(crate) fn is_gpu_absent(self) -> bool {
         attributes(self).1 == Meaning::NoGpu

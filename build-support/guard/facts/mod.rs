@@ -13,6 +13,7 @@ pub mod json;
 pub mod library_name;
 pub mod linked_in;
 pub mod majors;
+pub mod nearest;
 pub mod record;
 pub mod sub_libraries;
 pub mod tables;

@@ -1,7 +1,9 @@
 //! The default versions to fetch: those that the current crate names, or else those that are compatible with the driver
 //! and the GPUs of this machine.
 
+use crate::cli::cuda_version::CudaVersion;
 use crate::cli::fetch::fault::FetchFault;
+use crate::cli::fetch::home::ours;
 use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
@@ -63,7 +65,9 @@ impl Choice {
     }
 
     /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
-    pub fn with_machine(&self) -> Option<Self> {
+    ///
+    /// Returns `None` if the version of CUDA is not allowed.
+    pub fn with_machine(&self, is_allowed: &dyn Fn(&Release) -> bool) -> Option<Self> {
         let driver = driver()?;
         let supported = driver.cuda?;
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
@@ -72,7 +76,10 @@ impl Choice {
         let minor = compatible
             .minor
             .filter(|_| compatible.cuda == majors::NEWEST_CUDA);
-        let cuda = Release([compatible.cuda].into_iter().chain(minor).collect());
+        let cuda = Some(Release(
+            [compatible.cuda].into_iter().chain(minor).collect(),
+        ));
+        let cuda = cuda.filter(is_allowed)?;
         let cudnn = compatible
             .cudnn
             .map(|one| Release(vec![one.major, one.minor, one.patch]));
@@ -92,6 +99,28 @@ impl Choice {
             cudnn: self.cudnn.clone().or(cudnn),
             libraries: self.libraries.clone(),
         })
+    }
+}
+
+impl Choice {
+    /// Chooses a CUDA that is at least this version: the installed one, or the newest that the driver supports, or the
+    /// newest.
+    pub fn with_later_cuda(self, least: &CudaVersion, home: &Path) -> Self {
+        let installed = ours(home, Kind::Toolkit).and_then(|one| one.short_release(home));
+        if let Some(cuda) = installed.filter(|cuda| least.may_be(cuda)) {
+            return Self {
+                cuda: Some(cuda),
+                ..self
+            };
+        }
+        self.with_machine(&|cuda| least.may_be(cuda))
+            .unwrap_or_else(|| {
+                let newest = majors::NEWEST_CUDA.max(least.release.major());
+                Self {
+                    cuda: Some(Release(vec![newest])),
+                    ..self
+                }
+            })
     }
 }
 

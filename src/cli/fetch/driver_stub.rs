@@ -15,8 +15,8 @@ const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
 const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
 
 /// Creates `lib/stubs/libcuda.so` from the functions in the headers, with the C compiler that Rust links with. A
-/// directory without the headers or with a stub is left unchanged. Returns the line to show.
-pub fn add(dir: &Path) -> Option<String> {
+/// directory without the headers or with a stub is left unchanged. Returns the mark and the text to show.
+pub fn add(dir: &Path) -> Option<(&'static str, String)> {
     let stub = dir.join("lib/stubs/libcuda.so");
     if !cfg!(unix) || stub.exists() {
         return None;
@@ -31,12 +31,8 @@ pub fn add(dir: &Path) -> Option<String> {
         .map(|name| format!("int {name}(void) {{ return {ANSWER}; }}\n"))
         .collect();
     Some(match compile(&source, &stub) {
-        Ok(()) => format!(
-            "  ✓ {:<12} to link against: {}\n",
-            "libcuda.so",
-            stub.display()
-        ),
-        Err(why) => format!("  i {:<12} no stub to link against: {why}\n", "libcuda.so"),
+        Ok(()) => ("✓", format!("to link against: {}", stub.display())),
+        Err(why) => ("i", format!("no stub to link against: {why}")),
     })
 }
 
@@ -121,10 +117,10 @@ mod tests {
             "int cuInit(unsigned); int main(void) { return cuInit(0); }\n",
         )
         .expect("a program");
-        let line = add(&dir).expect("a stub");
+        let (mark, text) = add(&dir).expect("a stub");
         assert!(
-            line.starts_with("  ✓ libcuda.so   to link against: "),
-            "{line}"
+            mark == "✓" && text.starts_with("to link against: "),
+            "{text}"
         );
         assert_eq!(add(&dir), None);
         let status = Command::new("cc")

@@ -56,22 +56,23 @@ impl Installed {
         let table = cargo_config::with("", &variables).unwrap_or_default();
         let build = match self.is_default() {
             true if variables.is_empty() => {
-                "To build with it, do nothing more: cudnn-guard searches there by default\n"
+                "To build with it, do nothing more: cudnn-guard searches\nthere by default\n"
                     .to_string()
             }
             true => format!(
-                "To build with it, do nothing more: cudnn-guard searches there by default.\n\
-                 For other crates, add to .cargo/config.toml\n\n{table}"
+                "To build with it, do nothing more: cudnn-guard searches\n\
+                 there by default. For other crates, add to .cargo/config.toml\n\n{table}"
             ),
             false => format!(
-                "To build with it, add to .cargo/config.toml (the first line is enough for cudnn-guard,\n\
-                 the others are for other crates)\n\n{table}"
+                "To build with it, add to .cargo/config.toml (the first line\n\
+                 is enough for cudnn-guard, the others are for other crates)\n\n{table}"
             ),
         };
         format!(
             "\nNVIDIA's licenses\n{licenses}\n\
              {build}\n\
-             To run: programs linked by cudnn-guard find it through their rpath; for others\n\n\
+             To run: programs linked by cudnn-guard find it through\n\
+             their rpath; for others\n\n\
              export LD_LIBRARY_PATH={}\n",
             quoted(&libraries.join(":")),
         )
@@ -113,10 +114,9 @@ pub fn without_nvcc(cuda: &Release) -> String {
         _ => "",
     };
     format!(
-        "  i {:<12} NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
+        "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
          `cudnn-guard fetch --cuda 13`, or install CUDA {name} from NVIDIA's repository \
-         (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c nvidia cuda-toolkit={name}`)\n",
-        "nvcc",
+         (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c nvidia cuda-toolkit={name}`)",
         name.replace('.', "-")
     )
 }
@@ -129,9 +129,9 @@ mod tests {
     fn sources_of_nvcc_are_listed_in_one_line() {
         assert_eq!(
             without_nvcc(&Release::from_wheel("12.4")),
-            "  i nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
+            "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
              `cudnn-guard fetch --cuda 13`, or install CUDA 12.4 from NVIDIA's repository \
-             (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n"
+             (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)"
         );
     }
 }

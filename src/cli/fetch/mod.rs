@@ -31,6 +31,7 @@ mod remove;
 mod requirements;
 mod wheel;
 
+use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::component::Component;
 use crate::cli::fetch::fault::{FetchFault, failed};
@@ -41,7 +42,7 @@ use crate::cli::fetch::installed::{Installed, without_nvcc};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::pinned::Pinned;
 use crate::cli::fetch::release::Release;
-use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
+use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step, show_wrapped};
 use crate::model::kind::Kind;
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::majors;
@@ -56,14 +57,11 @@ pub fn command() -> Command {
         .about("Install CUDA and cuDNN from NVIDIA's Python wheels, without root")
         .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cutlass\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check\n  cudnn-guard fetch --remove")
         .arg(
-            option(
-                "cuda",
-                "X.Y",
-                "CUDA version to install, 11 to 13 [default: from \
-                 [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, \
+            cuda_version::arg(
+                "CUDA version to install, from 11 to 13",
+                " [default: from [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, \
                  else the newest that the driver supports]",
-            )
-            .value_parser(|text: &str| Release::parse(text, 2)),
+            ),
         )
         .arg(
             option("cudnn", "X.Y", "cuDNN version to install [default: like --cuda]")
@@ -127,7 +125,7 @@ pub fn succeeds(arguments: &ArgMatches) -> bool {
     };
     // The faults are the output of `--check`.
     let print: fn(String) = if arguments.get_flag("check") {
-        show
+        show_wrapped
     } else {
         show_on_stderr
     };
@@ -138,8 +136,9 @@ pub fn succeeds(arguments: &ArgMatches) -> bool {
 }
 
 fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault> {
+    let cuda = arguments.get_one::<CudaVersion>("cuda");
     let named = Choice {
-        cuda: arguments.get_one::<Release>("cuda").cloned(),
+        cuda: cuda.map(|version| version.release.clone()),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
         libraries: arguments
             .get_many("with")
@@ -150,7 +149,10 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
     let choice = match &pinned {
         Some(pinned) if named == Choice::default() => pinned.choice()?,
         Some(_) => return Err(FetchFault::ReleasesNamedTwice),
-        None => named.or_of_crate()?,
+        None => match cuda.filter(|version| version.or_later) {
+            Some(version) => named.with_later_cuda(version, home).or_of_crate()?,
+            None => named.or_of_crate()?,
+        },
     };
     let installed = fetch(home, choice, pinned.as_ref())?;
     if let (Some(path), None) = (lock, &pinned) {
@@ -178,7 +180,7 @@ pub fn fetch(
         }
     }
     if choice.cuda.is_none() && ours(home, Kind::Toolkit).is_none() {
-        choice = choice.with_machine().unwrap_or(choice);
+        choice = choice.with_machine(&|_| true).unwrap_or(choice);
     }
     let mut plan = make_plan(home, &choice, pinned)?;
     let first = missing(&plan).next();
@@ -196,7 +198,7 @@ pub fn fetch(
     }
     for (component, found) in &plan {
         if let Some(release) = component.without_nvcc(home) {
-            show(without_nvcc(&release));
+            show_step("i", "nvcc", without_nvcc(&release));
         }
         if let Ok(release) = found {
             let text = format!("{release} is installed: {}", component.place(home));
@@ -310,8 +312,8 @@ fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFaul
     for dir in dirs.filter(|dir| is_ours(home, dir)) {
         let dir = home.join(dir);
         links::add_developer_links(&dir).map_err(failed("add links to", &dir))?;
-        if let Some(line) = driver_stub::add(&dir) {
-            show(line);
+        if let Some((mark, text)) = driver_stub::add(&dir) {
+            show_step(mark, "libcuda.so", text);
         }
     }
     for toolkit in components.iter().filter(|one| one.kind == Kind::Toolkit) {
@@ -359,8 +361,10 @@ fn absolute(dir: &Path) -> Result<PathBuf, FetchFault> {
 
 fn license_notice(home: &Path) -> String {
     format!(
-        "By downloading these files, you accept NVIDIA's licenses, which will be saved in\n\
-         {}/*.dist-info. They are also at\n  \
+        "By downloading these files, you accept NVIDIA's licenses,\n\
+         which will be saved in\n  \
+         {}/*.dist-info\n\
+         They are also at\n  \
          https://docs.nvidia.com/cuda/eula/\n  \
          https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\n",
         home.display()

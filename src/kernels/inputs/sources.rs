@@ -2,6 +2,7 @@
 
 use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::nearest::nearest;
 use crate::system::directive::Directive;
 use crate::system::files;
 use std::path::{Path, PathBuf};
@@ -95,7 +96,7 @@ impl Kernels<'_> {
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
             if !files::is_file(path) {
-                return Err(InvalidRequest::MissingPath(path, true).finding());
+                return Err(InvalidRequest::MissingPath(path, true, similar(path)).finding());
             }
             lines.push(Directive::RerunIfChanged(path.clone()));
         }
@@ -143,7 +144,7 @@ impl Kernels<'_> {
                 }
                 Source::File(path) if files::is_file(&path) => watched.push(path),
                 Source::File(path) => {
-                    return Err(InvalidRequest::MissingPath(&path, false).finding());
+                    return Err(InvalidRequest::MissingPath(&path, false, similar(&path)).finding());
                 }
                 Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
             }
@@ -161,10 +162,38 @@ impl Kernels<'_> {
         lines.extend(self.watch_dir(pattern));
         let found = files::glob(pattern)?;
         if found.is_empty() {
-            return Err(InvalidRequest::NoMatch(pattern).finding());
+            let near = similar(Path::new(pattern));
+            return Err(InvalidRequest::NoMatch(pattern, near).finding());
         }
         Ok(found)
     }
+}
+
+/// Returns an existing path or a pattern with a match, in which only the first missing part of this path differs.
+fn similar(path: &Path) -> Option<PathBuf> {
+    let mut found = PathBuf::new();
+    let mut parts = path.components();
+    while let Some(part) = parts.next() {
+        let next = found.join(part);
+        if files::exists(&next) {
+            found = next;
+            continue;
+        }
+        let dir = if found.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            &found
+        };
+        let names = files::names(dir).ok()?;
+        let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+        known.push("*.cu");
+        let near = found
+            .join(nearest(part.as_os_str().to_str()?, &known)?)
+            .join(parts.as_path());
+        let is_found = !files::glob(near.to_str()?).ok()?.is_empty();
+        return is_found.then_some(near);
+    }
+    None
 }
 
 /// Returns the path relative to the package, if it is inside the package.

@@ -159,7 +159,7 @@ fn an_unknown_finding_id_is_named() {
         &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")],
     )
     .must_end_with(0)
-    .must_say("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"\n");
+    .must_say("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"; did you mean `cudnn-version-mismatch`?\n");
 }
 
 /// LOD-05

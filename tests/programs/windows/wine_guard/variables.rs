@@ -59,7 +59,7 @@ fn invalid_values_are_named() {
         ran.exits_with(0).stderr,
         "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
          cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n\
-         cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"no-gpus\"\n"
+         cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"no-gpus\"; did you mean `no-gpu`?\n"
     );
 }
 

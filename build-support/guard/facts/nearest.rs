@@ -1,0 +1,51 @@
+//! Suggestions for misspelled words.
+
+/// Returns the known word with the fewest edits, if at most a quarter of the letters differ.
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+    let word = word.to_ascii_lowercase();
+    let near = |known: &&&str| edits(&word, known) <= (word.len() / 4);
+    let nearest = known.iter().filter(near);
+    nearest.min_by_key(|known| edits(&word, known)).copied()
+}
+
+/// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.
+pub fn edits(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (1..=other.len()).collect();
+    for (index, byte) in one.bytes().enumerate() {
+        let (mut diagonal, mut left) = (index, index + 1);
+        for (cell, other) in row.iter_mut().zip(other.bytes()) {
+            left = (left.min(*cell) + 1).min(diagonal + usize::from(byte != other));
+            diagonal = *cell;
+            *cell = left;
+        }
+    }
+    row.last().copied().unwrap_or(one.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edits_are_counted() {
+        for (one, other, letters) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("no-gpu", "no-gpus", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(edits(one, other), letters, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_few_edits_is_suggested() {
+        let known = ["sm_80", "sm_90", "hopper"];
+        assert_eq!(nearest("sm_90x", &known), Some("sm_90"));
+        assert_eq!(nearest("Hoper", &known), Some("hopper"));
+        for far in ["", "sm", "8x", "hops"] {
+            assert_eq!(nearest(far, &known), None, "{far}");
+        }
+    }
+}

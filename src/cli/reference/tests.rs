@@ -1,0 +1,123 @@
+//! docs/cli.md is generated from the help.
+
+use super::*;
+use crate::cli::command_line;
+use clap::Arg;
+use std::fs;
+use std::path::Path;
+
+const BEGINNING: &str = "\
+# The command line
+
+Reference of the program `cudnn-guard`, from the same source as `cudnn-guard --help` and the man pages of \
+`cudnn-guard manual`. It has these commands:
+";
+
+/// Returns a text for a cell of a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('\n', " ")
+}
+
+/// Returns the row of an argument.
+fn row(arg: &Arg) -> String {
+    let value = arg.get_value_names().map(|names| names[0].to_string());
+    let name = match (
+        arg.get_long(),
+        value.filter(|_| arg.get_action().takes_values()),
+    ) {
+        (Some(long), Some(value)) => format!("--{long} {value}"),
+        (Some(long), None) => format!("--{long}"),
+        (None, value) => value.unwrap(),
+    };
+    let mut help = cell(&arg.get_help().unwrap().to_string());
+    let join = |words: Vec<String>| words.join("`, `");
+    let default = arg
+        .get_default_values()
+        .iter()
+        .map(|one| one.to_string_lossy().into_owned());
+    let default: Vec<String> = default.collect();
+    if arg.get_action().takes_values() && !default.is_empty() {
+        help += &format!(" [default: `{}`]", join(default));
+    }
+    let values = arg.get_possible_values();
+    let values: Vec<String> = values
+        .iter()
+        .map(|one| one.get_name().to_string())
+        .collect();
+    if arg.get_action().takes_values() && !values.is_empty() {
+        help += &format!(" [possible values: `{}`]", join(values));
+    }
+    format!("| `{name}` | {help} |\n")
+}
+
+fn document() -> String {
+    let mut program = command_line();
+    program.build();
+    let commands = program
+        .get_subcommands()
+        .filter(|one| one.get_name() != "help");
+    let commands: Vec<&Command> = commands.collect();
+    let mut out = BEGINNING.to_string() + "\n";
+    for command in &commands {
+        let name = command.get_name();
+        out += &format!("- [{name}](#{name}): {}\n", command.get_about().unwrap());
+    }
+    let color = program
+        .get_arguments()
+        .find(|arg| arg.get_id() == "color")
+        .unwrap();
+    out += &format!(
+        "\nEvery command has these options:\n\n| option | |\n|---|---|\n{}",
+        row(color)
+    );
+    out += "| `--help` | Print help |\n\nExit codes of the commands that list no others:\n\n";
+    let codes = |notes: &Notes| {
+        let line = |(code, meaning): &(String, String)| format!("- {code}: {meaning}\n");
+        notes.exit_codes.iter().map(line).collect::<String>()
+    };
+    let general = codes(&notes(&program, &program));
+    out += &general;
+    for command in commands {
+        let notes = notes(command, &program);
+        let about = command.get_about().unwrap();
+        out += &format!("\n## {}\n\n{about}.\n\n", command.get_name());
+        for text in &notes.text {
+            out += &format!("{text}\n\n");
+        }
+        let is_shown =
+            |arg: &&Arg| !arg.is_hide_set() && !["help", "color"].contains(&arg.get_id().as_str());
+        out += "| argument | |\n|---|---|\n";
+        out.extend(command.get_arguments().filter(is_shown).map(row));
+        if codes(&notes) != general {
+            out += &format!("\nExit codes:\n\n{}", codes(&notes));
+        }
+        out += &format!("\n```sh\n{}\n```\n", notes.examples.join("\n"));
+    }
+    out += "\n## Variables\n\nThe commands search like a build, so they read its variables too. Programs with a guard read those \
+            of the guard. In [searching.md](searching.md#variables), the table also tells these apart.\n\n| variable | |\n|---|---|\n";
+    for (names, meaning) in variables() {
+        out += &format!("| {names} | {meaning} |\n");
+    }
+    out + "\n[guard]: guard.md\n[kernels]: kernels.md\n"
+}
+
+/// `BLESS=1` writes the document.
+#[test]
+fn the_document_has_every_command_option_and_variable() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/cli.md");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, document()).unwrap();
+    }
+    let text = fs::read_to_string(path).unwrap();
+    assert_eq!(text.replace("\r\n", "\n"), document());
+    for part in [
+        "| `--cuda VERSION` |",
+        "- 78: ",
+        "`CUDNN_GUARD_HOME`",
+        "`NO_COLOR`",
+    ] {
+        assert!(text.contains(part), "{part}");
+    }
+}
