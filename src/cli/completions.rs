@@ -78,52 +78,38 @@ fn candidates(words: &[&str]) -> Vec<(String, String)> {
     // `--color=al`, `curand,cu`: the end is completed.
     let (start, end) = current.split_at(current.rfind(['=', ',']).map_or(0, |at| at + 1));
     let named = start.strip_prefix("--").and_then(|it| it.split_once('='));
-    let all = match option.or_else(|| with_value(command, named?.0)) {
-        Some(option) => values(option),
-        None if current.starts_with('-') => options(command),
-        None if command.has_subcommands() => subcommands(command),
-        None => command
-            .get_positionals()
-            .nth(operands)
-            .map_or(Vec::new(), values),
-    };
+    let option = option.or_else(|| with_value(command, named?.0));
+    let operand = || command.get_positionals().nth(operands);
+    let mut all: Vec<(String, Option<StyledStr>)> = Vec::new();
+    if option.is_none() && current.starts_with('-') {
+        let named = command.get_arguments().filter(|arg| !arg.is_hide_set());
+        all.extend(
+            named.filter_map(|arg| {
+                Some((format!("--{}", arg.get_long()?), arg.get_help().cloned()))
+            }),
+        );
+    } else if option.is_none() && command.has_subcommands() {
+        let commands = command.get_subcommands();
+        all.extend(commands.map(|one| (one.get_name().into(), one.get_about().cloned())));
+    } else if let Some(arg) = option.or_else(operand) {
+        let values = arg.get_possible_values().into_iter();
+        all.extend(values.map(|one| (one.get_name().into(), one.get_help().cloned())));
+    }
+    let one_line = |help: StyledStr| help.to_string().replace('\n', " ");
     let matching = all.into_iter().filter(|(word, _)| word.starts_with(end));
-    matching
-        .map(|(word, help)| (format!("{start}{word}"), help))
-        .collect()
+    let found = matching.map(|(word, help)| {
+        (
+            format!("{start}{word}"),
+            help.map_or(String::new(), one_line),
+        )
+    });
+    found.collect()
 }
 
 /// Returns the option with this name if a value follows it.
 fn with_value<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
-    command
-        .get_opts()
-        .find(|option| option.get_long() == Some(name))
-}
-
-fn values(arg: &Arg) -> Vec<(String, String)> {
-    let values = arg.get_possible_values();
-    values
-        .iter()
-        .map(|value| described(value.get_name(), value.get_help()))
-        .collect()
-}
-
-fn options(command: &Command) -> Vec<(String, String)> {
-    let all = command.get_arguments().filter(|arg| !arg.is_hide_set());
-    all.filter_map(|arg| Some(described(&format!("--{}", arg.get_long()?), arg.get_help())))
-        .collect()
-}
-
-fn subcommands(command: &Command) -> Vec<(String, String)> {
-    let all = command.get_subcommands();
-    all.map(|one| described(one.get_name(), one.get_about()))
-        .collect()
-}
-
-/// Returns a word with its help in one line.
-fn described(word: &str, help: Option<&StyledStr>) -> (String, String) {
-    let help = help.map_or(String::new(), |help| help.to_string().replace('\n', " "));
-    (word.to_string(), help)
+    let mut options = command.get_opts();
+    options.find(|option| option.get_long() == Some(name))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ pub mod place;
 use crate::cli::demo::place::CONSUMERS;
 use crate::cli::doctor::ANY;
 use crate::cli::simulation::simulator;
-use crate::cli::terminal::{columns, flag, option, show, show_on_stderr};
+use crate::cli::terminal::{columns, flag, option, show, show_on_stderr, show_wrapped};
 use crate::cli::{fetch, terminal};
 use crate::model::environment::Variable;
 use crate::model::text::joined;
@@ -54,7 +54,7 @@ pub fn command() -> Cli {
 /// Builds and runs the demo. Exit codes: 0 for pass and unknown, 1 for fail.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir");
-    show("This demo builds and runs an example program. The first run takes minutes.\n\n");
+    show_wrapped("This demo builds and runs an example program. The first run takes minutes.\n\n");
     let done = if arguments.get_flag("broken") {
         demo_broken(dir)
     } else {
@@ -89,11 +89,16 @@ fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), St
     let work = place::make(dir)?;
     let stack = if real {
         fetched()?
-    } else if let Some(stack) = present() {
-        stack
     } else {
-        show("running on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n");
-        simulated(&work)?
+        match present() {
+            Ok(stack) => stack,
+            Err(reason) => {
+                show_wrapped(format!(
+                    "{reason}: running on a simulated cuDNN and a simulated GPU, which compute on the CPU.\n\n"
+                ));
+                simulated(&work)?
+            }
+        }
     };
     let program = build(&work, &stack)?;
     Ok((start(&work, &stack, &program)?, stack.name))
@@ -101,7 +106,9 @@ fn demo(dir: Option<&PathBuf>, real: bool) -> Result<(Verdict, &'static str), St
 
 fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String> {
     let work = place::make(dir)?;
-    show("Building a program with a simulated cuDNN, and starting it on five broken ones.\n\n");
+    show_wrapped(
+        "Building a program with a simulated cuDNN, and starting it on five broken ones.\n\n",
+    );
     let stack = simulated(&work)?;
     let program = build(&work, &stack)?;
     let verdict = broken::run(&work, &stack, &program)?;
@@ -110,7 +117,9 @@ fn demo_broken(dir: Option<&PathBuf>) -> Result<(Verdict, &'static str), String>
 
 /// Returns NVIDIA's files, fetched if necessary.
 fn fetched() -> Result<Stack, String> {
-    show("Fetching NVIDIA's CUDA and cuDNN, unless they are installed, and running on them.\n\n");
+    show_wrapped(
+        "Fetching NVIDIA's CUDA and cuDNN, unless they are installed, and running on them.\n\n",
+    );
     let installed = fetch::home()
         .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
         .map_err(|fault| fault.finding().to_string())?;
@@ -128,15 +137,15 @@ fn fetched() -> Result<Stack, String> {
     })
 }
 
-/// Returns the installed CUDA and cuDNN, if they are complete.
-fn present() -> Option<Stack> {
+/// Returns the installed CUDA and cuDNN, or the reason why they cannot be used.
+fn present() -> Result<Stack, String> {
     let report = survey(&[]);
     if report.is_complete() && report.verdict() != Verdict::Fail {
         show(format!(
             "Running on this machine's CUDA and cuDNN.\n\n{report:#0$}\n",
             columns()
         ));
-        return Some(Stack {
+        return Ok(Stack {
             consumer: consumer_for(&report),
             build: Vec::new(),
             library_path: report.library_dirs(),
@@ -146,14 +155,12 @@ fn present() -> Option<Stack> {
     let findings = report.findings();
     let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
     if findings.iter().all(|finding| missing.contains(&finding.id)) {
-        show("No CUDA with a cuDNN was found on this machine: ");
-    } else {
-        let findings = joined(findings, "\n\n");
-        show(format!(
-            "{findings}\n\nThe installed CUDA and cuDNN cannot be used: "
-        ));
+        return Err("No CUDA with a cuDNN was found on this machine".to_string());
     }
-    None
+    let findings = joined(findings, "\n\n");
+    Err(format!(
+        "{findings}\n\nThe installed CUDA and cuDNN cannot be used"
+    ))
 }
 
 /// Builds the simulated cuDNN and GPU, which compute on the CPU.

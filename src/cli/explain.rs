@@ -172,9 +172,11 @@ fn page_text((id, text): (&str, &str)) -> String {
 }
 
 fn list() -> Explained {
+    let columns = terminal::message_columns();
     let widest = page::all().map(|(id, _)| id.len()).max().unwrap_or(0);
     let lines = page::all().map(|(id, text)| {
         let summary = text.lines().next().unwrap_or_default();
+        let summary = wrapped(summary, widest + 2, columns);
         format!("{id:widest$}  {summary}\n")
     });
     Explained {

@@ -1,6 +1,6 @@
 //! `cudnn-guard manual`: writes the pages for `man`.
 
-use crate::cli::reference::{notes, variables};
+use crate::cli::reference::{exit_codes, list, paragraphs, variables};
 use crate::cli::{command_line, terminal};
 use crate::model::text::pattern::pattern;
 use clap::{ArgMatches, Command, value_parser};
@@ -50,9 +50,10 @@ fn write_pages(dir: &Path) -> io::Result<()> {
 }
 
 fn page(command: &Command, program: &Command) -> io::Result<Vec<u8>> {
-    let notes = notes(command, program);
+    let mut text = paragraphs(command);
+    text.retain(|text| !text.contains(":\n"));
     let about = command.get_about().map(|about| format!("{about}."));
-    let text: Vec<String> = about.into_iter().chain(notes.text).collect();
+    text.splice(..0, about);
     let man = Man::new(command.clone().long_about(text.join("\n\n")));
     let mut page = Vec::new();
     man.render_title(&mut page)?;
@@ -65,7 +66,7 @@ fn page(command: &Command, program: &Command) -> io::Result<Vec<u8>> {
     }
     let mut rest = Roff::default();
     rest.control("SH", ["EXIT STATUS"]);
-    for (code, meaning) in notes.exit_codes {
+    for (code, meaning) in exit_codes(command, program) {
         rest.control("TP", [])
             .text([bold(code)])
             .text([roman(meaning)]);
@@ -73,17 +74,15 @@ fn page(command: &Command, program: &Command) -> io::Result<Vec<u8>> {
     rest.control("SH", ["ENVIRONMENT"]);
     // Links to other documents, and the marks of code.
     let marks = pattern(r" \(\[[^\]]*\]\)|`|\\");
+    let plain = |text| marks.replace_all(text, "").into_owned();
     for (names, meaning) in variables() {
-        let [names, meaning] =
-            [names, meaning].map(|text| marks.replace_all(text, "").into_owned());
+        let (names, meaning) = (plain(names), plain(meaning));
         rest.control("TP", [])
             .text([bold(names)])
             .text([roman(meaning)]);
     }
-    if !notes.examples.is_empty() {
-        rest.control("SH", ["EXAMPLES"]);
-    }
-    for example in notes.examples {
+    rest.control("SH", ["EXAMPLES"]);
+    for example in list(command, "Examples:") {
         rest.control("PP", []).text([bold(example)]);
     }
     rest.to_writer(&mut page)?;

@@ -59,7 +59,7 @@ fn command_line() -> Command {
         .version(env!("CARGO_PKG_VERSION"))
         .about("Find CUDA and cuDNN, and diagnose incompatible versions")
         .after_help(
-            "Exit codes:\n  0   no problems\n  1   problems found\n  2   invalid command line",
+            "Exit codes:\n  0   no problems\n  1   problems found\n  2   invalid command line\n\nExamples:\n  cudnn-guard doctor\n  cudnn-guard inspect target/release/app",
         )
         .subcommand_required(true)
         .arg_required_else_help(true)

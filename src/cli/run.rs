@@ -17,10 +17,10 @@ pub fn command() -> Command {
         .about("Run a program, or explain why it would fail to start")
         .after_help(
             "Exit codes:\n  \
-             78   the program would not run here (CUDNN_GUARD=warn or =off starts it anyway)\n  \
-             126  the program cannot be started\n  \
-             127  no such program exists\n  \
-             *    the exit code of the program\n\n\
+             78     would not run here; CUDNN_GUARD=warn starts it anyway\n  \
+             126    cannot be started\n  \
+             127    no such program exists\n  \
+             other  the exit code of the program\n\n\
              Examples:\n  cudnn-guard run ./app --an-option-of-its-own",
         )
         .arg(

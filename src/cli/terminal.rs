@@ -61,7 +61,7 @@ pub fn columns() -> usize {
 }
 
 /// Returns the line width of messages, which are not broken in a log.
-fn message_columns() -> usize {
+pub fn message_columns() -> usize {
     let terminal = terminal_size_of(std::io::stdout());
     width(terminal.or(terminal_size_of(std::io::stderr()))).unwrap_or(usize::MAX)
 }

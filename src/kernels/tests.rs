@@ -346,6 +346,37 @@ fn an_absent_toolchain_compiles_nothing() {
 }
 
 #[test]
+fn a_misspelled_path_or_pattern_names_a_similar_one_that_exists() {
+    let package = Package::new(&[("src/kernels/add.cu", ""), ("src/main.rs", "")]);
+    let toolchain = package.toolchain();
+    for (pattern, meant) in [
+        ("src/kernel/*.cu", Some("./src/kernels/*.cu")),
+        ("src/kernels/*.cuu", Some("./src/kernels/*.cu")),
+        ("src/kernels/ad.cuh", None),
+        ("src/kernels/adds.cu", Some("./src/kernels/add.cu")),
+        ("src/kernel/add.cu", Some("./src/kernels/add.cu")),
+        ("src/kernel/*.cpp", None),
+        ("source/*.cu", None),
+        ("src/*.cu", None),
+    ] {
+        let kernels = toolchain.kernels().files(package.path(pattern));
+        let error = kernels.library("k", &mut Vec::new()).unwrap_err();
+        let help: Vec<String> = error.findings()[0]
+            .help
+            .iter()
+            .map(|it| package.shown(it))
+            .collect();
+        let expected = meant.map(|meant| format!("write `{meant}` if that is what you mean"));
+        let suggested = help.iter().find(|help| help.starts_with("write "));
+        assert_eq!(suggested, expected.as_ref(), "{pattern}");
+        assert!(
+            help.last().unwrap().starts_with("correct the pa"),
+            "{help:?}"
+        );
+    }
+}
+
+#[test]
 fn mistakes_in_build_rs_are_reported() {
     let package = Package::new(&[("src/a.cu", "")]);
     let toolchain = package.toolchain();

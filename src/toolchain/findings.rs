@@ -107,6 +107,20 @@ mod tests {
     }
 
     #[test]
+    fn a_misspelled_allowed_id_is_corrected() {
+        let help = |id| ConfigFault::AllowedId(id).finding().help;
+        let use_id = "use the id in brackets after the headline".to_string();
+        assert_eq!(
+            help("parts-mixd"),
+            [
+                "write `.allow(\"parts-mixed\")` if that is what you mean".to_string(),
+                use_id.clone()
+            ]
+        );
+        assert_eq!(help("everything"), [use_id]);
+    }
+
+    #[test]
     fn an_allowed_error_names_who_allowed_it() {
         let env = Environment::new([("CUDNN_GUARD_ALLOW".to_string(), "parts-mixed".into())]);
         let allowed = Config::new().allow("parts-missing").allowed(&env);

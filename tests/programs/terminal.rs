@@ -23,7 +23,11 @@ pub mod targets;
 
 use serde_json::Value;
 use std::fs;
+#[cfg(unix)]
+use std::io::Write;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
+use std::process::Stdio;
 use std::process::{Command, Output};
 
 /// A folder of this test's own, empty.
@@ -102,30 +106,148 @@ fn a_command_line_that_is_wrong_exits_with_2() {
     }
 }
 
-/// The shell itself is asked to complete a line.
+/// Types lines with tabs into an interactive bash.
 #[cfg(unix)]
 #[test]
-fn a_shell_completes_commands_and_options() {
-    let script = text(&cudnn_guard(&["completions", "bash"]));
-    for (line, completed) in [
+fn bash_completes_commands_ids_values_and_files() {
+    let dir = folder("completions");
+    file(&dir, "application", "");
+    file(
+        &dir,
+        "script",
+        &text(&cudnn_guard(&["completions", "bash"])),
+    );
+    let lines = [
+        ("cudnn-guard comp\tzs\t | head -n 1", "#compdef cudnn-guard"),
+        ("cudnn-guard explain no-gp\t | head -n 1", "no-gpu"),
+        (
+            "cudnn-guard fetch --color=nev\t--wi\tcurand,cuf\t --help | head -n 1",
+            "Install CUDA",
+        ),
+        (
+            "cudnn-guard run app\t",
+            "cudnn-guard: no such program: \"application\"",
+        ),
+        ("cudnn-guard inspect appl\t", "`application` is empty"),
+    ];
+    let typed: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
+    let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    let mut bash = Command::new("bash");
+    bash.args(["--norc", "-i"]).current_dir(&dir).env_clear();
+    let programs = program.parent().expect("a folder").display();
+    bash.env("PATH", format!("{programs}:/usr/bin:/bin"));
+    bash.stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut running = bash.spawn().expect("bash runs");
+    let mut input = running.stdin.take().expect("a pipe");
+    write!(input, "set -o emacs; source ./script\n{typed}").expect("bash reads");
+    drop(input);
+    let output = running.wait_with_output().expect("bash ends");
+    let shown = text(&output) + &complaint(&output);
+    for (line, expected) in lines {
+        let is_printed = shown.lines().any(|line| line.starts_with(expected));
+        assert!(is_printed, "{line:?}\n{shown}");
+    }
+    assert!(
+        shown.contains(" --color=never --with curand,cufft "),
+        "{shown}"
+    );
+}
+
+#[cfg(unix)]
+#[test]
+#[ignore = "needs zsh and fish: .ci/foreign"]
+fn zsh_and_fish_complete_commands_ids_values_and_files() {
+    let dir = folder("completions-elsewhere");
+    file(&dir, "application", "");
+    let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    let path = format!(
+        "{}:/usr/bin:/bin",
+        program.parent().expect("a folder").display()
+    );
+    let run_in = |shell: &str, script: &str| {
+        let mut command = Command::new(shell);
+        command.args(["-c", script]).current_dir(&dir).env_clear();
+        command.env("PATH", &path).env("HOME", &dir);
+        text(&command.output().expect("the shell runs"))
+    };
+    for (line, expected) in [
         ("cudnn-guard doc", "doctor"),
-        ("cudnn-guard fetch --che", "--check"),
+        ("cudnn-guard explain no-gp", "no-gpu"),
+        ("cudnn-guard completions powers", "powershell"),
+        ("cudnn-guard inspect appl", "application"),
+        ("cudnn-guard run appl", "application"),
+        ("cudnn-guard fetch --wit", "--with"),
+        ("cudnn-guard fetch --with curand,cuf", "curand,cufft"),
     ] {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [.., before, last] = *words else {
-            panic!("{line}")
-        };
-        let ask = format!(
-            "{script}\nCOMP_WORDS=({line}); COMP_CWORD={}; \
-             function=$(complete -p cudnn-guard | sed 's/.* -F \\([^ ]*\\) .*/\\1/'); \
-             \"$function\" cudnn-guard {last} {before}; echo \"${{COMPREPLY[@]}}\"",
-            words.len() - 1
+        let script = format!("cudnn-guard completions fish | source; complete -C '{line}'");
+        let shown = run_in("fish", &script);
+        let word = shown.split(['\t', '\n']).next();
+        assert_eq!(word, Some(expected), "fish: {line}: {shown}");
+        // Control-X in a zsh on a terminal of its own prints the completed line.
+        let script = format!(
+            "zmodload zsh/zpty
+             zpty shell zsh -f -i
+             zpty -w shell 'PROMPT=; autoload -Uz compinit; compinit -u -D'
+             zpty -w shell 'source <(cudnn-guard completions zsh)'
+             zpty -w shell 'show() {{ print -r -- \"<$BUFFER>\" }}; zle -N show; bindkey ^X show'
+             zpty -w shell 'print rea\"\"dy'
+             zpty -r shell text '*ready*'
+             zpty -w -n shell '{line}'$'\\t\\x18'
+             zpty -r shell text '*<*>*'
+             print -r -- $text"
         );
-        let output = Command::new("bash")
-            .args(["-c", &ask])
-            .output()
-            .expect("bash runs");
-        assert_eq!(text(&output), format!("{completed}\n"), "{output:?}");
+        let shown = run_in("zsh", &script);
+        let (before, _) = line.rsplit_once(' ').expect("words");
+        let completed = format!("<{before} {expected}");
+        assert!(shown.contains(&completed), "zsh: {line}: {shown:?}");
+    }
+}
+
+#[test]
+fn every_message_is_as_wide_as_the_terminal() {
+    for columns in [60, 100] {
+        for arguments in [
+            &["targets", "hoper"][..],
+            &["targets", "120", "--cuda", "12.4"],
+            &["targets", "80", "--cuda", "99"],
+            &["fetch", "--check", "--to", "/nowhere/at/all"],
+            &["fetch", "--cuda", "14", "--to", "/nowhere/at/all"],
+            &["explain", "unknown_words_without_a_meaning"],
+            &["explain"],
+        ] {
+            let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+                .args(arguments)
+                .env_clear()
+                .env("COLUMNS", columns.to_string())
+                .output()
+                .expect("cudnn-guard runs");
+            let shown = text(&output) + &complaint(&output);
+            let widths = shown.lines().map(|line| line.chars().count());
+            let widest = widths.max().unwrap_or(0);
+            assert!((50..=columns).contains(&widest), "{arguments:?}: {shown}");
+        }
+    }
+}
+
+#[test]
+fn the_version_of_cuda_has_one_grammar() {
+    for command in ["doctor", "targets", "fetch"] {
+        for version in ["12", "12.4", ">=12.4"] {
+            must_exit(&cudnn_guard(&[command, "--cuda", version, "--help"]), 0);
+        }
+        for version in ["12.4.1", "new", "^12"] {
+            let output = cudnn_guard(&[command, "--cuda", version]);
+            must_exit(&output, 2);
+            assert_eq!(
+                complaint(&output),
+                format!(
+                    "error: invalid value '{version}' for '--cuda <VERSION>': write it as 12, 12.4 or >=12.4\n\n\
+                     For more information, try '--help'.\n"
+                )
+            );
+        }
     }
 }
 
@@ -211,7 +333,22 @@ fn each_command_has_a_page_for_man() {
     {
         let page =
             fs::read_to_string(dir.join(format!("cudnn-guard-{command}.1"))).expect("a page");
-        assert!(page.contains(".SH SYNOPSIS"), "{page}");
+        for section in [
+            "NAME",
+            "SYNOPSIS",
+            "DESCRIPTION",
+            "OPTIONS",
+            "\"EXIT STATUS\"",
+            "ENVIRONMENT",
+            "EXAMPLES",
+        ] {
+            let heading = format!(".SH {section}\n");
+            assert_eq!(page.matches(&heading).count(), 1, "{section}: {page}");
+        }
+        assert!(
+            page.contains("CUDNN_GUARD_HOME") && !page.contains("EXTRA"),
+            "{page}"
+        );
     }
     let refused = cudnn_guard(&["manual", "/dev/null/pages"]);
     must_exit(&refused, 1);

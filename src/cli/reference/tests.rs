@@ -15,9 +15,7 @@ Reference of the program `cudnn-guard`, from the same source as `cudnn-guard --h
 
 /// Returns a text for a cell of a table.
 fn cell(text: &str) -> String {
-    text.replace('|', "\\|")
-        .replace('<', "&lt;")
-        .replace('\n', " ")
+    text.replace('|', "\\|").replace('\n', " ")
 }
 
 /// Returns the row of an argument.
@@ -73,27 +71,32 @@ fn document() -> String {
         row(color)
     );
     out += "| `--help` | Print help |\n\nExit codes of the commands that list no others:\n\n";
-    let codes = |notes: &Notes| {
-        let line = |(code, meaning): &(String, String)| format!("- {code}: {meaning}\n");
-        notes.exit_codes.iter().map(line).collect::<String>()
+    let codes = |command: &Command| {
+        let line = |(code, meaning): (String, String)| format!("- {code}: {meaning}\n");
+        exit_codes(command, &program)
+            .into_iter()
+            .map(line)
+            .collect::<String>()
     };
-    let general = codes(&notes(&program, &program));
+    let general = codes(&program);
     out += &general;
     for command in commands {
-        let notes = notes(command, &program);
         let about = command.get_about().unwrap();
         out += &format!("\n## {}\n\n{about}.\n\n", command.get_name());
-        for text in &notes.text {
+        for text in paragraphs(command)
+            .iter()
+            .filter(|text| !text.contains(":\n"))
+        {
             out += &format!("{text}\n\n");
         }
         let is_shown =
             |arg: &&Arg| !arg.is_hide_set() && !["help", "color"].contains(&arg.get_id().as_str());
         out += "| argument | |\n|---|---|\n";
         out.extend(command.get_arguments().filter(is_shown).map(row));
-        if codes(&notes) != general {
-            out += &format!("\nExit codes:\n\n{}", codes(&notes));
+        if codes(command) != general {
+            out += &format!("\nExit codes:\n\n{}", codes(command));
         }
-        out += &format!("\n```sh\n{}\n```\n", notes.examples.join("\n"));
+        out += &format!("\n```sh\n{}\n```\n", list(command, "Examples:").join("\n"));
     }
     out += "\n## Variables\n\nThe commands search like a build, so they read its variables too. Programs with a guard read those \
             of the guard. In [searching.md](searching.md#variables), the table also tells these apart.\n\n| variable | |\n|---|---|\n";

@@ -179,17 +179,11 @@ fn similar(path: &Path) -> Option<PathBuf> {
             found = next;
             continue;
         }
-        let dir = if found.as_os_str().is_empty() {
-            Path::new(".")
-        } else {
-            &found
-        };
-        let names = files::names(dir).ok()?;
+        let names = files::names(&Path::new(".").join(&found)).ok()?;
         let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
         known.push("*.cu");
-        let near = found
-            .join(nearest(part.as_os_str().to_str()?, &known)?)
-            .join(parts.as_path());
+        let mut near = found.join(nearest(part.as_os_str().to_str()?, &known)?);
+        near.extend(parts);
         let is_found = !files::glob(near.to_str()?).ok()?.is_empty();
         return is_found.then_some(near);
     }

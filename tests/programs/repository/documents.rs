@@ -52,6 +52,12 @@ const TESTED: [(&str, &str, &str); 22] = [
         "cargo demo",
         "each_of_five_broken_installations_is_reported",
     ),
+    ("docs/cli.md", "", "every_command_line_is_accepted"),
+    (
+        "docs/searching.md",
+        "[package.metadata.cudnn-guard]",
+        "a_crate_declares_the_versions_that_it_needs",
+    ),
     (
         "docs/guard.md",
         "match gpu::check()",
@@ -124,8 +130,9 @@ const TESTED: [(&str, &str, &str); 22] = [
     ),
 ];
 
-const DOCUMENTS: [&str; 7] = [
+const DOCUMENTS: [&str; 8] = [
     "README.md",
+    "docs/cli.md",
     "docs/findings.md",
     "docs/guard.md",
     "docs/kernels.md",
@@ -251,14 +258,21 @@ fn every_page_helps_on_windows() {
 /// Returns the arguments of a command line in the documents. A program in it is replaced by an existing one.
 fn arguments(line: &str) -> Vec<String> {
     let line = line.split(" #").next().unwrap();
+    let line = line.split(" > ").next().unwrap();
     let line = line.replace("X.Y", "13.0").replace(['[', ']'], "");
-    let words = line.split_whitespace().map(|word| match word {
-        "PROGRAM" | "./program" | ".\\program.exe" | "/app/app" => {
-            env!("CARGO_BIN_EXE_cudnn-guard")
+    let mut words = Vec::new();
+    for (index, piece) in line.split('"').enumerate() {
+        match index % 2 {
+            0 => words.extend(piece.split_whitespace().map(|word| match word {
+                "PROGRAM" | "./program" | ".\\program.exe" | "/app/app" => {
+                    env!("CARGO_BIN_EXE_cudnn-guard")
+                }
+                other => other,
+            })),
+            _ => words.push(piece),
         }
-        other => other,
-    });
-    words.map(str::to_string).collect()
+    }
+    words.into_iter().map(str::to_string).collect()
 }
 
 #[test]

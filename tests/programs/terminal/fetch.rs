@@ -167,7 +167,9 @@ fn fetch(dir: &Path, arguments: &[&str]) -> std::process::Output {
 #[test]
 fn a_crate_declares_the_versions_that_it_needs() {
     let dir = folder("of-a-crate");
-    let manifest = "[package.metadata.cudnn-guard]\ncuda = \"12.4\"\ncudnn = \"9.10.2\"\n";
+    let document = include_str!("../../../docs/searching.md");
+    let (_, table) = document.split_once("```toml\n").expect("an example");
+    let manifest = table.split("```").next().expect("an end");
     file(&dir, "Cargo.toml", manifest);
     let fetched = || {
         command(&dir, &[])
@@ -182,7 +184,8 @@ fn a_crate_declares_the_versions_that_it_needs() {
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
-    file(&dir, "Cargo.toml", &manifest.replace("12.4", ">=12"));
+    assert!(dir.join("to/nvidia/curand").is_dir(), "{shown}");
+    file(&dir, "Cargo.toml", &manifest.replacen("12.4", ">=12", 1));
     let output = fetched();
     must_exit(&output, 1);
     assert_eq!(
@@ -328,7 +331,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     assert!(
         use_it.ends_with(&format!(
             "\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
-             To run: programs linked by cudnn-guard find it through their rpath; for others\n\n\
+             To run: programs linked by cudnn-guard find it through\ntheir rpath; for others\n\n\
              export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cuda_runtime/lib:{home}/nvidia/cuda_nvcc/lib:\
              {home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib\n"
         )),
@@ -468,7 +471,7 @@ fn in_the_user_data_directory_a_build_needs_no_variables() {
     let dir = folder("default-place");
     must_exit(&fetch(&dir, &[]), 0);
     let shown = text(&fetch(&dir, &[]));
-    let needs = "\nTo build with it, add to .cargo/config.toml (the first line is enough for cudnn-guard,\n";
+    let needs = "\nTo build with it, add to .cargo/config.toml (the first line\nis enough for cudnn-guard, the others are for other crates)\n";
     let home = format!("CUDNN_GUARD_HOME = \"{}\"", dir.join("to").display());
     assert!(shown.contains(needs) && shown.contains(&home), "{shown}");
 
@@ -484,8 +487,7 @@ fn in_the_user_data_directory_a_build_needs_no_variables() {
     let output = command.output().expect("cudnn-guard runs");
     must_exit(&output, 0);
     let shown = text(&output);
-    let needs = "\nTo build with it, do nothing more: cudnn-guard searches there by default.\n\
-                 For other crates, add to .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
+    let needs = "\nTo build with it, do nothing more: cudnn-guard searches\nthere by default. For other crates, add to .cargo/config.toml\n\n[env]\nCUDA_HOME = ";
     assert!(shown.contains(needs), "{shown}");
     assert!(!shown.contains("CUDNN_GUARD_HOME"), "{shown}");
     assert!(dir.join("home/.local/share/cudnn-guard/nvidia").is_dir());
