@@ -6,8 +6,8 @@ use crate::cli::init::usage::Usage;
 use crate::cli::whole_file;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::quoted;
+use crate::runtime::facts::nearest::nearest;
 use std::path::{Path, PathBuf};
-use strsim::levenshtein;
 use toml_edit::DocumentMut;
 
 /// Returns the directory of a member.
@@ -16,12 +16,9 @@ pub fn directory(dir: &Path, name: &str) -> Result<PathBuf, String> {
     if let Some(package) = packages.iter().find(|package| package.name() == name) {
         return Ok(package.dir().to_path_buf());
     }
-    let distance = |package: &&Package| levenshtein(name, package.name());
-    let nearest = packages.iter().min_by_key(distance);
-    let near = nearest.filter(|package| distance(package) <= (name.len() / 3).max(1));
-    let help = near.map(|near| format!("did you mean `{}`?", near.name()));
-    let names = packages.iter().map(|one| format!("`{}`", one.name()));
-    let all = format!("name one of its members: {}", joined(names, ", "));
+    let names: Vec<&str> = packages.iter().map(Package::name).collect();
+    let help = nearest(name, &names).map(|near| format!("did you mean `{near}`?"));
+    let all = format!("name one of its members: `{}`", joined(&names, "`, `"));
     let summary = format!("the workspace has no member `{name}`");
     Err(refusal(summary, help.unwrap_or(all)))
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// Every other example, by its document and the beginning of its first line, and the test that covers it.
-const TESTED: [(&str, &str, &str); 22] = [
+const TESTED: [(&str, &str, &str); 24] = [
     (
         "docs/linking.md",
         "#[cfg(feature",

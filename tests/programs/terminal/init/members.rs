@@ -91,7 +91,7 @@ fn a_member_is_selected_from_any_directory() {
     must_exit(&init(&dir, &["-p", "app", "--write"]), 0);
     assert!(read(&dir, "app/src/main.rs").contains("gpu::startup();"));
     for (name, help) in [
-        ("ap", "did you mean `app`?"),
+        ("helpr", "did you mean `helper`?"),
         (
             "server",
             "name one of its members: `app`, `other`, `helper`",
