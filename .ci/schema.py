@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Checks docs/report.schema.json, and with it the documents in target/tmp/documents, which the tests leave there.
+"""Checks docs/report.schema.json, and the documents that the tests leave in target/tmp/json-documents.
 
 Uses Python's jsonschema, which pip installs into target/jsonschema. A key that the schema does not have is a fault.
 """
@@ -11,6 +11,7 @@ import sys
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 PACKAGES = HERE / "target/jsonschema"
+DOCUMENTS = HERE / "target/tmp/json-documents"
 KINDS = {"doctor", "inspect", "explain", "targets", "report"}
 
 
@@ -37,7 +38,7 @@ def main() -> None:
     schema = json.loads((HERE / "docs/report.schema.json").read_text())
     Draft202012Validator.check_schema(schema)
     validators = Draft202012Validator(schema), Draft202012Validator(strict(schema))
-    documents = {file.stem: json.loads(file.read_text()) for file in (HERE / "target/tmp/documents").glob("*.json")}
+    documents = {file.stem: json.loads(file.read_text()) for file in DOCUMENTS.glob("*.json")}
     if documents.keys() != KINDS:
         sys.exit(f"the tests left documents of these kinds: {sorted(documents)}; run them first")
     for kind, document in documents.items():
