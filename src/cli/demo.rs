@@ -251,7 +251,7 @@ fn build(work: &Path, stack: &Stack) -> Result<PathBuf, String> {
     Ok(target.join("debug").join(file))
 }
 
-/// Shows the progress in cargo's output while it arrives, and returns the output.
+/// Shows the progress in cargo's output while it arrives, and returns the output, indented.
 fn show_progress(output: impl Read) -> String {
     let mut words = String::new();
     for line in BufReader::new(output).split(b'\n').map_while(Result::ok) {
@@ -260,7 +260,7 @@ fn show_progress(output: impl Read) -> String {
         if ["Blocking", "Compiling", "Downloading", "Updating"].contains(&verb) {
             show(format!("    {}\n", line.trim_start()));
         }
-        words += &format!("{line}\n");
+        words += &format!("    {line}\n");
     }
     words
 }

@@ -32,7 +32,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if arguments.get_flag("json") {
         terminal::show(format!("{}\n", report.to_json()));
     } else {
-        terminal::show(format!("{report:0$}", terminal::columns()));
+        terminal::show(format!("{report:0$}", terminal::message_columns()));
     }
     terminal::exit(report.verdict())
 }

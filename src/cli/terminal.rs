@@ -63,7 +63,7 @@ pub fn columns() -> usize {
 /// Returns the line width of messages, which are not broken in a log.
 pub fn message_columns() -> usize {
     let terminal = terminal_size_of(std::io::stdout());
-    width(terminal.or(terminal_size_of(std::io::stderr()))).unwrap_or(usize::MAX)
+    width(terminal.or(terminal_size_of(std::io::stderr()))).unwrap_or(u16::MAX.into())
 }
 
 fn width(terminal: Option<(Width, Height)>) -> Option<usize> {

@@ -3,7 +3,7 @@
 use super::{Stack, command_on, not_started};
 use crate::Verdict;
 use crate::cli::simulation::simulator;
-use crate::cli::terminal::{harmless, heading, show};
+use crate::cli::terminal::{harmless, heading, show_wrapped};
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -70,7 +70,7 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
         let output = String::from_utf8_lossy(&output.stderr);
         let first = output.lines().take_while(|line| !line.is_empty());
         let first: Vec<String> = first.map(harmless).collect();
-        show(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
+        show_wrapped(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
     }
     Ok(if ended == FAULTS.len() {
         Verdict::Pass

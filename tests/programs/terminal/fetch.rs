@@ -185,7 +185,11 @@ fn a_crate_declares_the_versions_that_it_needs() {
     assert!(shown.contains("  ✓ CUDA toolkit 12.4.127 in "), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.10.2.21 in "), "{shown}");
     assert!(dir.join("to/nvidia/curand").is_dir(), "{shown}");
-    file(&dir, "Cargo.toml", &manifest.replacen("12.4", ">=12", 1));
+    file(
+        &dir,
+        "Cargo.toml",
+        &manifest.replace("\"12.4\"", "\">=12\""),
+    );
     let output = fetched();
     must_exit(&output, 1);
     assert_eq!(
@@ -223,6 +227,18 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     let shown = fetched("9.0", &[]);
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.28.0.42 in "), "{shown}");
+    let shown = fetched("9.0", &["--cuda", ">=12.4"]);
+    let installed = "  ✓ CUDA toolkit 12.4.127 is installed: ";
+    assert!(
+        shown.contains(installed) && !shown.contains("chosen"),
+        "{shown}"
+    );
+    let shown = fetched("9.0", &["--cuda", ">=13"]);
+    let newest = shown.contains("  ✓ CUDA toolkit 13.");
+    assert!(newest && !shown.contains("chosen"), "{shown}");
+    fs::remove_dir_all(dir.join("to")).expect("removed");
+    let shown = fetched("9.0", &["--cuda", ">=12.4"]);
+    assert!(shown.starts_with(chosen), "{shown}");
 }
 
 #[cfg(unix)]
