@@ -14,8 +14,8 @@ pub type Used = BTreeMap<&'static str, Vec<&'static str>>;
 pub fn libraries(dir: &Path) -> Used {
     // Without cargo, only the build script is read.
     let packages = match metadata::package(dir) {
-        Ok(package) => vec![package],
-        Err(_) => metadata::packages(dir).unwrap_or_default(),
+        Ok(Some(package)) => vec![package],
+        _ => metadata::packages(dir).unwrap_or_default(),
     };
     let dirs = packages.iter().map(Package::dir).chain([dir]);
     let scripts = dirs.map(|dir| fs::read_to_string(dir.join("build.rs")).unwrap_or_default());

@@ -54,7 +54,7 @@ impl CrateFiles {
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             ));
         }
-        let package = metadata::package(dir)?;
+        let package = metadata::package(dir)?.unwrap_or_default();
         let mut files = Self {
             usage: Usage::find(&package),
             changes: Vec::new(),

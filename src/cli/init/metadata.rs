@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::Command;
 
 /// A package of a workspace, as cargo prints it.
+#[derive(Default)]
 pub struct Package(Value);
 
 /// Returns the members of the workspace that contains a directory.
@@ -32,17 +33,11 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
     Ok(parse(&output.stdout))
 }
 
-/// Returns the package whose manifest is in a directory.
-pub fn package(dir: &Path) -> Result<Package, String> {
-    let packages = packages(dir)?.into_iter();
+/// Returns the package whose manifest is in a directory, unless the directory is the root of a workspace without one.
+pub fn package(dir: &Path) -> Result<Option<Package>, String> {
+    let mut packages = packages(dir)?.into_iter();
     let dir = fs::canonicalize(dir).ok();
-    let mut found = packages.filter(|package| fs::canonicalize(package.dir()).ok() == dir);
-    found.next().ok_or_else(|| {
-        refusal(
-            "`cargo metadata` does not list this crate".to_string(),
-            "add the crate to the members of its workspace",
-        )
-    })
+    Ok(packages.find(|package| fs::canonicalize(package.dir()).ok() == dir))
 }
 
 fn parse(json: &[u8]) -> Vec<Package> {

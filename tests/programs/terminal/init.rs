@@ -476,6 +476,8 @@ fn a_library_gets_the_guard_for_programs_that_use_it() {
         "{}",
         text(&written)
     );
+    let next = "Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n";
+    assert!(text(&written).ends_with(next), "{}", text(&written));
     let library = read(&dir, "src/lib.rs");
     assert!(library.contains("\npub mod gpu_guard {\n"), "{library}");
 }
