@@ -154,6 +154,7 @@ fn check_names_the_files_without_the_guard() {
     );
 }
 
+#[cfg(unix)]
 #[test]
 fn an_error_of_cargo_is_shown() {
     let dir = package("invalid", "\n[features]\ncuda = [\"dep:none\"]\n");
