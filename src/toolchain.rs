@@ -30,7 +30,6 @@ use crate::config::{Config, Link};
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code;
 use crate::error::Error;
-use crate::guard::guard_file;
 #[cfg(feature = "cli")]
 use crate::model::candidate::Found;
 use crate::model::candidate::{Candidate, Cudnn, Toolkit};
@@ -41,7 +40,7 @@ use crate::runtime::facts::allowed::Allowed;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::directive::Directive;
-use crate::system::{Host, cargo, files};
+use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{config_faults, forbids_search};
 use crate::toolchain::lazy_link::LazyLibraries;
@@ -99,7 +98,7 @@ impl Config {
     /// build script or in variables.
     pub fn probe(&self) -> Result<Toolchain, Error> {
         let host = self.host();
-        guard_file::remove_stale(&host);
+        out_dir::remove_stale_guard(&host.env);
         let toolchain = Toolchain::find(self.clone(), host, self.needs());
         for directive in toolchain.reruns() {
             cargo::emit(&directive);

@@ -11,11 +11,6 @@ use crate::runtime::facts::built::Built;
 use crate::system::{Host, files, out_dir};
 use crate::toolchain::Toolchain;
 use crate::toolchain::lazy_link::LazyLibrary;
-use std::path::{Path, PathBuf};
-use std::sync::Once;
-
-/// Done once the guard of an earlier run cannot be mistaken for one of this run.
-static IS_CURRENT: Once = Once::new();
 
 impl Toolchain {
     /// Writes the guard, with the targets of the kernels compiled so far.
@@ -56,23 +51,8 @@ pub fn write(
     standalone: bool,
     opened: Option<&[&str]>,
 ) -> Result<(), Error> {
-    let Some(path) = path(host) else {
+    let Some(path) = out_dir::current_guard(&host.env) else {
         return Err(InvalidGuard::NoOutDir.finding().into());
     };
-    IS_CURRENT.call_once(|| {});
     files::write(&path, &text(built, standalone, opened)).map_err(Error::from)
-}
-
-/// Removes the guard of an earlier run, which cargo leaves in OUT_DIR, in case this run writes none.
-pub fn remove_stale(host: &Host) {
-    IS_CURRENT.call_once(|| {
-        if let Some(path) = path(host) {
-            out_dir::remove(&path);
-        }
-    });
-}
-
-fn path(host: &Host) -> Option<PathBuf> {
-    let out_dir = host.env.var("OUT_DIR")?;
-    Some(Path::new(out_dir).join("cudnn_guard.rs"))
 }

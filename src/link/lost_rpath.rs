@@ -8,6 +8,8 @@ pub struct LostRpath<'a> {
     /// The `links` key of the package, through which the build scripts of the programs can query the rpath.
     pub links: Option<&'a str>,
     pub dir: &'a Path,
+    /// The manifests of the programs that query no rpath, although other programs of the workspace do.
+    pub programs: Vec<PathBuf>,
 }
 
 impl LostRpath<'_> {
@@ -20,20 +22,17 @@ impl LostRpath<'_> {
 
 /// Returns the fault if this package has no program of its own: the programs that depend on it then link but fail to
 /// start. With a `links` key, their build scripts can query the rpath, so it is a fault only if none in the workspace
-/// does. Also returns the files that the answer depends on.
+/// does, or if one that depends on this package does not. Also returns the files that the answer depends on.
 pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
-    let fault = LostRpath {
+    let mut fault = LostRpath {
         package: env.var("CARGO_PKG_NAME")?,
         links: env.var("CARGO_MANIFEST_LINKS"),
         dir,
+        programs: Vec::new(),
     };
     let manifest = files::read(&package.join("Cargo.toml")).ok()?;
-    let has_program = files::is_file(&package.join("src/main.rs"))
-        || files::is_dir(&package.join("src/bin"))
-        // A shared library, such as a Python extension, gets the rpath too.
-        || ["[[bin]]", "dylib\""].iter().any(|words| manifest.contains(words));
-    if has_program {
+    if has_program(package, &manifest) {
         return None;
     }
     if fault.links.is_none() {
@@ -42,7 +41,36 @@ pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, V
     let files = scripts_and_manifests(package);
     let query = fault.query();
     let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
-    (!files.iter().any(queries)).then_some((fault, files))
+    if files.iter().any(queries) {
+        for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
+            let Ok(text) = files::read(manifest) else {
+                continue;
+            };
+            let package = manifest.with_file_name("");
+            let depends = text.lines().any(|line| depends_on(line, fault.package));
+            if depends && has_program(&package, &text) && !queries(&package.join("build.rs")) {
+                fault.programs.push(manifest.clone());
+            }
+        }
+        if fault.programs.is_empty() {
+            return None;
+        }
+    }
+    Some((fault, files))
+}
+
+/// Returns `true` if linking this package produces a file that gets the rpath.
+fn has_program(package: &Path, manifest: &str) -> bool {
+    files::is_file(&package.join("src/main.rs"))
+        || files::is_dir(&package.join("src/bin"))
+        // A shared library, such as a Python extension, gets the rpath too.
+        || ["[[bin]]", "dylib\""].iter().any(|words| manifest.contains(words))
+}
+
+/// Returns `true` for a line of a manifest that declares this dependency: `name = ..`, `name.workspace = true`.
+fn depends_on(line: &str, name: &str) -> bool {
+    let rest = line.trim_start().strip_prefix(name);
+    rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '.']))
 }
 
 /// Returns the build scripts and manifests of the workspace that this package is a member of.

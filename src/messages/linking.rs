@@ -15,6 +15,7 @@ impl LostRpath<'_> {
                 "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
             );
             return Finding::warning(FindingId::LibraryNotFound, headline)
+                .with_lines("manifests", self.programs.iter().map(|file| file.display()))
                 .help(call)
                 .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
         }

@@ -1,9 +1,14 @@
 //! Files and directories in OUT_DIR.
 
+use crate::model::environment::Environment;
 use crate::runtime::facts::finding::Finding;
 use crate::system::files::failed;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::Once;
+
+/// Done once the guard of an earlier run cannot be mistaken for one of this run.
+static IS_CURRENT: Once = Once::new();
 
 /// Creates a directory and its parents.
 pub fn create_dir(path: &Path) -> Result<(), Finding> {
@@ -14,6 +19,25 @@ pub fn create_dir(path: &Path) -> Result<(), Finding> {
 pub fn remove(path: &Path) {
     // A file that cannot be removed cannot be rewritten either, and rewriting it reports the error.
     let _ = std::fs::remove_file(path);
+}
+
+/// Removes the guard of an earlier run, which cargo leaves in OUT_DIR, in case this run writes none.
+pub fn remove_stale_guard(env: &Environment) {
+    IS_CURRENT.call_once(|| {
+        if let Some(path) = guard(env) {
+            remove(&path);
+        }
+    });
+}
+
+/// Returns the path of the guard that this run writes.
+pub fn current_guard(env: &Environment) -> Option<PathBuf> {
+    IS_CURRENT.call_once(|| {});
+    guard(env)
+}
+
+fn guard(env: &Environment) -> Option<PathBuf> {
+    Some(Path::new(env.os_var("OUT_DIR")?).join("cudnn_guard.rs"))
 }
 
 /// Creates a symlink `name` to a file, or a copy if the system has no symlinks.

@@ -42,6 +42,11 @@ impl BuiltRecord {
         })
     }
 
+    /// Returns the crate that the guard was built in: `app 0.1.0`.
+    pub fn package(&self) -> Option<&str> {
+        self.facts().package.as_deref()
+    }
+
     /// Returns the version of the cuDNN headers, unless the program links nothing.
     pub fn cudnn(&self) -> Option<Version> {
         self.facts().cudnn

@@ -221,7 +221,7 @@ fn share_a_runtime(resolver: &str) {
     fs::write(dir.join("one/src/lib.rs"), guard).unwrap();
     let main = "fn main() {\n    \
         let both: [&gpu::BuiltRecord; 2] = [&gpu::BUILT, &one::gpu::BUILT];\n    \
-        println!(\"{:?}\", both.map(|built| built.package.as_deref()));\n    \
+        println!(\"{:?}\", both.map(|built| built.package()));\n    \
         gpu::startup();\n    one::gpu::startup();\n}\n";
     fs::write(dir.join("other/src/main.rs"), format!("{guard}{main}")).unwrap();
     let manifest =
