@@ -24,6 +24,19 @@ fn a_lazy_program_starts_without_cuda() {
     };
     let ran = start(&["call"]).exits_with(0);
     assert_eq!(ran.stdout, "92800 92800 92800\n");
+    // With an older cuDNN.
+    let older = real.join("cudnn-cu13-9.14/nvidia/cudnn/lib");
+    let mut command = program(built("lazy-consumers"));
+    let ran = run(command.arg("call-new").env("LD_LIBRARY_PATH", &older)).exits_with(78);
+    assert_eq!(
+        ran.stderr,
+        format!(
+            "cudnn-guard: this program calls `cudnnSubquadraticOpsVersionCheck`, introduced in cuDNN 9.22.0, but `{}` does not \
+             contain it  [cudnn-not-loadable]\n  = help: install cuDNN 9.28.0 or later\n  loaded      cuDNN 9.14.0\n  \
+             built with  cuDNN 9.28.0\n",
+            older.join("libcudnn.so.9").display()
+        )
+    );
     // Without cuDNN and the driver.
     std::fs::rename(&cudnn, away.join("moved")).unwrap();
     let ran = start(&[]).exits_with(0);

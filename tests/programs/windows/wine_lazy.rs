@@ -240,6 +240,12 @@ fn other_crates_are_lazy_too() {
         assert_eq!(ran.stdout, "91400 91400 91400\n");
         let ran = start(windows, &program, "", &bin).exits_with(0);
         assert_eq!(ran.stdout, "computing on the GPU\n");
+        // Microsoft's linker creates a table without the versions.
+        let introduced = [", introduced in cuDNN 9.22.0", ""][usize::from(triple == MSVC)];
+        let headline =
+            format!("this program calls `cudnnSubquadraticOpsVersionCheck`{introduced}, but");
+        let ran = start(windows, &program, "call-new", &bin).exits_with(78);
+        ran.says(&headline).says("  loaded      cuDNN 9.14.0\n");
         let ran = start(windows, &program, "", &empty).exits_with(0);
         assert_eq!((&*ran.stdout, &*ran.stderr), ("computing on the CPU\n", ""));
     }

@@ -22,10 +22,13 @@ const MAIN: &str = r#"mod gpu {
 
 unsafe extern "C" {
     fn cudnnGetVersion() -> usize;
+    fn cudnnSubquadraticOpsVersionCheck() -> i32;
 }
 
 fn main() {
-    if std::env::args().any(|word| word == "call") {
+    if std::env::args().any(|word| word == "call-new") {
+        println!("{}", unsafe { cudnnSubquadraticOpsVersionCheck() });
+    } else if std::env::args().any(|word| word == "call") {
         let own = unsafe { cudnnGetVersion() };
         let cudarc = cudarc::cudnn::result::get_version();
         println!("{own} {cudarc} {}", cudnn_below::version());
