@@ -1,0 +1,10 @@
+fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new()
+            .cuda(">=12.0")
+            .cudnn(">=9.1, <10")
+            .probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+}
