@@ -21,31 +21,3 @@ pub fn edits(one: &str, other: &str) -> usize {
     }
     row.last().copied().unwrap_or(one.len())
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn edits_are_counted() {
-        for (one, other, letters) in [
-            ("", "", 0),
-            ("", "abc", 3),
-            ("abc", "", 3),
-            ("no-gpu", "no-gpus", 1),
-            ("kitten", "sitting", 3),
-        ] {
-            assert_eq!(edits(one, other), letters, "{one} {other}");
-        }
-    }
-
-    #[test]
-    fn a_word_with_few_edits_is_suggested() {
-        let known = ["sm_80", "sm_90", "hopper"];
-        assert_eq!(nearest("sm_90x", &known), Some("sm_90"));
-        assert_eq!(nearest("Hoper", &known), Some("hopper"));
-        for far in ["", "sm", "8x", "hops"] {
-            assert_eq!(nearest(far, &known), None, "{far}");
-        }
-    }
-}

@@ -10,7 +10,8 @@ const BEGINNING: &str = "\
 # The command line
 
 Reference of the program `cudnn-guard`, from the same source as `cudnn-guard --help` and the man pages of \
-`cudnn-guard manual`. It has these commands:
+`cudnn-guard manual`. `fetch` also reads [versions in Cargo.toml](searching.md#versions-for-fetch-in-cargotoml). \
+The commands are:
 ";
 
 /// Returns a text for a cell of a table.

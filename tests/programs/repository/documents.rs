@@ -123,7 +123,7 @@ const TESTED: [(&str, &str, &str); 23] = [
     ),
 ];
 
-const DOCUMENTS: [&str; 8] = [
+const DOCUMENTS: [&str; 9] = [
     "README.md",
     "docs/cli.md",
     "docs/findings.md",
