@@ -208,17 +208,41 @@ fn nearest(word: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{edits, nearest as nearest_ids};
+    use crate::runtime::facts::nearest::nearest;
+
+    #[test]
+    fn edits_are_counted() {
+        for (one, other, letters) in [
+            ("", "", 0),
+            ("", "abc", 3),
+            ("abc", "", 3),
+            ("no-gpu", "no-gpus", 1),
+            ("kitten", "sitting", 3),
+        ] {
+            assert_eq!(edits(one, other), letters, "{one} {other}");
+        }
+    }
+
+    #[test]
+    fn a_word_with_few_edits_is_suggested() {
+        let known = ["sm_80", "sm_90", "hopper"];
+        assert_eq!(nearest("sm_90x", &known), Some("sm_90"));
+        assert_eq!(nearest("Hoper", &known), Some("hopper"));
+        for far in ["", "sm", "8x", "hops"] {
+            assert_eq!(nearest(far, &known), None, "{far}");
+        }
+    }
 
     #[test]
     fn the_nearest_id_comes_first() {
         assert_eq!(
-            nearest("cudnn-not-fond"),
+            nearest_ids("cudnn-not-fond"),
             ["cudnn-not-found", "cuda-not-found"]
         );
-        assert_eq!(nearest("aborted"), ["cudnn-aborted"]);
-        assert_eq!(nearest("driver-to-old"), ["driver-too-old"]);
-        assert!(nearest("x").is_empty());
-        assert!(nearest("").is_empty());
+        assert_eq!(nearest_ids("aborted"), ["cudnn-aborted"]);
+        assert_eq!(nearest_ids("driver-to-old"), ["driver-too-old"]);
+        assert!(nearest_ids("x").is_empty());
+        assert!(nearest_ids("").is_empty());
     }
 }
