@@ -11,7 +11,6 @@ use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::built::{Built, Policy, Requirement};
 use cudnn_guard::internals::facts::codec::{Fields, each_line, line};
 use cudnn_guard::internals::facts::finding::{Finding, Verdict};
-use cudnn_guard::internals::facts::nearest::{edits, nearest};
 use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
@@ -429,27 +428,4 @@ fn work_in_a_separate_thread_returns_its_output() {
     };
     let exit = in_process::in_thread(Duration::from_millis(500), slow);
     assert_eq!((exit.end, &*exit.answer), (ExitStatus::Late, "one\n"));
-}
-
-#[test]
-fn edits_are_counted() {
-    for (one, other, letters) in [
-        ("", "", 0),
-        ("", "abc", 3),
-        ("abc", "", 3),
-        ("no-gpu", "no-gpus", 1),
-        ("kitten", "sitting", 3),
-    ] {
-        assert_eq!(edits(one, other), letters, "{one} {other}");
-    }
-}
-
-#[test]
-fn a_word_with_few_edits_is_suggested() {
-    let known = ["sm_80", "sm_90", "hopper"];
-    assert_eq!(nearest("sm_90x", &known), Some("sm_90"));
-    assert_eq!(nearest("Hoper", &known), Some("hopper"));
-    for far in ["", "sm", "8x", "hops"] {
-        assert_eq!(nearest(far, &known), None, "{far}");
-    }
 }
