@@ -71,6 +71,8 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     let installed = fresh("links-rpath-cudnn");
     cudnn(&installed);
     let dir = workspace("links-rpath", "\"rpath-kernels\", \"rpath-app\"");
+    // A failed run leaves it.
+    let _ = fs::remove_dir_all(dir.join("rpath-other"));
     let kernels = |keys: &str| package(&dir, "rpath-kernels", keys, "", LINK, ("lib.rs", LIBRARY));
     let app = |script: &str| {
         let dependency = "rpath-kernels = { path = \"../rpath-kernels\" }\n";
