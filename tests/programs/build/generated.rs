@@ -1,7 +1,7 @@
 //! The compiler's output about the generated file: a guard that is never called, a missing dependency, and a file that
 //! an earlier build script wrote.
 
-use crate::support::{Ran, both_forms, cargo, form, fresh, out_dir, project, run, write_if_new};
+use crate::support::{Ran, both_forms, cargo, form, out_dir, project, run, scratch, write_if_new};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ const NEVER_CALLED: &str = "function `the_guard_is_never_called` is never used";
 
 /// Returns a build script that writes a guard for this way to load cuDNN.
 fn script(link: &str) -> String {
-    let nothing = fresh("generated-nothing");
+    let nothing = scratch("generated-nothing");
     format!(
         "fn main() {{ cudnn_guard::build(|| {{\n    \
          let config = cudnn_guard::Config::new().cudnn(\">=9\").root({nothing:?}).env(\"CUDNN_PATH\", \"\");\n    \
