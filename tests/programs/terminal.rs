@@ -111,7 +111,7 @@ fn a_command_line_that_is_wrong_exits_with_2() {
 #[test]
 fn bash_completes_commands_ids_values_and_files() {
     let dir = folder("completions");
-    file(&dir, "application", "");
+    file(&dir, "appendix", "");
     file(
         &dir,
         "script",
@@ -125,10 +125,10 @@ fn bash_completes_commands_ids_values_and_files() {
             "Install CUDA",
         ),
         (
-            "cudnn-guard run app\t",
-            "cudnn-guard: no such program: \"application\"",
+            "cudnn-guard run appe\t",
+            "cudnn-guard: no such program: \"appendix\"",
         ),
-        ("cudnn-guard inspect appl\t", "`application` is empty"),
+        ("cudnn-guard inspect appe\t", "`appendix` is empty"),
     ];
     let typed: String = lines.iter().map(|(line, _)| format!("{line}\n")).collect();
     let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));

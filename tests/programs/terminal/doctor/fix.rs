@@ -155,7 +155,7 @@ fn a_failed_fetch_prints_its_own_error() {
     // A requirement decides which version is fetched.
     let output = doctor(
         &dir,
-        &["--fix", "--yes", "--cuda", "=13.0", "--cudnn", "=9.99.1"],
+        &["--fix", "--yes", "--cuda", "13.0", "--cudnn", "=9.99.1"],
     );
     must_exit(&output, 1);
     let shown = after_report(&output);
