@@ -194,7 +194,7 @@ fn the_dependency_that_cargo_add_writes_is_completed() {
         "\n[build-dependencies]\ncudnn-guard = \"0.1\"\n",
     );
     must_exit(&init(&dir, &["--write"]), 0);
-    let build = read(&dir, "build.rs").replace("guard()", "guard().standalone()");
+    let build = read(&dir, "build.rs").replace("guard()", "guard().standalone(true)");
     file(&dir, "build.rs", &build);
     let manifest = read(&dir, "Cargo.toml");
     let (head, _) = manifest.split_once("\n[dependencies]").expect("a table");
