@@ -72,7 +72,10 @@ fn json(text: &str) {
         serde_json::from_str(&json).unwrap_or_else(|error| panic!("{error}: {json}"))
     };
     assert_eq!(read(Json::text(&text).to_string()), text);
-    assert_eq!(read(Json::object(&[("a", Json::text(&text))]).to_string())["a"], text);
+    assert_eq!(
+        read(Json::object(&[("a", Json::text(&text))]).to_string())["a"],
+        text
+    );
     let lines: Vec<&str> = text.lines().collect();
     let list = read(Json::list(&lines, |line| Json::text(line)).to_string());
     assert_eq!(list, serde_json::json!(lines));
