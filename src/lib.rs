@@ -238,6 +238,7 @@ pub mod fuzzing {
 /// ```
 #[cfg(feature = "build")]
 pub fn build(script: impl FnOnce() -> Result<(), Error>) {
+    system::out_dir::remove_stale_guard(&Config::new().host().env);
     if let Err(error) = script() {
         for line in error.to_string().lines() {
             system::cargo::emit(&Directive::Error(line.to_string()));

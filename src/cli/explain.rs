@@ -228,6 +228,8 @@ mod tests {
     fn a_word_with_few_edits_is_suggested() {
         let known = ["sm_80", "sm_90", "hopper"];
         assert_eq!(nearest("sm_90x", &known), Some("sm_90"));
+        assert_eq!(nearest("apa", &["App"]), None);
+        assert_eq!(nearest("gema.cu", &["Gemm.cu"]), Some("Gemm.cu"));
         assert_eq!(nearest("Hoper", &known), Some("hopper"));
         for far in ["", "sm", "8x", "hops"] {
             assert_eq!(nearest(far, &known), None, "{far}");

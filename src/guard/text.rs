@@ -123,6 +123,7 @@ static RESOLVE: runtime::lazy::Resolve = runtime::lazy::resolve;
 const AVAILABLE: &str = "
 /// Returns `true` if NVIDIA's driver and all libraries that the program uses can be opened. Calls none of their functions.
 pub fn _available() -> bool {
+    the_guard_is_never_called();
 ";
 
 /// The functions for the program. rustc does not report unused names with an underscore. If a program uses none of them,

@@ -38,7 +38,8 @@ pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, V
     if fault.links.is_none() {
         return Some((fault, Vec::new()));
     }
-    let files = scripts_and_manifests(package);
+    let root = workspace_root(package);
+    let files = root.map_or_else(Vec::new, scripts_and_manifests);
     let query = fault.query();
     let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
     if files.iter().any(queries) {
@@ -47,7 +48,10 @@ pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, V
                 continue;
             };
             let package = manifest.with_file_name("");
-            let depends = text.lines().any(|line| depends_on(line, fault.package));
+            // A workspace within this one is not part of it, and a build script may have another name.
+            let is_read = (Some(&*package) == root || !text.contains("[workspace]"))
+                && !text.lines().any(|line| line.starts_with("build ="));
+            let depends = is_read && depends_on(&text, fault.package);
             if depends && has_program(&package, &text) && !queries(&package.join("build.rs")) {
                 fault.programs.push(manifest.clone());
             }
@@ -67,20 +71,36 @@ fn has_program(package: &Path, manifest: &str) -> bool {
         || ["[[bin]]", "dylib\""].iter().any(|words| manifest.contains(words))
 }
 
-/// Returns `true` for a line of a manifest that declares this dependency: `name = ..`, `name.workspace = true`.
-fn depends_on(line: &str, name: &str) -> bool {
-    let rest = line.trim_start().strip_prefix(name);
-    rest.is_some_and(|rest| rest.trim_start().starts_with(['=', '.']))
+/// Returns `true` if a manifest declares this dependency, not only for its build script or tests: `name = ..`,
+/// `name.workspace = true` or `[dependencies.name]`.
+fn depends_on(manifest: &str, name: &str) -> bool {
+    let mut table = "";
+    manifest.lines().map(str::trim).any(|line| {
+        if let Some(header) = line.strip_prefix('[') {
+            table = header.trim_end_matches(']');
+        }
+        let is_of_program = |table: &str| {
+            table == "dependencies"
+                || table.starts_with("target.") && table.ends_with(".dependencies")
+        };
+        let own = table
+            .strip_suffix(name)
+            .and_then(|table| table.strip_suffix('.'));
+        let rest = line.strip_prefix(name).unwrap_or_default().trim_start();
+        own.is_some_and(is_of_program) || is_of_program(table) && rest.starts_with(['=', '.'])
+    })
 }
 
-/// Returns the build scripts and manifests of the workspace that this package is a member of.
-fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
+/// Returns the directory of the workspace that a package is a member of.
+fn workspace_root(package: &Path) -> Option<&Path> {
     let is_workspace = |dir: &&Path| {
         files::read(&dir.join("Cargo.toml")).is_ok_and(|text| text.contains("[workspace]"))
     };
-    let Some(root) = package.ancestors().take(4).find(is_workspace) else {
-        return Vec::new();
-    };
+    package.ancestors().take(4).find(is_workspace)
+}
+
+/// Returns the build scripts and manifests of a workspace.
+fn scripts_and_manifests(root: &Path) -> Vec<PathBuf> {
     let below = |dir: &Path| files::list(dir).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
     for dir in below(root).into_iter().filter(|dir| files::is_dir(dir)) {
@@ -96,4 +116,25 @@ fn scripts_and_manifests(package: &Path) -> Vec<PathBuf> {
     }
     files::keep(&mut files, &files::is_file);
     files
+}
+
+#[cfg(test)]
+mod tests {
+    use super::depends_on;
+
+    #[test]
+    fn only_dependencies_of_the_program_count() {
+        for (manifest, expected) in [
+            ("[dependencies]\na-sys = \"1\"\n", true),
+            ("[dependencies]\na-sys.workspace = true\n", true),
+            ("[dependencies.a-sys]\npath = \"../a-sys\"\n", true),
+            ("[target.'cfg(unix)'.dependencies]\na-sys = \"1\"\n", true),
+            ("[dependencies]\na-system = \"1\"\n", false),
+            ("[dev-dependencies]\na-sys = \"1\"\n", false),
+            ("[build-dependencies.a-sys]\npath = \"../a-sys\"\n", false),
+            ("[workspace.dependencies]\na-sys = \"1\"\n", false),
+        ] {
+            assert_eq!(depends_on(manifest, "a-sys"), expected, "{manifest}");
+        }
+    }
 }

@@ -21,8 +21,15 @@ pub fn remove(path: &Path) {
     let _ = std::fs::remove_file(path);
 }
 
-/// Removes the guard of an earlier run, which cargo leaves in OUT_DIR, in case this run writes none.
+/// Removes the guard of an earlier run, which cargo leaves in OUT_DIR, in case this build script writes none.
 pub fn remove_stale_guard(env: &Environment) {
+    // cargo also sets OUT_DIR for tests and for `cargo run`, but these only for build scripts.
+    if ["NUM_JOBS", "TARGET"]
+        .iter()
+        .any(|name| env.os_var(name).is_none())
+    {
+        return;
+    }
     IS_CURRENT.call_once(|| {
         if let Some(path) = guard(env) {
             remove(&path);
@@ -79,4 +86,23 @@ pub fn in_scratch<T>(with: impl FnOnce(&Path) -> T) -> Option<T> {
     // Leftovers are small, and the system clears temporary directories.
     let _ = std::fs::remove_dir_all(&dir);
     Some(result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// cargo sets OUT_DIR for the tests of a crate with a build script.
+    #[test]
+    fn a_test_keeps_the_guard_of_its_crate() {
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-kept-{}", std::process::id()));
+        std::fs::create_dir_all(&dir).unwrap();
+        let file = dir.join("cudnn_guard.rs");
+        std::fs::write(&file, "").unwrap();
+        let in_test = [("OUT_DIR", dir.as_os_str()), ("TARGET", "x".as_ref())];
+        let in_test = in_test.map(|(name, value)| (name.to_string(), value.to_os_string()));
+        remove_stale_guard(&Environment::new(in_test));
+        assert!(file.exists());
+        std::fs::remove_dir_all(dir).unwrap();
+    }
 }

@@ -3,9 +3,11 @@
 /// Returns the known word with the fewest edits, if at most a quarter of the letters differ.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
-    let near = |known: &&&str| edits(&word, known) <= (word.len() / 4);
-    let nearest = known.iter().filter(near);
-    nearest.min_by_key(|known| edits(&word, known)).copied()
+    let distance = |known: &&&str| edits(&word, &known.to_ascii_lowercase());
+    let near = known
+        .iter()
+        .filter(|known| distance(known) <= word.len() / 4);
+    near.min_by_key(distance).copied()
 }
 
 /// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.

@@ -84,6 +84,15 @@ fn a_guard_that_is_never_called_is_reported_by_the_compiler() {
     }
 }
 
+/// A program whose libraries are opened lazily may call only `available()`.
+#[test]
+fn a_question_about_the_libraries_is_a_call_of_the_guard() {
+    let script = script(".link(cudnn_guard::Link::Lazy).optional(true)");
+    let dir = project("generated-available", &script, &main("gpu::available();"));
+    let ran = check(&dir).exits_with(0);
+    assert!(!ran.stderr.contains(": warning: "), "{}", ran.stderr);
+}
+
 /// rustc prints the line of the generated file that it cannot compile.
 #[test]
 fn the_first_error_contains_the_missing_line_of_the_manifest() {
@@ -129,6 +138,13 @@ fn a_build_script_that_writes_no_guard_leaves_none_of_an_earlier_run() {
     project(name, &without, &main("gpu::startup();"));
     let ran = run(&mut cargo(&dir, &arguments)).exits_with(101);
     assert!(ran.text().contains("couldn't read"), "{}", ran.text());
+    assert!(!file.exists());
+    // A script that does not search any more.
+    let bare = "fn main() { cudnn_guard::build(|| Ok(())); }\n";
+    project(name, &script, &main("gpu::startup();"));
+    run(&mut cargo(&dir, &arguments)).exits_with(0);
+    project(name, bare, &main("gpu::startup();"));
+    run(&mut cargo(&dir, &arguments)).exits_with(101);
     assert!(!file.exists());
     // A second probe keeps the guard of this run.
     let twice = script
