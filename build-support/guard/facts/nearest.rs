@@ -3,10 +3,13 @@
 /// Returns the known word with the fewest edits, if at most a quarter of the letters differ.
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
+    let limit = word.len() / 4;
     let distance = |known: &&&str| edits(&word, &known.to_ascii_lowercase());
-    let near = known
+    // Words of very different lengths need no comparison.
+    let similar = known
         .iter()
-        .filter(|known| distance(known) <= word.len() / 4);
+        .filter(|known| known.len().abs_diff(word.len()) <= limit);
+    let near = similar.filter(|known| distance(known) <= limit);
     near.min_by_key(distance).copied()
 }
 
