@@ -2,6 +2,7 @@
 
 use crate::cli::init::metadata::{self, Package};
 use crate::cli::init::port::arguments::literals;
+use crate::toolkit::missing_library;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
 use std::collections::BTreeMap;
 use std::fs;
@@ -45,11 +46,12 @@ fn depends_on(package: &Package, library: &str) -> bool {
     gate.is_some()
 }
 
-/// Returns `true` if a build script calls `.libs(..)` and has a string that names a library (`cufftw` and `nppc` for
-/// `cufft` and `npp`), or calls `.cutlass()`.
+/// Returns `true` if a build script calls `.libs(..)` and has a string that is a file of this library (`cufftw` and `nppc`
+/// for `cufft` and `npp`), or calls `.cutlass()`.
 fn names(script: &str, library: &str) -> bool {
     let strings = literals(script.parse().unwrap_or_default());
-    let is_named = |name: &String| name.to_lowercase().starts_with(library);
+    let is_named =
+        |name: &String| missing_library::package(name).is_some_and(|(_, wheel)| wheel == library);
     script.contains(".libs(") && strings.iter().any(is_named)
         || library == CUTLASS && script.contains(".cutlass()")
 }
@@ -72,6 +74,10 @@ mod tests {
                 &["nvjitlink", "curand", "cusolver", "npp", "cutlass"],
             ),
             ("fn main() {\n    x.library(\"curand\");\n}\n", &[]),
+            (
+                "fn main() {\n    x.libs([\"cublas\"]).file(\"cufft_like.cu\").file(\"npp\");\n}\n",
+                &[],
+            ),
         ] {
             let found = FETCHED_ON_REQUEST
                 .into_iter()

@@ -7,9 +7,10 @@ use crate::cli::init::usage::Usage;
 use crate::cli::init::{Change, recipe, refusal, source};
 use crate::cli::whole_file;
 use crate::model::text::joined;
+use crate::system::files;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
-use toml_edit::{DocumentMut, Item};
+use toml_edit::DocumentMut;
 
 /// Crates that compile kernels in build scripts.
 const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
@@ -19,8 +20,6 @@ pub struct CrateFiles {
     package: Package,
     pub usage: Usage,
     pub changes: Vec<Change>,
-    /// `true` if the crate has no programs.
-    pub is_library: bool,
     /// The remaining steps for the user, as lines.
     pub next: String,
     /// `true` if the build script writes the guard.
@@ -48,17 +47,15 @@ impl CrateFiles {
                 "run `cargo check`, which shows where the error is",
             )
         })?;
-        if toml.get("package").is_none() {
-            return Err(refusal(
+        let package = metadata::package(dir)?.ok_or_else(|| {
+            refusal(
                 format!("`{path}` belongs to a workspace, not to a crate"),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
-            ));
-        }
-        let package = metadata::package(dir)?.unwrap_or_default();
+            )
+        })?;
         let mut files = Self {
             usage: Usage::find(&package),
             changes: Vec::new(),
-            is_library: false,
             next: String::new(),
             has_guard: true,
             is_standalone: false,
@@ -67,7 +64,7 @@ impl CrateFiles {
         };
         files.add_build_script(dir, &mut toml)?;
         if files.has_guard {
-            files.add_programs(dir, &toml)?;
+            files.add_programs(dir)?;
         }
         let needs_runtime = files.has_guard && !files.is_standalone;
         manifest::add_dependencies(&mut toml, &files.package, needs_runtime, files.is_optional);
@@ -75,6 +72,15 @@ impl CrateFiles {
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
         Ok(files)
+    }
+
+    /// Returns `true` if nothing is missing.
+    pub fn is_complete(&self) -> bool {
+        self.changes.is_empty() && self.next.is_empty()
+    }
+
+    pub fn has_programs(&self) -> bool {
+        !self.package.targets("bin").is_empty()
     }
 
     fn change(&mut self, path: PathBuf, before: String, after: String) {
@@ -110,9 +116,10 @@ impl CrateFiles {
             return Ok(());
         };
         if before.contains("cudnn_guard") {
-            let needs_guard = self.has_guard;
+            let needs_guard = self.has_guard && (self.usage.is_known || before.contains(".cudnn("));
             self.has_guard = before.contains("guard()");
-            self.is_standalone = before.contains("standalone");
+            let standalone = [".standalone(true)", "write_absent_standalone"];
+            self.is_standalone = standalone.iter().any(|call| before.contains(call));
             if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
                               docs/linking.md shows the lines that add one.\n";
@@ -149,6 +156,11 @@ impl CrateFiles {
                     self.usage.must_use_cuda(&self.package)?;
                 }
             }
+        }
+        // Without cuDNN, only the kernels remain, which the user has to port.
+        if self.usage.must_use_cuda(&self.package).is_err() {
+            self.has_guard = false;
+            return Ok(());
         }
         let after = source::with_statements(&before, &lines).ok_or_else(|| {
             let help = "add these lines by hand, and run the same command again";
@@ -216,15 +228,34 @@ impl CrateFiles {
         Ok(())
     }
 
-    fn add_programs(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
+    /// Changes the programs. If a module or library of the crate includes the guard, they stay as they are.
+    fn add_programs(&mut self, dir: &Path) -> Result<(), String> {
         let mut texts = Vec::new();
-        for path in programs(dir, toml) {
+        for (_, path) in self.package.targets("bin") {
             if let Some(text) = read(dir, &path)? {
                 texts.push((path, text));
             }
         }
+        let is_extension = !self.package.targets("cdylib").is_empty();
+        let root = self.package.dir();
+        let pattern = glob::Pattern::escape(&root.to_string_lossy()) + "/src/**/*.rs";
+        let mut modules = files::glob(&pattern).unwrap_or_default();
+        modules.retain(|path| !texts.iter().any(|(program, _)| root.join(program) == *path));
+        let modules = modules.iter().map(fs::read_to_string);
+        let modules: String = modules.flatten().collect();
+        let mut all = texts.iter().map(|(_, text)| text).chain([&modules]);
+        if (is_extension || !texts.is_empty())
+            && all.clone().any(|text| includes_guard(text))
+            && !all.any(|text| calls_guard(text))
+        {
+            self.next += "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
+                          function of a Python module. docs/linking.md shows these calls.\n";
+        }
+        if includes_guard(&modules) {
+            return Ok(());
+        }
         for (path, before) in &texts {
-            if before.contains("cudnn_guard") {
+            if includes_guard(before) {
                 continue;
             }
             let name = module_name(before);
@@ -241,33 +272,30 @@ impl CrateFiles {
             self.change(path.clone(), before.clone(), after);
         }
         if texts.is_empty() {
-            self.add_library(dir, toml)?;
+            self.add_library(dir)?;
         }
         Ok(())
     }
 
     /// Changes a library crate. Programs that use it call the guard through it.
-    fn add_library(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
-        self.is_library = true;
-        let path = toml.get("lib").and_then(|lib| lib.get("path")?.as_str());
-        let path = PathBuf::from(path.unwrap_or("src/lib.rs"));
-        let before = read(dir, &path)?.ok_or_else(|| {
-            refusal(
-                format!("`{}` contains neither a program nor a library", dir.display()),
-                "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
-            )
-        })?;
-        if before.contains("cudnn_guard") {
+    fn add_library(&mut self, dir: &Path) -> Result<(), String> {
+        let Some((krate, path)) = self.package.targets("lib").pop() else {
             return Ok(());
-        }
+        };
+        let krate = krate.replace('-', "_");
+        let before = read(dir, &path)?.unwrap_or_default();
         let name = module_name(&before);
         let item = self.usage.gated(&module("pub mod", name));
         let after = format!("{before}\n/// Checks the cuDNN that is loaded.\n{item}");
-        let krate = toml["package"]["name"].as_str().unwrap_or_default();
-        let krate = krate.replace('-', "_");
-        self.next += &format!(
-            "Programs that use this crate call `{krate}::{name}::startup()` first in `main`.\n"
-        );
+        self.next += &match self.package.targets("cdylib").is_empty() {
+            true => format!(
+                "Programs that use this crate call `{krate}::{name}::startup()` first in `main`.\n"
+            ),
+            // `startup` would exit the process of Python.
+            false => format!(
+                "Call `{name}::check()` in a function of the module; see \"Python wheels\" in docs/linking.md.\n"
+            ),
+        };
         self.change(path, before, after);
         Ok(())
     }
@@ -308,25 +336,16 @@ fn module_name(text: &str) -> &'static str {
     }
 }
 
-/// Returns the source files of the crate's programs, from the manifest and from cargo's default paths.
-fn programs(dir: &Path, toml: &DocumentMut) -> Vec<PathBuf> {
-    let mut paths = vec![PathBuf::from("src/main.rs")];
-    let named = toml.get("bin").and_then(Item::as_array_of_tables);
-    for bin in named.into_iter().flatten() {
-        if let Some(path) = bin.get("path").and_then(Item::as_str) {
-            paths.push(PathBuf::from(path));
-        }
-    }
-    let entries = fs::read_dir(dir.join("src/bin"));
-    for entry in entries.into_iter().flatten().flatten() {
-        let path = Path::new("src/bin").join(entry.file_name());
-        if dir.join(&path).is_dir() {
-            paths.push(path.join("main.rs"));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            paths.push(path);
-        }
-    }
-    paths.sort();
-    paths.dedup();
-    paths
+fn includes_guard(text: &str) -> bool {
+    text.contains("cudnn_guard.rs")
+}
+
+/// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name.
+fn calls_guard(text: &str) -> bool {
+    let is_call = |line: &str| {
+        let mut calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
+        calls.any(|call| line.contains(call))
+    };
+    text.lines()
+        .any(|line| is_call(line) && !line.contains("//"))
 }

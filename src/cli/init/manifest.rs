@@ -62,8 +62,11 @@ pub fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
 }
 
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies with the feature `runtime`. Both have
-/// the same source.
+/// the same source. Entries with another name, or for some targets, are left alone.
 pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool, is_optional: bool) {
+    if package.has_other_entry(NAME) {
+        return;
+    }
     let tables = ["dependencies", "build-dependencies"];
     let existing = tables.map(|table| dependency(toml, table, NAME));
     let mut build = existing[0]

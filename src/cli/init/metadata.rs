@@ -3,18 +3,24 @@
 use crate::cli::init::refusal;
 use serde_json::Value;
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
+use std::ffi::OsString;
+use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Command;
+use std::{env, fs};
 
 /// A package of a workspace, as cargo prints it.
-#[derive(Default)]
 pub struct Package(Value);
 
 /// Returns the members of the workspace that contains a directory.
 pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
-    let mut cargo = Command::new("cargo");
-    cargo.args("metadata --no-deps --offline --format-version 1".split(' '));
+    if !dir.is_dir() {
+        return Err(refusal(
+            format!("`{}` is not a directory", dir.display()),
+            "name the directory that contains Cargo.toml",
+        ));
+    }
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
+    cargo.args("metadata --color=never --no-deps --offline --format-version 1".split(' '));
     // Otherwise rustup would install the toolchain that the package names.
     cargo.current_dir(dir).env("RUSTUP_AUTO_INSTALL", "0");
     let output = cargo.output().map_err(|error| {
@@ -72,6 +78,26 @@ impl Package {
     /// Returns the dependencies of the program or library, not of the build script or tests.
     pub fn dependencies(&self) -> impl Iterator<Item = &Value> {
         list(&self.0["dependencies"]).filter(|one| one["kind"].is_null())
+    }
+
+    /// Returns the names and source files of the targets of a kind: `bin`, `cdylib`, or `lib` for every library.
+    pub fn targets(&self, kind: &str) -> Vec<(&str, PathBuf)> {
+        let mut found = Vec::new();
+        for target in list(&self.0["targets"]) {
+            if texts(&target["kind"]).any(|one| one.ends_with(kind)) {
+                let path = Path::new(target["src_path"].as_str().unwrap_or_default());
+                let path = path.strip_prefix(self.dir()).unwrap_or(path);
+                let path = path.to_string_lossy().replace(MAIN_SEPARATOR, "/");
+                found.push((name(target), path.into()));
+            }
+        }
+        found
+    }
+
+    /// Returns `true` if a dependency has another name in the manifest, or is only for some targets.
+    pub fn has_other_entry(&self, krate: &str) -> bool {
+        let mut all = list(&self.0["dependencies"]).filter(|one| name(one) == krate);
+        all.any(|one| !(one["rename"].is_null() && one["target"].is_null()))
     }
 
     pub fn has_feature(&self, name: &str) -> bool {

@@ -31,13 +31,13 @@ pub struct Change {
 
 pub fn command() -> Command {
     Command::new("init")
-        .about("Add cudnn-guard to a crate; shows a diff unless --write is given")
+        .about("Add cudnn-guard to a crate [default: only show the changes]")
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init -p app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
              The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
              CUDA. A build script that compiles kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to \
              cudnn-guard.\n\n\
-             Exit codes: 0 done or nothing to do, 1 not possible, or with --check: the guard is incomplete",
+             Exit codes:\n  0   done, or nothing to do\n  1   not possible, or with --check: the guard is incomplete\n  2   invalid command line",
         )
         .arg(terminal::flag("write", "Apply the changes"))
         .arg(
@@ -45,7 +45,7 @@ pub fn command() -> Command {
                 .conflicts_with("write"),
         )
         .arg(
-            terminal::option("package", "NAME", "Member of the workspace that contains DIR [default: the crate in DIR]")
+            terminal::option("package", "NAME", "Workspace member to change [default: the crate in DIR]")
                 .short('p'),
         )
         .arg(
@@ -75,13 +75,15 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let package = arguments.get_one::<String>("package");
     let crate_dir = match package {
         Some(name) => workspace::directory(dir, name)?,
-        None => match workspace::commands(dir)? {
+        None => match workspace::commands(dir, arguments)? {
             Some(commands) => return Ok(commands),
             None => dir.clone(),
         },
     };
     let files = CrateFiles::read(&crate_dir)?;
-    if files.changes.is_empty() && files.next.is_empty() {
+    let options = package.map_or(String::new(), |name| format!(" -p {name}"));
+    let options = options + &workspace::argument(dir);
+    if files.is_complete() {
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {
         match arguments.get_flag("check") {
@@ -92,20 +94,18 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
         let paths = files.changes.iter().map(|change| change.path.display());
         let paths = joined(paths, "`, `");
         Err(refusal(
-            format!("this crate has no complete guard: lines are missing in `{paths}`"),
-            "run `cudnn-guard init`, which shows these lines",
+            format!("the guard of this crate is incomplete: lines are missing from `{paths}`"),
+            format!("run `cudnn-guard init{options}`, which shows these lines"),
         ))
     } else if arguments.get_flag("write") {
         write(&crate_dir, &files)
     } else {
-        let package = package.map_or(String::new(), |name| format!(" -p {name}"));
-        let arguments = package + &workspace::argument(dir);
-        Ok(preview(&arguments, &files))
+        Ok(preview(&options, &files))
     }
 }
 
 /// Formats the changes like `diff -u`.
-fn preview(arguments: &str, files: &CrateFiles) -> String {
+fn preview(options: &str, files: &CrateFiles) -> String {
     let mut text = files.usage.recipe.reason.to_string();
     for change in &files.changes {
         let name = change.path.display().to_string();
@@ -118,7 +118,7 @@ fn preview(arguments: &str, files: &CrateFiles) -> String {
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
     text + &format!(
-        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{arguments}`\n"
+        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{options}`\n"
     ) + &files.next
 }
 
@@ -135,7 +135,7 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
         let name = change.path.display();
         text += &format!("  ✓ {name}\n");
     }
-    let next = if files.is_library { "build" } else { "run" };
+    let next = if files.has_programs() { "run" } else { "build" };
     Ok(format!(
         "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n",
         files.next

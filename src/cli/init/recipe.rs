@@ -56,7 +56,7 @@ pub const CANDLE: Recipe = Recipe {
 
 /// The crate uses candle without cuDNN.
 pub const CANDLE_CUDA: Recipe = Recipe {
-    reason: "This crate uses candle without its feature `cudnn`, so it needs no guard. It is linked with six libraries of CUDA.\n",
+    reason: "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n",
     build: "    cudnn_guard::build(|| {
         let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
         let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
@@ -74,7 +74,7 @@ pub const ORT: Recipe = Recipe {
 
 /// The crate depends on a crate that links cuDNN.
 pub const ABOVE: Recipe = Recipe {
-    reason: "A dependency of this crate links cuDNN. cargo does not add its rpath to programs, so their build scripts add it.\n",
+    reason: "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n",
     build: "    cudnn_guard::build(|| {
         cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
         Ok(())

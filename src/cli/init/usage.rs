@@ -39,7 +39,6 @@ impl Usage {
             (&recipe::CANDLE_CUDA, gate(&CANDLE, &["cuda"])),
             (&recipe::ORT, gate(&["ort"], &["cuda", "tensorrt"])),
             (cudarc, gate(&["cudarc"], &["cudnn"])),
-            (cudarc, gate(&["cudarc"], &[""])),
             (&recipe::ABOVE, gate(&linked, &[""])),
         ];
         let mut known = known.into_iter();
@@ -57,13 +56,18 @@ impl Usage {
         }
     }
 
-    /// Returns an error if the package depends on crates for cuDNN, but uses none of them with CUDA.
+    /// Returns an error if the package depends on crates for cuDNN, but uses none of them with CUDA. A feature of the
+    /// package may stand for its own code.
     pub fn must_use_cuda(&self, package: &Package) -> Result<(), String> {
-        let mut names = CANDLE.into_iter().chain(["ort"]);
+        let mut names = CANDLE.into_iter().chain(["ort", "cudarc"]);
         let found = names.find(|wanted| package.dependencies().any(|one| name(one) == *wanted));
         let Some(name) = found.filter(|_| !self.is_known) else {
             return Ok(());
         };
+        // A feature `cuda` may only enable cudarc.
+        if package.has_feature("cudnn") || name != "cudarc" && package.has_feature("cuda") {
+            return Ok(());
+        }
         let feature = if name == "ort" { "cuda" } else { "cudnn" };
         let summary = format!(
             "{name} is used without its feature `{feature}`, so this crate does not use cuDNN"

@@ -1,5 +1,6 @@
 //! The members of a workspace, and the choice of one.
 
+use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::init::metadata::{self, Package};
 use crate::cli::init::refusal;
 use crate::cli::init::usage::Usage;
@@ -7,6 +8,7 @@ use crate::cli::whole_file;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::quoted;
 use crate::runtime::facts::nearest::nearest;
+use clap::ArgMatches;
 use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
 
@@ -17,23 +19,28 @@ pub fn directory(dir: &Path, name: &str) -> Result<PathBuf, String> {
         return Ok(package.dir().to_path_buf());
     }
     let names: Vec<&str> = packages.iter().map(Package::name).collect();
-    let help = nearest(name, &names).map(|near| format!("did you mean `{near}`?"));
+    let help = nearest(name, &names).map(|near| format!("write `{near}` if that is what you mean"));
     let all = format!("name one of its members: `{}`", joined(&names, "`, `"));
     let summary = format!("the workspace has no member `{name}`");
     Err(refusal(summary, help.unwrap_or(all)))
 }
 
-/// Returns the commands for the members, if the directory is the root of a workspace and contains no crate.
-pub fn commands(dir: &Path) -> Result<Option<String>, String> {
+/// Returns the commands for the members, if the directory is the root of a workspace and contains no crate. With
+/// `--check`, the commands for members without a complete guard are an error.
+pub fn commands(dir: &Path, arguments: &ArgMatches) -> Result<Option<String>, String> {
     let manifest = whole_file::read(&dir.join("Cargo.toml")).unwrap_or_default();
     let manifest: DocumentMut = manifest.parse().unwrap_or_default();
     if manifest.get("workspace").is_none() || manifest.get("package").is_some() {
         return Ok(None);
     }
     let packages = metadata::packages(dir)?;
-    let is_known = |package: &&Package| Usage::find(package).is_known;
-    let mut members: Vec<&Package> = packages.iter().filter(is_known).collect();
-    if members.is_empty() {
+    let is = |option| arguments.get_flag(option);
+    let is_listed = |package: &&Package| {
+        let is_complete = || CrateFiles::read(package.dir()).is_ok_and(|files| files.is_complete());
+        Usage::find(package).is_known && !(is("check") && is_complete())
+    };
+    let mut members: Vec<&Package> = packages.iter().filter(is_listed).collect();
+    if members.is_empty() && !is("check") {
         members.extend(&packages);
     }
     let dir = argument(dir);
@@ -41,8 +48,12 @@ pub fn commands(dir: &Path) -> Result<Option<String>, String> {
         .iter()
         .map(|one| format!("  cudnn-guard init -p {}{dir}\n", one.name()));
     let lines: String = lines.collect();
-    let text = "To add the guard to a member, run one of these commands:\n\n".to_string() + &lines;
-    Ok((!lines.is_empty()).then_some(text))
+    let title = "To add or complete the guard of a member, run one of these commands:\n\n";
+    match lines.is_empty() {
+        true => Ok(is("check").then(|| "The guards of all members are complete.\n".to_string())),
+        false if is("check") || is("write") => Err(title.to_string() + &lines),
+        false => Ok(Some(title.to_string() + &lines)),
+    }
 }
 
 /// Returns the directory as an argument, unless it is the current one.

@@ -2,6 +2,7 @@
 
 mod features;
 mod members;
+mod sources;
 
 use super::{complaint, file, folder, must_exit, text};
 use crate::support::repository;
@@ -154,9 +155,12 @@ fn the_lines_depend_on_the_dependencies_of_the_crate() {
             "ort = { version = \"2\", features = [\"cuda\"] }",
             "Loader::Dlopen",
         ),
-        ("cudarc = \"0.19\"", "Loader::Cudarc"),
         (
-            "cudarc = { version = \"0.19\", features = [\"dynamic-linking\"] }",
+            "cudarc = { version = \"0.19\", features = [\"cudnn\"] }",
+            "Loader::Cudarc",
+        ),
+        (
+            "cudarc = { version = \"0.19\", features = [\"cudnn\", \"dynamic-linking\"] }",
             "gpu.link();",
         ),
         ("", "gpu.link();"),
@@ -281,8 +285,9 @@ The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --w
     assert_eq!(read(&dir, "src/main.rs"), main);
     assert_eq!(
         text(&init(&dir, &["--write"])),
-        "The build script already calls cudnn-guard, but writes no guard. docs/linking.md shows the lines that add one.\n"
+        "This crate already uses cudnn-guard.\n"
     );
+    must_exit(&init(&dir, &["--check"]), 0);
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
 

@@ -17,6 +17,11 @@ fn a_crate_that_uses_only_the_cpu_is_left_alone() {
             "ort is used without its feature `cuda`, so this crate does not use cuDNN\n  \
              = help: add `cuda` to the features of ort in Cargo.toml, and run the same command again\n",
         ),
+        (
+            "cudarc = \"0.19\"",
+            "cudarc is used without its feature `cudnn`, so this crate does not use cuDNN\n  \
+             = help: add `cudnn` to the features of cudarc in Cargo.toml, and run the same command again\n",
+        ),
     ] {
         let dir = package("cpu", &format!("\n[dependencies]\n{dependency}\n"));
         let before = read(&dir, "Cargo.toml");
@@ -34,13 +39,46 @@ fn a_crate_that_uses_only_the_cpu_is_left_alone() {
     }
 }
 
+/// The feature stands for the crate's own code, unless it only enables cudarc.
+#[test]
+fn a_crate_with_its_own_feature_may_use_a_dependency_on_the_cpu() {
+    for (dependency, feature, code) in [
+        ("candle-core = \"0.11\"", "cuda", 0),
+        ("ort = \"2\"", "cudnn", 0),
+        ("cudarc = \"0.19\"", "cudnn", 0),
+        ("cudarc = \"0.19\"", "cuda", 1),
+        ("candle-core = \"0.11\"", "fast", 1),
+    ] {
+        let lines = format!("\n[features]\n{feature} = []\n\n[dependencies]\n{dependency}\n");
+        let shown = init(&package("own-feature", &lines), &[]);
+        must_exit(&shown, code);
+        let line = format!("+    #[cfg(feature = \"{feature}\")]\n+    gpu::startup();\n");
+        assert_eq!(text(&shown).contains(&line), code == 0, "{lines}");
+    }
+}
+
+/// Kernels of a crate without cuDNN stay as they are if they cannot be ported.
+#[test]
+fn a_crate_without_cudnn_gets_no_guard_for_its_kernels() {
+    let dir = package("no-cudnn", "\n[dependencies]\ncudarc = \"0.19\"\n");
+    let script = "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n";
+    file(&dir, "build.rs", script);
+    let written = text(&init(&dir, &["--write"]));
+    assert!(
+        written.contains("\nbuild.rs:2: init cannot port "),
+        "{written}"
+    );
+    assert_eq!(read(&dir, "build.rs"), script);
+    assert!(!read(&dir, "src/main.rs").contains("gpu"));
+}
+
 #[test]
 fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
     let candle = "candle-core = { version = \"0.11\", features = [\"cuda\"] }";
     let dir = package("candle-cuda", &format!("\n[dependencies]\n{candle}\n"));
     let main = read(&dir, "src/main.rs");
     let shown = text(&init(&dir, &[]));
-    let reason = "This crate uses candle without its feature `cudnn`, so it needs no guard. It is linked with six libraries of CUDA.\n\n";
+    let reason = "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n\n";
     assert!(shown.starts_with(reason), "{shown}");
     must_exit(&init(&dir, &["--write"]), 0);
     assert_eq!(
@@ -200,4 +238,23 @@ fn the_dependency_that_cargo_add_writes_is_completed() {
     let (head, _) = manifest.split_once("\n[dependencies]").expect("a table");
     file(&dir, "Cargo.toml", &format!("{head}\n"));
     must_exit(&init(&dir, &["--check"]), 0);
+    // Other calls with this word keep the dependency.
+    let build = build.replace("standalone(true)", "standalone(false)");
+    file(&dir, "build.rs", &build);
+    must_exit(&init(&dir, &["--check"]), 1);
+}
+
+#[test]
+fn a_dependency_with_another_name_or_for_some_targets_is_left_alone() {
+    for lines in [
+        "[target.'cfg(unix)'.dependencies]\ncudnn-guard = { version = \"0.1\", features = [\"runtime\"] }\n",
+        "[dependencies]\nguard = { version = \"0.1\", package = \"cudnn-guard\" }\n",
+    ] {
+        let lines = format!("\n{lines}\n[build-dependencies]\ncudnn-guard = \"0.1\"\n");
+        let dir = package("elsewhere", &lines);
+        let before = read(&dir, "Cargo.toml");
+        must_exit(&init(&dir, &["--write"]), 0);
+        assert_eq!(read(&dir, "Cargo.toml"), before);
+        must_exit(&init(&dir, &["--check"]), 0);
+    }
 }

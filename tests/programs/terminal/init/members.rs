@@ -44,7 +44,7 @@ fn the_root_of_a_workspace_lists_the_members_that_use_cuda() {
     let listed = init(&dir, &[]);
     must_exit(&listed, 0);
     let expected = "\
-To add the guard to a member, run one of these commands:
+To add or complete the guard of a member, run one of these commands:
 
   cudnn-guard init -p app DIR
   cudnn-guard init -p other DIR
@@ -62,7 +62,7 @@ To add the guard to a member, run one of these commands:
         "[package]\nname = \"other\"\nversion = \"0.1.0\"\n",
     );
     let expected = "\
-To add the guard to a member, run one of these commands:
+To add or complete the guard of a member, run one of these commands:
 
   cudnn-guard init -p app
   cudnn-guard init -p other
@@ -73,6 +73,33 @@ To add the guard to a member, run one of these commands:
         .output()
         .expect("runs");
     assert_eq!(text(&listed), expected);
+}
+
+#[test]
+fn the_root_of_a_workspace_is_checked_but_not_changed() {
+    let dir = workspace("root");
+    let root = dir.to_str().expect("text");
+    for option in ["--check", "--write"] {
+        let refused = init(&dir, &[option]);
+        must_exit(&refused, 1);
+        let expected = "To add or complete the guard of a member, run one of these commands:\n\n  \
+                        cudnn-guard init -p app DIR\n  cudnn-guard init -p other DIR\n";
+        assert_eq!(complaint(&refused).replace(root, "DIR"), expected);
+    }
+    assert!(!dir.join("app/build.rs").exists());
+    let checked = complaint(&init(&dir, &["--check", "-p", "app"]));
+    let help = format!("run `cudnn-guard init -p app {root}`, which shows these lines\n");
+    assert!(checked.ends_with(&help), "{checked}");
+    must_exit(&init(&dir, &["--write", "-p", "app"]), 0);
+    let checked = complaint(&init(&dir, &["--check"]));
+    assert!(
+        checked.ends_with(&format!("\n\n  cudnn-guard init -p other {root}\n")),
+        "{checked}"
+    );
+    must_exit(&init(&dir, &["--write", "-p", "other"]), 0);
+    let checked = init(&dir, &["--check"]);
+    must_exit(&checked, 0);
+    assert_eq!(text(&checked), "The guards of all members are complete.\n");
 }
 
 #[test]
@@ -91,7 +118,7 @@ fn a_member_is_selected_from_any_directory() {
     must_exit(&init(&dir, &["-p", "app", "--write"]), 0);
     assert!(read(&dir, "app/src/main.rs").contains("gpu::startup();"));
     for (name, help) in [
-        ("helpr", "did you mean `helper`?"),
+        ("helpr", "write `helper` if that is what you mean"),
         (
             "server",
             "name one of its members: `app`, `other`, `helper`",
@@ -110,7 +137,7 @@ fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
     let dir = workspace("above");
     let main = read(&dir, "other/src/main.rs");
     let shown = text(&init(&dir, &["-p", "other"]));
-    let reason = "A dependency of this crate links cuDNN. cargo does not add its rpath to programs, so their build scripts add it.\n\n";
+    let reason = "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n\n";
     assert!(shown.starts_with(reason), "{shown}");
     must_exit(&init(&dir, &["-p", "other", "--write"]), 0);
     assert_eq!(
@@ -129,8 +156,11 @@ fn check_names_the_files_without_the_guard() {
     must_exit(&checked, 1);
     assert_eq!(
         complaint(&checked),
-        "this crate has no complete guard: lines are missing in `Cargo.toml`, `build.rs`, `src/main.rs`\n  \
-         = help: run `cudnn-guard init`, which shows these lines\n"
+        format!(
+            "the guard of this crate is incomplete: lines are missing from `Cargo.toml`, `build.rs`, `src/main.rs`\n  \
+             = help: run `cudnn-guard init {}`, which shows these lines\n",
+            dir.display()
+        )
     );
     must_exit(&init(&dir, &["--check", "--write"]), 2);
     assert!(!dir.join("build.rs").exists());
@@ -141,10 +171,15 @@ fn check_names_the_files_without_the_guard() {
     must_exit(&checked, 1);
     let message = complaint(&checked);
     assert!(
-        message.contains("lines are missing in `src/main.rs`\n"),
+        message.contains("lines are missing from `src/main.rs`\n"),
         "{message}"
     );
+    // Only a crate that uses cuDNN needs a guard.
     let without = "fn main() {\n    cudnn_guard::build(|| Ok(()));\n}\n";
+    file(&dir, "build.rs", without);
+    must_exit(&init(&dir, &["--check"]), 0);
+    let without =
+        "fn main() {\n    cudnn_guard::build(|| Config::new().cudnn(\"9\").probe());\n}\n";
     file(&dir, "build.rs", without);
     let checked = init(&dir, &["--check"]);
     must_exit(&checked, 1);
@@ -158,7 +193,9 @@ fn check_names_the_files_without_the_guard() {
 #[test]
 fn an_error_of_cargo_is_shown() {
     let dir = package("invalid", "\n[features]\ncuda = [\"dep:none\"]\n");
-    let refused = init(&dir, &[]);
+    let mut colored = command(&dir, &[]);
+    let refused = colored.env("CARGO_TERM_COLOR", "always").output();
+    let refused = refused.expect("runs");
     must_exit(&refused, 1);
     let message = complaint(&refused);
     assert!(
@@ -176,4 +213,15 @@ fn an_error_of_cargo_is_shown() {
         "cannot run `cargo metadata`, which reads the features: No such file or directory (os error 2)\n  \
          = help: add the directory that contains cargo to PATH\n"
     );
+    let dir = package("valid", "");
+    let mut with = command(&dir, &[]);
+    with.env("PATH", &dir).env("CARGO", env!("CARGO"));
+    must_exit(&with.output().expect("runs"), 0);
+    let refused = init(&dir.join("none"), &["-p", "app"]);
+    must_exit(&refused, 1);
+    let message = format!(
+        "`{}` is not a directory\n  = help: name the directory that contains Cargo.toml\n",
+        dir.join("none").display()
+    );
+    assert_eq!(complaint(&refused), message);
 }

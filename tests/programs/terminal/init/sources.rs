@@ -1,0 +1,76 @@
+//! Crates whose guard is in a module, and libraries of several kinds.
+
+use super::{complaint, file, init, must_exit, package, read, text};
+use std::fs;
+
+const INCLUDE: &str = "include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n";
+
+#[test]
+fn a_guard_in_another_file_of_the_crate_is_found() {
+    for (module, main) in [
+        ("gpu", "mod gpu;\n\nfn main() {\n    gpu::startup();\n}\n"),
+        ("lib", "fn main() {\n    if module::check().is_ok() {}\n}\n"),
+        (
+            "gpu/mod",
+            "mod gpu;\n\nuse gpu::check_version;\n\nfn main() {\n    check_version().unwrap();\n}\n",
+        ),
+    ] {
+        let dir = package("module", "");
+        must_exit(&init(&dir, &["--write"]), 0);
+        let module = format!("src/{module}.rs");
+        file(&dir, &module, INCLUDE);
+        file(&dir, "src/main.rs", main);
+        for more in ["--check", "--write"] {
+            let again = init(&dir, &[more]);
+            must_exit(&again, 0);
+            assert_eq!(text(&again), "This crate already uses cudnn-guard.\n");
+        }
+        assert_eq!(read(&dir, "src/main.rs"), main);
+        for code in ["", "// gpu::startup();"] {
+            let main = format!("mod gpu;\n\nfn main() {{}}\n\n{code}\n");
+            file(&dir, "src/main.rs", &main);
+            let checked = init(&dir, &["--check"]);
+            must_exit(&checked, 1);
+            let message = "The crate does not call the guard. Call its `startup()` first in `main`, or its `check()` in a \
+                           function of a Python module. docs/linking.md shows these calls.\n";
+            assert_eq!(complaint(&checked), message, "{code}");
+        }
+    }
+    // A guard in one program is not part of another.
+    let dir = package("two", "");
+    must_exit(&init(&dir, &["--write"]), 0);
+    file(&dir, "src/bin/other.rs", "fn main() {}\n");
+    let checked = complaint(&init(&dir, &["--check"]));
+    assert!(
+        checked.contains("missing from `src/bin/other.rs`\n"),
+        "{checked}"
+    );
+}
+
+#[test]
+fn a_python_module_calls_check() {
+    let dir = package("fastconv", "\n[lib]\ncrate-type = [\"cdylib\"]\n");
+    fs::remove_file(dir.join("src/main.rs")).expect("removed");
+    file(&dir, "src/lib.rs", "pub fn f() {}\n");
+    let written = text(&init(&dir, &["--write"]));
+    let next = "\nCall `gpu::check()` in a function of the module; see \"Python wheels\" in docs/linking.md.\n\n\
+                Next: run `cargo build`.";
+    assert!(written.contains(next), "{written}");
+    must_exit(&init(&dir, &["--check"]), 1);
+    let library = read(&dir, "src/lib.rs") + "pub fn g() { gpu::check().unwrap(); }\n";
+    file(&dir, "src/lib.rs", &library);
+    must_exit(&init(&dir, &["--check"]), 0);
+}
+
+#[test]
+fn a_library_with_kernels_is_built() {
+    let dir = package(
+        "kernel-library",
+        "\n[build-dependencies]\nbindgen_cuda = \"0.1\"\n",
+    );
+    fs::rename(dir.join("src/main.rs"), dir.join("src/lib.rs")).expect("renamed");
+    let script = "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
+    file(&dir, "build.rs", script);
+    let written = text(&init(&dir, &["--write"]));
+    assert!(written.contains("\nNext: run `cargo build`."), "{written}");
+}
