@@ -1,7 +1,5 @@
 fn main() {
-    if std::env::var_os("CARGO_FEATURE_CUDA").is_none() {
-        return;
-    }
+    #[cfg(feature = "cuda")]
     cudnn_guard::build(|| {
         let libs = ["cublas", "cublasLt", "cuda", "cudart", "curand", "nvrtc"];
         let config = cudnn_guard::Config::new().cudnn(">=9.1, <10").libs(libs);

@@ -1,3 +1,4 @@
+// The guard checks cuDNN. A crate that uses only CUDA needs no guard: leave out `.cudnn(..)`, and end with `Ok(())`.
 fn main() {
     cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new()

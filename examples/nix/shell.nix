@@ -1,3 +1,4 @@
+# For nixpkgs 25.05 or later.
 { pkgs ? import <nixpkgs> { config.allowUnfree = true; } }:
 
 let
@@ -13,6 +14,6 @@ pkgs.mkShell {
     cuda.cuda_cudart
     cuda.cudnn
   ];
-  # The driver of NixOS, which the guard and CUDA open at run time.
+  # The driver of NixOS, which the guard and CUDA open at run time. On other systems, remove this line and use nixGL.
   LD_LIBRARY_PATH = "/run/opengl-driver/lib";
 }

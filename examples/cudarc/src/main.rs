@@ -59,15 +59,8 @@ fn convolve_on_gpu() -> Result<f32, Box<dyn Error>> {
 
 fn convolve_on_cpu() -> f32 {
     let (image, filter) = ([[1.0f32; 8]; 8], [[1.0f32; 3]; 3]);
-    let mut sum = 0.0;
-    for (y, x) in (0..6).flat_map(|y| (0..6).map(move |x| (y, x))) {
-        for (i, row) in filter.iter().enumerate() {
-            sum += row
-                .iter()
-                .enumerate()
-                .map(|(j, w)| w * image[y + i][x + j])
-                .sum::<f32>();
-        }
-    }
-    sum
+    (0..6 * 6 * 3 * 3)
+        .map(|n| (n / 54, n / 9 % 6, n / 3 % 3, n % 3))
+        .map(|(y, x, i, j)| filter[i][j] * image[y + i][x + j])
+        .sum()
 }

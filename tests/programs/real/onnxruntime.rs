@@ -10,9 +10,9 @@ const MODEL: &[u8] = b"\x08\x08:3\n\x0c\n\x01x\x12\x01y\"\x04Relu\x12\x01gZ\x0f\
 
 /// Loads the model, and prints the cuDNN that the process has then loaded.
 const RUN: &str = "
-fn run() -> ort::Result<()> {
+fn run(environment: &ort::environment::Environment) -> ort::Result<()> {
     let model = include_bytes!(\"../relu.onnx\");
-    ort::session::Session::builder()?.commit_from_memory(model)?;
+    ort::session::Session::builder(environment)?.commit_from_memory(model)?;
     let maps = std::fs::read_to_string(\"/proc/self/maps\").unwrap();
     let line = maps.lines().find(|line| line.contains(\"/libcudnn.so\"));
     println!(\"loaded {}\", line.map_or(\"none\", |line| &line[line.find('/').unwrap()..]));
@@ -20,32 +20,27 @@ fn run() -> ort::Result<()> {
 }
 ";
 
-/// Builds the program of the guide, and with its changes for newer versions of ort.
+/// Builds the program of the guide, and with its changes for older versions of ort.
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
-    let old = "onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0";
-    with_ort("rc10", &[], old, "cudnn-cu12-9.10");
-    // ort 2.0.0-rc.13 itself crashes at exit with onnxruntime 1.22.
     let new = "onnxruntime-cu13/onnxruntime/capi/libonnxruntime.so.1.31.1";
-    let old_provider = "execution_providers::CUDAExecutionProvider";
-    let provider = (old_provider, "ep::CUDA");
-    let commit = (".commit()?", ".commit()");
-    let changes = [("rc.10", "rc.13"), provider, commit];
-    with_ort("rc13", &changes, new, "cudnn-cu13-9.28");
-    let changes = [
-        ("rc.10", "rc.15"),
-        provider,
-        ("ort::init()", "let environment = ort::init()"),
-        (".commit()?", ".build()?"),
-        ("    run()", "    run(&environment)"),
-        (
-            "fn run()",
-            "fn run(environment: &ort::environment::Environment)",
-        ),
-        ("builder()", "builder(environment)"),
+    with_ort("rc15", &[], new, "cudnn-cu13-9.28");
+    let global = [
+        ("let environment = ort::init()", "ort::init()"),
+        ("run(&environment)", "run()"),
+        ("environment: &ort::environment::Environment", ""),
+        ("builder(environment)", "builder()"),
     ];
-    with_ort("rc15", &changes, new, "cudnn-cu13-9.28");
+    // ort 2.0.0-rc.13 itself crashes at exit with onnxruntime 1.22.
+    let rc13 = [("rc.15", "rc.13"), (".build()?", ".commit()")];
+    let rc13 = [&rc13[..], &global].concat();
+    with_ort("rc13", &rc13, new, "cudnn-cu13-9.28");
+    let old = "onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0";
+    let provider = ("ep::CUDA", "execution_providers::CUDAExecutionProvider");
+    let rc10 = [("rc.15", "rc.10"), (".build()?", ".commit()?"), provider];
+    let rc10 = [&rc10[..], &global].concat();
+    with_ort("rc10", &rc10, old, "cudnn-cu12-9.10");
 }
 
 fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
