@@ -18,7 +18,11 @@ const SHELLS: [(&str, &str); 6] = [
 pub fn command() -> Command {
     Command::new("completions")
         .about("Generate shell completions")
-        .after_help("Examples:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard")
+        .after_help("Examples:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard\n  \
+             cudnn-guard completions zsh > ~/.zfunc/_cudnn-guard\n  \
+             cudnn-guard completions fish > ~/.config/fish/completions/cudnn-guard.fish\n\n\
+             zsh reads ~/.zfunc if ~/.zshrc contains `fpath+=~/.zfunc` before `compinit`. For elvish, nushell and \
+             PowerShell, load the script in the configuration file of the shell.")
         .arg(
             terminal::operand("shell", "SHELL", "Shell to generate completions for")
                 .required(true)
@@ -67,21 +71,26 @@ fn candidates(words: &[&str]) -> Vec<(String, String)> {
     for word in before.iter().filter(|word| **word != "=") {
         if option.take().is_some() {
             continue;
-        } else if let Some(name) = word.strip_prefix("--") {
-            option = with_value(command, name);
+        } else if word.starts_with('-') {
+            option = with_value(command, word);
         } else if let Some(subcommand) = command.find_subcommand(word) {
             command = subcommand;
         } else {
             operands += 1;
         }
     }
+    let mut positionals = command.get_positionals();
+    if operands > 0 && positionals.any(Arg::is_trailing_var_arg_set) {
+        return Vec::new();
+    }
     // `--color=al`, `curand,cu`: the end is completed.
     let (start, end) = current.split_at(current.rfind(['=', ',']).map_or(0, |at| at + 1));
-    let named = start.strip_prefix("--").and_then(|it| it.split_once('='));
+    let named = start.split_once('=');
     let option = option.or_else(|| with_value(command, named?.0));
-    let operand = || command.get_positionals().nth(operands);
+    let operand = command.get_positionals().nth(operands);
     let mut all: Vec<(String, Option<StyledStr>)> = Vec::new();
-    if option.is_none() && current.starts_with('-') {
+    let has_operand = operand.is_some() || command.has_subcommands();
+    if option.is_none() && (current.starts_with('-') || !has_operand) {
         let named = command.get_arguments().filter(|arg| !arg.is_hide_set());
         all.extend(
             named.filter_map(|arg| {
@@ -91,12 +100,14 @@ fn candidates(words: &[&str]) -> Vec<(String, String)> {
     } else if option.is_none() && command.has_subcommands() {
         let commands = command.get_subcommands();
         all.extend(commands.map(|one| (one.get_name().into(), one.get_about().cloned())));
-    } else if let Some(arg) = option.or_else(operand) {
+    } else if let Some(arg) = option.or(operand) {
         let values = arg.get_possible_values().into_iter();
         all.extend(values.map(|one| (one.get_name().into(), one.get_help().cloned())));
     }
     let one_line = |help: StyledStr| help.to_string().replace('\n', " ");
-    let matching = all.into_iter().filter(|(word, _)| word.starts_with(end));
+    let is_new = |word: &str| !start.split([',', '=']).any(|one| one == word);
+    let matching = all.into_iter();
+    let matching = matching.filter(|(word, _)| word.starts_with(end) && is_new(word));
     let found = matching.map(|(word, help)| {
         (
             format!("{start}{word}"),
@@ -106,10 +117,15 @@ fn candidates(words: &[&str]) -> Vec<(String, String)> {
     found.collect()
 }
 
-/// Returns the option with this name if a value follows it.
+/// Returns the option with this name, `--package` or `-p`, if a value follows it.
 fn with_value<'a>(command: &'a Command, name: &str) -> Option<&'a Arg> {
     let mut options = command.get_opts();
-    options.find(|option| option.get_long() == Some(name))
+    options.find(|option| match name.strip_prefix("--") {
+        Some(long) => option.get_long() == Some(long),
+        None => option
+            .get_short()
+            .is_some_and(|short| name == format!("-{short}")),
+    })
 }
 
 #[cfg(test)]
@@ -142,6 +158,36 @@ mod tests {
         completes("fetch --with curand,cuf", &["curand,cufft"]);
         completes("doctor --color=al", &["--color=always"]);
         completes("doctor --color = al", &["always"]);
+        completes(
+            "fetch --with curand,cu",
+            &[
+                "curand,cufft",
+                "curand,cusparse",
+                "curand,cusolver",
+                "curand,cutlass",
+            ],
+        );
+        let doctor = [
+            "--json",
+            "--markdown",
+            "--redact",
+            "--fix",
+            "--yes",
+            "--root",
+            "--target",
+            "--link",
+            "--cuda",
+            "--cudnn",
+            "--color",
+            "--help",
+        ];
+        completes("doctor ", &doctor);
+        completes("doctor --json ", &doctor);
+        // `app` is the value of `-p`, and the program's options are its own.
+        completes("explain -x cudnn-not-f", &["cudnn-not-found"]);
+        for line in ["init -p app ", "run ./app --", "run ./app --color "] {
+            completes(line, &[]);
+        }
         // File names, which the shell completes.
         for line in [
             "inspect ",

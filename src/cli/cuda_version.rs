@@ -3,6 +3,7 @@
 use crate::Version;
 use crate::cli::fetch::release::Release;
 use clap::Arg;
+use std::fmt;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct CudaVersion {
@@ -17,12 +18,30 @@ pub fn arg(purpose: &str, default: &str) -> Arg {
     arg.help(help).value_parser(parse)
 }
 
-fn parse(text: &str) -> Result<CudaVersion, String> {
+pub fn parse(text: &str) -> Result<CudaVersion, String> {
     let number = text.strip_prefix(">=").map(str::trim_start);
     let or_later = number.is_some();
     match Release::parse(number.unwrap_or(text), 2) {
-        Ok(release) => Ok(CudaVersion { release, or_later }),
-        Err(_) => Err("write it as 12, 12.4 or >=12.4".to_string()),
+        Some(release) => Ok(CudaVersion { release, or_later }),
+        None => Err("write it as 12, 12.4 or >=12.4".to_string()),
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}{}",
+            if self.or_later { ">=" } else { "" },
+            self.release
+        )
+    }
+}
+
+impl From<Release> for CudaVersion {
+    fn from(release: Release) -> Self {
+        let or_later = false;
+        Self { release, or_later }
     }
 }
 
@@ -36,13 +55,12 @@ impl CudaVersion {
 
     /// Returns the oldest version that matches.
     pub fn oldest(&self) -> Version {
-        let minor = self.release.0.get(1).copied();
-        Version::new(self.release.major(), minor.unwrap_or(0), 0)
+        self.release.with_minor(0)
     }
 
     /// Returns the requirement as `Config` reads it.
     pub fn requirement(&self) -> String {
-        format!("{}{}", if self.or_later { ">=" } else { "=" }, self.release)
+        format!("{}{self}", if self.or_later { "" } else { "=" })
     }
 }
 

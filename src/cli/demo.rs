@@ -155,7 +155,7 @@ fn present() -> Result<Stack, String> {
     let findings = report.findings();
     let missing = [FindingId::CudaNotFound, FindingId::CudnnNotFound];
     if findings.iter().all(|finding| missing.contains(&finding.id)) {
-        return Err("No CUDA with a cuDNN was found on this machine".to_string());
+        return Err("No CUDA installation with cuDNN was found on this machine".to_string());
     }
     let findings = joined(findings, "\n\n");
     Err(format!(

@@ -34,10 +34,10 @@ pub fn command() -> Command {
             "Replace your home directory, user name and host name with ~, USER and HOST",
         ))
         .arg(
-            flag("fix", "Run `cudnn-guard fetch` if that fixes an error, after a question")
+            flag("fix", "Fix errors that `cudnn-guard fetch` can fix; asks first")
                 .conflicts_with_all(["json", "markdown", "redact", "root", "target"]),
         )
-        .arg(flag("yes", "With --fix: do not ask").requires("fix"))
+        .arg(flag("yes", "Skip the confirmation (with --fix)").requires("fix"))
         .arg(root())
         .arg(option("target", "TRIPLE", "Search for libraries for this target triple"))
         .arg(

@@ -54,7 +54,8 @@ fn page(command: &Command, program: &Command) -> io::Result<Vec<u8>> {
     text.retain(|text| !text.contains(":\n"));
     let about = command.get_about().map(|about| format!("{about}."));
     text.splice(..0, about);
-    let man = Man::new(command.clone().long_about(text.join("\n\n")));
+    let man = Man::new(command.clone().long_about(text.join("\n\n")))
+        .source(concat!("cudnn-guard ", env!("CARGO_PKG_VERSION")));
     let mut page = Vec::new();
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;

@@ -17,7 +17,7 @@ pub fn command() -> Command {
         .about("Run a program, or explain why it would fail to start")
         .after_help(
             "Exit codes:\n  \
-             78     would not run here; CUDNN_GUARD=warn starts it anyway\n  \
+             78     would not run here; CUDNN_GUARD=warn or off starts it anyway\n  \
              126    cannot be started\n  \
              127    no such program exists\n  \
              other  the exit code of the program\n\n\

@@ -14,9 +14,8 @@ pub fn command() -> Command {
         .arg(
             terminal::operand("list", "LIST", list).num_args(0..),
         )
-        .arg(cuda_version::arg(
-            "Assume the nvcc of this CUDA version, or of the oldest that matches",
-            " [default: query the installed one]",
+        .arg(cuda_version::arg("", "").help(
+            "Show the flags for this CUDA version: `12` or `12.4`; for `>=12.4`, the oldest [default: query the installed nvcc]",
         ))
         .arg(terminal::json())
 }

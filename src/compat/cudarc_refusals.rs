@@ -2,7 +2,9 @@
 //! sources: it has no bindings for the version, or it does not open the libraries by their names.
 
 use crate::compat::cargo_lock::texts;
-use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, feature, update};
+use crate::compat::cudarc_sources::{
+    CHOICE, CUDA, CUDNN, LockedCudarc, feature, locked, resolve, update,
+};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Os;
@@ -68,14 +70,12 @@ pub enum CudarcRefusal {
 /// Returns the reasons why a cudarc does not accept what is installed.
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
-    // cargo may set the variable for a build.
-    let is_chosen = !chosen(cudarc, installed).1.is_empty()
-        || texts(installed.env, ".cargo/config.toml").any(|text| text.contains(CHOICE));
-    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc(installed));
+    let cuda = cuda.filter(|_| !is_chosen(cudarc, installed.env) && !has_other_nvcc(installed));
+    let (env, driver) = (installed.env, installed.driver);
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let mut found = Vec::new();
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
-        found.extend(version.and_then(|version| unlisted(cudarc, detected, version, installed)));
+        found.extend(version.and_then(|version| unlisted(cudarc, detected, version, env, driver)));
     }
     // A linked program opens no library by name.
     if !cudarc.has("dynamic-linking") && !cudarc.has("static-linking") {
@@ -84,6 +84,26 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
         }
     }
     found
+}
+
+/// Returns the newest CUDA that a cudarc in `Cargo.lock` accepts instead of this one, and the cudarc's version, if its
+/// build script detects the version of CUDA and rejects this one.
+pub fn accepted_instead(env: &Environment, cuda: Version) -> Option<(Version, String)> {
+    let lock = texts(env, "Cargo.lock").next()?;
+    let cudarcs = locked(&lock, env, &|version| resolve(version, env));
+    let mut cudarcs = cudarcs.iter().filter(|cudarc| !is_chosen(cudarc, env));
+    cudarcs.find_map(
+        |cudarc| match unlisted(cudarc, DETECTED[0], cuda, env, None)? {
+            CudarcRefusal::Unlisted { choice, .. } => Some((choice?, cudarc.release.clone())),
+            CudarcRefusal::Unopened { .. } => None,
+        },
+    )
+}
+
+/// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.
+fn is_chosen(cudarc: &LockedCudarc, env: &Environment) -> bool {
+    !chosen(cudarc, env).1.is_empty()
+        || texts(env, ".cargo/config.toml").any(|text| text.contains(CHOICE))
 }
 
 /// Returns `true` if the nvcc on PATH, which cudarc would run, belongs to another toolkit.
@@ -102,7 +122,8 @@ fn unlisted(
     cudarc: &LockedCudarc,
     (prefix, refusal): (&'static str, &str),
     version: Version,
-    installed: &Installed,
+    env: &Environment,
+    driver: Option<Version>,
 ) -> Option<CudarcRefusal> {
     let listed = cudarc.listed(prefix);
     let is_it = |one: &Version| (one.major, one.minor) == (version.major, version.minor);
@@ -114,10 +135,10 @@ fn unlisted(
     if is_accepted || has_any && cudarc.has(ANY) || !cudarc.has(&format!("{prefix}{DETECT}")) {
         return None;
     }
-    let driver = installed.driver.filter(|_| prefix == CUDA);
+    let driver = driver.filter(|_| prefix == CUDA);
     Some(CudarcRefusal::Unlisted {
         choice: choice(&listed, version, driver),
-        update: update(installed.env, &cudarc.release, &feature(prefix, version)),
+        update: update(env, &cudarc.release, &feature(prefix, version)),
         prefix,
         version,
         listed,
@@ -126,8 +147,8 @@ fn unlisted(
 }
 
 /// Returns the CUDA versions that the variable or features choose, and the text before the version in them.
-fn chosen(cudarc: &LockedCudarc, installed: &Installed) -> (&'static str, Vec<Version>) {
-    let number = installed.env.var(CHOICE).and_then(|text| text.parse().ok());
+fn chosen(cudarc: &LockedCudarc, env: &Environment) -> (&'static str, Vec<Version>) {
+    let number = env.var(CHOICE).and_then(|text| text.parse().ok());
     match number.filter(|_| cudarc.reads_variable()) {
         Some(number) => ("CUDARC_CUDA_VERSION=", vec![Version::from_cuda(number)]),
         None => (CUDA, cudarc.chosen(CUDA)),
@@ -143,7 +164,7 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
         "cuda" => (directory(&(installed.loads)(DRIVER_SO)?), None),
         _ => (installed.toolkit?.link_dirs.clone(), Some(toolkit?)),
     };
-    let (choice_of, mut cudas) = chosen(cudarc, installed);
+    let (choice_of, mut cudas) = chosen(cudarc, installed.env);
     if cudas.is_empty() {
         cudas.extend(toolkit);
     }

@@ -80,8 +80,14 @@ impl FetchFault {
                     Kind::Toolkit => ("cuda", "13.0"),
                     Kind::Cudnn => ("cudnn", "9.14"),
                 };
-                config_invalid(format!("`{key}` in [{table}] of Cargo.toml is not a version: {value}"))
-                    .help(format!("set it to a version, such as `{key} = \"{example}\"`"))
+                let is_string = value.starts_with(['"', '\'']);
+                let reason = if is_string { "is not a version" } else { "must be a string" };
+                config_invalid(format!("`{key}` in [{table}] of Cargo.toml {reason}: {value}"))
+                    .help(format!("set it to a version in quotation marks, such as `{key} = \"{example}\"`"))
+            }
+            Self::UnknownKey(table, key) => {
+                config_invalid(format!("[{table}] of Cargo.toml has an unknown key: `{key}`"))
+                    .help("use one of the keys `cuda`, `cudnn` and `libs`")
             }
             Self::UnknownLibrary(table, value) => {
                 config_invalid(format!("`libs` in [{table}] of Cargo.toml is not a list of known libraries: {value}")).help(

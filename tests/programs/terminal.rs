@@ -249,6 +249,15 @@ fn the_version_of_cuda_has_one_grammar() {
             );
         }
     }
+    for version in ["9.14.0.1", ">=9"] {
+        assert_eq!(
+            complaint(&cudnn_guard(&["fetch", "--cudnn", version])),
+            format!(
+                "error: invalid value '{version}' for '--cudnn <VERSION>': write it as 9, 9.14 or 9.14.0\n\n\
+                 For more information, try '--help'.\n"
+            )
+        );
+    }
 }
 
 #[test]
@@ -333,6 +342,9 @@ fn each_command_has_a_page_for_man() {
     {
         let page =
             fs::read_to_string(dir.join(format!("cudnn-guard-{command}.1"))).expect("a page");
+        let source = concat!("\"cudnn-guard ", env!("CARGO_PKG_VERSION"), "\"");
+        let title = page.lines().find(|line| line.starts_with(".TH "));
+        assert!(title.is_some_and(|line| line.contains(source)), "{title:?}");
         for section in [
             "NAME",
             "SYNOPSIS",

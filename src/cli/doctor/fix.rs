@@ -1,16 +1,17 @@
 //! `cudnn-guard doctor --fix`: runs `cudnn-guard fetch` if that fixes an error.
 
 use crate::choice::not_found::FetchOptions;
-use crate::cli::fetch::{self, check::command_text};
+use crate::cli::fetch::{self, check::command_text, project};
 use crate::cli::terminal::{columns, show, show_on_stderr};
 use crate::model::environment::Variable;
 use crate::model::kind::Kind;
 use crate::model::platform::Os;
+use crate::model::text::joined;
 use crate::report::ToolchainReport;
 use crate::report::layout::wrapped;
 use crate::runtime::facts::finding::printable;
 use crate::toolchain::Toolchain;
-use crate::{FindingId, Severity};
+use crate::{FindingId, Severity, Verdict};
 use std::io::{self, IsTerminal};
 use std::path::Path;
 
@@ -31,7 +32,10 @@ pub fn fix(toolchain: &Toolchain, report: &ToolchainReport, is_agreed: bool) -> 
     let is_download = download.is_some();
     let arguments = download.or_else(|| fetch::repair(home.as_ref()?));
     let (Some(home), Some(mut arguments)) = (home, arguments) else {
-        show("\nnothing to fix with `cudnn-guard fetch`\n");
+        show(match report.verdict() == Verdict::Fail {
+            true => "\n`cudnn-guard fetch` cannot fix these errors\n",
+            false => "\nnothing to fix\n",
+        });
         return Outcome::Unchanged;
     };
     let (shown, command) = (home.display(), command_text(&arguments));
@@ -48,7 +52,7 @@ pub fn fix(toolchain: &Toolchain, report: &ToolchainReport, is_agreed: bool) -> 
             "add its variables to `.cargo/config.toml`: `{command}`"
         ));
     }
-    show("\n--fix will\n");
+    show("\ncudnn-guard will:\n");
     for effect in effects {
         show(format!(
             "  {}\n",
@@ -57,22 +61,24 @@ pub fn fix(toolchain: &Toolchain, report: &ToolchainReport, is_agreed: bool) -> 
     }
     let has_terminal = io::stdin().is_terminal() && io::stdout().is_terminal();
     if !is_agreed && !has_terminal {
-        let reason = "nothing was changed: there is no terminal to ask on";
-        show_on_stderr(format!("{reason}\n  = help: add `--yes`\n"));
+        show_on_stderr(
+            "nothing was changed: cudnn-guard cannot ask, because this is not a terminal\n  \
+             = help: run the same command with `--yes`\n",
+        );
         return Outcome::Failed;
     }
     if !is_agreed && !is_answered_yes() {
         return Outcome::Unchanged;
     }
     arguments.insert(0, "fetch".into());
-    match fetch::succeeds(&fetch::command().get_matches_from(arguments)) {
+    match fetch::succeeds(&fetch::command().get_matches_from(arguments), !is_download) {
         true => Outcome::Fixed,
         false => Outcome::Failed,
     }
 }
 
 fn is_answered_yes() -> bool {
-    show("Do this? [y/N] ");
+    show("Proceed? [y/N] ");
     let mut answer = String::new();
     let _ = io::stdin().read_line(&mut answer);
     ["y", "yes"].contains(&&*answer.trim().to_ascii_lowercase())
@@ -110,7 +116,12 @@ fn arguments_for(
         arguments.extend(value.into_iter().flat_map(|value| [name.into(), value]));
     }
     // Without a version, `fetch` keeps the installed one.
-    (!arguments.is_empty() || !is_installed).then_some(arguments)
+    let is_fixable = !arguments.is_empty() || !is_installed;
+    let libraries = is_fixable.then(|| project::libraries(Path::new(".")))?;
+    if !libraries.is_empty() {
+        arguments.extend(["--with".into(), joined(libraries.keys(), ",")]);
+    }
+    Some(arguments)
 }
 
 /// Returns the kind to fetch to fix an error.

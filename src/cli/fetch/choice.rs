@@ -1,26 +1,28 @@
 //! The default versions to fetch: those that the current crate names, or else those that are compatible with the driver
 //! and the GPUs of this machine.
 
-use crate::cli::cuda_version::CudaVersion;
+use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::fetch::fault::FetchFault;
 use crate::cli::fetch::home::ours;
 use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
+use crate::compat::cudarc_refusals::accepted_instead;
 use crate::compat::fitting::fitting;
 use crate::model::kind::Kind;
 use crate::model::text::joined;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
+use crate::system::Host;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
 use std::path::Path;
-use toml_edit::DocumentMut;
+use toml_edit::{DocumentMut, TableLike, Value};
 
 /// The versions to fetch. `None` means the newest.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Choice {
-    pub cuda: Option<Release>,
+    pub cuda: Option<CudaVersion>,
     pub cudnn: Option<Release>,
     /// The libraries of CUDA besides those that cuDNN opens.
     pub libraries: Vec<String>,
@@ -40,7 +42,7 @@ impl Choice {
             libraries: [self.libraries.clone(), named.libraries].concat(),
         };
         if (&chosen.cuda, &chosen.cudnn) != (&self.cuda, &self.cudnn) {
-            let cuda = chosen.cuda.iter().map(|release| format!("CUDA {release}"));
+            let cuda = chosen.cuda.iter().map(|cuda| format!("CUDA {cuda}"));
             let cudnn = chosen
                 .cudnn
                 .iter()
@@ -64,10 +66,43 @@ impl Choice {
         self.libraries.extend(used.into_keys().map(String::from));
     }
 
+    /// Chooses an open version of CUDA. Without a requirement, an installed toolkit stays.
+    pub fn with_cuda(self, home: &Path) -> Self {
+        let toolkit = ours(home, Kind::Toolkit);
+        let installed = toolkit.as_ref().and_then(|one| one.short_release(home));
+        match self.cuda.clone() {
+            Some(least) if least.or_later => self.with_later_cuda(&least, installed),
+            Some(cuda) if cuda.release.0.len() == 1 => self.with_cudarc(installed),
+            None if toolkit.is_none() => {
+                let chosen = self.with_machine(&|_| true);
+                chosen.unwrap_or(self).with_cudarc(None)
+            }
+            _ => self,
+        }
+    }
+
+    /// Chooses a CUDA of the same major that a cudarc in `Cargo.lock` accepts, if its build script rejects the
+    /// installed one, or else the newest.
+    fn with_cudarc(mut self, installed: Option<Release>) -> Self {
+        let newest = || Release(vec![majors::NEWEST_CUDA]);
+        let chosen = self.cuda.clone().map_or_else(newest, |cuda| cuda.release);
+        let installed = installed.filter(|one| one.major() == chosen.major());
+        let cuda = installed.unwrap_or(chosen).with_minor(99);
+        let accepted = accepted_instead(&Host::capture(None, None, &[]).env, cuda);
+        if let Some((accepted, cudarc)) = accepted.filter(|(one, _)| one.major == cuda.major) {
+            let release = Release(vec![accepted.major, accepted.minor]);
+            show_chosen(&format!(
+                "CUDA {release}, the newest that cudarc {cudarc} supports"
+            ));
+            self.cuda = Some(release.into());
+        }
+        self
+    }
+
     /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
     ///
     /// Returns `None` if the version of CUDA is not allowed.
-    pub fn with_machine(&self, is_allowed: &dyn Fn(&Release) -> bool) -> Option<Self> {
+    fn with_machine(&self, is_allowed: &dyn Fn(&Release) -> bool) -> Option<Self> {
         let driver = driver()?;
         let supported = driver.cuda?;
         let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
@@ -95,21 +130,18 @@ impl Choice {
             "CUDA {cuda}, since the driver supports CUDA {supported}{last}"
         ));
         Some(Self {
-            cuda: Some(cuda),
+            cuda: Some(cuda.into()),
             cudnn: self.cudnn.clone().or(cudnn),
-            libraries: self.libraries.clone(),
+            ..self.clone()
         })
     }
-}
 
-impl Choice {
     /// Chooses a CUDA that is at least this version: the installed one, or the newest that the driver supports, or the
     /// newest.
-    pub fn with_later_cuda(self, least: &CudaVersion, home: &Path) -> Self {
-        let installed = ours(home, Kind::Toolkit).and_then(|one| one.short_release(home));
+    fn with_later_cuda(self, least: &CudaVersion, installed: Option<Release>) -> Self {
         if let Some(cuda) = installed.filter(|cuda| least.may_be(cuda)) {
             return Self {
-                cuda: Some(cuda),
+                cuda: Some(cuda.into()),
                 ..self
             };
         }
@@ -117,7 +149,7 @@ impl Choice {
             .unwrap_or_else(|| {
                 let newest = majors::NEWEST_CUDA.max(least.release.major());
                 Self {
-                    cuda: Some(Release(vec![newest])),
+                    cuda: Some(Release(vec![newest]).into()),
                     ..self
                 }
             })
@@ -143,36 +175,45 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
     let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
         return Ok(Choice::default());
     };
-    let release = |kind: Kind| {
+    let mut keys = item.as_table_like().into_iter().flat_map(TableLike::iter);
+    if let Some((key, _)) = keys.find(|(key, _)| !["cuda", "cudnn", "libs"].contains(key)) {
+        return Err(FetchFault::UnknownKey(table, key.to_string()));
+    }
+    let version = |kind: Kind| {
         let Some(value) = item.get(kind.name()) else {
             return Ok(None);
         };
         let text = value.as_str().unwrap_or_default();
-        let release = Release::parse(text, kind.numbers()).map(Some);
-        release.map_err(|_| {
+        let version = match kind {
+            Kind::Toolkit => cuda_version::parse(text).ok(),
+            Kind::Cudnn => Release::parse(text, kind.numbers()).map(CudaVersion::from),
+        };
+        version.map(Some).ok_or_else(|| {
             let value = value.to_string().trim().to_string();
             FetchFault::InvalidRelease(kind, table.clone(), value)
         })
     };
-    let libraries = || match item.get("libs") {
-        None => Ok(Vec::new()),
-        Some(value) => {
-            let list = value.as_array().into_iter().flatten();
-            let names = list.map(|name| name.as_str().unwrap_or_default().to_string());
-            let names: Vec<String> = names.collect();
-            let are_known = names
-                .iter()
-                .all(|name| FETCHED_ON_REQUEST.contains(&name.as_str()));
-            if are_known && value.is_array() {
-                return Ok(names);
-            }
-            let value = value.to_string().trim().to_string();
-            Err(FetchFault::UnknownLibrary(table.clone(), value))
-        }
+    let libraries = || {
+        let Some(value) = item.get("libs") else {
+            return Ok(Vec::new());
+        };
+        let name = |item: &Value| {
+            FETCHED_ON_REQUEST
+                .into_iter()
+                .find(|one| item.as_str() == Some(one))
+        };
+        let list = value.as_array();
+        let names = list.and_then(|list| {
+            list.iter()
+                .map(|item| name(item).map(String::from))
+                .collect()
+        });
+        let value = value.to_string().trim().to_string();
+        names.ok_or_else(|| FetchFault::UnknownLibrary(table.clone(), value))
     };
     Ok(Choice {
-        cuda: release(Kind::Toolkit)?,
-        cudnn: release(Kind::Cudnn)?,
+        cuda: version(Kind::Toolkit)?,
+        cudnn: version(Kind::Cudnn)?.map(|cudnn| cudnn.release),
         libraries: libraries()?,
     })
 }
@@ -189,7 +230,7 @@ mod tests {
     fn versions_are_read_from_the_manifest() {
         let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\nlibs = [\"curand\"]\n";
         let both = Choice {
-            cuda: release("12.8"),
+            cuda: release("12.8").map(CudaVersion::from),
             cudnn: release("9.10"),
             libraries: vec!["curand".to_string()],
         };
@@ -204,6 +245,13 @@ mod tests {
         for nothing in ["", "[package]\nname = \"app\"\n", "no TOML = ="] {
             assert_eq!(read(nothing), Ok(Choice::default()), "{nothing}");
         }
+    }
+
+    #[test]
+    fn a_later_version_may_be_required() {
+        let text = "[package.metadata.cudnn-guard]\ncuda = \">=12.4\"\n";
+        let cuda = read(text).expect("a choice").cuda;
+        assert_eq!(cuda, cuda_version::parse(">=12.4").ok());
     }
 
     #[test]
@@ -222,15 +270,31 @@ mod tests {
 
     #[test]
     fn an_invalid_version_is_rejected() {
-        for (value, shown) in [("\">=12\"", "\">=12\""), ("12.8", "12.8"), ("{}", "{}")] {
+        for (value, reason) in [
+            ("\"12.8.1\"", "is not a version"),
+            ("'<12'", "is not a version"),
+            ("12", "must be a string"),
+            ("12.8", "must be a string"),
+            ("{}", "must be a string"),
+        ] {
             let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
             assert_eq!(
                 read(&text).expect_err("no release").finding().to_string(),
                 format!(
-                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: {shown}  [config-invalid]\n  \
-                     = help: set it to a version, such as `cuda = \"13.0\"`"
+                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml {reason}: {value}  [config-invalid]\n  \
+                     = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`"
                 )
             );
         }
+    }
+
+    #[test]
+    fn an_unknown_key_is_rejected() {
+        let text = "[package.metadata.cudnn-guard]\ncudnn = \"9\"\ncudda = \"12\"\n";
+        assert_eq!(
+            read(text).expect_err("no key").finding().to_string(),
+            "[package.metadata.cudnn-guard] of Cargo.toml has an unknown key: `cudda`  [config-invalid]\n  \
+             = help: use one of the keys `cuda`, `cudnn` and `libs`"
+        );
     }
 }

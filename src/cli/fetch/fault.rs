@@ -35,6 +35,8 @@ pub enum FetchFault {
     NotLocked(PathBuf, Option<String>),
     /// A value in this table of the crate's manifest that is not a version.
     InvalidRelease(Kind, String, String),
+    /// A key in this table of the crate's manifest that does not exist.
+    UnknownKey(String, String),
     /// A value in this table of the crate's manifest that is not a list of known libraries.
     UnknownLibrary(String, String),
     /// A CUDA that is newer than all known ones.

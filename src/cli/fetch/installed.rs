@@ -68,11 +68,17 @@ impl Installed {
                  is enough for cudnn-guard, the others are for other crates)\n\n{table}"
             ),
         };
+        let toolkit = variables.iter().find(|(name, _)| *name == "CUDA_HOME");
+        let nvcc = toolkit.map_or(String::new(), |(_, dir)| {
+            let bin = quoted(&format!("{dir}/bin"));
+            format!("\nFor crates that run nvcc, such as cudarc\n\nexport PATH={bin}:$PATH\n")
+        });
         format!(
             "\nNVIDIA's licenses\n{licenses}\n\
-             {build}\n\
-             To run: programs linked by cudnn-guard find it through\n\
-             their rpath; for others\n\n\
+             {build}{nvcc}\n\
+             To run: programs linked by cudnn-guard find the libraries\n\
+             through their rpath. For other programs, and for libraries\n\
+             that open others while they run, such as NVRTC\n\n\
              export LD_LIBRARY_PATH={}\n",
             quoted(&libraries.join(":")),
         )

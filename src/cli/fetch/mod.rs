@@ -25,7 +25,7 @@ mod installer;
 mod links;
 mod lock;
 mod pinned;
-mod project;
+pub mod project;
 pub mod release;
 mod remove;
 mod requirements;
@@ -60,12 +60,18 @@ pub fn command() -> Command {
             cuda_version::arg(
                 "CUDA version to install, from 11 to 13",
                 " [default: from [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, \
-                 else the newest that the driver supports]",
+                 else the newest that the driver and cudarc support]",
             ),
         )
         .arg(
-            option("cudnn", "X.Y", "cuDNN version to install [default: like --cuda]")
-                .value_parser(|text: &str| Release::parse(text, 3)),
+            option(
+                "cudnn",
+                "VERSION",
+                "cuDNN version to install: `9`, `9.14` or `9.14.0` [default: like --cuda]",
+            )
+            .value_parser(|text: &str| {
+                Release::parse(text, 3).ok_or("write it as 9, 9.14 or 9.14.0")
+            }),
         )
         .arg(
             option(
@@ -106,11 +112,12 @@ pub fn command() -> Command {
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    ExitCode::from(u8::from(!succeeds(arguments)))
+    ExitCode::from(u8::from(!succeeds(arguments, false)))
 }
 
-/// Fetches, and prints how to use the result. Returns `false` after printing the faults.
-pub fn succeeds(arguments: &ArgMatches) -> bool {
+/// Fetches, and prints how to use the result. A repair does not read the project. Returns `false` after printing the
+/// faults.
+pub fn succeeds(arguments: &ArgMatches, is_repair: bool) -> bool {
     let home = match arguments.get_one::<PathBuf>("to") {
         Some(dir) => absolute(dir),
         None => home(),
@@ -120,7 +127,7 @@ pub fn succeeds(arguments: &ArgMatches) -> bool {
         Ok(home) if arguments.get_flag("remove") => {
             remove::remove(&home).err().into_iter().collect()
         }
-        Ok(home) => fetch_and_show(&home, arguments).err().into_iter().collect(),
+        Ok(home) => Vec::from_iter(fetch_and_show(&home, arguments, is_repair).err()),
         Err(fault) => vec![fault],
     };
     // The faults are the output of `--check`.
@@ -135,10 +142,9 @@ pub fn succeeds(arguments: &ArgMatches) -> bool {
     faults.is_empty()
 }
 
-fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault> {
-    let cuda = arguments.get_one::<CudaVersion>("cuda");
+fn fetch_and_show(home: &Path, arguments: &ArgMatches, is_repair: bool) -> Result<(), FetchFault> {
     let named = Choice {
-        cuda: cuda.map(|version| version.release.clone()),
+        cuda: arguments.get_one::<CudaVersion>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
         libraries: arguments
             .get_many("with")
@@ -149,10 +155,8 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
     let choice = match &pinned {
         Some(pinned) if named == Choice::default() => pinned.choice()?,
         Some(_) => return Err(FetchFault::ReleasesNamedTwice),
-        None => match cuda.filter(|version| version.or_later) {
-            Some(version) => named.with_later_cuda(version, home).or_of_crate()?,
-            None => named.or_of_crate()?,
-        },
+        None if is_repair => named,
+        None => named.or_of_crate()?,
     };
     let installed = fetch(home, choice, pinned.as_ref())?;
     if let (Some(path), None) = (lock, &pinned) {
@@ -170,7 +174,7 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault>
 /// not create is never changed.
 pub fn fetch(
     home: &Path,
-    mut choice: Choice,
+    choice: Choice,
     pinned: Option<&Pinned>,
 ) -> Result<Installed, FetchFault> {
     let mut lock = lock::take_existing(home);
@@ -179,9 +183,7 @@ pub fn fetch(
             clean_up(home, &left);
         }
     }
-    if choice.cuda.is_none() && ours(home, Kind::Toolkit).is_none() {
-        choice = choice.with_machine(&|_| true).unwrap_or(choice);
-    }
+    let choice = choice.with_cuda(home);
     let mut plan = make_plan(home, &choice, pinned)?;
     let first = missing(&plan).next();
     let installer = first.map(|_| Installer::find()).transpose()?;
@@ -223,7 +225,7 @@ type Plan = Vec<(Component, Result<String, Option<String>>)>;
 
 fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Plan, FetchFault> {
     let major = match (&choice.cuda, ours(home, Kind::Toolkit)) {
-        (Some(cuda), _) => cuda.major(),
+        (Some(cuda), _) => cuda.release.major(),
         (None, Some(toolkit)) => toolkit.cuda,
         (None, None) => majors::NEWEST_CUDA,
     };
@@ -231,12 +233,13 @@ fn make_plan(home: &Path, choice: &Choice, pinned: Option<&Pinned>) -> Result<Pl
         return Err(FetchFault::UnknownCuda(major));
     }
     let mut plan = Vec::new();
-    for (kind, named) in Kind::BOTH.into_iter().zip([&choice.cuda, &choice.cudnn]) {
+    let cuda = choice.cuda.as_ref().map(|cuda| &cuda.release);
+    for (kind, named) in Kind::BOTH.into_iter().zip([cuda, choice.cudnn.as_ref()]) {
         // Without a requirement the installed version stays, even if it is damaged.
         let installed = ours(home, kind).filter(|one| one.cuda == major);
         let present = installed.and_then(|one| one.short_release(home));
         let libraries: Vec<&str> = choice.libraries.iter().map(String::as_str).collect();
-        let component = Component::new(kind, major, named.clone().or(present)).with(&libraries);
+        let component = Component::new(kind, major, named.cloned().or(present)).with(&libraries);
         let component = match pinned {
             Some(pinned) => Component {
                 pins: pinned.pins_for(&component)?,

@@ -50,7 +50,7 @@ impl Pinned {
                 let libraries = FETCHED_ON_REQUEST.into_iter().filter(is_pinned);
                 Ok(Choice {
                     libraries: libraries.map(String::from).collect(),
-                    cuda: Some(cuda),
+                    cuda: Some(cuda.into()),
                     cudnn,
                 })
             }

@@ -9,8 +9,8 @@ use std::path::Path;
 const BEGINNING: &str = "\
 # The command line
 
-Reference of the program `cudnn-guard`, from the same source as `cudnn-guard --help` and the man pages of \
-`cudnn-guard manual`. `fetch` also reads [versions in Cargo.toml](searching.md#versions-for-fetch-in-cargotoml). \
+This page lists every command, option, exit code and variable of `cudnn-guard`. It is generated from the same source \
+as `--help` and the man pages. `fetch` also reads [versions in Cargo.toml](searching.md#versions-for-fetch-in-cargotoml). \
 The commands are:
 ";
 
@@ -22,12 +22,14 @@ fn cell(text: &str) -> String {
 /// Returns the row of an argument.
 fn row(arg: &Arg) -> String {
     let value = arg.get_value_names().map(|names| names[0].to_string());
+    let short = arg.get_short();
+    let short = short.map_or(String::new(), |short| format!("-{short}, "));
     let name = match (
         arg.get_long(),
         value.filter(|_| arg.get_action().takes_values()),
     ) {
-        (Some(long), Some(value)) => format!("--{long} {value}"),
-        (Some(long), None) => format!("--{long}"),
+        (Some(long), Some(value)) => format!("{short}--{long} {value}"),
+        (Some(long), None) => format!("{short}--{long}"),
         (None, value) => value.unwrap(),
     };
     let mut help = cell(&arg.get_help().unwrap().to_string());
@@ -71,7 +73,7 @@ fn document() -> String {
         "\nEvery command has these options:\n\n| option | |\n|---|---|\n{}",
         row(color)
     );
-    out += "| `--help` | Print help |\n\nExit codes of the commands that list no others:\n\n";
+    out += "| `-h, --help` | Print help |\n\n`cudnn-guard --version`, or `-V`, prints the version.\n\nExit codes of the commands that list no others:\n\n";
     let codes = |command: &Command| {
         let line = |(code, meaning): (String, String)| format!("- {code}: {meaning}\n");
         exit_codes(command, &program)
@@ -100,7 +102,7 @@ fn document() -> String {
         out += &format!("\n```sh\n{}\n```\n", list(command, "Examples:").join("\n"));
     }
     out += "\n## Variables\n\nThe commands search like a build, so they read its variables too. Programs with a guard read those \
-            of the guard. In [searching.md](searching.md#variables), the table also tells these apart.\n\n| variable | |\n|---|---|\n";
+            of the guard. The table in [searching.md](searching.md#variables) shows which variables a build reads and which a program reads.\n\n| variable | |\n|---|---|\n";
     for (names, meaning) in variables() {
         out += &format!("| {names} | {meaning} |\n");
     }
@@ -118,6 +120,8 @@ fn the_document_has_every_command_option_and_variable() {
     assert_eq!(text.replace("\r\n", "\n"), document());
     for part in [
         "| `--cuda VERSION` |",
+        "| `-p, --package NAME` |",
+        "`cudnn-guard --version`",
         "- 78: ",
         "`CUDNN_GUARD_HOME`",
         "`NO_COLOR`",

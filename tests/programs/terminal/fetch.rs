@@ -188,14 +188,14 @@ fn a_crate_declares_the_versions_that_it_needs() {
     file(
         &dir,
         "Cargo.toml",
-        &manifest.replace("\"12.4\"", "\">=12\""),
+        &manifest.replace("\"12.4\"", "\"12.4.1\""),
     );
     let output = fetched();
     must_exit(&output, 1);
     assert_eq!(
         complaint(&output),
-        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: \">=12\"  [config-invalid]\n  \
-         = help: set it to a version, such as `cuda = \"13.0\"`\n"
+        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: \"12.4.1\"  [config-invalid]\n  \
+         = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`\n"
     );
 }
 
@@ -207,7 +207,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
     let fetched = |gpu: &str, arguments: &[&str]| {
         let mut command = command(&dir, arguments);
-        command.env("LD_LIBRARY_PATH", &driver);
+        command.current_dir(&dir).env("LD_LIBRARY_PATH", &driver);
         command.env("SIM_CUDA", "12020").env("SIM_CAPABILITY", gpu);
         let output = command.output().expect("cudnn-guard runs");
         must_exit(&output, 0);
@@ -239,6 +239,16 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     fs::remove_dir_all(dir.join("to")).expect("removed");
     let shown = fetched("9.0", &["--cuda", ">=12.4"]);
     assert!(shown.starts_with(chosen), "{shown}");
+    // The cuDNN of a crate has precedence over the last one for a GPU.
+    fs::remove_dir_all(dir.join("to")).expect("removed");
+    let manifest = "[package.metadata.cudnn-guard]\ncuda = \">=12\"\ncudnn = \"9.28\"\n";
+    file(&dir, "Cargo.toml", manifest);
+    for arguments in [&["--cuda", ">=12"][..], &[]] {
+        let shown = fetched("6.1", arguments);
+        let named = "  i chosen       CUDA >=12 and cuDNN 9.28, with Cargo.toml\n";
+        assert!(shown.starts_with(named), "{shown}");
+        assert!(shown.contains(" cuDNN        9.28.0.42 "), "{shown}");
+    }
 }
 
 #[cfg(unix)]
@@ -347,7 +357,8 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     assert!(
         use_it.ends_with(&format!(
             "\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
-             To run: programs linked by cudnn-guard find it through\ntheir rpath; for others\n\n\
+             To run: programs linked by cudnn-guard find the libraries\nthrough their rpath. For other programs, and for libraries\n\
+             that open others while they run, such as NVRTC\n\n\
              export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cuda_runtime/lib:{home}/nvidia/cuda_nvcc/lib:\
              {home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib\n"
         )),
@@ -461,9 +472,13 @@ fn a_path_with_a_space_is_quoted_for_the_shell() {
     let output = fetch(&dir, &[]);
     must_exit(&output, 0);
     let shown = text(&output);
-    let (_, line) = shown.rsplit_once("for others\n\n").expect("the line");
+    let (before, line) = shown.rsplit_once("NVRTC\n\n").expect("the line");
     let nvidia = dir.join("to/nvidia").display().to_string();
     let quoted = nvidia.replace('\'', r"'\''");
+    let nvcc = format!(
+        "\nFor crates that run nvcc, such as cudarc\n\nexport PATH='{quoted}/cu13/bin':$PATH\n\nTo run: "
+    );
+    assert!(before.contains(&nvcc), "{before}");
     assert_eq!(
         line,
         format!("export LD_LIBRARY_PATH='{quoted}/cudnn/lib:{quoted}/cu13/lib'\n")

@@ -73,7 +73,7 @@ fn after_report(output: &Output) -> String {
 /// Returns the announcement of a `fetch` into an empty directory, without the line breaks.
 fn announced(dir: &Path) -> String {
     format!(
-        "--fix will download CUDA and cuDNN into `{}`: `cudnn-guard fetch` \
+        "cudnn-guard will: download CUDA and cuDNN into `{}`: `cudnn-guard fetch` \
          add its variables to `.cargo/config.toml`: `cudnn-guard fetch --write-config`",
         dir.join("to").display()
     )
@@ -91,7 +91,8 @@ fn without_a_terminal_nothing_changes() {
     assert_eq!(flat(&after_report(&output)), announced(&dir));
     assert_eq!(
         complaint(&output),
-        "nothing was changed: there is no terminal to ask on\n  = help: add `--yes`\n"
+        "nothing was changed: cudnn-guard cannot ask, because this is not a terminal\n  \
+         = help: run the same command with `--yes`\n"
     );
     assert!(!dir.join("to").exists() && !dir.join(".cargo").exists());
 }
@@ -102,7 +103,7 @@ fn on_a_terminal_only_a_yes_changes_something() {
     for answer in ["\n", "n\n", "yesterday\n"] {
         let output = answered(&dir, answer);
         must_exit(&output, 1);
-        let announced = announced(&dir) + " Do this? [y/N]";
+        let announced = announced(&dir) + " Proceed? [y/N]";
         assert_eq!(flat(&after_report(&output)), announced);
         assert!(!dir.join("to").exists() && !dir.join(".cargo").exists());
     }
@@ -136,7 +137,7 @@ fn with_yes_cuda_is_fetched_and_the_doctor_runs_again() {
     assert!(config.starts_with(&home), "{config}");
     let output = doctor(&dir, &["--fix", "--yes"]);
     must_exit(&output, 0);
-    assert!(text(&output).ends_with("\n\nnothing to fix with `cudnn-guard fetch`\n"));
+    assert!(text(&output).ends_with("\n\nnothing to fix\n"));
 }
 
 #[test]
@@ -185,7 +186,7 @@ fn a_missing_link_of_fetch_is_added() {
         must_exit(&output, 1);
         let shown = flat(&text(&output));
         let announced = format!(
-            "--fix will repair the files and links of `cudnn-guard fetch` in `{0}`: \
+            "cudnn-guard will: repair the files and links of `cudnn-guard fetch` in `{0}`: \
              `cudnn-guard fetch --cuda 13.5 --cudnn 9.28.1 --to {0}`",
             to.display()
         );
@@ -194,6 +195,33 @@ fn a_missing_link_of_fetch_is_added() {
         assert!(link.exists());
         assert_eq!(log(), before);
     }
+}
+
+/// A download announces the libraries of the project, which a repair does not add.
+#[test]
+fn exactly_the_announced_libraries_are_fetched() {
+    let dir = prepared("fix-project");
+    must_exit(&doctor(&dir, &["--fix", "--yes"]), 0);
+    let manifest = "[package]\nname = \"app\"\n\n[dependencies]\ncudarc = \"0.19\"\n";
+    file(&dir, "Cargo.toml", manifest);
+    file(&dir, "src/main.rs", "fn main() {}\n");
+    let fixed = || {
+        let cargo = Path::new(env!("CARGO")).parent().expect("a directory");
+        let path = std::env::join_paths([&dir.join("bin"), cargo]).expect("a list");
+        let mut doctor = command(&dir, env!("CARGO_BIN_EXE_cudnn-guard"));
+        let doctor = doctor.args(["doctor", "--fix", "--yes"]).env("PATH", path);
+        let output = doctor.output().expect("cudnn-guard runs");
+        must_exit(&output, 0);
+        text(&output)
+    };
+    let curand = dir.join("to/nvidia_curand-13.5.37.dist-info");
+    fs::remove_file(dir.join("to/nvidia/cudnn/lib64")).expect("a link");
+    let shown = fixed();
+    assert!(!shown.contains("curand") && !curand.exists(), "{shown}");
+    fs::remove_dir_all(dir.join("to")).expect("removed");
+    let shown = fixed();
+    let announced = "`cudnn-guard fetch --with curand`\n";
+    assert!(shown.contains(announced) && curand.exists(), "{shown}");
 }
 
 /// A build does not search elsewhere for what these variables name.
@@ -209,7 +237,7 @@ fn what_a_variable_names_stays_advice() {
         doctor.env("CUDA_HOME", cuda).env("CUDNN_PATH", cudnn);
         let output = doctor.output().expect("cudnn-guard runs");
         must_exit(&output, 1);
-        let nothing = "\nnothing to fix with `cudnn-guard fetch`\n";
+        let nothing = "\n`cudnn-guard fetch` cannot fix these errors\n";
         assert_eq!(after_report(&output), nothing);
         assert_eq!(complaint(&output), "");
     }
@@ -225,7 +253,7 @@ fn into_the_default_directory_no_variables_are_written() {
     let shown = flat(&after_report(&doctor.output().expect("cudnn-guard runs")));
     let home = dir.join("home/.local/share/cudnn-guard");
     let announced = format!(
-        "--fix will download CUDA and cuDNN into `{}`: `cudnn-guard fetch ",
+        "cudnn-guard will: download CUDA and cuDNN into `{}`: `cudnn-guard fetch ",
         home.display()
     );
     assert!(shown.starts_with(&announced), "{shown}");

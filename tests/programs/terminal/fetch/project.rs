@@ -62,3 +62,49 @@ fn named_libraries_replace_those_of_the_project() {
     let shown = text(&fetched(&dir, &dir.join("src"), &[]));
     assert!(!shown.contains(" added "), "{shown}");
 }
+
+/// A made-up cudarc 0.19.10 with bindings for CUDA 12.9 and 13.0, which runs `nvcc --version`.
+#[cfg(unix)]
+#[test]
+fn the_newest_cuda_that_a_locked_cudarc_supports_is_chosen() {
+    let dir = folder("of-cudarc");
+    file(&dir, "Cargo.toml", "[package]\nname = \"app\"\n");
+    let lock = "[[package]]\nname = \"cudarc\"\nversion = \"0.19.10\"\nsource = \"registry+https://example.org\"\n";
+    file(&dir, "Cargo.lock", lock);
+    let sources = dir.join("home/.cargo/registry/src/index/cudarc-0.19.10");
+    let features = "[features]\ncuda-12090 = []\ncuda-13000 = []\n";
+    file(&sources, "Cargo.toml", features);
+    file(
+        &sources,
+        "build.rs",
+        "\n\n\npanic!(\"Unsupported cuda toolkit version\")\n",
+    );
+    let cargo = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/cargo");
+    std::fs::create_dir_all(dir.join("bin")).expect("a directory");
+    std::os::unix::fs::symlink(cargo, dir.join("bin/cargo")).expect("a link");
+    let fetched = |arguments: &[&str]| {
+        let mut command = command(&dir, arguments);
+        command.current_dir(&dir).env("HOME", dir.join("home"));
+        let output = command.output().expect("cudnn-guard runs");
+        must_exit(&output, 0);
+        text(&output)
+    };
+    let chosen = "  i chosen       CUDA 13.0, the newest that cudarc 0.19.10 supports\n";
+    for arguments in [&[][..], &["--cuda", "13"]] {
+        let shown = fetched(arguments);
+        assert!(shown.starts_with(chosen), "{shown}");
+        assert!(shown.contains(" CUDA toolkit 13.0.88 in "), "{shown}");
+        // An exact version is installed as it is, and then stays without a requirement.
+        for arguments in [&["--cuda", "13.5"][..], &[]] {
+            let shown = fetched(arguments);
+            assert!(!shown.contains("chosen"), "{shown}");
+            assert!(shown.contains(" CUDA toolkit 13.5.37 "), "{shown}");
+        }
+        if arguments.is_empty() {
+            std::fs::remove_dir_all(dir.join("to")).expect("removed");
+        }
+    }
+    // An installed version that cudarc supports stays.
+    fetched(&["--cuda", "13.0"]);
+    assert!(!fetched(&["--cuda", "13"]).contains("chosen"));
+}
