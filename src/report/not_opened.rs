@@ -9,7 +9,7 @@ use crate::runtime::install::dlopen_dependencies::{self, SuspectLibrary};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;
-use crate::toolkit::missing_library;
+use crate::toolkit::package_names::package;
 use std::path::PathBuf;
 
 /// CUDA libraries that a cuDNN opens by name and that this machine's loader does not find.
@@ -91,7 +91,7 @@ fn packages(libraries: &[&str], cuda: u32, installer: Installer) -> String {
         let short = library
             .strip_prefix("lib")
             .and_then(|one| one.split('.').next());
-        let Some((package, wheel)) = short.and_then(missing_library::package) else {
+        let Some((package, wheel)) = short.and_then(package) else {
             continue;
         };
         let package = match (installer, cuda) {

@@ -3,30 +3,7 @@
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::finding::Finding;
-
-/// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` in NVIDIA's
-/// repositories, `libcurand-dev` on conda, `nvidia-curand` on PyPI.
-const PACKAGES: [(&[&str], &str, &str); 12] = [
-    (&["cudart"], "cuda-cudart", "cuda-runtime"),
-    (&["cublas", "cublasLt", "nvblas"], "libcublas", "cublas"),
-    (&["cufft", "cufftw"], "libcufft", "cufft"),
-    (&["cufile", "cufile_rdma"], "libcufile", "cufile"),
-    (&["cupti"], "cuda-cupti", "cuda-cupti"),
-    (&["curand"], "libcurand", "curand"),
-    (&["cusolver", "cusolverMg"], "libcusolver", "cusolver"),
-    (&["cusparse"], "libcusparse", "cusparse"),
-    (&["nvJitLink"], "libnvjitlink", "nvjitlink"),
-    (&["nvjpeg"], "libnvjpeg", "nvjpeg"),
-    (&["nvrtc"], "cuda-nvrtc", "cuda-nvrtc"),
-    (
-        &[
-            "nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu",
-            "nppitc", "npps",
-        ],
-        "libnpp",
-        "npp",
-    ),
-];
+use crate::toolkit::package_names::{PACKAGES, package};
 
 /// Libraries that NVIDIA ships only for Linux.
 const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
@@ -66,13 +43,6 @@ pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };
     missing.finding(candidate, platform)
-}
-
-/// Returns a library's package in NVIDIA's repositories and on conda, without its suffix, and its wheel.
-pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
-    let mut packages = PACKAGES.iter();
-    let (_, package, wheel) = packages.find(|(names, ..)| names.contains(&library))?;
-    Some((package, wheel))
 }
 
 /// Returns the note about missing headers of the libraries in `.libs(..)`, which Rust bindings do not need.

@@ -18,6 +18,30 @@ pub const FETCHED_ON_REQUEST: [&str; 8] = [
     CUTLASS,
 ];
 
+/// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` in NVIDIA's
+/// repositories, `libcurand-dev` on conda, `nvidia-curand` on PyPI.
+pub const PACKAGES: [(&[&str], &str, &str); 12] = [
+    (&["cudart"], "cuda-cudart", "cuda-runtime"),
+    (&["cublas", "cublasLt", "nvblas"], "libcublas", "cublas"),
+    (&["cufft", "cufftw"], "libcufft", "cufft"),
+    (&["cufile", "cufile_rdma"], "libcufile", "cufile"),
+    (&["cupti"], "cuda-cupti", "cuda-cupti"),
+    (&["curand"], "libcurand", "curand"),
+    (&["cusolver", "cusolverMg"], "libcusolver", "cusolver"),
+    (&["cusparse"], "libcusparse", "cusparse"),
+    (&["nvJitLink"], "libnvjitlink", "nvjitlink"),
+    (&["nvjpeg"], "libnvjpeg", "nvjpeg"),
+    (&["nvrtc"], "cuda-nvrtc", "cuda-nvrtc"),
+    (
+        &[
+            "nppc", "nppial", "nppicc", "nppidei", "nppif", "nppig", "nppim", "nppist", "nppisu",
+            "nppitc", "npps",
+        ],
+        "libnpp",
+        "npp",
+    ),
+];
+
 /// The headers of CUTLASS. Their wheel is the same for every CUDA.
 pub const CUTLASS: &str = "cutlass";
 
@@ -37,6 +61,13 @@ pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
         }
     }
     None
+}
+
+/// Returns a library's package in NVIDIA's repositories and on conda, without its suffix, and its wheel.
+pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
+    let mut packages = PACKAGES.iter();
+    let (_, package, wheel) = packages.find(|(names, ..)| names.contains(&library))?;
+    Some((package, wheel))
 }
 
 /// Returns the package to install, with both names if Debian's and Fedora's differ.

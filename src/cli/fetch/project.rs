@@ -2,8 +2,7 @@
 
 use crate::cli::init::metadata::{self, Package};
 use crate::cli::init::port::arguments::literals;
-use crate::toolkit::missing_library;
-use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
+use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST, package};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
@@ -50,8 +49,7 @@ fn depends_on(package: &Package, library: &str) -> bool {
 /// for `cufft` and `npp`), or calls `.cutlass()`.
 fn names(script: &str, library: &str) -> bool {
     let strings = literals(script.parse().unwrap_or_default());
-    let is_named =
-        |name: &String| missing_library::package(name).is_some_and(|(_, wheel)| wheel == library);
+    let is_named = |name: &String| package(name).is_some_and(|(_, wheel)| wheel == library);
     script.contains(".libs(") && strings.iter().any(is_named)
         || library == CUTLASS && script.contains(".cutlass()")
 }

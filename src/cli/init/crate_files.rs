@@ -17,7 +17,7 @@ const COMPILERS: [&str; 3] = ["cudaforge", "bindgen_cuda", "find_cuda_helper"];
 
 /// The changes to a crate.
 pub struct CrateFiles {
-    package: Package,
+    pub package: Package,
     pub usage: Usage,
     pub changes: Vec<Change>,
     /// The remaining steps for the user, as lines.
@@ -33,26 +33,15 @@ pub struct CrateFiles {
 impl CrateFiles {
     /// Reads a crate. Changes nothing.
     pub fn read(dir: &Path) -> Result<Self, String> {
-        let path = dir.join("Cargo.toml");
-        let path = path.display();
-        let manifest = read(dir, Path::new("Cargo.toml"))?.ok_or_else(|| {
-            refusal(
-                format!("`{path}` does not exist"),
-                "run this in the directory of the program's Cargo.toml, or name that directory: `cudnn-guard init DIR`",
-            )
-        })?;
-        let mut toml: DocumentMut = manifest.parse().map_err(|error| {
-            refusal(
-                format!("`{path}` cannot be read: {error}"),
-                "run `cargo check`, which shows where the error is",
-            )
-        })?;
         let package = metadata::package(dir)?.ok_or_else(|| {
             refusal(
-                format!("`{path}` belongs to a workspace, not to a crate"),
+                format!("`{}` does not contain the Cargo.toml of a crate", dir.display()),
                 "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
             )
         })?;
+        let manifest = read(dir, Path::new("Cargo.toml"))?.unwrap_or_default();
+        let parsed = manifest.parse::<DocumentMut>();
+        let mut toml = parsed.map_err(|error| error.to_string())?;
         let mut files = Self {
             usage: Usage::find(&package),
             changes: Vec::new(),
@@ -77,10 +66,6 @@ impl CrateFiles {
     /// Returns `true` if nothing is missing.
     pub fn is_complete(&self) -> bool {
         self.changes.is_empty() && self.next.is_empty()
-    }
-
-    pub fn has_programs(&self) -> bool {
-        !self.package.targets("bin").is_empty()
     }
 
     fn change(&mut self, path: PathBuf, before: String, after: String) {
@@ -162,10 +147,8 @@ impl CrateFiles {
             self.has_guard = false;
             return Ok(());
         }
-        let after = source::with_statements(&before, &lines).ok_or_else(|| {
-            let help = "add these lines by hand, and run the same command again";
-            without_main(&dir.join(&path), help, &lines)
-        })?;
+        let after = source::with_statements(&before, &lines)
+            .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
         self.change(path, before, after);
         Ok(())
     }
@@ -181,13 +164,11 @@ impl CrateFiles {
     ) -> Result<(), String> {
         let of_cudnn = self.package.gate(&|_, feature| feature.contains("cudnn"));
         self.has_guard &= of_cudnn.is_some();
-        let names = ["libs", "config"]
-            .into_iter()
-            .filter(|name| port.uses(name));
-        let mut shadowed =
-            names.filter(|name| self.usage.recipe.build.contains(&format!("let {name} =")));
+        let build = self.usage.recipe.build;
+        let is_shadowed = |name: &&str| port.uses(name) && build.contains(&format!("let {name} ="));
+        let is_shadowed = ["libs", "config"].iter().any(is_shadowed);
         let is_gated = !self.usage.features.is_empty();
-        let is_beside = !port.is_unconditional || shadowed.next().is_some() || is_gated;
+        let is_beside = !port.is_unconditional || is_shadowed || is_gated;
         if !self.has_guard {
             self.usage.recipe = &recipe::KERNELS;
             self.usage.features.clear();
@@ -198,10 +179,7 @@ impl CrateFiles {
             true => source::with_statements(&port.script(&recipe::KERNELS), &lines),
             false => Some(port.script(self.usage.recipe)),
         };
-        let script = script.ok_or_else(|| {
-            let help = "add these lines by hand, and run the same command again";
-            without_main(&dir.join(&path), help, &lines)
-        })?;
+        let script = script.ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
         self.change(path, before, script);
         if let Some((path, included)) = &port.written {
             let path = PathBuf::from(path);
@@ -232,18 +210,16 @@ impl CrateFiles {
     fn add_programs(&mut self, dir: &Path) -> Result<(), String> {
         let mut texts = Vec::new();
         for (_, path) in self.package.targets("bin") {
-            if let Some(text) = read(dir, &path)? {
-                texts.push((path, text));
-            }
+            texts.push((read(dir, &path)?.unwrap_or_default(), path));
         }
         let is_extension = !self.package.targets("cdylib").is_empty();
         let root = self.package.dir();
         let pattern = glob::Pattern::escape(&root.to_string_lossy()) + "/src/**/*.rs";
         let mut modules = files::glob(&pattern).unwrap_or_default();
-        modules.retain(|path| !texts.iter().any(|(program, _)| root.join(program) == *path));
+        modules.retain(|path| !texts.iter().any(|(_, program)| root.join(program) == *path));
         let modules = modules.iter().map(fs::read_to_string);
         let modules: String = modules.flatten().collect();
-        let mut all = texts.iter().map(|(_, text)| text).chain([&modules]);
+        let mut all = texts.iter().map(|(text, _)| text).chain([&modules]);
         if (is_extension || !texts.is_empty())
             && all.clone().any(|text| includes_guard(text))
             && !all.any(|text| calls_guard(text))
@@ -254,7 +230,7 @@ impl CrateFiles {
         if includes_guard(&modules) {
             return Ok(());
         }
-        for (path, before) in &texts {
+        for (before, path) in &texts {
             if includes_guard(before) {
                 continue;
             }
@@ -264,10 +240,8 @@ impl CrateFiles {
             let guarded = source::with_statements(before, &call)
                 .and_then(|text| source::with_item(&text, &item));
             let after = guarded.ok_or_else(|| {
-                let help = format!(
-                    "add these lines and a first statement `{name}::startup();` by hand, and run the same command again"
-                );
-                without_main(&dir.join(path), &help, &item)
+                let call = format!(" and a first statement `{name}::startup();`");
+                without_main(&dir.join(path), &call, &item)
             })?;
             self.change(path.clone(), before.clone(), after);
         }
@@ -314,10 +288,14 @@ fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
     }
 }
 
-fn without_main(path: &Path, help: &str, lines: &str) -> String {
-    let path = path.display();
-    let summary = format!("`{path}` has no `fn main()` at the beginning of a line");
-    refusal(summary, format!("{help}:\n\n{lines}"))
+fn without_main(path: &Path, call: &str, lines: &str) -> String {
+    refusal(
+        format!(
+            "`{}` has no `fn main()` at the beginning of a line",
+            path.display()
+        ),
+        format!("add these lines{call} by hand, and run the same command again:\n\n{lines}"),
+    )
 }
 
 fn module(keyword: &str, name: &str) -> String {
@@ -342,10 +320,7 @@ fn includes_guard(text: &str) -> bool {
 
 /// Returns `true` if a line contains a call of one of the guard's functions, or of another with such a name.
 fn calls_guard(text: &str) -> bool {
-    let is_call = |line: &str| {
-        let mut calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
-        calls.any(|call| line.contains(call))
-    };
-    text.lines()
-        .any(|line| is_call(line) && !line.contains("//"))
+    let calls = "startup( check( check_version( check_thoroughly( available(".split(' ');
+    let mut lines = text.lines().filter(|line| !line.contains("//"));
+    lines.any(|line| calls.clone().any(|call| line.contains(call)))
 }

@@ -96,8 +96,8 @@ impl Package {
 
     /// Returns `true` if a dependency has another name in the manifest, or is only for some targets.
     pub fn has_other_entry(&self, krate: &str) -> bool {
-        let mut all = list(&self.0["dependencies"]).filter(|one| name(one) == krate);
-        all.any(|one| !(one["rename"].is_null() && one["target"].is_null()))
+        let is_other = |one: &Value| !one["rename"].is_null() || !one["target"].is_null();
+        list(&self.0["dependencies"]).any(|one| name(one) == krate && is_other(one))
     }
 
     pub fn has_feature(&self, name: &str) -> bool {

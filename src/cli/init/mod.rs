@@ -132,10 +132,10 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
                 "allow this user to write it, and run the same command again: completed changes are kept",
             )
         })?;
-        let name = change.path.display();
-        text += &format!("  ✓ {name}\n");
+        text += &format!("  ✓ {}\n", change.path.display());
     }
-    let next = if files.has_programs() { "run" } else { "build" };
+    let is_library = files.package.targets("bin").is_empty();
+    let next = if is_library { "build" } else { "run" };
     Ok(format!(
         "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n",
         files.next

@@ -56,18 +56,16 @@ impl Usage {
         }
     }
 
-    /// Returns an error if the package depends on crates for cuDNN, but uses none of them with CUDA. A feature of the
-    /// package may stand for its own code.
+    /// Returns an error if the package depends on crates for cuDNN, but uses none of them with CUDA.
     pub fn must_use_cuda(&self, package: &Package) -> Result<(), String> {
         let mut names = CANDLE.into_iter().chain(["ort", "cudarc"]);
         let found = names.find(|wanted| package.dependencies().any(|one| name(one) == *wanted));
-        let Some(name) = found.filter(|_| !self.is_known) else {
+        // The features of the package's own code. `cuda` may only enable cudarc.
+        let is_own =
+            package.has_feature("cudnn") || found != Some("cudarc") && package.has_feature("cuda");
+        let Some(name) = found.filter(|_| !self.is_known && !is_own) else {
             return Ok(());
         };
-        // A feature `cuda` may only enable cudarc.
-        if package.has_feature("cudnn") || name != "cudarc" && package.has_feature("cuda") {
-            return Ok(());
-        }
         let feature = if name == "ort" { "cuda" } else { "cudnn" };
         let summary = format!(
             "{name} is used without its feature `{feature}`, so this crate does not use cuDNN"
