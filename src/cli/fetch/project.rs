@@ -14,7 +14,7 @@ pub type Used = BTreeMap<&'static str, Vec<&'static str>>;
 pub fn libraries(dir: &Path) -> Used {
     // Without cargo, only the build script is read.
     let packages = match metadata::package(dir) {
-        Ok(Some(package)) => vec![package],
+        Ok(package) => vec![package],
         _ => metadata::packages(dir).unwrap_or_default(),
     };
     let dirs = packages.iter().map(Package::dir).chain([dir]);

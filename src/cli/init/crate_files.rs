@@ -33,12 +33,7 @@ pub struct CrateFiles {
 impl CrateFiles {
     /// Reads a crate. Changes nothing.
     pub fn read(dir: &Path) -> Result<Self, String> {
-        let package = metadata::package(dir)?.ok_or_else(|| {
-            refusal(
-                format!("`{}` does not contain the Cargo.toml of a crate", dir.display()),
-                "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
-            )
-        })?;
+        let package = metadata::package(dir)?;
         let manifest = read(dir, Path::new("Cargo.toml"))?.unwrap_or_default();
         let parsed = manifest.parse::<DocumentMut>();
         let mut toml = parsed.map_err(|error| error.to_string())?;

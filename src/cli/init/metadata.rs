@@ -19,6 +19,10 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
             "name the directory that contains Cargo.toml",
         ));
     }
+    let full = fs::canonicalize(dir).unwrap_or_else(|_| dir.to_path_buf());
+    if !full.ancestors().any(|one| one.join("Cargo.toml").exists()) {
+        return Err(no_crate(dir));
+    }
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     cargo.args("metadata --color=never --no-deps --offline --format-version 1".split(' '));
     // Otherwise rustup would install the toolchain that the package names.
@@ -39,11 +43,22 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
     Ok(parse(&output.stdout))
 }
 
-/// Returns the package whose manifest is in a directory, unless the directory is the root of a workspace without one.
-pub fn package(dir: &Path) -> Result<Option<Package>, String> {
+/// Returns the package whose manifest is in a directory.
+pub fn package(dir: &Path) -> Result<Package, String> {
     let mut packages = packages(dir)?.into_iter();
-    let dir = fs::canonicalize(dir).ok();
-    Ok(packages.find(|package| fs::canonicalize(package.dir()).ok() == dir))
+    let full = fs::canonicalize(dir).ok();
+    let package = packages.find(|package| fs::canonicalize(package.dir()).ok() == full);
+    package.ok_or_else(|| no_crate(dir))
+}
+
+fn no_crate(dir: &Path) -> String {
+    refusal(
+        format!(
+            "`{}` does not contain the Cargo.toml of a crate",
+            dir.display()
+        ),
+        "run this in the crate of the program, or name its directory: `cudnn-guard init DIR`",
+    )
 }
 
 fn parse(json: &[u8]) -> Vec<Package> {

@@ -489,6 +489,9 @@ fn a_library_gets_the_guard_for_programs_that_use_it() {
 
 #[test]
 fn a_crate_that_is_not_understood_is_not_changed() {
+    // No directory above has a Cargo.toml. The other directories may be in a clone.
+    let outside = std::env::temp_dir().join(format!("init-outside-{}", std::process::id()));
+    fs::create_dir_all(&outside).expect("a directory");
     let empty = folder("init/empty");
     let workspace = folder("init/workspace");
     file(&workspace, "Cargo.toml", "[workspace]\n");
@@ -496,6 +499,11 @@ fn a_crate_that_is_not_understood_is_not_changed() {
     let odd = package("odd", "");
     file(&odd, "src/main.rs", "program! {}\n");
     for (dir, message) in [
+        (
+            &outside,
+            "`DIR` does not contain the Cargo.toml of a crate\n  \
+             = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
+        ),
         (
             &empty,
             "`DIR` does not contain the Cargo.toml of a crate\n  \
@@ -524,6 +532,7 @@ fn a_crate_that_is_not_understood_is_not_changed() {
         assert_eq!(stderr.replace(dir.to_str().expect("text"), "DIR"), message);
         assert!(!dir.join("build.rs").exists());
     }
+    fs::remove_dir(&outside).expect("an empty directory");
 }
 
 /// Follows the README's steps for a new crate, using `init`.
