@@ -24,6 +24,7 @@ mod installed;
 mod installer;
 mod links;
 mod lock;
+mod manifest;
 mod pinned;
 pub mod project;
 pub mod release;

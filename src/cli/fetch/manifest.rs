@@ -1,0 +1,148 @@
+//! The table `cudnn-guard` in the metadata of a package or workspace.
+
+use crate::cli::cuda_version::{self, CudaVersion};
+use crate::cli::fetch::choice::Choice;
+use crate::cli::fetch::fault::FetchFault;
+use crate::cli::fetch::release::Release;
+use crate::model::kind::Kind;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
+use toml_edit::{DocumentMut, TableLike, Value};
+
+/// Reads the versions in a manifest. An invalid manifest has none.
+pub fn read(text: &str) -> Result<Choice, FetchFault> {
+    let Ok(manifest) = text.parse::<DocumentMut>() else {
+        return Ok(Choice::default());
+    };
+    let own = |of: &str| {
+        let metadata = manifest.get(of)?.get("metadata")?;
+        Some((
+            format!("{of}.metadata.cudnn-guard"),
+            metadata.get("cudnn-guard")?,
+        ))
+    };
+    let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
+        return Ok(Choice::default());
+    };
+    let mut keys = item.as_table_like().into_iter().flat_map(TableLike::iter);
+    if let Some((key, _)) = keys.find(|(key, _)| !["cuda", "cudnn", "libs"].contains(key)) {
+        return Err(FetchFault::UnknownKey(table, key.to_string()));
+    }
+    let version = |kind: Kind| {
+        let Some(value) = item.get(kind.name()) else {
+            return Ok(None);
+        };
+        let text = value.as_str().unwrap_or_default();
+        let version = match kind {
+            Kind::Toolkit => cuda_version::parse(text).ok(),
+            Kind::Cudnn => Release::parse(text, kind.numbers()).map(CudaVersion::from),
+        };
+        version.map(Some).ok_or_else(|| {
+            let value = value.to_string().trim().to_string();
+            FetchFault::InvalidRelease(kind, table.clone(), value)
+        })
+    };
+    let libraries = || {
+        let Some(value) = item.get("libs") else {
+            return Ok(Vec::new());
+        };
+        let name = |item: &Value| {
+            FETCHED_ON_REQUEST
+                .into_iter()
+                .find(|one| item.as_str() == Some(one))
+        };
+        let list = value.as_array();
+        let names = list.and_then(|list| {
+            list.iter()
+                .map(|item| name(item).map(String::from))
+                .collect()
+        });
+        let value = value.to_string().trim().to_string();
+        names.ok_or_else(|| FetchFault::UnknownLibrary(table.clone(), value))
+    };
+    Ok(Choice {
+        cuda: version(Kind::Toolkit)?,
+        cudnn: version(Kind::Cudnn)?.map(|cudnn| cudnn.release),
+        libraries: libraries()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(text: &str) -> Option<Release> {
+        Some(Release::from_wheel(text))
+    }
+
+    #[test]
+    fn versions_are_read_from_the_manifest() {
+        let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\nlibs = [\"curand\"]\n";
+        let both = Choice {
+            cuda: release("12.8").map(CudaVersion::from),
+            cudnn: release("9.10"),
+            libraries: vec!["curand".to_string()],
+        };
+        assert_eq!(read(named), Ok(both.clone()));
+        assert_eq!(read(&named.replace("package", "workspace")), Ok(both));
+        let cudnn = Choice {
+            cudnn: release("9.10"),
+            ..Choice::default()
+        };
+        let inline = "[package]\nmetadata = { cudnn-guard = { cudnn = \"9.10\" } }\n";
+        assert_eq!(read(inline), Ok(cudnn));
+        for nothing in ["", "[package]\nname = \"app\"\n", "no TOML = ="] {
+            assert_eq!(read(nothing), Ok(Choice::default()), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_may_be_required() {
+        let text = "[package.metadata.cudnn-guard]\ncuda = \">=12.4\"\n";
+        let cuda = read(text).expect("a choice").cuda;
+        assert_eq!(cuda, cuda_version::parse(">=12.4").ok());
+    }
+
+    #[test]
+    fn an_unknown_library_is_rejected() {
+        for value in ["[\"curant\"]", "\"curand\"", "[1]"] {
+            let text = format!("[workspace.metadata.cudnn-guard]\nlibs = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no library").finding().to_string(),
+                format!(
+                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is not a list of known libraries: {value}  [config-invalid]\n  \
+                     = help: set it to a list of these names: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn an_invalid_version_is_rejected() {
+        for (value, reason) in [
+            ("\"12.8.1\"", "is not a version"),
+            ("'<12'", "is not a version"),
+            ("12", "must be a string"),
+            ("12.8", "must be a string"),
+            ("{}", "must be a string"),
+        ] {
+            let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no release").finding().to_string(),
+                format!(
+                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml {reason}: {value}  [config-invalid]\n  \
+                     = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_rejected() {
+        let text = "[package.metadata.cudnn-guard]\ncudnn = \"9\"\ncudda = \"12\"\n";
+        assert_eq!(
+            read(text).expect_err("no key").finding().to_string(),
+            "[package.metadata.cudnn-guard] of Cargo.toml has an unknown key: `cudda`  [config-invalid]\n  \
+             = help: use one of the keys `cuda`, `cudnn` and `libs`"
+        );
+    }
+}
