@@ -97,7 +97,7 @@ fn explain_argument(argument: &str) -> Result<Explained, String> {
     }
     // Ids do not contain these characters, but messages do.
     let is_message = argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c));
-    if is_message && nearest(&word).is_empty() {
+    if is_message && similar_ids(&word).is_empty() {
         return explain_messages(argument, true);
     }
     Err(unknown(&word))
@@ -188,14 +188,14 @@ fn list() -> Explained {
 
 fn unknown(word: &str) -> String {
     let mut text = format!("unknown finding `{}`\n", terminal::harmless(word));
-    for id in nearest(word) {
+    for id in similar_ids(word) {
         text.push_str(&format!("  = help: run `cudnn-guard explain {id}`\n"));
     }
     text + "  = help: run `cudnn-guard explain` for a list of all findings\n"
 }
 
 /// Returns similar ids: with almost the same spelling, or containing the word.
-fn nearest(word: &str) -> Vec<&'static str> {
+fn similar_ids(word: &str) -> Vec<&'static str> {
     let allowed = word.chars().count() / 4;
     let part = word.len() > 2;
     let mut near: Vec<(usize, &str)> = page::all()
@@ -208,7 +208,7 @@ fn nearest(word: &str) -> Vec<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{edits, nearest as nearest_ids};
+    use super::{edits, similar_ids};
     use crate::runtime::facts::nearest::nearest;
 
     #[test]
@@ -239,12 +239,12 @@ mod tests {
     #[test]
     fn the_nearest_id_comes_first() {
         assert_eq!(
-            nearest_ids("cudnn-not-fond"),
+            similar_ids("cudnn-not-fond"),
             ["cudnn-not-found", "cuda-not-found"]
         );
-        assert_eq!(nearest_ids("aborted"), ["cudnn-aborted"]);
-        assert_eq!(nearest_ids("driver-to-old"), ["driver-too-old"]);
-        assert!(nearest_ids("x").is_empty());
-        assert!(nearest_ids("").is_empty());
+        assert_eq!(similar_ids("aborted"), ["cudnn-aborted"]);
+        assert_eq!(similar_ids("driver-to-old"), ["driver-too-old"]);
+        assert!(similar_ids("x").is_empty());
+        assert!(similar_ids("").is_empty());
     }
 }

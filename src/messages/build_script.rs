@@ -12,7 +12,7 @@ impl ConfigFault<'_> {
             Self::AllowedId(id) => {
                 let headline = format!("`.allow({id:?})` is not a finding id");
                 let finding = Finding::error(FindingId::ConfigInvalid, headline);
-                let meant = FindingId::nearest(id).map(|id| format!(".allow({id:?})"));
+                let meant = FindingId::similar(id).map(|id| format!(".allow({id:?})"));
                 finding.suggest(meant).help("use the id in brackets after the headline")
             }
             Self::NoRoot(path) => no_root(path, "does not exist"),

@@ -38,7 +38,7 @@ impl RequestFault<'_> {
                     Some(meant) => finding.help(format!(
                         "write `{meant}`, with a decimal point, if that is what you mean"
                     )),
-                    None => finding.suggest(gpu_names::nearest(word)),
+                    None => finding.suggest(gpu_names::similar_name(word)),
                 })
             }
             RequestProblem::Empty => {

@@ -2,7 +2,7 @@
 
 use crate::compat;
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::nearest;
+use crate::runtime::facts::nearest::nearest;
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
@@ -60,7 +60,7 @@ pub fn generations(
 }
 
 /// Returns the target or generation that a misspelled word may mean.
-pub fn nearest(word: &str) -> Option<String> {
+pub fn similar_name(word: &str) -> Option<String> {
     let mut known = Vec::new();
     for row in &*ROWS {
         let number = row.capability.to_string().replace('.', "");
@@ -72,7 +72,7 @@ pub fn nearest(word: &str) -> Option<String> {
     }
     known.extend(["native", "all-major"].map(String::from));
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    nearest::nearest(word, &known).map(String::from)
+    nearest(word, &known).map(String::from)
 }
 
 fn product(name: &str) -> Option<ComputeCapability> {

@@ -129,7 +129,7 @@ impl FindingId {
     }
 
     /// Returns the id that a misspelled word may mean.
-    pub(crate) fn nearest(word: &str) -> Option<&'static str> {
+    pub(crate) fn similar(word: &str) -> Option<&'static str> {
         let ids: Vec<&str> = Self::ALL.iter().map(|id| id.as_str()).collect();
         super::nearest::nearest(word, &ids)
     }

@@ -17,7 +17,7 @@ impl VariableFault {
                 "{name}={value:?} is not {expected}; using {default}"
             )),
             VariableFault::UnknownId(id) => {
-                let meant = FindingId::nearest(id);
+                let meant = FindingId::similar(id);
                 let meant = meant.map_or(String::new(), |id| format!("; did you mean `{id}`?"));
                 finding(format!(
                     "CUDNN_GUARD_ALLOW: unknown finding id {id:?}{meant}"

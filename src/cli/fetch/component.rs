@@ -325,7 +325,7 @@ impl Component {
     ) -> Option<FetchFault> {
         let required = self.required.clone()?;
         Some(FetchFault::NotOffered {
-            nearest: required.nearest(offered)?,
+            nearest: required.neighbors(offered)?,
             other_cuda: other_cuda(&required),
             kind: self.kind,
             cuda: self.cuda,

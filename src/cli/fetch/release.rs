@@ -37,7 +37,7 @@ impl Release {
 
     /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered
     /// or if there are no others.
-    pub fn nearest(&self, offered: &[Self]) -> Option<Vec<Self>> {
+    pub fn neighbors(&self, offered: &[Self]) -> Option<Vec<Self>> {
         if self.is_start_of_one(offered) {
             return None;
         }
