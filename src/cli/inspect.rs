@@ -2,7 +2,6 @@
 
 use crate::Inspection;
 use crate::cli::{doctor, terminal};
-use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -20,10 +19,7 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let program = arguments.get_one::<PathBuf>("program").expect("required");
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
-    let Some(program) = file(program, root) else {
-        let reason = format!("no such file: '{}'", program.display());
-        command().error(ErrorKind::ValueValidation, reason).exit();
-    };
+    let program = file(program, root);
     let inspection = match Inspection::read(&program, root) {
         Ok(inspection) => inspection,
         Err(error) => {
@@ -41,8 +37,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 }
 
 /// Returns the file at this path, on the system below the root or on this one.
-fn file(path: &Path, root: Option<&Path>) -> Option<PathBuf> {
+fn file(path: &Path, root: Option<&Path>) -> PathBuf {
     let below = root.map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
-    let paths = below.into_iter().chain([path.to_path_buf()]);
-    paths.into_iter().find(|path| path.is_file())
+    let below = below.filter(|below| below.is_file());
+    below.unwrap_or_else(|| path.to_path_buf())
 }

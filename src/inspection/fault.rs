@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 
 /// A reason why a program may not run.
 pub enum InspectionFault<'a> {
-    /// A file that is not a program, with its defect if it is of that kind.
-    Unreadable(&'a Path, Option<Defect>),
+    /// A file that is not a program, or a damaged one.
+    Unreadable(&'a Path, Defect),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.

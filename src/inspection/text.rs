@@ -107,8 +107,11 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         None => inspection.mark(OF_CUDNN),
     };
     line(f, mark, "cuDNN", &text)?;
-    let found_via = printable(&input.found_via);
-    writeln!(f, "{:INDENT$}found via {found_via}", "")?;
+    // The program can be cuDNN itself.
+    if !input.found_via.is_empty() {
+        let found_via = printable(&input.found_via);
+        writeln!(f, "{:INDENT$}found via {found_via}", "")?;
+    }
     let parts = parts(cudnn, columns(f));
     line(f, inspection.mark(OF_PARTS), "sub-libs", &parts)
 }

@@ -245,10 +245,9 @@ impl LoadGraph {
         };
         let read = linkage::read(&path);
         let own = self.objects.first().map(|program| &*program.linkage.cpu);
-        let file = Pe::read(&path).ok();
-        let cpu = file.as_ref().and_then(Pe::cpu);
+        let cpu = Pe::read(&path).ok().and_then(|file| file.cpu());
         let defect = match &read {
-            Err(defect) => defect.clone().or_else(|| file?.defect()),
+            Err(defect) => Some(defect.clone()),
             Ok(_) => cpu.filter(|cpu| Some(*cpu) != own).map(Defect::Cpu),
         };
         Ok(Object {

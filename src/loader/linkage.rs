@@ -11,10 +11,10 @@ use crate::system::files;
 use crate::system::library_file::Binary;
 use std::path::Path;
 
-/// Reads a file. The error is the reason why it is neither ELF nor PE, or `None` if it cannot be read.
-pub fn read(path: &Path) -> Result<Linkage, Option<Defect>> {
+/// Reads an ELF or PE file.
+pub fn read(path: &Path) -> Result<Linkage, Defect> {
     match Binary::recognize(path)? {
-        Binary::Elf(elf) => from_elf(&elf).ok_or(None),
+        Binary::Elf(elf) => from_elf(&elf).ok_or(Defect::Garbled),
         Binary::Pe(pe) => Ok(from_pe(&pe)),
     }
 }

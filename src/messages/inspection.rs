@@ -19,16 +19,21 @@ const MOST_NAMED: usize = 8;
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Unreadable(path, Some(Defect::Foreign(..)) | None) => {
-                let path = path.display();
-                let summary = format!("`{path}` is not a readable ELF or PE program");
+            Self::Unreadable(path, Defect::Foreign(..)) => {
+                let summary = format!("`{}` is not an ELF or PE program", path.display());
                 Finding::error(FindingId::IoError, summary)
                     .help("pass the compiled program itself, not a script that starts it")
             }
-            Self::Unreadable(path, Some(defect)) => {
+            Self::Unreadable(path, defect) => {
                 let summary = format!("`{}` {defect}", path.display());
-                Finding::error(FindingId::LibraryDamaged, summary)
-                    .help("rebuild the program, or copy it again")
+                match defect {
+                    Defect::Truncated(..) | Defect::Garbled | Defect::Empty => {
+                        Finding::error(FindingId::LibraryDamaged, summary)
+                            .help("rebuild the program, or copy it again")
+                    }
+                    _ => Finding::error(FindingId::IoError, summary)
+                        .help("pass the path of a compiled program that you can read"),
+                }
             }
             Self::WithoutCuda(package, reason) => {
                 let summary = format!("{package} was built without CUDA");

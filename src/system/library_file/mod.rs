@@ -39,18 +39,17 @@ impl Binary {
         }
     }
 
-    /// Opens a program or library of either format. The error is `None` if the file cannot be read.
+    /// Opens a program or library of either format.
     #[cfg(feature = "cli")]
-    pub fn recognize(path: &Path) -> Result<Self, Option<Defect>> {
-        let elf = Elf::read(path).map_err(|_| None)?;
+    pub fn recognize(path: &Path) -> Result<Self, Defect> {
+        let elf = Elf::read(path)?;
         match elf.defect() {
             None => Ok(Binary::Elf(elf)),
             Some(Defect::Foreign(..)) => {
-                let pe = Pe::read(path).map_err(|_| None)?;
-                pe.defect()
-                    .map_or(Ok(Binary::Pe(pe)), |defect| Err(Some(defect)))
+                let pe = Pe::read(path)?;
+                pe.defect().map_or(Ok(Binary::Pe(pe)), Err)
             }
-            defect => Err(defect),
+            Some(defect) => Err(defect),
         }
     }
 

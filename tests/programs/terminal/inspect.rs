@@ -24,6 +24,7 @@ use crate::support::{repository, run};
 use image::{Image, ids, linked};
 use serde_json::Value;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 /// VER-01: two crates of one program have different requirements.
@@ -204,13 +205,36 @@ fn a_program_that_opens_cudnn_itself_uses_the_newest() {
 }
 
 #[test]
+fn cudnn_itself_was_not_found_via_another_file() {
+    let image = Image::new("itself");
+    image.cudnn("opt/lib", 14);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    command.args(["inspect", "/opt/lib/libcudnn.so.9", "--root"]);
+    run(command.arg(&image.0))
+        .says("  ✓ cuDNN     9.14.0 for CUDA 13 at ")
+        .does_not_say("found via \n");
+}
+
+#[test]
 fn a_file_that_is_not_a_program_is_an_error_of_the_caller() {
     let text = repository().join("README.md");
-    run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-        .arg("inspect")
-        .arg(text))
-    .exits_with(2)
-    .says("is not a readable ELF or PE program  [io-error]");
-    run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard")).args(["inspect", "/nowhere/app"]))
-        .exits_with(2);
+    for (file, message) in [
+        (&*text, "is not an ELF or PE program  [io-error]"),
+        (repository(), "is a directory, not a file  [io-error]"),
+        (
+            Path::new("/dev/null"),
+            "`/dev/null` is a pipe or a device, not a file  [io-error]",
+        ),
+        (
+            Path::new("/nowhere/app"),
+            "`/nowhere/app` cannot be read: No such file or directory (os error 2)  [io-error]\n  \
+             = help: pass the path of a compiled program that you can read\n",
+        ),
+    ] {
+        run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+            .arg("inspect")
+            .arg(file))
+        .exits_with(2)
+        .says(message);
+    }
 }
