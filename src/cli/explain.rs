@@ -95,8 +95,8 @@ fn explain_argument(argument: &str) -> Result<Explained, String> {
             ..Explained::default()
         });
     }
-    // Ids do not contain these characters, but messages do.
-    let is_message = argument.contains(|c: char| c.is_whitespace() || "_.:/\\\"'`".contains(c));
+    // Ids contain lowercase letters and hyphens.
+    let is_message = argument.contains(|c: char| !c.is_ascii_lowercase() && !"-[]".contains(c));
     if is_message && similar_ids(&word).is_empty() {
         return explain_messages(argument, true);
     }

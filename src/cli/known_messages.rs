@@ -164,6 +164,52 @@ mod tests {
     }
 
     #[test]
+    fn the_names_of_the_driver_api_and_the_runtime_api_have_one_explanation() {
+        for names in [
+            "CUDA_ERROR_OUT_OF_MEMORY cudaErrorMemoryAllocation",
+            "CUDA_ERROR_NOT_INITIALIZED cudaErrorInitializationError",
+            "CUDA_ERROR_STUB_LIBRARY cudaErrorStubLibrary",
+            "CUDA_ERROR_CALL_REQUIRES_NEWER_DRIVER cudaErrorCallRequiresNewerDriver",
+            "CUDA_ERROR_DEVICE_UNAVAILABLE cudaErrorDevicesUnavailable",
+            "CUDA_ERROR_INVALID_DEVICE cudaErrorInvalidDevice",
+            "CUDA_ERROR_INVALID_IMAGE cudaErrorInvalidKernelImage",
+            "CUDA_ERROR_ECC_UNCORRECTABLE cudaErrorECCUncorrectable",
+            "CUDA_ERROR_INVALID_PTX cudaErrorInvalidPtx",
+            "CUDA_ERROR_JIT_COMPILER_NOT_FOUND cudaErrorJitCompilerNotFound",
+            "CUDA_ERROR_OPERATING_SYSTEM cudaErrorOperatingSystem",
+            "CUDA_ERROR_NOT_FOUND cudaErrorSymbolNotFound",
+            "CUDA_ERROR_ILLEGAL_ADDRESS cudaErrorIllegalAddress",
+            "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES cudaErrorLaunchOutOfResources",
+            "CUDA_ERROR_LAUNCH_TIMEOUT cudaErrorLaunchTimeout",
+            "CUDA_ERROR_ASSERT cudaErrorAssert",
+            "CUDA_ERROR_LAUNCH_FAILED cudaErrorLaunchFailure",
+            "CUDA_ERROR_MPS_CONNECTION_FAILED cudaErrorMpsConnectionFailed",
+            "CUDA_ERROR_UNKNOWN cudaErrorUnknown",
+        ] {
+            let causes = names
+                .split(' ')
+                .map(|name| explanations(name)[0].cause.clone());
+            let causes: Vec<String> = causes.collect();
+            assert_eq!(causes[0], causes[1], "{names}");
+        }
+        for (name, finding) in [
+            ("cudaErrorInsufficientDriver", "driver-too-old"),
+            ("cudaErrorNoDevice", "no-gpu"),
+            (
+                "cudaErrorNoKernelImageForDevice",
+                "kernels-not-covering-gpu",
+            ),
+            ("cudaErrorInvalidDeviceFunction", "kernels-not-covering-gpu"),
+            ("cudaErrorUnsupportedPtxVersion", "ptx-newer-than-driver"),
+            ("cudaErrorSystemNotReady", "driver-error"),
+            ("cudaErrorSystemDriverMismatch", "driver-error"),
+            ("cudaErrorCompatNotSupportedOnDevice", "driver-error"),
+        ] {
+            assert_eq!(explanations(name)[0].finding, Some(finding), "{name}");
+        }
+    }
+
+    #[test]
     fn groups_are_inserted_into_cause_and_help() {
         let line =
             "  F0101 Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.";

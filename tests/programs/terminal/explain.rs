@@ -223,10 +223,11 @@ How to fix it
 #[test]
 fn an_unknown_id_gets_the_nearest_as_a_suggestion() {
     must_print(
-        &explain(&["drivr-\u{1b}[2Jmising"]),
+        &explain(&["driver-missing\u{1b}[2J"]),
         2,
         "",
-        "unknown finding `drivr-[2jmising`\n  \
+        "unknown finding `driver-missing[2j`\n  \
+         = help: run `cudnn-guard explain driver-missing`\n  \
          = help: run `cudnn-guard explain` for a list of all findings\n",
     );
     must_print(
@@ -289,6 +290,14 @@ Unsupported cuda toolkit version: `13.4`. Please raise a github issue.
 ";
     let message = "Unsupported cuda toolkit version: `13.4`. Please raise a github issue.";
     must_print(&explain(&[message]), 0, explained, "");
+    // No id contains an uppercase letter.
+    let explained = "\
+cudaErrorLaunchTimeout
+  A kernel ran longer than the system allows on a GPU that drives a display
+  (702).
+  = help: use a GPU that drives no display, or start kernels with less work
+";
+    must_print(&explain(&["cudaErrorLaunchTimeout"]), 0, explained, "");
 }
 
 #[test]
@@ -386,7 +395,7 @@ fn any_input_is_handled() {
     let noise: Vec<u8> = (0..1u32 << 20)
         .map(|at| (at.wrapping_mul(2_654_435_761) >> 13) as u8)
         .collect();
-    let long = b"CUDA_ERROR_ WinError 126] \"cudnn ".repeat(1 << 16);
+    let long = b"CUDA_ERROR_ WinError 125] \"cudnn ".repeat(1 << 16);
     let wide = format!("a{}", "ü".repeat(1 << 13));
     let controls = b"\x1b[31m\x9b\0\r\xe2\x80";
     for input in [&noise[..], &long[..], wide.as_bytes(), controls] {
