@@ -59,7 +59,7 @@ impl NoUsableCandidate<'_> {
         if platform.os == Os::Other {
             return finding
                 .help(format!(
-                    "build for Linux with glibc or for Windows: NVIDIA does not provide {product} for {}",
+                    "build for Linux with glibc or for Windows: NVIDIA has no {product} for {}",
                     platform.triple
                 ))
                 .help("call `.optional(true)` in build.rs to build without CUDA");
