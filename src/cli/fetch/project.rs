@@ -2,6 +2,8 @@
 
 use crate::cli::init::metadata::{self, Package};
 use crate::cli::init::port::arguments::literals;
+use crate::compat::cargo_lock;
+use crate::system::Host;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST, package};
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,6 +30,13 @@ pub fn libraries(dir: &Path) -> Used {
         if scripts.iter().any(|script| names(script, library)) {
             used.entry(library).or_default().push("build.rs");
         }
+    }
+    // A dependency of a dependency. candle's kernels are always used with cuRAND.
+    let env = Host::capture(None, None, &[]).env;
+    let lock = cargo_lock::texts(&env, "Cargo.lock").next();
+    let lock = lock.unwrap_or_default();
+    if cargo_lock::packages(&lock).any(|package| package.name == "candle-kernels") {
+        used.entry("curand").or_insert_with(|| vec!["Cargo.lock"]);
     }
     used
 }

@@ -49,6 +49,16 @@ fn the_libraries_of_a_project_are_added() {
         shown.starts_with("  i added        curand for Cargo.toml\n"),
         "{shown}"
     );
+    // A dependency uses candle.
+    let above = folder("of-a-dependency");
+    file(&above, "Cargo.toml", "[package]\nname = \"app\"\n");
+    let lock = "[[package]]\nname = \"candle-kernels\"\nversion = \"0.11.0\"\n";
+    file(&above, "Cargo.lock", lock);
+    let shown = text(&fetched(&above, &above, &[]));
+    assert!(
+        shown.starts_with("  i added        curand for Cargo.lock\n"),
+        "{shown}"
+    );
 }
 
 #[test]
