@@ -1,22 +1,16 @@
-//! The default versions to fetch: those that the current crate names, or else those that are compatible with the driver
-//! and the GPUs of this machine.
+//! The versions to fetch: those of the command line, or else those that the current crate names.
 
-use crate::cli::cuda_version::CudaVersion;
+use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::fetch::fault::FetchFault;
-use crate::cli::fetch::home::ours;
-use crate::cli::fetch::manifest;
 use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
-use crate::compat::cudarc_refusals::accepted_instead;
-use crate::compat::fitting::fitting;
 use crate::model::kind::Kind;
 use crate::model::text::joined;
-use crate::report::machine::driver;
-use crate::runtime::facts::majors;
-use crate::system::Host;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use std::fs;
 use std::path::Path;
+use toml_edit::{DocumentMut, TableLike, Value};
 
 /// The versions to fetch. `None` means the newest.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -29,15 +23,12 @@ pub struct Choice {
 
 const MANIFEST: &str = "Cargo.toml";
 
-/// Stands for the newest minor version of a CUDA: no release has one as high.
-const NEWEST_MINOR: u32 = 99;
-
 impl Choice {
     /// Fills in open versions from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
     /// workspace.
     pub fn or_of_crate(self) -> Result<Self, FetchFault> {
         let text = fs::read_to_string(MANIFEST).unwrap_or_default();
-        let named = manifest::read(&text)?;
+        let named = read(&text)?;
         let mut chosen = Self {
             cuda: self.cuda.clone().or(named.cuda),
             cudnn: self.cudnn.clone().or(named.cudnn),
@@ -67,97 +58,147 @@ impl Choice {
         }
         self.libraries.extend(used.into_keys().map(String::from));
     }
-
-    /// Chooses an open version of CUDA. Without a requirement, an installed toolkit stays.
-    pub fn with_cuda(self, home: &Path) -> Self {
-        let toolkit = ours(home, Kind::Toolkit);
-        let installed = toolkit.as_ref().and_then(|one| one.short_release(home));
-        match self.cuda.clone() {
-            Some(least) if least.or_later => self.with_later_cuda(&least, installed),
-            Some(cuda) if cuda.release.0.len() == 1 => self.with_cudarc(installed),
-            None if toolkit.is_none() => {
-                let chosen = self.with_machine(&|_| true);
-                chosen.unwrap_or(self).with_cudarc(None)
-            }
-            _ => self,
-        }
-    }
-
-    /// Chooses a CUDA of the same major that a cudarc in `Cargo.lock` accepts, if its build script rejects the
-    /// installed one, or else the newest.
-    fn with_cudarc(mut self, installed: Option<Release>) -> Self {
-        let newest = || Release(vec![majors::NEWEST_CUDA]);
-        let chosen = self.cuda.clone().map_or_else(newest, |cuda| cuda.release);
-        let installed = installed.filter(|one| one.major() == chosen.major());
-        let cuda = installed.unwrap_or(chosen).with_minor(NEWEST_MINOR);
-        let accepted = accepted_instead(&Host::capture(None, None, &[]).env, cuda);
-        if let Some((accepted, cudarc)) = accepted.filter(|(one, _)| one.major == cuda.major) {
-            let release = Release(vec![accepted.major, accepted.minor]);
-            show_chosen(&format!(
-                "CUDA {release}, the newest that cudarc {cudarc} supports"
-            ));
-            self.cuda = Some(release.into());
-        }
-        self
-    }
-
-    /// Fills in open versions so that they are compatible with the driver and the GPUs here, if a driver answers.
-    ///
-    /// Returns `None` if the version of CUDA is not allowed.
-    fn with_machine(&self, is_allowed: &dyn Fn(&Release) -> bool) -> Option<Self> {
-        let driver = driver()?;
-        let supported = driver.cuda?;
-        let gpus: Vec<_> = driver.devices.iter().map(|gpu| gpu.capability).collect();
-        let compatible = fitting(majors::CUDA, supported, &gpus, std::env::consts::ARCH)?;
-        // The wheels of an older CUDA have no nvcc, so the minor version does not matter.
-        let minor = compatible
-            .minor
-            .filter(|_| compatible.cuda == majors::NEWEST_CUDA);
-        let cuda = Some(Release(
-            [compatible.cuda].into_iter().chain(minor).collect(),
-        ));
-        let cuda = cuda.filter(is_allowed)?;
-        let cudnn = compatible
-            .cudnn
-            .map(|one| Release(vec![one.major, one.minor, one.patch]));
-        let last = match &cudnn {
-            Some(cudnn) if self.cudnn.is_none() => {
-                let names: Vec<&str> = driver.devices.iter().map(|gpu| gpu.name.as_str()).collect();
-                format!(", and cuDNN {cudnn}, the last for {}", names.join(", "))
-            }
-            _ => String::new(),
-        };
-        let supported = supported.short();
-        show_chosen(&format!(
-            "CUDA {cuda}, since the driver supports CUDA {supported}{last}"
-        ));
-        Some(Self {
-            cuda: Some(cuda.into()),
-            cudnn: self.cudnn.clone().or(cudnn),
-            ..self.clone()
-        })
-    }
-
-    /// Chooses a CUDA that is at least this version: the installed one, or the newest that the driver supports, or the
-    /// newest.
-    fn with_later_cuda(self, least: &CudaVersion, installed: Option<Release>) -> Self {
-        if let Some(cuda) = installed.filter(|cuda| least.may_be(cuda)) {
-            return Self {
-                cuda: Some(cuda.into()),
-                ..self
-            };
-        }
-        self.with_machine(&|cuda| least.may_be(cuda))
-            .unwrap_or_else(|| {
-                let newest = majors::NEWEST_CUDA.max(least.release.major());
-                Self {
-                    cuda: Some(Release(vec![newest]).into()),
-                    ..self
-                }
-            })
-    }
 }
 
-fn show_chosen(what: &str) {
+pub fn show_chosen(what: &str) {
     show_step("i", "chosen", harmless(what));
+}
+
+/// Reads the versions in a manifest. An invalid manifest has none.
+fn read(text: &str) -> Result<Choice, FetchFault> {
+    let Ok(manifest) = text.parse::<DocumentMut>() else {
+        return Ok(Choice::default());
+    };
+    let own = |of: &str| {
+        let metadata = manifest.get(of)?.get("metadata")?;
+        Some((
+            format!("{of}.metadata.cudnn-guard"),
+            metadata.get("cudnn-guard")?,
+        ))
+    };
+    let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
+        return Ok(Choice::default());
+    };
+    let mut keys = item.as_table_like().into_iter().flat_map(TableLike::iter);
+    if let Some((key, _)) = keys.find(|(key, _)| !["cuda", "cudnn", "libs"].contains(key)) {
+        return Err(FetchFault::UnknownKey(table, key.to_string()));
+    }
+    let version = |kind: Kind| {
+        let Some(value) = item.get(kind.name()) else {
+            return Ok(None);
+        };
+        let text = value.as_str().unwrap_or_default();
+        let version = match kind {
+            Kind::Toolkit => cuda_version::parse(text).ok(),
+            Kind::Cudnn => Release::parse(text, kind.numbers()).map(CudaVersion::from),
+        };
+        version.map(Some).ok_or_else(|| {
+            let value = value.to_string().trim().to_string();
+            FetchFault::InvalidRelease(kind, table.clone(), value)
+        })
+    };
+    let libraries = || {
+        let Some(value) = item.get("libs") else {
+            return Ok(Vec::new());
+        };
+        let name = |item: &Value| {
+            FETCHED_ON_REQUEST
+                .into_iter()
+                .find(|one| item.as_str() == Some(one))
+        };
+        let list = value.as_array();
+        let names = list.and_then(|list| {
+            list.iter()
+                .map(|item| name(item).map(String::from))
+                .collect()
+        });
+        let value = value.to_string().trim().to_string();
+        names.ok_or_else(|| FetchFault::UnknownLibrary(table.clone(), value))
+    };
+    Ok(Choice {
+        cuda: version(Kind::Toolkit)?,
+        cudnn: version(Kind::Cudnn)?.map(|cudnn| cudnn.release),
+        libraries: libraries()?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn release(text: &str) -> Option<Release> {
+        Some(Release::from_wheel(text))
+    }
+
+    #[test]
+    fn versions_are_read_from_the_manifest() {
+        let named = "[package.metadata.cudnn-guard]\ncuda = \"12.8\"\ncudnn = \"9.10\"\nlibs = [\"curand\"]\n";
+        let both = Choice {
+            cuda: release("12.8").map(CudaVersion::from),
+            cudnn: release("9.10"),
+            libraries: vec!["curand".to_string()],
+        };
+        assert_eq!(read(named), Ok(both.clone()));
+        assert_eq!(read(&named.replace("package", "workspace")), Ok(both));
+        let cudnn = Choice {
+            cudnn: release("9.10"),
+            ..Choice::default()
+        };
+        let inline = "[package]\nmetadata = { cudnn-guard = { cudnn = \"9.10\" } }\n";
+        assert_eq!(read(inline), Ok(cudnn));
+        for nothing in ["", "[package]\nname = \"app\"\n", "no TOML = ="] {
+            assert_eq!(read(nothing), Ok(Choice::default()), "{nothing}");
+        }
+    }
+
+    #[test]
+    fn a_later_version_may_be_required() {
+        let text = "[package.metadata.cudnn-guard]\ncuda = \">=12.4\"\n";
+        let cuda = read(text).expect("a choice").cuda;
+        assert_eq!(cuda, cuda_version::parse(">=12.4").ok());
+    }
+
+    #[test]
+    fn an_unknown_library_is_rejected() {
+        for value in ["[\"curant\"]", "\"curand\"", "[1]"] {
+            let text = format!("[workspace.metadata.cudnn-guard]\nlibs = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no library").finding().to_string(),
+                format!(
+                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is not a list of known libraries: {value}  [config-invalid]\n  \
+                     = help: set it to a list of these names: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn an_invalid_version_is_rejected() {
+        for (value, reason) in [
+            ("\"12.8.1\"", "is not a version"),
+            ("'<12'", "is not a version"),
+            ("12", "must be a string"),
+            ("12.8", "must be a string"),
+            ("{}", "must be a string"),
+        ] {
+            let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
+            assert_eq!(
+                read(&text).expect_err("no release").finding().to_string(),
+                format!(
+                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml {reason}: {value}  [config-invalid]\n  \
+                     = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`"
+                )
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_key_is_rejected() {
+        let text = "[package.metadata.cudnn-guard]\ncudnn = \"9\"\ncudda = \"12\"\n";
+        assert_eq!(
+            read(text).expect_err("no key").finding().to_string(),
+            "[package.metadata.cudnn-guard] of Cargo.toml has an unknown key: `cudda`  [config-invalid]\n  \
+             = help: use one of the keys `cuda`, `cudnn` and `libs`"
+        );
+    }
 }

@@ -24,12 +24,12 @@ mod installed;
 mod installer;
 mod links;
 mod lock;
-mod manifest;
 mod pinned;
 pub mod project;
 pub mod release;
 mod remove;
 mod requirements;
+mod supported;
 mod wheel;
 
 use crate::cli::cuda_version::{self, CudaVersion};

@@ -1,6 +1,7 @@
 //! The arguments of calls, as far as the text of a script determines them.
 
 use crate::cli::init::port::block::{calls_of, is_constructor};
+use crate::cli::init::port::text::{range, walk};
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -189,14 +190,6 @@ impl<'a> Values<'a> {
     }
 }
 
-pub fn range(node: &impl Spanned) -> Range<usize> {
-    node.span().byte_range()
-}
-
-pub fn line(node: &impl Spanned) -> usize {
-    node.span().start().line
-}
-
 /// Returns the value of a string literal.
 pub fn string(expression: &Expr) -> Option<String> {
     match expression {
@@ -292,14 +285,4 @@ fn literal(token: &TokenTree) -> Option<String> {
     syn::parse_str::<LitStr>(&token.to_string())
         .ok()
         .map(|it| it.value())
-}
-
-/// Calls a function for each token that is no group.
-pub fn walk(tokens: TokenStream, see: &mut dyn FnMut(&TokenTree)) {
-    for token in tokens {
-        match token {
-            TokenTree::Group(group) => walk(group.stream(), see),
-            token => see(&token),
-        }
-    }
 }

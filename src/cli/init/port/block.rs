@@ -1,7 +1,7 @@
 //! The block of a script that contains its builders.
 
 use crate::cli::init::port::Reason;
-use crate::cli::init::port::arguments::range;
+use crate::cli::init::port::text::range;
 use std::collections::{HashMap, HashSet};
 use syn::visit::{self, Visit};
 use syn::{Block, Expr, ExprClosure, ExprMethodCall, File, Ident, ItemFn, Pat, Stmt};
@@ -16,6 +16,20 @@ pub struct Place<'a> {
     pub end_indent: usize,
     /// For cc, the names of the builders that compile CUDA.
     pub names: HashSet<String>,
+}
+
+/// The translated statements of a block.
+pub struct NewBlock {
+    /// The statements before the call of cudnn-guard.
+    pub front: String,
+    pub statements: String,
+    pub written: Option<(String, String)>,
+    /// The variables that the removed statements read.
+    pub read: Vec<String>,
+    /// The block ended with `Ok(())`.
+    pub ends_with_ok: bool,
+    /// The last statement compiles.
+    pub ends_with_kernels: bool,
 }
 
 impl Place<'_> {

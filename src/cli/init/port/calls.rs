@@ -1,8 +1,9 @@
 //! The translation of a builder's calls to those of cudnn-guard.
 
 use crate::cli::init::port::Reason;
-use crate::cli::init::port::arguments::{Values, line, string};
+use crate::cli::init::port::arguments::{Values, string};
 use crate::cli::init::port::redundant::is_out_dir;
+use crate::cli::init::port::text::line;
 use std::path::Path;
 use syn::{Expr, ExprMethodCall};
 

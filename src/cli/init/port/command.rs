@@ -1,9 +1,10 @@
 //! The translation of an nvcc command.
 
 use crate::cli::init::port::Reason;
-use crate::cli::init::port::arguments::{Values, line, string};
+use crate::cli::init::port::arguments::{Values, string};
 use crate::cli::init::port::calls::{Builder, CallState, call_chain};
 use crate::cli::init::port::redundant::is_out_dir;
+use crate::cli::init::port::text::line;
 use std::path::Path;
 use syn::Expr;
 

@@ -1,7 +1,8 @@
 //! The parts of a statement that use a builder.
 
-use crate::cli::init::port::arguments::{Values, line, range, walk};
+use crate::cli::init::port::arguments::Values;
 use crate::cli::init::port::block::{Chain, calls_of};
+use crate::cli::init::port::text::{line, range, walk};
 use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};

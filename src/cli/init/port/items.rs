@@ -1,9 +1,8 @@
 //! The items of a script around the ported block.
 
-use crate::cli::init::port::arguments::{mentions, range};
-use crate::cli::init::port::block::Place;
-use crate::cli::init::port::statements::NewBlock;
-use crate::cli::init::port::text::replaced;
+use crate::cli::init::port::arguments::mentions;
+use crate::cli::init::port::block::{NewBlock, Place};
+use crate::cli::init::port::text::{range, replaced};
 use std::ops::Range;
 use syn::{File, Item, ItemUse, ReturnType, UseTree};
 

@@ -1,10 +1,10 @@
 //! The statements of the new block, and their text.
 
-use crate::cli::init::port::arguments::{Values, is_pure, literals, mentions, range};
+use crate::cli::init::port::arguments::{Values, is_pure, literals, mentions};
 use crate::cli::init::port::block::{Chain, Place};
 use crate::cli::init::port::inside::Inside;
 use crate::cli::init::port::items;
-use crate::cli::init::port::text::{comments, moved};
+use crate::cli::init::port::text::{comments, moved, range};
 use syn::{Expr, Item, Stmt};
 
 /// A statement of the new block.

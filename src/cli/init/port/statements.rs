@@ -1,13 +1,13 @@
 //! The translation of the statements of a block.
 
 use crate::cli::init::port::Reason;
-use crate::cli::init::port::arguments::{Values, is_pure, line, literals, mentions, range};
-use crate::cli::init::port::block::{Chain, Place};
+use crate::cli::init::port::arguments::{Values, is_pure, literals, mentions};
+use crate::cli::init::port::block::{Chain, NewBlock, Place};
 use crate::cli::init::port::calls::{Builder, call_chain};
 use crate::cli::init::port::inside::Inside;
 use crate::cli::init::port::pieces::{Piece, layout, remove_unused};
 use crate::cli::init::port::redundant::{is_check, is_for_cargo};
-use crate::cli::init::port::text::replaced;
+use crate::cli::init::port::text::{line, range, replaced};
 use syn::spanned::Spanned;
 use syn::{Expr, ReturnType, Stmt};
 
@@ -18,20 +18,6 @@ const COMPUTE_CAP: [&str; 4] = [
     "map(|it| (it.capability.major * 10 + it.capability.minor) as usize)",
     "min()",
 ];
-
-/// The translated statements of a block.
-pub struct NewBlock {
-    /// The statements before the call of cudnn-guard.
-    pub front: String,
-    pub statements: String,
-    pub written: Option<(String, String)>,
-    /// The variables that the removed statements read.
-    pub read: Vec<String>,
-    /// The block ended with `Ok(())`.
-    pub ends_with_ok: bool,
-    /// The last statement compiles.
-    pub ends_with_kernels: bool,
-}
 
 /// The state of the translation.
 struct Translation<'a, 'v> {

@@ -1,7 +1,16 @@
-//! Changes of a script's text.
+//! Places in a script's text, and changes of it.
 
-use crate::cli::init::port::arguments::walk;
+use proc_macro2::{TokenStream, TokenTree};
 use std::ops::Range;
+use syn::spanned::Spanned;
+
+pub fn range(node: &impl Spanned) -> Range<usize> {
+    node.span().byte_range()
+}
+
+pub fn line(node: &impl Spanned) -> usize {
+    node.span().start().line
+}
 
 /// Returns a part of the text with these changes.
 pub fn replaced(
@@ -42,4 +51,14 @@ pub fn comments(gap: &str) -> (&str, Vec<&str>) {
     let mut lines = gap.lines().map(str::trim);
     let after = lines.next().unwrap_or_default();
     (after, lines.filter(|line| !line.is_empty()).collect())
+}
+
+/// Calls a function for each token that is no group.
+pub fn walk(tokens: TokenStream, see: &mut dyn FnMut(&TokenTree)) {
+    for token in tokens {
+        match token {
+            TokenTree::Group(group) => walk(group.stream(), see),
+            token => see(&token),
+        }
+    }
 }
