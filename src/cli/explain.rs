@@ -5,7 +5,7 @@ use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{page, terminal};
 use crate::report::layout::wrapped;
 use crate::runtime::facts::json::Json;
-use crate::runtime::facts::nearest::edits;
+use crate::runtime::facts::nearest::nearest;
 use crate::runtime::report::json_members::document;
 use clap::{ArgMatches, Command};
 use std::io::{self, IsTerminal, Read};
@@ -194,22 +194,19 @@ fn unknown(word: &str) -> String {
     text + "  = help: run `cudnn-guard explain` for a list of all findings\n"
 }
 
-/// Returns similar ids: with almost the same spelling, or containing the word.
+/// Returns similar ids: the one with almost the same spelling, and those that contain the word.
 fn similar_ids(word: &str) -> Vec<&'static str> {
-    let allowed = word.chars().count() / 4;
-    let part = word.len() > 2;
-    let mut near: Vec<(usize, &str)> = page::all()
-        .map(|(id, _)| (edits(word, id), id))
-        .filter(|(distance, id)| *distance <= allowed || (part && id.contains(word)))
-        .collect();
-    near.sort_by_key(|(distance, _)| *distance);
-    near.into_iter().take(3).map(|(_, id)| id).collect()
+    let ids: Vec<&str> = page::all().map(|(id, _)| id).collect();
+    let near = nearest(word, &ids);
+    let is_part = |id: &&str| word.len() > 2 && id.contains(word) && near != Some(*id);
+    let parts = ids.iter().copied().filter(is_part);
+    near.into_iter().chain(parts).take(3).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{edits, similar_ids};
-    use crate::runtime::facts::nearest::nearest;
+    use super::similar_ids;
+    use crate::runtime::facts::nearest::{edits, nearest};
 
     #[test]
     fn edits_are_counted() {
@@ -238,9 +235,10 @@ mod tests {
 
     #[test]
     fn the_nearest_id_comes_first() {
+        assert_eq!(similar_ids("cudnn-not-fond"), ["cudnn-not-found"]);
         assert_eq!(
-            similar_ids("cudnn-not-fond"),
-            ["cudnn-not-found", "cuda-not-found"]
+            similar_ids("found")[..2],
+            ["cuda-not-found", "cudnn-not-found"]
         );
         assert_eq!(similar_ids("aborted"), ["cudnn-aborted"]);
         assert_eq!(similar_ids("driver-to-old"), ["driver-too-old"]);
