@@ -3,13 +3,16 @@
 #include <windows.h>
 #include <tlhelp32.h>
 #include <stdio.h>
+#include <string.h>
 
-static DWORD child_of(DWORD parent) {
+/* Windows reuses process IDs, so an unrelated process can name this one as its parent. The guard's child is a second
+ * instance of the program. */
+static DWORD child_of(DWORD parent, const char *program) {
     PROCESSENTRY32 entry = {.dwSize = sizeof entry};
     HANDLE snapshot = CreateToolhelp32Snapshot(TH32CS_SNAPPROCESS, 0);
     DWORD child = 0;
     for (BOOL more = Process32First(snapshot, &entry); more; more = Process32Next(snapshot, &entry))
-        if (entry.th32ParentProcessID == parent)
+        if (entry.th32ParentProcessID == parent && strstr(program, entry.szExeFile))
             child = entry.th32ProcessID;
     CloseHandle(snapshot);
     return child;
@@ -31,7 +34,7 @@ int main(int count, char **words) {
         return (int)code;
     }
     for (int i = 0; i < 2000 && child == 0; i++, Sleep(10))
-        child = child_of(process.dwProcessId);
+        child = child_of(process.dwProcessId, words[2]);
     HANDLE handle = OpenProcess(SYNCHRONIZE | PROCESS_TERMINATE, FALSE, child);
     /* Gives the child time to reach the call that hangs. */
     Sleep(1000);
