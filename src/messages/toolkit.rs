@@ -8,6 +8,7 @@ use crate::model::found_via::FoundVia;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::version::Version;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
@@ -81,7 +82,12 @@ impl LibraryFault<'_> {
                 let dirs = [&self.toolkit.link_dirs[..], &self.toolkit.stub_dirs].concat();
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .with_paths("searched", &dirs)
-                    .help(self.install(package))
+                    .help(match self.os {
+                        Os::Windows if *name != "cudart" && is_of_wheels(&self.toolkit.root) => {
+                            self.replace_wheels(name)
+                        }
+                        _ => self.install(package),
+                    })
             }
             Missing::DriverStub => {
                 let headline = format!(
@@ -109,6 +115,17 @@ impl LibraryFault<'_> {
                     .help(self.install(package))
             }
         }
+    }
+
+    /// Returns the advice to link with another toolkit: NVIDIA's wheels for Windows contain DLLs without import libraries.
+    fn replace_wheels(&self, name: &str) -> String {
+        let variable = match &self.candidate.via {
+            FoundVia::Variables(_) => self.candidate.via.to_string(),
+            _ => "CUDA_PATH".into(),
+        };
+        format!(
+            "set {variable} to a toolkit from NVIDIA's installer, which contains `{name}.lib`: NVIDIA's wheels for Windows do not"
+        )
     }
 
     /// Returns the command that installs the package of a library, with the installer of the toolkit.
@@ -143,7 +160,16 @@ impl LibraryFault<'_> {
             return format!("run `conda install -c conda-forge {name}-dev`");
         }
         if self.os == Os::Windows {
-            return format!("install `{wheel}_dev` with NVIDIA's installer");
+            let component = match *wheel {
+                "cuda-runtime" => "cudart",
+                "cuda-cupti" => "cupti",
+                "nvjitlink" => "nvjitlink",
+                wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
+            };
+            return format!(
+                "install `{component}{}` with NVIDIA's installer",
+                component_suffix(version)
+            );
         }
         if toolkit.root.ends_with("usr") {
             return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
@@ -263,11 +289,7 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
         return names("cuda-nvcc", "cuda-cudart-dev") + " from conda-forge";
     }
     if os == Os::Windows {
-        // Components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
-        let release = match toolkit.version {
-            Some(version) => format!("_{}", version.short()),
-            None => String::new(),
-        };
+        let release = component_suffix(toolkit.version);
         let parts = names(&format!("nvcc{release}"), &format!("cudart{release}"));
         return parts + " with NVIDIA's installer";
     }
@@ -278,12 +300,15 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
     by_distribution(&debian, &fedora)
 }
 
+/// Returns the suffix of the components of NVIDIA's installer: `cuda_12.9.1_windows.exe -s nvcc_12.9`.
+fn component_suffix(version: Option<Version>) -> String {
+    version.map_or_else(String::new, |version| format!("_{}", version.short()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::model::candidate::Found;
-    use crate::model::found_via::FoundVia;
-    use crate::runtime::facts::version::Version;
 
     fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {
