@@ -2,9 +2,10 @@
 
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
-use crate::messages::phrases::{also, found_via};
+use crate::messages::phrases::{also, found_via, variable};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::found_via::FoundVia;
+use crate::model::kind::Kind;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
@@ -119,9 +120,9 @@ impl LibraryFault<'_> {
 
     /// Returns the advice to link with another toolkit: NVIDIA's wheels for Windows contain DLLs without import libraries.
     fn replace_wheels(&self, name: &str) -> String {
-        let variable = match &self.candidate.via {
-            FoundVia::Variables(_) => self.candidate.via.to_string(),
-            _ => "CUDA_PATH".into(),
+        let variable = match self.candidate.request {
+            Some(_) => self.candidate.via.to_string(),
+            None => variable(Kind::Toolkit).into(),
         };
         format!(
             "set {variable} to a toolkit from NVIDIA's installer, which contains `{name}.lib`: NVIDIA's wheels for Windows do not"
@@ -163,7 +164,7 @@ impl LibraryFault<'_> {
             let component = match *wheel {
                 "cuda-runtime" => "cudart",
                 "cuda-cupti" => "cupti",
-                "nvjitlink" => "nvjitlink",
+                "nvjitlink" => wheel,
                 wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
             };
             return format!(
