@@ -102,16 +102,11 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
             return Ok(Vec::new());
         };
         let name = |item: &Value| {
-            FETCHED_ON_REQUEST
-                .into_iter()
-                .find(|one| item.as_str() == Some(one))
+            let known = item.as_str().filter(|one| FETCHED_ON_REQUEST.contains(one));
+            known.map(String::from)
         };
         let list = value.as_array();
-        let names = list.and_then(|list| {
-            list.iter()
-                .map(|item| name(item).map(String::from))
-                .collect()
-        });
+        let names = list.and_then(|list| list.iter().map(name).collect());
         let value = value.to_string().trim().to_string();
         names.ok_or_else(|| FetchFault::UnknownLibrary(table.clone(), value))
     };

@@ -270,8 +270,9 @@ impl Component {
             }
         }
         let release = self.release(dir).unwrap_or_default();
+        let found = [Release::from_wheel(&release)];
         match &self.required {
-            Some(required) if !required.is_start_of(&release) => Err(Some(format!(
+            Some(required) if !required.is_start_of_one(&found) => Err(Some(format!(
                 "{release} is installed, but {required} is required"
             ))),
             _ => Ok(release),

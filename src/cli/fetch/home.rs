@@ -7,6 +7,7 @@ use crate::cli::fetch::links;
 use crate::cli::fetch::wheel::Wheel;
 use crate::cli::terminal::show;
 use crate::model::kind::Kind;
+use crate::system::files;
 use crate::toolkit::package_names::FETCH_CLAIMS;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -125,11 +126,7 @@ fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
 
 /// Returns the temporary directories. While the lock is held, they belong to processes that were interrupted.
 pub fn leftovers(home: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(home).into_iter().flatten().flatten();
-    let is_temporary =
-        |entry: &fs::DirEntry| entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-    let temporary = entries.filter(is_temporary);
-    temporary.map(|entry| entry.path()).collect()
+    files::list_named(home, &|name| name.starts_with(TEMPORARY)).unwrap_or_default()
 }
 
 /// Removes a temporary directory. The old records are restored, since the next `fetch` reads the version from them. If

@@ -5,9 +5,12 @@ use crate::cli::fetch::home::{clean_up, is_claimed, is_ours, leftovers};
 use crate::cli::fetch::{links, lock};
 use crate::cli::terminal::{show, show_step};
 use crate::model::kind::Kind;
+use crate::system::files;
 use crate::toolkit::package_names::FETCH_CLAIMS;
+use glob::Pattern;
+use std::fs::{self, Metadata};
+use std::io;
 use std::path::Path;
-use std::{fs, io};
 
 /// Removes both components. After an interruption their directories stay claimed, and the next call continues.
 pub fn remove(home: &Path) -> Result<(), FetchFault> {
@@ -16,8 +19,7 @@ pub fn remove(home: &Path) -> Result<(), FetchFault> {
     if lock.is_some() {
         for left in leftovers(home) {
             found = true;
-            let size = size_of(&left).map_err(failed("read", &left))?;
-            show_removed("files of an interrupted fetch", size);
+            show_removed("files of an interrupted fetch", size_of(&left));
             clean_up(home, &left);
         }
     }
@@ -61,25 +63,19 @@ fn remove_one(home: &Path, kind: Kind) -> io::Result<u64> {
     to_remove.extend(wheels.map(|wheel| wheel.info));
     let mut size = 0;
     for dir in to_remove.iter().filter(|dir| dir.exists()) {
-        size += size_of(dir)?;
+        size += size_of(dir);
         fs::remove_dir_all(dir)?;
     }
     Ok(size)
 }
 
 /// Returns the size of the files below a directory in bytes, without links.
-fn size_of(dir: &Path) -> io::Result<u64> {
-    let mut size = 0;
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if metadata.is_dir() {
-            size += size_of(&entry.path())?;
-        } else if metadata.is_file() {
-            size += metadata.len();
-        }
-    }
-    Ok(size)
+fn size_of(dir: &Path) -> u64 {
+    let all = Pattern::escape(&dir.to_string_lossy()) + "/**/*";
+    let all = files::glob(&all).unwrap_or_default().into_iter();
+    let all = all.filter_map(|path| path.symlink_metadata().ok());
+    let files = all.filter(Metadata::is_file);
+    files.map(|file| file.len()).sum()
 }
 
 /// Prints what was removed, with its size, like pip and uv.

@@ -1,6 +1,9 @@
 //! Installed wheels: their versions, and the files in their RECORDs, with hash and size.
 
 use crate::cli::terminal::harmless;
+use crate::runtime::binary::bounded_file::files_in;
+use base64::Engine;
+use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -31,15 +34,14 @@ pub struct RecordedFile {
 const NOT_MOVED: [&str; 3] = ["cutlass/", "cutlass_cppgen/", "pycute/"];
 
 pub fn installed(dir: &Path) -> Vec<Wheel> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let wheel = |entry: fs::DirEntry| {
-        let name = entry.file_name();
-        let stem = name.to_str()?.strip_suffix(".dist-info")?;
+    let entries = files_in(dir).into_iter();
+    let wheel = |info: PathBuf| {
+        let stem = info.file_name()?.to_str()?.strip_suffix(".dist-info")?;
         let (name, version) = stem.split_once('-')?;
         Some(Wheel {
             name: name.to_ascii_lowercase().replace(['-', '.'], "_"),
             version: version.to_string(),
-            info: entry.path(),
+            info,
         })
     };
     entries.filter_map(wheel).collect()
@@ -71,8 +73,7 @@ impl Wheel {
 
     pub fn licenses(&self) -> Vec<PathBuf> {
         let dirs = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
-        let entries = dirs.iter().flat_map(fs::read_dir).flatten().flatten();
-        let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+        let mut found: Vec<PathBuf> = dirs.iter().flat_map(|dir| files_in(dir)).collect();
         found.retain(|path| {
             let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
             path.is_file() && name.to_string_lossy().starts_with("license")
@@ -134,25 +135,10 @@ fn sha256(path: &Path) -> io::Result<String> {
     let mut buffer = vec![0; 1 << 16];
     loop {
         match file.read(&mut buffer)? {
-            0 => return Ok(base64(&hasher.finalize())),
+            0 => return Ok(BASE64_URL_SAFE_NO_PAD.encode(hasher.finalize())),
             count => hasher.update(&buffer[..count]),
         }
     }
-}
-
-/// Encodes bytes in URL-safe base64 without padding.
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for three in bytes.chunks(3) {
-        let number = |index: usize| three.get(index).copied().map_or(0, u32::from);
-        let bits = number(0) << 16 | number(1) << 8 | number(2);
-        for index in 0..=three.len() {
-            let digit = bits >> (18 - 6 * index) & 63;
-            out.push(char::from(DIGITS[digit as usize]));
-        }
-    }
-    out
 }
 
 #[cfg(test)]
@@ -189,21 +175,6 @@ mod tests {
             parse(text).collect::<Vec<_>>(),
             [recorded("nvidia/cudnn/__init__.py", Some("x"), Some(0))]
         );
-    }
-
-    /// RFC 4648, section 10, without padding, and the two digits specific to URLs.
-    #[test]
-    fn base64_is_url_safe() {
-        for (bytes, text) in [
-            ("", ""),
-            ("f", "Zg"),
-            ("fo", "Zm8"),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg"),
-        ] {
-            assert_eq!(base64(bytes.as_bytes()), text);
-        }
-        assert_eq!(base64(&[0xfb, 0xff]), "-_8");
     }
 
     /// The first line is that of every wheel's REQUESTED, which is empty.

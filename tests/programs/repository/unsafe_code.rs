@@ -101,10 +101,6 @@ const FILES: &[(&str, &str)] = &[
         "asks the C library for the test thread's stack",
     ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
-    (
-        "src/cli/fetch/lock.rs",
-        "locks a file on Unix, as std does from Rust 1.89 on",
-    ),
     ("src/guard/linked_in.rs", "text of the generated file"),
     ("src/guard/text.rs", "text of the generated file"),
     (
