@@ -6,10 +6,7 @@ use crate::cli::init::port::text::{line, range, walk};
 use std::ops::Range;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{
-    Expr, ExprAwait, ExprBreak, ExprClosure, ExprContinue, ExprForLoop, ExprLoop, ExprMethodCall,
-    ExprReturn, ExprTry, ExprWhile, Item, Macro, Stmt,
-};
+use syn::{Expr, ExprBreak, ExprContinue, ExprMethodCall, ExprTry, Item, Macro, Stmt};
 
 /// An expression that leaves the block, or a macro that may.
 pub struct Exit {
@@ -74,7 +71,23 @@ impl<'a, 'v> Inside<'a, 'v> {
 }
 
 impl<'a> Visit<'a> for Inside<'a, '_> {
-    fn visit_expr_closure(&mut self, _: &'a ExprClosure) {}
+    fn visit_expr(&mut self, one: &'a Expr) {
+        let leaves = match one {
+            Expr::Closure(_) => return,
+            Expr::Return(_) | Expr::Await(_) => true,
+            Expr::Break(ExprBreak { label, .. }) | Expr::Continue(ExprContinue { label, .. }) => {
+                self.loops == 0 || label.is_some()
+            }
+            _ => false,
+        };
+        if leaves {
+            self.exit(one, false);
+        }
+        let is_loop = matches!(one, Expr::ForLoop(_) | Expr::While(_) | Expr::Loop(_));
+        self.loops += u32::from(is_loop);
+        visit::visit_expr(self, one);
+        self.loops -= u32::from(is_loop);
+    }
 
     fn visit_item(&mut self, _: &'a Item) {}
 
@@ -116,45 +129,6 @@ impl<'a> Visit<'a> for Inside<'a, '_> {
             self.questions.push(range(&question.question_token).start);
         }
         visit::visit_expr_try(self, question);
-    }
-
-    fn visit_expr_return(&mut self, one: &'a ExprReturn) {
-        self.exit(one, false);
-        visit::visit_expr_return(self, one);
-    }
-
-    fn visit_expr_await(&mut self, one: &'a ExprAwait) {
-        self.exit(one, false);
-    }
-
-    fn visit_expr_break(&mut self, one: &'a ExprBreak) {
-        if self.loops == 0 || one.label.is_some() {
-            self.exit(one, false);
-        }
-    }
-
-    fn visit_expr_continue(&mut self, one: &'a ExprContinue) {
-        if self.loops == 0 || one.label.is_some() {
-            self.exit(one, false);
-        }
-    }
-
-    fn visit_expr_for_loop(&mut self, one: &'a ExprForLoop) {
-        self.loops += 1;
-        visit::visit_expr_for_loop(self, one);
-        self.loops -= 1;
-    }
-
-    fn visit_expr_while(&mut self, one: &'a ExprWhile) {
-        self.loops += 1;
-        visit::visit_expr_while(self, one);
-        self.loops -= 1;
-    }
-
-    fn visit_expr_loop(&mut self, one: &'a ExprLoop) {
-        self.loops += 1;
-        visit::visit_expr_loop(self, one);
-        self.loops -= 1;
     }
 
     fn visit_macro(&mut self, one: &'a Macro) {
