@@ -8,6 +8,8 @@ pub mod circumstances;
 pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
+#[cfg(unix)]
+pub mod simulated_windows;
 
 pub use cudnn_guard::internals::consumer;
 #[cfg(unix)]

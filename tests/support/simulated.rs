@@ -1,15 +1,14 @@
 //! Simulated installations for tests. Each version is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
-use super::{simulator, sources::SIMULATOR};
+use super::simulator::{self, Release};
+use super::{simulated_windows, sources::SIMULATOR};
 use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, PoisonError};
-
-type Release = (u32, u32, u32);
 
 /// Returns the simulated installation of this version, with all sub-libraries.
 #[track_caller]
@@ -58,23 +57,30 @@ pub fn copy(from: &Path, into: &Path) {
 /// Like [`simulated`], but for Windows. No test changes it: see [`copy`].
 #[track_caller]
 pub fn for_windows(cudnn: Release) -> PathBuf {
-    made_once("windows-", "x86_64-w64-mingw32-gcc", cudnn)
+    made_once("windows-", cudnn, &simulated_windows::build)
 }
 
 /// Returns the installation that all copies are made from.
 #[track_caller]
 fn compiled(cudnn: Release) -> PathBuf {
-    made_once("", "cc", cudnn)
+    made_once("", cudnn, &|cudnn, into| {
+        simulator::build("cc", cudnn, into)
+    })
 }
 
 /// Returns an installation for all test programs. Its name contains a hash of its sources, so that other sources have
 /// another installation. It is moved into place complete, since two test programs may run at the same time.
 #[track_caller]
-fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
+fn made_once(
+    system: &str,
+    cudnn: Release,
+    build: &dyn Fn(Release, &Path) -> Result<(), String>,
+) -> PathBuf {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
     include_str!("../../src/cli/simulation/simulator.rs").hash(&mut hasher);
+    include_str!("simulated_windows.rs").hash(&mut hasher);
     SIMULATOR.hash(&mut hasher);
     let (major, minor, patch) = cudnn;
     let name = format!("{system}{major}.{minor}.{patch}-{:016x}", hasher.finish());
@@ -83,7 +89,7 @@ fn made_once(system: &str, compiler: &str, cudnn: Release) -> PathBuf {
         let making = below("simulated").join(format!("{name}.{}", std::process::id()));
         let _ = fs::remove_dir_all(&making);
         // Any output of the C compiler fails the test.
-        if let Err(words) = simulator::build(compiler, cudnn, &making) {
+        if let Err(words) = build(cudnn, &making) {
             panic!("{words}");
         }
         if let Err(error) = fs::rename(&making, &into) {

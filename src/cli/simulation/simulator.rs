@@ -6,14 +6,7 @@
 //! <into>/lib64/{libcudart.so -> libcudart.so.13, libcudart.so.13}
 //! <into>/driver/libcuda.so.1
 //! ```
-//!
-//! For Windows:
-//!
-//! ```text
-//! <into>/include/{cuda.h, cudnn.h, cudnn_version.h}
-//! <into>/bin/{cudnn64_9.dll, cudnn_graph64_9.dll, ..., cudart64_13.dll}
-//! <into>/driver/nvcuda.dll
-//! ```
+
 use crate::cli::simulation::sources::{self, SIMULATOR};
 use crate::system::files;
 use std::fs;
@@ -21,17 +14,17 @@ use std::path::Path;
 use std::process::Command;
 
 /// The simulated CUDA major.
-const CUDA: u32 = 13;
+pub const CUDA: u32 = 13;
 
 /// A version of cuDNN: 8 or 9, minor, patch level.
-type Release = (u32, u32, u32);
+pub type Release = (u32, u32, u32);
 
 /// A sub-library of cuDNN: its sources, and the sub-libraries that it is linked with.
-struct SubLibrary {
-    name: &'static str,
-    sources: &'static [&'static str],
-    flags: &'static [&'static str],
-    needs: &'static [&'static str],
+pub struct SubLibrary {
+    pub name: &'static str,
+    pub sources: &'static [&'static str],
+    pub flags: &'static [&'static str],
+    pub needs: &'static [&'static str],
 }
 
 /// The sub-libraries, with the dependencies of the real ones, in order.
@@ -58,12 +51,20 @@ const SUB_LIBRARIES_8: &[SubLibrary] = &[
     SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &["-DPART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
 
-/// The sub-libraries without a version resource on Windows. `graph` has a data symbol instead.
-const WITHOUT_RESOURCE: [&str; 3] = ["graph", "heuristic", "engines_tensor_ir"];
-
-/// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux or MinGW for
-/// Windows.
+/// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux.
 pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> {
+    build_with(compiler, cudnn, into, |tree, cudnn, sub_libraries| {
+        tree.build_for_linux(cudnn, sub_libraries)
+    })
+}
+
+/// Builds with a function that compiles the sources.
+pub fn build_with(
+    compiler: &str,
+    cudnn: Release,
+    into: &Path,
+    compile: fn(&Tree, Release, &[SubLibrary]) -> Result<(), String>,
+) -> Result<(), String> {
     let sub_libraries = sub_libraries(cudnn)?;
     let tree = Tree { compiler, into };
     let (major, minor, patch) = cudnn;
@@ -83,11 +84,7 @@ pub fn build(compiler: &str, cudnn: Release, into: &Path) -> Result<(), String> 
     };
     let written = sources::write(SIMULATOR, into, &with_numbers);
     written.map_err(|error| tree.not_written(&error))?;
-    if compiler.contains("mingw") {
-        tree.build_for_windows(cudnn, sub_libraries)?
-    } else {
-        tree.build_for_linux(cudnn, sub_libraries)?
-    }
+    compile(&tree, cudnn, sub_libraries)?;
     // Headers are installed, sources are not.
     for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
         fs::remove_file(into.join(path)).map_err(|error| tree.not_written(&error))?;
@@ -106,9 +103,9 @@ fn sub_libraries((major, minor, _): Release) -> Result<&'static [SubLibrary], St
     }
 }
 
-struct Tree<'a> {
+pub struct Tree<'a> {
     compiler: &'a str,
-    into: &'a Path,
+    pub into: &'a Path,
 }
 
 impl Tree<'_> {
@@ -139,38 +136,6 @@ impl Tree<'_> {
         self.library("lib64/libcudnn.so", major, &["shim.c"], &versioned)
     }
 
-    fn build_for_windows(
-        &self,
-        (major, minor, patch): Release,
-        sub_libraries: &[SubLibrary],
-    ) -> Result<(), String> {
-        // Thread-local variables need libgcc.
-        let libgcc = "-static-libgcc".to_string();
-        let release = self.version_resource("driver", [32, 0, 15, 6094])?;
-        self.compile("driver/nvcuda.dll", &["driver.c"], &[libgcc, release])?;
-        self.compile(&format!("bin/cudart64_{CUDA}.dll"), &["cudart.c"], &[])?;
-        let resource = self.version_resource("version", [major, minor, patch, 0])?;
-        for one in sub_libraries {
-            let mut flags: Vec<String> = one.flags.iter().map(ToString::to_string).collect();
-            for need in one.needs {
-                // The linker drops a library if nothing in it is used.
-                let half = if *need == "ops" { "ops_infer" } else { *need };
-                flags.push(format!("-Wl,-u,__imp_cudnn_{half}_version"));
-                flags.push(self.path(&format!("bin/cudnn_{need}64_{major}.dll")));
-            }
-            if !WITHOUT_RESOURCE.contains(&one.name) {
-                flags.push(resource.clone());
-            }
-            let to = format!("bin/cudnn_{}64_{major}.dll", one.name);
-            self.compile(&to, one.sources, &flags)?;
-        }
-        self.compile(
-            &format!("bin/cudnn64_{major}.dll"),
-            &["shim.c"],
-            &[resource],
-        )
-    }
-
     /// Links a library for Linux, whose SONAME is its file name, and adds the name that a linker uses.
     fn library(
         &self,
@@ -192,7 +157,7 @@ impl Tree<'_> {
         files::link(Path::new(&soname), &self.into.join(stem)).map_err(|finding| finding.summary)
     }
 
-    fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
+    pub fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
         let to_file = self.into.join(to);
         if let Some(dir) = to_file.parent() {
             fs::create_dir_all(dir).map_err(|error| self.not_written(&error))?;
@@ -208,7 +173,7 @@ impl Tree<'_> {
         self.run(&mut compiler, to)
     }
 
-    fn path(&self, library: &str) -> String {
+    pub fn path(&self, library: &str) -> String {
         self.into.join(library).display().to_string()
     }
 
@@ -216,20 +181,7 @@ impl Tree<'_> {
         format!("cannot write into `{}`: {error}", self.into.display())
     }
 
-    /// Compiles the version resource for Windows. Returns the object to link.
-    fn version_resource(&self, name: &str, numbers: [u32; 4]) -> Result<String, String> {
-        let source = self.into.join(format!("{name}.rc"));
-        let object = source.with_extension("o");
-        let [first, second, third, fourth] = numbers;
-        let text = format!("1 VERSIONINFO FILEVERSION {first},{second},{third},{fourth} {{}}\n");
-        fs::write(&source, text).map_err(|error| self.not_written(&error))?;
-        let mut compiler = Command::new("x86_64-w64-mingw32-windres");
-        compiler.arg(&source).arg(&object);
-        self.run(&mut compiler, &format!("{name}.rc"))?;
-        Ok(object.display().to_string())
-    }
-
-    fn run(&self, compiler: &mut Command, what: &str) -> Result<(), String> {
+    pub fn run(&self, compiler: &mut Command, what: &str) -> Result<(), String> {
         let output = compiler.output().map_err(|error| {
             let name = compiler.get_program().to_string_lossy();
             format!("cannot run the C compiler `{name}`: {error}")
