@@ -2,11 +2,10 @@
 //! first call comes here.
 
 use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
 use crate::runtime::install::file_versions;
-use crate::runtime::install::refusal::{self, Need, UnusableFile};
+use crate::runtime::install::refusal;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::off_the_way;
@@ -56,8 +55,6 @@ pub enum Cause {
 /// The type of [`resolve`].
 pub type Resolve = unsafe extern "C" fn(*const LazyLibrary, usize) -> *mut c_void;
 
-type Handler = fn(&Finding);
-
 thread_local! {
     /// The handler, or a destructor at the exit, may call another function that is missing.
     static IS_REPORTING: Cell<bool> = const { Cell::new(false) };
@@ -67,7 +64,7 @@ unsafe extern "C" {
     fn _exit(code: c_int) -> !;
 }
 
-static HANDLER: RwLock<Option<Handler>> = RwLock::new(None);
+static HANDLER: RwLock<Option<fn(&Finding)>> = RwLock::new(None);
 
 /// Sets a function that is called when the program calls a function whose library is missing or does not contain it. The
 /// call cannot return: after the handler, even if it panics, the reason is printed and the program exits with 78.
@@ -150,19 +147,11 @@ fn cudnn_version(path: &Path) -> Option<Version> {
 fn open(soname: &str) -> Result<Library, Cause> {
     if Library::loaded(soname).is_none() {
         let search_path = SearchPath::of_program();
-        if let Some(path) = search_path.program_file(soname) {
-            let defect = Image::open(&path).err();
-            let is_fatal = |one: &Defect| {
-                matches!(
-                    one,
-                    Defect::Truncated(..) | Defect::Garbled | Defect::Special
-                )
-            };
-            if let Some(defect) = defect.filter(is_fatal) {
-                let need = Need::Opened(search_path.origin_of(&path));
-                let finding = UnusableFile::new(&path, &defect, need).finding();
-                return Err(Cause::Unusable(Box::new(finding)));
-            }
+        let file = search_path.program_file(soname);
+        let unsafe_file = file
+            .and_then(|path| refusal::unsafe_file(&path, &Image::open(&path).err()?, &search_path));
+        if let Some(finding) = unsafe_file {
+            return Err(Cause::Unusable(Box::new(finding)));
         }
     }
     Library::open(soname).map_err(|message| not_loaded(soname, message))

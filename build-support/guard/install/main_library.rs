@@ -10,7 +10,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal::{self, Need, UnusableFile};
+use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_files::SubLibraries;
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
@@ -231,13 +231,11 @@ fn open(
             file = None;
         }
         if let Some(path) = &file {
-            // Opening a file with such a defect could kill or block the process.
             match Image::open(path) {
-                Err(defect @ (Defect::Truncated(..) | Defect::Garbled | Defect::Special)) => {
-                    let need = Need::Opened(search_path.origin_of(path));
-                    return Err(UnusableFile::new(path, &defect, need).finding());
-                }
-                Err(defect) => unfit = file.take().map(|path| (path, defect)),
+                Err(defect) => match refusal::unsafe_file(path, &defect, search_path) {
+                    Some(finding) => return Err(finding),
+                    None => unfit = file.take().map(|path| (path, defect)),
+                },
                 Ok(_) => usable = true,
             }
         }

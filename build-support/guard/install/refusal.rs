@@ -7,6 +7,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::{loader_words, map_failures};
 use std::path::Path;
 
@@ -48,6 +49,16 @@ impl<'a> UnusableFile<'a> {
             reinstall: folder.and_then(package_owner::reinstall_command),
         }
     }
+}
+
+/// Returns the finding about a file that the program would open, if opening it could kill or block the process.
+pub fn unsafe_file(path: &Path, defect: &Defect, search_path: &SearchPath) -> Option<Finding> {
+    let is_unsafe = matches!(
+        defect,
+        Defect::Truncated(..) | Defect::Garbled | Defect::Special
+    );
+    let need = || Need::Opened(search_path.origin_of(path));
+    is_unsafe.then(|| UnusableFile::new(path, defect, need()).finding())
 }
 
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.

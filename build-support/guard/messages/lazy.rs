@@ -23,11 +23,8 @@ impl MissingFunction {
         let (message, misplaced) = match &self.cause {
             Cause::NotContained(file, version) => return self.older(id, file, *version),
             Cause::Unusable(finding) => {
-                let finding = Finding {
-                    id,
-                    ..*finding.clone()
-                };
-                return finding.with("called", function);
+                let finding = (**finding).clone();
+                return Finding { id, ..finding }.with("called", function);
             }
             Cause::NotFound(message, misplaced) => (message, misplaced),
         };
