@@ -188,6 +188,7 @@ pub mod fuzzing {
     pub use crate::loader::config as loader_config;
     pub use crate::model::environment::Environment;
     pub use crate::model::gencode::Gencode;
+    pub use crate::model::library::Library;
     pub use crate::model::platform::Os;
     pub use crate::model::text::{target_name, version_header};
     pub use crate::runtime::facts::library_name::LibraryName;

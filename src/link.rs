@@ -6,12 +6,12 @@ mod tests;
 
 use crate::config::Link;
 use crate::error::Error;
-use crate::model::candidate::LinkName;
+use crate::model::library::Library;
 use crate::model::platform::{Os, Platform};
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
-use crate::system::directive::{Directive, Library};
+use crate::system::directive::Directive;
 use crate::system::out_dir::create_dir;
 use crate::system::path_encoding::loader_cannot_take;
 use crate::system::{Host, cargo, files};
@@ -45,21 +45,17 @@ impl Toolchain {
         if self.absent.is_some() {
             return plan.directives;
         }
-        if self.config.link == Link::Lazy {
-            self.plan_lazy(&mut plan);
-        }
-        if self.config.link == Link::Dynamic {
-            self.plan_cudnn(&mut plan);
-            self.plan_cudart(&mut plan);
-            for name in &self.config.libs {
-                self.plan_library(&mut plan, name);
-            }
+        let is_shared = matches!(self.config.link, Link::Dynamic | Link::Lazy);
+        if is_shared {
+            self.plan_shared(&mut plan);
         }
         if let Some(out_dir) = self.host.env.os_var("OUT_DIR") {
-            plan.link_short_names(Path::new(out_dir));
+            let linked = plan.link_short_names(Path::new(out_dir));
+            if let Err(finding) = linked {
+                plan.add(Directive::Warning(finding.summary));
+            }
         }
         if self.host.platform.os == Os::Linux {
-            let is_shared = matches!(self.config.link, Link::Dynamic | Link::Lazy);
             if !is_shared || !self.config.rpath {
                 plan.loaded_from.clear();
             }
@@ -80,10 +76,7 @@ impl Toolchain {
     /// Returns the directives for the shared CUDA runtime, with an rpath but without metadata, which
     /// [`link`](Self::link) sets for all libraries.
     pub(crate) fn shared_cudart(&self) -> Vec<Directive> {
-        let mut plan = Plan {
-            without_metadata: true,
-            ..Plan::default()
-        };
+        let mut plan = Plan::default();
         self.plan_library(&mut plan, "cudart");
         if plan.directives.is_empty() {
             plan.library(Library::Dynamic("cudart".into()));
@@ -91,6 +84,8 @@ impl Toolchain {
         if self.host.platform.os == Os::Linux && self.config.rpath {
             self.plan_rpaths(&mut plan);
         }
+        let is_metadata = |one: &Directive| matches!(one, Directive::Metadata(..));
+        plan.directives.retain(|one| !is_metadata(one));
         plan.directives
     }
 
@@ -110,16 +105,30 @@ impl Toolchain {
         }
     }
 
+    /// Links cuDNN and the libraries of the toolkit, unless they are opened lazily.
+    fn plan_shared(&self, plan: &mut Plan) {
+        self.plan_lazy(plan);
+        let is_lazy = |name: &str| self.lazy.libraries.iter().any(|lazy| lazy.name == name);
+        if !is_lazy("cudnn") {
+            self.plan_cudnn(plan);
+        }
+        if !is_lazy("cudart") {
+            self.plan_cudart(plan);
+        }
+        let is_dynamic = self.config.link == Link::Dynamic;
+        for name in self.config.libs.iter().filter(|name| !is_lazy(name)) {
+            if is_dynamic || name != "cudart" {
+                self.plan_library(plan, name);
+            }
+        }
+    }
+
     fn plan_cudnn(&self, plan: &mut Plan) {
         let Some(cudnn) = self.cudnn() else { return };
-        let (Some(dir), Some(name)) = (&cudnn.link_dir, &cudnn.link_name) else {
+        let (Some(dir), Some(library)) = (&cudnn.link_dir, &cudnn.link_library) else {
             return;
         };
-        let library = match name {
-            LinkName::Short(name) => Library::Dynamic(name.clone()),
-            LinkName::Verbatim(file) => Library::Verbatim(file.clone()),
-        };
-        plan.library_in(dir, library);
+        plan.library_in(dir, library.clone());
         if let Some(library) = &cudnn.library {
             plan.loads_from(library);
         }
@@ -130,7 +139,7 @@ impl Toolchain {
     fn plan_lazy(&self, plan: &mut Plan) {
         let mut delayed = Vec::new();
         let is_msvc = self.host.platform.is_msvc();
-        if !is_msvc {
+        if !is_msvc && self.config.link == Link::Lazy {
             plan.add(Directive::LinkSearch(self.lazy.dir.clone()));
         }
         let own = self.toolkit().map_or(&[][..], |toolkit| &toolkit.link_dirs);
@@ -155,18 +164,6 @@ impl Toolchain {
         }
         if !delayed.is_empty() {
             plan.metadata("delayed", delayed.join(";"));
-        }
-        let is_lazy = |name: &str| self.lazy.libraries.iter().any(|lazy| lazy.name == name);
-        for name in self.config.libs.iter().filter(|name| !is_lazy(name)) {
-            if name != "cudart" {
-                self.plan_library(plan, name);
-            }
-        }
-        if !is_lazy("cudart") {
-            self.plan_cudart(plan);
-        }
-        if !is_lazy("cudnn") {
-            self.plan_cudnn(plan);
         }
     }
 
@@ -260,7 +257,6 @@ struct Plan {
     rpaths: Vec<PathBuf>,
     /// The libraries that are linked by their full file names.
     verbatim_libraries: Vec<PathBuf>,
-    without_metadata: bool,
 }
 
 impl Plan {
@@ -289,14 +285,22 @@ impl Plan {
         self.add(Directive::LinkLib(library));
     }
 
-    fn link_short_names(&mut self, out_dir: &Path) {
+    /// Creates links with short names, `libcudnn.so` to `libcudnn.so.9`, for libraries that have only full names, as in
+    /// NVIDIA's wheels. Other crates of the program, such as cudarc and candle, link with `-lcudnn`.
+    fn link_short_names(&mut self, out_dir: &Path) -> Result<(), Finding> {
         if self.verbatim_libraries.is_empty() {
-            return;
+            return Ok(());
         }
-        self.add(match link_short_names(&self.verbatim_libraries, out_dir) {
-            Ok(dir) => Directive::LinkSearch(dir),
-            Err(finding) => Directive::Warning(finding.summary),
-        });
+        let dir = out_dir.join("cudnn-guard/lib");
+        create_dir(&dir)?;
+        for library in &self.verbatim_libraries {
+            let name = library.file_name().unwrap_or_default().to_string_lossy();
+            if let Some((short, _)) = name.split_once(".so.") {
+                files::link(library, &dir.join(format!("{short}.so")))?;
+            }
+        }
+        self.add(Directive::LinkSearch(dir));
+        Ok(())
     }
 
     fn cfg(&mut self, name: &str, value: Option<u32>) {
@@ -307,9 +311,7 @@ impl Plan {
     }
 
     fn metadata(&mut self, key: &str, value: String) {
-        if !self.without_metadata {
-            self.add(Directive::Metadata(key.into(), value));
-        }
+        self.add(Directive::Metadata(key.into(), value));
     }
 
     fn loads_from(&mut self, library: &Path) {
@@ -351,21 +353,6 @@ impl Plan {
     }
 }
 
-/// Creates links with short names, `libcudnn.so` to `libcudnn.so.9`, for libraries that have only full names, as in
-/// NVIDIA's wheels. Returns their directory. Other crates of the program, such as cudarc and candle, link with
-/// `-lcudnn`.
-fn link_short_names(libraries: &[PathBuf], out_dir: &Path) -> Result<PathBuf, Finding> {
-    let dir = out_dir.join("cudnn-guard/lib");
-    create_dir(&dir)?;
-    for library in libraries {
-        let name = library.file_name().unwrap_or_default().to_string_lossy();
-        if let Some((short, _)) = name.split_once(".so.") {
-            files::link(library, &dir.join(format!("{short}.so")))?;
-        }
-    }
-    Ok(dir)
-}
-
 /// The link metadata of a `-sys` crate with a `links` key, for the build script of a program that depends on it. cargo
 /// passes on the libraries of a dependency, but not its rpath, without which the program fails to start.
 ///
@@ -401,34 +388,26 @@ impl Linked {
 
     fn read(host: &Host, links: &str) -> Result<Self, Error> {
         let prefix = format!("DEP_{}_", links.to_uppercase().replace('-', "_"));
-        let variables = ["RPATH", "DELAYED", "INCLUDE", "CUDA_INCLUDE"];
-        let variables = variables.map(|key| format!("{prefix}{key}"));
-        let known = |key: &&str| host.env.os_var(&format!("{prefix}{key}")).is_some();
-        let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"];
-        if !keys.iter().any(known) {
-            let variable = &variables[0];
+        let variable = |key: &str| format!("{prefix}{key}");
+        let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"].map(variable);
+        if keys.iter().all(|key| host.env.os_var(key).is_none()) {
+            let variable = &keys[0];
             return Err(MissingLinkMetadata { links, variable }.finding().into());
         }
-        let mut directives = Vec::new();
-        for variable in &variables {
-            directives.push(Directive::RerunIfEnvChanged(variable.clone()));
+        let read = ["RPATH", "DELAYED", "INCLUDE", "CUDA_INCLUDE"].map(variable);
+        let mut directives = Vec::from(read.clone().map(Directive::RerunIfEnvChanged));
+        let [rpath, delayed, include_dirs @ ..] = &read;
+        if let Some(dirs) = host.env.var(rpath) {
+            directives.extend(dirs.split(':').map(|dir| Directive::Rpath(dir.into())));
         }
-        if let Some(dirs) = host.env.var(&variables[0]) {
-            for dir in dirs.split(':') {
-                directives.push(Directive::Rpath(dir.into()));
-            }
+        if let Some(dlls) = host.env.var(delayed) {
+            directives.extend(dlls.split(';').flat_map(Directive::delay_loading));
         }
-        if let Some(dll) = host.env.var(&variables[1]) {
-            directives.extend(dll.split(';').flat_map(Directive::delay_loading));
-        }
-        let mut include_dirs = Vec::new();
-        for variable in &variables[2..] {
-            let dirs = host.env.os_var(variable).unwrap_or_default();
-            include_dirs.extend(std::env::split_paths(dirs));
-        }
+        let dirs = include_dirs.iter().filter_map(|key| host.env.os_var(key));
+        let include_dirs = dirs.flat_map(std::env::split_paths);
         Ok(Self {
             directives,
-            include_dirs: files::dedup(include_dirs.into_iter()),
+            include_dirs: files::dedup(include_dirs),
         })
     }
 

@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use cudnn_guard::fuzzing::directive::{Directive, Library};
-use cudnn_guard::fuzzing::{Environment, path_encoding};
+use cudnn_guard::fuzzing::directive::Directive;
+use cudnn_guard::fuzzing::{Environment, Library, path_encoding};
 use cudnn_guard::internals::facts::finding::{Finding, printable};
 use cudnn_guard::internals::facts::finding_id::FindingId;
 use cudnn_guard::internals::facts::json::Json;

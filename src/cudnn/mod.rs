@@ -16,7 +16,8 @@ pub mod tests;
 use crate::cudnn::headers::{header_in, missing_include, unversioned};
 use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::SubLibraries;
-use crate::model::candidate::{Cudnn, LinkName};
+use crate::model::candidate::Cudnn;
+use crate::model::library::Library;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::platform::{Os, Platform};
@@ -148,7 +149,7 @@ pub fn bundled_copy(dir: &Path, tree: &Tree, platform: &Platform) -> Option<Cudn
     let complete = read_install(dir, tree, sysroot, platform).map(|(cudnn, _)| cudnn);
     let mut cudnn = complete.or_else(|| renamed_in(dir))?;
     cudnn.link_dir = None;
-    cudnn.link_name = None;
+    cudnn.link_library = None;
     Some(cudnn)
 }
 
@@ -190,16 +191,16 @@ fn main_library_in(
     // With two versions in one directory, the short name points to one, and the headers may belong to the other.
     let target_major = short.as_deref().and_then(|path| real_major(path, sysroot));
     let is_other = |own| named.is_none() && target_major.is_some_and(|other| other != own);
-    let link_name = match &versioned {
+    let link_library = match &versioned {
         Some((_, name, own)) if short.is_none() || is_other(*own) => {
-            LinkName::Verbatim(name.clone())
+            Library::Verbatim(name.clone())
         }
-        _ => LinkName::Short("cudnn".into()),
+        _ => Library::Dynamic("cudnn".into()),
     };
     let library = versioned.map(|(path, ..)| path).or(short)?;
     Some(Cudnn {
         link_dir: library.parent().map(Path::to_path_buf),
-        link_name: Some(link_name),
+        link_library: Some(link_library),
         library: Some(library),
         ..Cudnn::default()
     })
@@ -243,7 +244,7 @@ fn import_and_dll(
     let link_dir = import.as_deref().and_then(Path::parent);
     Some(Cudnn {
         link_dir: link_dir.map(Path::to_path_buf),
-        link_name: import.as_ref().and_then(stem).map(LinkName::Short),
+        link_library: import.as_ref().and_then(stem).map(Library::Dynamic),
         library,
         ..Cudnn::default()
     })

@@ -49,13 +49,9 @@ impl MissingLinkMetadata<'_> {
 impl LazyLinkFault<'_> {
     /// Returns the finding about a missing library as an error, or this one if the library is unknown.
     pub fn instead_of(&self, missing: Option<Finding>) -> Finding {
-        match missing {
-            Some(finding) => Finding {
-                severity: Severity::Error,
-                ..finding
-            },
-            None => self.finding(),
-        }
+        let mut finding = missing.unwrap_or_else(|| self.finding());
+        finding.severity = Severity::Error;
+        finding
     }
 
     pub fn finding(&self) -> Finding {

@@ -3,6 +3,7 @@
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
+use crate::model::library::Library;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::Owner;
 use crate::model::rejection::Rejection;
@@ -51,15 +52,6 @@ impl Toolkit {
     }
 }
 
-/// The name that is passed to the linker.
-#[derive(Clone, Debug, PartialEq)]
-pub enum LinkName {
-    /// The short name of `libcudnn.so` or `cudnn.lib`.
-    Short(String),
-    /// The full file name `libcudnn.so.9`, because the link without a version does not exist.
-    Verbatim(String),
-}
-
 /// A cuDNN installation: headers, libraries, or both.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cudnn {
@@ -76,7 +68,7 @@ pub struct Cudnn {
     pub library_version: Option<Version>,
     /// The directory for the linker's search path.
     pub link_dir: Option<PathBuf>,
-    pub link_name: Option<LinkName>,
+    pub link_library: Option<Library>,
     /// The CUDA major that the library was built for, from `libcublasLt.so.N` in its sub-libraries.
     pub cuda_major: Option<u32>,
     /// The library's architecture: `x86_64`, `aarch64`.

@@ -8,6 +8,7 @@ pub mod gencode;
 pub mod guard_state;
 pub mod invocation;
 pub mod kind;
+pub mod library;
 #[cfg(feature = "cli")]
 pub mod linkage;
 pub mod obstacle;

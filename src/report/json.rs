@@ -1,6 +1,6 @@
 //! The report as JSON. Keys are never renamed and always present. An unknown value is `null` or an empty list.
 
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::owner::{Installer, Owner};
 use crate::report::ToolchainReport;
@@ -49,9 +49,8 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
     let Some(cudnn) = cudnn else {
         return Json::null();
     };
-    let link_name = cudnn.link_name.as_ref().map(|name| match name {
-        LinkName::Short(name) | LinkName::Verbatim(name) => name,
-    });
+    let link_name = cudnn.link_library.as_ref();
+    let link_name = link_name.map(|library| library.kind_and_name().1);
     let owner = cudnn.owner.as_deref();
     Json::object(&[
         ("version", Json::optional(cudnn.version())),

@@ -2,8 +2,9 @@
 
 pub mod json;
 
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName, Toolkit};
+use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
 use crate::model::found_via::FoundVia;
+use crate::model::library::Library;
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::model::rejection::Rejection;
@@ -48,7 +49,7 @@ fn cudnn() -> Cudnn {
         library: Some("/opt/nv/cudnn/lib/libcudnn.so.9".into()),
         library_version: release,
         link_dir: Some("/opt/nv/cudnn/lib".into()),
-        link_name: Some(LinkName::Verbatim("libcudnn.so.9".to_string())),
+        link_library: Some(Library::Verbatim("libcudnn.so.9".to_string())),
         cpu: Some("x86_64"),
         cuda_major: Some(13),
         parts: vec![

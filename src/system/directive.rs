@@ -1,5 +1,6 @@
 //! Directives for cargo.
 
+use crate::model::library::Library;
 use crate::runtime::facts::finding::{escaped, printable};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -30,21 +31,6 @@ pub enum Directive {
     Text(String),
 }
 
-/// The argument of `rustc-link-lib`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Library {
-    /// A shared library by its short name: `-lcudnn`.
-    Dynamic(String),
-    /// A shared library by its file name, if no unversioned link is beside it: `libcudnn.so.9`.
-    Verbatim(String),
-    /// A static library that only the final link reads. It is not copied into the rlib.
-    Static(String),
-    /// A static library of which all objects are linked, including unused ones.
-    Whole(String),
-    /// A static library that is copied into the rlib or the program.
-    Bundled(String),
-}
-
 impl Directive {
     /// Returns the directives with which MSVC's linker delays loading a DLL until a function of it is first called.
     /// Otherwise Windows stops a program whose DLL is missing before the guard runs. The linker would warn about
@@ -67,7 +53,10 @@ impl fmt::Display for Directive {
             Self::RerunIfChanged(path) => ("rerun-if-changed", shown(path)),
             Self::RerunIfEnvChanged(name) => ("rerun-if-env-changed", name.clone()),
             Self::LinkSearch(dir) => ("rustc-link-search=native", shown(dir)),
-            Self::LinkLib(library) => ("rustc-link-lib", library.to_string()),
+            Self::LinkLib(library) => {
+                let (kind, name) = library.kind_and_name();
+                ("rustc-link-lib", format!("{kind}={}", line(name)))
+            }
             Self::Rpath(dir) if shown(dir).contains(',') => {
                 f.write_str("cargo::rustc-link-arg=-Xlinker\n")?;
                 ("rustc-link-arg=-rpath", shown(dir))
@@ -83,19 +72,6 @@ impl fmt::Display for Directive {
             Self::Text(text) => return f.write_str(&printable(text)),
         };
         write!(f, "cargo::{key}={value}")
-    }
-}
-
-impl fmt::Display for Library {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (kind, name) = match self {
-            Library::Dynamic(name) => ("dylib", name),
-            Library::Verbatim(file) => ("dylib:+verbatim", file),
-            Library::Static(name) => ("static:-bundle", name),
-            Library::Whole(name) => ("static:-bundle,+whole-archive", name),
-            Library::Bundled(name) => ("static", name),
-        };
-        write!(f, "{kind}={}", line(name))
     }
 }
 

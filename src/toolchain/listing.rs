@@ -1,7 +1,8 @@
 //! The result of a search as plain text, for tests.
 
 use crate::error::Error;
-use crate::model::candidate::{Cudnn, Found, LinkName, Toolkit};
+use crate::model::candidate::{Cudnn, Found, Toolkit};
+use crate::model::library::Library;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
 use crate::toolchain::Toolchain;
@@ -54,9 +55,9 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
     let suffix = cudnn
         .cuda_major
         .map_or_else(String::new, |major| format!(" for CUDA {major}"));
-    let link = match &cudnn.link_name {
-        Some(LinkName::Short(name)) => name.clone(),
-        Some(LinkName::Verbatim(name)) => format!("{name}, by its full name"),
+    let link = match &cudnn.link_library {
+        Some(Library::Verbatim(name)) => format!("{name}, by its full name"),
+        Some(library) => library.kind_and_name().1.to_string(),
         None => "nothing".into(),
     };
     let header = cudnn

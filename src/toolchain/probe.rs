@@ -231,7 +231,7 @@ impl Probe<'_> {
         let platform = &self.host.platform;
         let mut findings = Vec::new();
         for name in &self.config.libs {
-            if link == Link::Lazy && lazy_link::is_missing(toolkit, name, self.host) {
+            if link == Link::Lazy && lazy_link::file(toolkit, name, self.host).is_none() {
                 let finding = missing_library::finding(candidate, name, platform);
                 let other = LazyLinkFault::NoLibrary(&toolkit.root, name);
                 findings.push(other.instead_of(finding));

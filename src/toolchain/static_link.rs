@@ -2,10 +2,11 @@
 
 use crate::config::{Config, Link};
 use crate::model::candidate::{Cudnn, Toolkit};
+use crate::model::library::Library;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
-use crate::system::directive::{Directive, Library};
+use crate::system::directive::Directive;
 use crate::system::{Host, files};
 use crate::toolkit::archives;
 use crate::toolkit::archives::Archive;

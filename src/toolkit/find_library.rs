@@ -1,34 +1,37 @@
 //! The search for shared libraries, as a linker does it.
 
 use crate::model::candidate::Toolkit;
+use crate::model::library::Library;
 use crate::model::platform::{Os, Platform};
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::version::Version;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
-use crate::system::directive::Library;
 use crate::system::{Host, files};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};
 
 /// Returns the file that the linker finds in the toolkit for this name.
 pub fn shared_file(toolkit: &Toolkit, name: &str, platform: &Platform) -> Option<PathBuf> {
-    toolkit.link_dirs.iter().find_map(|dir| {
-        Some(match library_in(dir, name, platform, toolkit.version)? {
-            Library::Verbatim(file) => dir.join(file),
-            _ => dir.join(format!("lib{name}.so")),
-        })
-    })
+    file_in(&toolkit.link_dirs, name, platform, toolkit.version)
+}
+
+/// Returns the file that the linker finds in these directories.
+pub fn file_in(
+    dirs: &[PathBuf],
+    name: &str,
+    platform: &Platform,
+    cuda: Option<Version>,
+) -> Option<PathBuf> {
+    let mut dirs = dirs.iter();
+    dirs.find_map(|dir| Some(dir.join(library_in(dir, name, platform, cuda)?.file(platform))))
 }
 
 /// Returns the archive of the runtime in a toolkit for Linux.
 pub fn static_cudart(toolkit: &Toolkit, platform: &Platform) -> Option<PathBuf> {
-    let mut dirs = toolkit.link_dirs.iter();
-    let archive = dirs.find_map(|dir| {
-        let archive = dir.join("libcudart_static.a");
-        files::is_file(&archive).then_some(archive)
-    });
-    archive.filter(|_| platform.os == Os::Linux)
+    let dirs = toolkit.link_dirs.iter();
+    let mut archives = dirs.map(|dir| dir.join("libcudart_static.a"));
+    archives.find(|archive| platform.os == Os::Linux && files::is_file(archive))
 }
 
 /// Returns `true` if the linker finds a shared library of this name in its default directories.

@@ -2,9 +2,10 @@
 
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
+use crate::model::library::Library;
 use crate::model::platform::Os;
 use crate::runtime::facts::finding::Finding;
-use crate::system::directive::{Directive, Library};
+use crate::system::directive::Directive;
 use crate::system::{files, out_dir};
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};

@@ -4,18 +4,17 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
-use crate::model::candidate::{Cudnn, LinkName, Toolkit};
+use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::platform::{Os, Platform};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::Finding;
-use crate::system::directive::Library;
 use crate::system::library_file::Binary;
 use crate::system::out_dir::{create_dir, remove};
 use crate::system::{Host, files};
 use crate::toolkit::find_library;
 use import_library::ImportLibrary;
 use std::path::{Path, PathBuf};
-use trampolines::{Assembly, Forwarded};
+use trampolines::Assembly;
 
 /// A reason why a library cannot be opened lazily.
 pub enum LazyLinkFault<'a> {
@@ -96,25 +95,15 @@ pub fn build(
     if let Some(cudnn) = cudnn {
         let version = cudnn.version();
         let version = version.map_or_else(String::new, |version| format!("cuDNN {version}"));
-        wanted.extend(cudnn_file(cudnn, platform).map(|file| ("cudnn", file, version)));
+        if let (Some(dir), Some(library)) = (&cudnn.link_dir, &cudnn.link_library) {
+            wanted.push(("cudnn", dir.join(library.file(platform)), version));
+        }
     }
     if let Some(toolkit) = toolkit {
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
-        let mut names = Vec::from_iter(config.libs.iter().map(String::as_str));
-        names.retain(|name| *name != "cudart");
-        // Kernels register themselves with cudart before `main`, so it should not be missing. On Linux, `-lcudart` of
-        // other crates links the static one too. On Windows, programs use the DLL: see `plan_cudart`.
-        match find_library::static_cudart(toolkit, platform) {
-            Some(archive) => {
-                let link = all.dir.join("libcudart.a");
-                old.retain(|file| *file != link);
-                all.findings.extend(files::link(&archive, &link).err());
-                all.files.push(archive);
-            }
-            None => names.push("cudart"),
-        }
-        for name in names {
+        let names = config.libs.iter().map(String::as_str);
+        for name in names.filter(|name| *name != "cudart").chain(["cudart"]) {
             if let Some(file) = file(toolkit, name, host) {
                 let is_own = toolkit.link_dirs.iter().any(|dir| file.starts_with(dir));
                 let version = if is_own { &version } else { "" };
@@ -123,11 +112,15 @@ pub fn build(
         }
     }
     for (name, file, version) in wanted {
-        match all.add(assembly, host, name, &file, &version) {
+        let archive = all.archive(name);
+        let added = match file.extension().is_some_and(|end| end == "a") {
+            true => files::link(&file, &archive).map(|()| None),
+            false => all.add(assembly, host, name, &file, &version),
+        };
+        match added {
             Ok(library) => all.libraries.extend(library),
             Err(finding) => all.findings.push(finding),
         }
-        let archive = all.archive(name);
         old.retain(|file| *file != archive);
         all.files.push(file);
     }
@@ -174,11 +167,7 @@ impl LazyLibraries {
         if let Some(name) = functions.iter().find(|name| !trampolines::is_valid(name)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
-        let assembly = assembly.text(&Forwarded {
-            soname: &library.soname,
-            version,
-            functions: &functions,
-        });
+        let assembly = assembly.text(&library.soname, version, &functions);
         let sources = self.dir.with_file_name("lazy-sources");
         create_dir(&sources)?;
         let source = sources.join(format!("{name}.s"));
@@ -218,43 +207,16 @@ fn assemble(host: &Host, source: &Path, name: &str, archive: &Path) -> Result<()
     std::fs::rename(made, archive).map_err(|error| error.to_string())
 }
 
-fn cudnn_file(cudnn: &Cudnn, platform: &Platform) -> Option<PathBuf> {
-    let dir = cudnn.link_dir.as_ref()?;
-    Some(match cudnn.link_name.as_ref()? {
-        LinkName::Short(name) => dir.join(link_file(name, platform)),
-        LinkName::Verbatim(file) => dir.join(file),
-    })
-}
-
-/// Returns `true` for a library that can neither be opened lazily nor linked statically.
-pub fn is_missing(toolkit: &Toolkit, name: &str, host: &Host) -> bool {
-    let is_static =
-        || name == "cudart" && find_library::static_cudart(toolkit, &host.platform).is_some();
-    file(toolkit, name, host).is_none() && !is_static()
-}
-
 /// Returns the file of a library: of the toolkit, of the stub for the driver's library, or of the system.
-fn file(toolkit: &Toolkit, name: &str, host: &Host) -> Option<PathBuf> {
+///
+/// Kernels register themselves with cudart before `main`, so it should not be missing. On Linux, it is the static one,
+/// which `-lcudart` of other crates then links too. On Windows, programs use the DLL: see `plan_cudart`.
+pub fn file(toolkit: &Toolkit, name: &str, host: &Host) -> Option<PathBuf> {
     let platform = &host.platform;
-    let system = find_library::linker_path(host);
-    let mut dirs = toolkit
-        .link_dirs
-        .iter()
-        .chain(&toolkit.stub_dirs)
-        .chain(&system);
-    dirs.find_map(|dir| {
-        let library = find_library::library_in(dir, name, platform, toolkit.version)?;
-        match library {
-            Library::Verbatim(file) => Some(dir.join(file)),
-            _ => Some(dir.join(link_file(name, platform))),
-        }
+    let archive = find_library::static_cudart(toolkit, platform);
+    archive.filter(|_| name == "cudart").or_else(|| {
+        let system = find_library::linker_path(host);
+        let dirs = [&toolkit.link_dirs[..], &toolkit.stub_dirs, &system].concat();
+        find_library::file_in(&dirs, name, platform, toolkit.version)
     })
-}
-
-/// Returns the file that linkers read for this name.
-fn link_file(name: &str, platform: &Platform) -> String {
-    match platform.os {
-        Os::Windows => format!("{name}.lib"),
-        _ => format!("lib{name}.so"),
-    }
 }

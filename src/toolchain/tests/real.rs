@@ -3,8 +3,9 @@
 
 use crate::config::Config;
 use crate::cudnn::consistency;
-use crate::model::candidate::{Candidate, Cudnn, Found, LinkName};
+use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::environment::Environment;
+use crate::model::library::Library;
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
@@ -101,7 +102,11 @@ fn each_cudnn_is_read_correctly() {
         assert_eq!(cudnn.library_version, Some(version), "{wheel}");
         assert_eq!(cudnn.cuda_major, Some(cuda_major), "{wheel}");
         let soname = format!("libcudnn.so.{}", version.major);
-        assert_eq!(cudnn.link_name, Some(LinkName::Verbatim(soname)), "{wheel}");
+        assert_eq!(
+            cudnn.link_library,
+            Some(Library::Verbatim(soname)),
+            "{wheel}"
+        );
         let mut parts: Vec<&str> = cudnn.parts.iter().map(|part| part.name.as_str()).collect();
         parts.sort();
         let mut expected = if version.major == 8 {

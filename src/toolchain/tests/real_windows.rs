@@ -1,6 +1,7 @@
 //! NVIDIA's own wheels for Windows, read on another system.
 
-use crate::model::candidate::{Found, LinkName};
+use crate::model::candidate::Found;
+use crate::model::library::Library;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::facts::version_source::VersionSource;
@@ -69,10 +70,10 @@ fn dlls_are_read_correctly() {
         );
         // The wheel of 8.9 contains import libraries, that of 9.28 does not.
         if version.major == 8 {
-            assert_eq!(cudnn.link_name, Some(LinkName::Short("cudnn".into())));
+            assert_eq!(cudnn.link_library, Some(Library::Dynamic("cudnn".into())));
             assert!(toolchain.cudnn().is_some());
         } else {
-            assert_eq!(cudnn.link_name, None);
+            assert_eq!(cudnn.link_library, None);
             let messages = toolchain.findings.iter().map(|one| one.to_string());
             let messages: Vec<String> = messages.collect();
             assert!(

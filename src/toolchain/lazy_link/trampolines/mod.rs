@@ -27,14 +27,6 @@ pub enum Assembly {
     WindowsX86_64,
 }
 
-/// A library and the functions to forward to it.
-pub struct Forwarded<'a> {
-    pub soname: &'a str,
-    /// The release that the program is built with, such as `9.28.0`; empty if it is unknown.
-    pub version: &'a str,
-    pub functions: &'a [String],
-}
-
 /// The parts of an assembly. In them, `{name}` stands for a function, `{index}` for its number, and `{slot}` for the offset
 /// of its slot.
 struct Parts {
@@ -52,8 +44,9 @@ struct Parts {
 }
 
 impl Assembly {
-    /// Returns the complete source. The names must be [valid](is_valid).
-    pub fn text(self, library: &Forwarded) -> String {
+    /// Returns the complete source for the functions of a library. `version` is the release that the program is built
+    /// with, such as `cuDNN 9.28.0`; empty if it is unknown. The names must be [valid](is_valid).
+    pub fn text(self, soname: &str, version: &str, functions: &[String]) -> String {
         let parts = match self {
             Self::LinuxX86_64 => elf::X86_64,
             Self::LinuxAarch64 => elf::AARCH64,
@@ -61,7 +54,7 @@ impl Assembly {
         };
         let mut out = parts.start.to_string();
         let add_all = |out: &mut String, part: &str| {
-            for (index, name) in library.functions.iter().enumerate() {
+            for (index, name) in functions.iter().enumerate() {
                 let slot = (8 * index).to_string();
                 let part = part.replace("{name}", name).replace("{slot}", &slot);
                 out.push_str(&part.replace("{index}", &index.to_string()));
@@ -72,18 +65,15 @@ impl Assembly {
         out.push_str(&parts.resolver.replace("{resolver}", RESOLVER));
         out.push_str(parts.slots);
         add_all(&mut out, parts.slot);
+        let (count, constants) = (functions.len(), parts.constants);
         // Writing to a String cannot fail.
         let _ = writeln!(
             out,
-            ".Llibrary:\n    .quad .Lsoname\n    .quad .Lversion\n    .quad .Lnames\n    .quad .Lslots\n    .quad {}\n{}\
-             .Lsoname:\n    .asciz \"{}\"\n.Lversion:\n    .asciz \"{}\"\n.Lnames:",
-            library.functions.len(),
-            parts.constants,
-            library.soname,
-            library.version,
+            ".Llibrary:\n    .quad .Lsoname\n    .quad .Lversion\n    .quad .Lnames\n    .quad .Lslots\n    .quad {count}\n\
+             {constants}.Lsoname:\n    .asciz \"{soname}\"\n.Lversion:\n    .asciz \"{version}\"\n.Lnames:"
         );
         let introduced = compat::introduced();
-        for name in library.functions {
+        for name in functions {
             let row = introduced.iter().find(|(function, _)| function == name);
             let version = row.map_or_else(String::new, |(_, version)| format!(" cuDNN {version}"));
             let _ = writeln!(out, "    .asciz \"{name}{version}\"");
