@@ -31,14 +31,15 @@ pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
     }
 }
 
-/// Returns the default directory. In a clone, it is below `target`. Cargo's unpacked sources may be read-only, so the
-/// directory is in the user's cache then.
+/// Returns the default directory. In a clone, it is below cargo's target directory. Cargo's unpacked sources may be
+/// read-only, so the directory is in the user's cache then.
 fn work_folder(
     repository: &Path,
     variable: impl Fn(&str) -> Option<PathBuf>,
 ) -> Result<PathBuf, String> {
     if is_clone(repository) {
-        return Ok(repository.join("target/demo"));
+        let target = variable("CARGO_TARGET_DIR").unwrap_or_else(|| repository.join("target"));
+        return std::path::absolute(target.join("demo")).map_err(|error| error.to_string());
     }
     let absolute = |name: &str| variable(name).filter(|path| path.is_absolute());
     absolute("XDG_CACHE_HOME")
@@ -74,6 +75,9 @@ mod tests {
         let clone = package("clone", &[".git"]);
         let place = work_folder(&clone, home).unwrap();
         assert_eq!(place, clone.join("target/demo"));
+        let target = |name: &str| (name == "CARGO_TARGET_DIR").then(|| "/build/target".into());
+        let place = work_folder(&clone, target).unwrap();
+        assert_eq!(place, Path::new("/build/target/demo"));
         // Sources of `cargo install cudnn-guard`, `cargo install --git` and `cargo vendor`.
         for (name, marks) in [
             ("registry", &[".cargo-ok"][..]),
