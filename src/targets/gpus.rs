@@ -148,7 +148,6 @@ mod tests {
     use super::*;
     use crate::runtime::facts::finding::Severity;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::Path;
 
     /// CFG-17: the driver's own library can hang or crash.
     #[test]
@@ -172,11 +171,20 @@ mod tests {
         }
     }
 
+    /// An `nvidia-smi` in a temporary directory, which is removed when the test ends.
+    struct Fake(PathBuf);
+
+    impl Drop for Fake {
+        fn drop(&mut self) {
+            std::fs::remove_dir_all(self.0.parent().unwrap()).unwrap();
+        }
+    }
+
     /// Creates an `nvidia-smi` from this script. Another process copies it, because a file that is open for writing
     /// cannot be run. If this process wrote the file, a concurrent test that starts a program could keep it open.
-    fn fake(name: &str, script: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("cudnn-guard-smi-{}", std::process::id()));
-        let dir = dir.join(name);
+    fn fake(name: &str, script: &str) -> Fake {
+        let name = format!("cudnn-guard-smi-{name}-{}", std::process::id());
+        let dir = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&dir).unwrap();
         let (text, program) = (dir.join("text"), dir.join("nvidia-smi"));
         std::fs::write(&text, format!("#!/bin/sh\n{script}\n")).unwrap();
@@ -186,12 +194,12 @@ mod tests {
             .arg(&program)
             .status();
         assert!(copied.unwrap().success());
-        program
+        Fake(program)
     }
 
     /// Returns an environment with only this program's directory on PATH.
-    fn with_path_of(program: &Path) -> Environment {
-        Environment::new([("PATH".to_string(), program.parent().unwrap().into())])
+    fn with_path_of(program: &Fake) -> Environment {
+        Environment::new([("PATH".to_string(), program.0.parent().unwrap().into())])
     }
 
     /// CFG-01, CFG-14: every valid row counts. Without the program or without rows there is no GPU, which is not an
@@ -226,7 +234,7 @@ mod tests {
         assert_eq!(note.severity, Severity::Note);
         let message = note
             .to_string()
-            .replace(program.to_str().unwrap(), "nvidia-smi");
+            .replace(program.0.to_str().unwrap(), "nvidia-smi");
         assert_eq!(
             message,
             "`nvidia-smi` failed, so no GPU was detected  [driver-error]\n  \
@@ -257,7 +265,7 @@ mod tests {
     #[test]
     fn an_nvidia_smi_that_hangs_is_stopped() {
         let program = fake("hangs", "sleep 1000");
-        let shown = program.display().to_string();
+        let shown = program.0.display().to_string();
         let begun = Instant::now();
         let fault =
             without_library(&with_path_of(&program), Duration::from_millis(300)).unwrap_err();

@@ -1,5 +1,6 @@
 //! Small cuDNNs, compiled by the tests: the file names and version symbols of the real ones, without an implementation.
 
+use crate::support::{fresh, scratch};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -94,12 +95,14 @@ impl Drop for Folder {
 
 /// Returns the cuDNN of this version, compiled once for all tests of a process.
 fn built(release: &str) -> PathBuf {
-    static DONE: Mutex<Vec<(String, Folder)>> = Mutex::new(Vec::new());
+    static DONE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-    if let Some((_, folder)) = done.iter().find(|(known, _)| known == release) {
-        return folder.0.clone();
+    let name = format!("guard-tree-{release}");
+    let dir = scratch(&name);
+    if done.contains(&dir) {
+        return dir;
     }
-    let folder = Folder::new();
+    fresh(&name);
     let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
     let [major, minor, patch] = numbers[..] else {
         panic!("{release}")
@@ -112,7 +115,7 @@ fn built(release: &str) -> PathBuf {
     );
     compile(
         &shim,
-        &folder.file(&format!("libcudnn.so.{major}")),
+        &dir.join(format!("libcudnn.so.{major}")),
         &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
     );
     let parts: &[&str] = match (major, minor) {
@@ -129,15 +132,10 @@ fn built(release: &str) -> PathBuf {
             _ => "none",
         };
         let code = format!("const unsigned char {symbol}[4] = {{ {patch}, {minor}, {major}, 0 }};");
-        compile(
-            &code,
-            &folder.file(&format!("libcudnn_{part}.so.{major}")),
-            &[],
-        );
+        compile(&code, &dir.join(format!("libcudnn_{part}.so.{major}")), &[]);
     }
-    let path = folder.0.clone();
-    done.push((release.to_string(), folder));
-    path
+    done.push(dir.clone());
+    dir
 }
 
 /// Compiles this C code to a shared library.
