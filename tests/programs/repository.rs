@@ -9,6 +9,8 @@ pub mod fault_matrix;
 pub mod linux_texts;
 #[cfg(unix)]
 pub mod messages;
+#[cfg(unix)]
+pub mod missing_programs;
 pub mod report_schema;
 #[cfg(unix)]
 pub mod unsafe_code;

@@ -16,6 +16,7 @@ pub use cudnn_guard::internals::consumer;
 pub use cudnn_guard::internals::{simulator, sources};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -69,17 +70,70 @@ impl Ran {
     }
 }
 
+/// Programs that are missing on some machines, and the Debian package of each.
+const PACKAGES: &[(&str, &str)] = &[
+    ("aarch64-linux-gnu-g++", "g++-aarch64-linux-gnu"),
+    ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu"),
+    ("ar", "binutils"),
+    ("cc", "gcc"),
+    ("fakechroot", "fakechroot"),
+    ("fish", "fish"),
+    ("g++", "g++"),
+    ("gcc", "gcc"),
+    ("nm", "binutils"),
+    ("objcopy", "binutils"),
+    ("pkg-config", "pkg-config"),
+    ("proot", "proot"),
+    ("python3", "python3"),
+    ("qemu-aarch64", "qemu-user"),
+    ("readelf", "binutils"),
+    ("script", "bsdutils"),
+    ("unshare", "util-linux"),
+    ("valgrind", "valgrind"),
+    ("wine64", "wine64"),
+    ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
+    ("zsh", "zsh"),
+];
+
+/// Returns the reason why a program did not start. If it is not installed, the reason names its package.
+fn failure(command: &Command, error: &std::io::Error) -> String {
+    let path = Path::new(command.get_program());
+    let package =
+        |(name, package): &(&str, &str)| path.ends_with(name).then(|| package.to_string());
+    match PACKAGES.iter().find_map(package) {
+        // A missing working directory is reported in the same way.
+        Some(package)
+            if error.kind() == ErrorKind::NotFound
+                && command.get_current_dir().is_none_or(Path::is_dir) =>
+        {
+            format!(
+                "{} is not installed: run `apt install {package}`",
+                path.display()
+            )
+        }
+        _ => format!("{command:?}: {error}"),
+    }
+}
+
 /// Runs a program to its end.
+#[track_caller]
 pub fn run(command: &mut Command) -> Ran {
-    let output = command
-        .output()
-        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let output = command.output();
+    let output = output.unwrap_or_else(|error| panic!("{}", failure(command, &error)));
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ran {
         code: output.status.code(),
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
     }
+}
+
+/// Sends this signal to a process, or to its group if a `-` precedes the number. The shell has its own `kill`; the program
+/// is in a package that not every system has.
+#[cfg(unix)]
+pub fn kill(signal: &str, process: &str) {
+    let line = format!("kill -s {signal} -- {process}");
+    run(Command::new("sh").args(["-c", &line])).exits_with(0);
 }
 
 pub fn repository() -> &'static Path {
@@ -99,8 +153,6 @@ pub fn temporary() -> &'static Path {
         own.hash(&mut hasher);
         let dir = Path::new("/var/tmp").join(format!("guard-tests-{:x}", hasher.finish()));
         fs::create_dir_all(&dir).unwrap();
-        // For `.ci/clones`, which removes the directories of its clones.
-        fs::write(dir.join("target"), own.as_os_str().as_encoded_bytes()).unwrap();
         dir
     })
 }

@@ -92,6 +92,8 @@ fn static_installation(test: &Path) -> (PathBuf, PathBuf) {
             "cudart_static",
             "int cudaGetLastError(void) { return 0; }\n",
         ),
+        // cuDNN's archives need it, but these do not, and not every C compiler has it.
+        ("stdc++", ""),
     ] {
         archive(&libs, name, source);
     }

@@ -2,7 +2,7 @@
 //! again.
 
 use crate::support::builds::{check, crate_of, cudnn, toolkit, wheel, write};
-use crate::support::{fresh, program, project, repository, run};
+use crate::support::{fresh, kill, project, repository, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::os::unix::process::CommandExt;
@@ -196,7 +196,7 @@ fn programs_that_a_build_script_runs_end_with_cargo() {
         });
         let nvcc = nvcc.expect("nvcc was started");
         let what = format!("{group}{}", cargo.id());
-        run(program("kill").args(["-KILL", "--", &what])).exits_with(0);
+        kill("KILL", &what);
         cargo.wait().unwrap();
         for process in nvcc.split_whitespace() {
             let is_gone = || !Path::new("/proc").join(process).join("exe").exists();

@@ -2,6 +2,7 @@
 //!
 //! `CUDNN_GUARD_REAL` is the directory of `.ci/wheels.py`, which contains numpy in `numpy`.
 
+use crate::support::run;
 use cudnn_guard::internals::convolution::case::{self, Case};
 use cudnn_guard::internals::convolution::reference::{self, Operands};
 use cudnn_guard::internals::cudnn::data_type::to_half;
@@ -106,14 +107,11 @@ fn numpy_computes_the_same_results() {
     std::fs::write(file("operands"), numbers).unwrap();
     let bytes: Vec<u8> = floats.iter().flat_map(|bits| bits.to_ne_bytes()).collect();
     std::fs::write(file("floats"), bytes).unwrap();
-    let output = Command::new("python3")
+    run(Command::new("python3")
         .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/real/convolve.py"))
         .args(["lines", "operands", "results", "floats", "halves"].map(file))
-        .env("PYTHONPATH", Path::new(&real).join("numpy"))
-        .output()
-        .unwrap();
-    let words = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{words}");
+        .env("PYTHONPATH", Path::new(&real).join("numpy")))
+    .exits_with(0);
 
     let results = std::fs::read(file("results")).unwrap();
     let results: Vec<f64> = results

@@ -5,7 +5,7 @@ pub mod in_use;
 mod nvml;
 pub mod threads;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
-use crate::support::{Ran, fresh, scratch};
+use crate::support::{Ran, fresh, kill, scratch};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -209,13 +209,6 @@ fn hanging(name: &str, deadline: &str) -> (Child, u32) {
     (parent, child)
 }
 
-fn signal(name: &str, pid: u32) {
-    let kill = Command::new("kill")
-        .args([&format!("-{name}"), &pid.to_string()])
-        .status();
-    assert!(kill.unwrap().success());
-}
-
 fn is_there(pid: u32) -> bool {
     let state = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     !state.is_empty() && !state.contains(") Z ")
@@ -228,7 +221,7 @@ fn read_stderr(name: &str) -> String {
 #[test]
 fn a_killed_or_stopped_child_proves_nothing() {
     let (mut parent, child) = hanging("child-killed", "20");
-    signal("KILL", child);
+    kill("KILL", &child.to_string());
     assert!(parent.wait().unwrap().success());
     let text = read_stderr("child-killed");
     assert!(
@@ -236,7 +229,7 @@ fn a_killed_or_stopped_child_proves_nothing() {
         "{text}"
     );
     let (mut parent, child) = hanging("child-stopped", "2");
-    signal("STOP", child);
+    kill("STOP", &child.to_string());
     assert!(parent.wait().unwrap().success());
     let text = read_stderr("child-stopped");
     assert!(

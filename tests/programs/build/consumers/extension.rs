@@ -1,26 +1,52 @@
-//! The guard in a library that Python loads. It checks the cuDNN in the process, and loads none itself.
+//! The guard in a library that another program opens, as Python does. It checks the cuDNN in the process, and loads none
+//! itself.
 
 use crate::support::circumstances::installed;
-use crate::support::{cargo, consumers, program, run, target};
-use std::path::PathBuf;
+use crate::support::{cargo, consumers, fresh, program, run, target};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
 
-/// Returns the result that the extension gives to Python after these lines. It finds libraries in these directories.
-fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
+/// A program that opens the libraries that its arguments name, calls the guard in the last one, and prints its result and
+/// the CUDA libraries in the process.
+const PROGRAM: &str = r#"#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+int main(int count, char **all) {
+    void *guard = 0;
+    for (int at = 1; at < count; at++)
+        if (!(guard = dlopen(all[at], RTLD_NOW)))
+            return puts(dlerror());
+    puts(((const char *(*)(void))dlsym(guard, "guard_check"))());
+    char line[4096];
+    FILE *maps = fopen("/proc/self/maps", "r");
+    while (fgets(line, sizeof line, maps))
+        if (strstr(line, "libcu"))
+            fputs(strchr(line, '/'), stdout);
+    return 0;
+}
+"#;
+
+/// Returns the result of the extension in a program that opens this library first, and the CUDA libraries in the process.
+/// The program finds libraries in these directories.
+fn ask(before: Option<&Path>, folders: &[PathBuf]) -> (serde_json::Value, String) {
     run(&mut cargo(consumers(), &["build", "-p", "extension"])).exits_with(0);
-    let extension = target().join("debug/libextension.so");
-    let script = format!(
-        "import ctypes\n{before}\n\
-         guard = ctypes.CDLL({:?})\n\
-         guard.guard_check.restype = ctypes.c_char_p\n\
-         print(guard.guard_check().decode())\n\
-         print([line.split()[-1] for line in open('/proc/self/maps') if 'libcu' in line])\n",
-        extension.to_str().unwrap()
-    );
-    let mut python = program("python3");
-    python
-        .args(["-c", &script])
+    static OPENER: OnceLock<PathBuf> = OnceLock::new();
+    let opener = OPENER.get_or_init(|| {
+        let dir = fresh("extension-opener");
+        let source = dir.join("opener.c");
+        std::fs::write(&source, PROGRAM).unwrap();
+        let mut cc = Command::new("cc");
+        run(cc.arg("-o").arg(dir.join("opener")).arg(source).arg("-ldl")).exits_with(0);
+        dir.join("opener")
+    });
+    let mut program = program(opener);
+    program
+        .args(before)
+        .arg(target().join("debug/libextension.so"))
         .env("LD_LIBRARY_PATH", std::env::join_paths(folders).unwrap());
-    let ran = run(&mut python).exits_with(0);
+    let ran = run(&mut program).exits_with(0);
     let (json, mapped) = ran.stdout.split_once('\n').unwrap();
     (serde_json::from_str(json).unwrap(), mapped.to_string())
 }
@@ -28,10 +54,10 @@ fn ask(before: &str, folders: &[PathBuf]) -> (serde_json::Value, String) {
 #[test]
 fn an_extension_loads_no_cudnn() {
     let tree = installed((9, 14, 0));
-    let (json, mapped) = ask("", &[tree.join("lib64"), tree.join("driver")]);
+    let (json, mapped) = ask(None, &[tree.join("lib64"), tree.join("driver")]);
     assert_eq!(json["verdict"], "unknown");
     assert_eq!(json["findings"][0]["id"], "not-loaded-yet");
-    assert_eq!(mapped, "[]\n");
+    assert_eq!(mapped, "");
 }
 
 /// LOD-11: a cuDNN that another package has loaded is used by all, whatever the library path is.
@@ -39,8 +65,7 @@ fn an_extension_loads_no_cudnn() {
 fn the_cudnn_of_another_package_is_checked() {
     let (first, other) = (installed((9, 14, 0)), installed((9, 28, 0)));
     let theirs = first.join("lib64/libcudnn.so.9");
-    let before = format!("ctypes.CDLL({:?})", theirs.to_str().unwrap());
-    let (json, mapped) = ask(&before, &[other.join("lib64"), other.join("driver")]);
+    let (json, mapped) = ask(Some(&theirs), &[other.join("lib64"), other.join("driver")]);
     assert_eq!(json["loaded"]["path"], theirs.to_str().unwrap());
     assert_eq!(json["loaded"]["version"], "9.14.0");
     assert!(

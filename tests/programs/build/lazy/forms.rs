@@ -1,7 +1,7 @@
 //! `Link::Lazy` in programs of other forms: with other crates that link the same library, as a shared library, optimized,
 //! and with C++.
 
-use super::{MAIN, SONAME, build, installed, script, start};
+use super::{MAIN, SONAME, build, compile, installed, script, start};
 use crate::support::builds::write;
 use crate::support::{built, cargo, fresh, project, run, target};
 use std::fs;
@@ -130,9 +130,16 @@ fn a_shared_library_opens_it_too() {
 
 /// An exception of the library reaches C++ code of the program, at the first call of the function.
 #[test]
+#[ignore = "needs g++"]
 fn a_cpp_exception_passes_through() {
     let cuda = installed("lazy-cpp-toolkit");
     let cpp = fresh("lazy-cpp-code");
+    let throws = cpp.join("throws.cpp");
+    write(
+        &throws,
+        "extern \"C\" void curandThrow(int number) { throw number; }\n",
+    );
+    compile("g++", &cuda.join("lib64").join(SONAME), &throws, &[]);
     let source = "extern \"C\" void curandThrow(int);\n\
                   extern \"C\" int caught(int number) {\n    try {\n        curandThrow(number);\n    } catch (int thrown) {\n        \
                   return thrown;\n    }\n    return 0;\n}\n";

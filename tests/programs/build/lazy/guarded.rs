@@ -113,6 +113,7 @@ fn a_program_without_a_driver_computes_on_the_cpu() {
 
 /// cudarc with `dynamic-linking` passes `-lcuda` and `-lcudnn` to the linker.
 #[test]
+#[ignore = "needs cudarc, which cargo downloads only for the feature cudarc"]
 fn cudarc_with_dynamic_linking_is_lazy_too() {
     let (_, simulator) = program();
     let cuda = scratch("lazy-guarded-toolkit");

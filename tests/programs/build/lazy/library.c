@@ -1,13 +1,10 @@
-// The library of the tests of `Link::Lazy`, in place of cuRAND. For Windows, it is compiled as C.
+// The library of the tests of `Link::Lazy`, in place of cuRAND.
 #include <stdarg.h>
 
 typedef struct {
     long a, b, c;
 } Triple;
 
-#ifdef __cplusplus
-extern "C" {
-#endif
 // Six arguments are in registers, the others on the stack. Each has another weight.
 long curandSum(long a, long b, long c, long d, long e, long f, long g, long h, long i, long j, long k, long l, long m,
                long n, long o, long p) {
@@ -54,8 +51,3 @@ int curandCount(void) {
     static int count;
     return __atomic_add_fetch(&count, 1, __ATOMIC_SEQ_CST);
 }
-
-#ifdef __cplusplus
-void curandThrow(int number) { throw number; }
-}
-#endif
