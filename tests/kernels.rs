@@ -249,7 +249,7 @@ fn the_guard_lists_the_compiled_targets() {
     let gpu = again.guarded("80 90 compute_90");
     let kernels = gpu.kernels().files(again.path("src/*.cu"));
     kernels.compile("mine").unwrap();
-    gpu.guard().standalone(true).write().unwrap();
+    gpu.guard().write().unwrap();
     assert_eq!(again.claimed(), "sm_80 sm_90 compute_90");
 }
 

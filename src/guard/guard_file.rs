@@ -14,8 +14,8 @@ use crate::toolchain::lazy_link::LazyLibrary;
 
 impl Toolchain {
     /// Writes the guard, with the targets of the kernels compiled so far.
-    pub(crate) fn write_guard(&self, built: Built, standalone: bool) -> Result<(), Error> {
-        self.guard.borrow_mut().written = Some((built, standalone));
+    pub(crate) fn write_guard(&self, built: Built) -> Result<(), Error> {
+        self.guard.borrow_mut().written = Some(built);
         self.update_guard()
     }
 
@@ -29,7 +29,7 @@ impl Toolchain {
 
     fn update_guard(&self) -> Result<(), Error> {
         let GuardState { targets, written } = &mut *self.guard.borrow_mut();
-        let Some((built, standalone)) = written else {
+        let Some(built) = written else {
             return Ok(());
         };
         built.targets = targets.clone();
@@ -40,19 +40,14 @@ impl Toolchain {
             }
         }
         let opened = (self.config.link == Link::Lazy).then_some(&opened[..]);
-        write(&self.host, built, *standalone, opened)
+        write(&self.host, built, opened)
     }
 }
 
 /// Writes the file. With `Link::Lazy`, `opened` are the names by which the program opens its libraries.
-pub fn write(
-    host: &Host,
-    built: &Built,
-    standalone: bool,
-    opened: Option<&[&str]>,
-) -> Result<(), Error> {
+pub fn write(host: &Host, built: &Built, opened: Option<&[&str]>) -> Result<(), Error> {
     let Some(path) = out_dir::current_guard(&host.env) else {
         return Err(InvalidGuard::NoOutDir.finding().into());
     };
-    files::write(&path, &text(built, standalone, opened)).map_err(Error::from)
+    files::write(&path, &text(built, opened)).map_err(Error::from)
 }

@@ -3,7 +3,6 @@
 pub mod guard_file;
 pub mod linked_in;
 pub mod needs;
-pub mod runtime_text;
 pub mod tables;
 pub mod text;
 pub mod without_directories;
@@ -33,7 +32,6 @@ pub struct Guard<'a> {
     loader: Option<Loader>,
     /// The facts that the guard will contain.
     built: Built,
-    standalone: bool,
 }
 
 /// A guard that cannot be written.
@@ -45,8 +43,6 @@ pub enum InvalidGuard<'a> {
     Policy(Policy),
     /// A need that is neither a sub-library of cuDNN nor one of these operations.
     UnknownNeed(&'a str, Vec<&'a str>),
-    /// A standalone guard with `Link::Lazy`, whose archives call the runtime by one name in the whole program.
-    StandaloneLazy,
     /// A guard outside a build script.
     NoOutDir,
 }
@@ -59,7 +55,6 @@ impl Toolchain {
             policy: None,
             loader: None,
             built: package_facts(&self.host),
-            standalone: false,
         }
     }
 }
@@ -100,14 +95,6 @@ impl Guard<'_> {
         self
     }
 
-    /// Sets whether the file contains the complete runtime instead of calls to `cudnn_guard::runtime`, so that the
-    /// program needs no dependency. Default: `false`. Requires edition 2021 or 2024. Every change to the crate then
-    /// recompiles the runtime, and the crate cannot use `forbid(unsafe_code)`.
-    pub fn standalone(mut self, on: bool) -> Self {
-        self.standalone = on;
-        self
-    }
-
     /// Writes `$OUT_DIR/cudnn_guard.rs`. It includes the targets of the kernels that this build script compiles, before
     /// or after this call.
     ///
@@ -122,7 +109,7 @@ impl Guard<'_> {
             return Err(fault.finding().into());
         }
         if let Some(error) = &toolchain.absent {
-            return toolchain.write_guard(absent(error, &toolchain.host), self.standalone);
+            return toolchain.write_guard(absent(error, &toolchain.host));
         }
         let link = toolchain.config.link;
         let Some(requirement) = toolchain.requirements.cudnn.clone() else {
@@ -139,9 +126,6 @@ impl Guard<'_> {
         let loader = self.loader.unwrap_or(usual_loader);
         let policy = self.policy.unwrap_or(usual_policy);
         contradiction(link, loader, policy)?;
-        if self.standalone && link == Link::Lazy {
-            return Err(InvalidGuard::StandaloneLazy.finding().into());
-        }
         let cudnn = toolchain.cudnn().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
         let from = with.filter(|_| policy != Policy::Requirement);
@@ -183,7 +167,7 @@ impl Guard<'_> {
         for directive in delay_load_directives(loader, platform, cudnn) {
             cargo::emit(&directive);
         }
-        toolchain.write_guard(built, self.standalone)
+        toolchain.write_guard(built)
     }
 }
 
@@ -214,16 +198,7 @@ impl Guard<'static> {
     /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
     pub fn write_absent(error: &Error) -> Result<(), Error> {
         let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), false, Some(&[]))
-    }
-
-    /// Like [`write_absent`](Guard::write_absent), but for a [standalone](Guard::standalone) guard.
-    ///
-    /// # Errors
-    /// `config-invalid` outside a build script, `io-error` where the file cannot be written.
-    pub fn write_absent_standalone(error: &Error) -> Result<(), Error> {
-        let host = crate::Config::new().host();
-        guard_file::write(&host, &absent(error, &host), true, Some(&[]))
+        guard_file::write(&host, &absent(error, &host), Some(&[]))
     }
 }
 

@@ -1,8 +1,7 @@
 //! The text of `$OUT_DIR/cudnn_guard.rs`: the record of the build, and functions that pass it to the runtime. The runtime
-//! is the crate `cudnn-guard`, or a module of the file in a standalone guard.
+//! is in the crate `cudnn-guard`.
 
 use crate::guard::linked_in::{KNOWN, linked_in};
-use crate::guard::runtime_text::module_text;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::record;
 use std::fmt::Write;
@@ -10,17 +9,11 @@ use std::fmt::Write;
 /// Lints that a crate may deny but that are irrelevant for a generated file.
 const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::restriction, clippy::cargo, \
     unreachable_pub, unused_imports, unused_qualifications, unused_results";
-/// Further lints for the text of the runtime.
-const ALLOWED_IN_RUNTIME: &str = "dead_code, unused, missing_docs, missing_debug_implementations, missing_copy_implementations, non_snake_case, \
-    rust_2018_idioms, rust_2021_compatibility, rust_2024_compatibility, single_use_lifetimes, trivial_casts, \
-    trivial_numeric_casts, unknown_lints, unused_lifetimes, variant_size_differences, let_underscore_drop, \
-    elided_lifetimes_in_paths, explicit_outlives_requirements, meta_variable_misuse, \
-    redundant_lifetimes, unnameable_types, warnings";
 
 /// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;
 
-pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String {
+pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     let mut out = concat!(
         "// Written by cudnn-guard ",
         env!("CARGO_PKG_VERSION"),
@@ -28,22 +21,13 @@ pub fn text(built: &Built, standalone: bool, opened: Option<&[&str]>) -> String 
     )
     .to_string();
     let mut allowed = vec![ALLOWED];
-    if standalone {
-        out.push_str("// SPDX-License-Identifier: 0BSD\n");
-    }
     // `forbid(unsafe_code)` rejects even this attribute, so it is left out if the code needs no `unsafe`.
-    if standalone || matches!(built.loader, Loader::Linked | Loader::Static) {
+    if matches!(built.loader, Loader::Linked | Loader::Static) {
         allowed.push("unsafe_code");
     }
     // Writing to a String cannot fail.
     let _ = write!(out, "\n#[allow({})]\nmod imp {{\n", allowed.join(", "));
-    if standalone {
-        let _ = writeln!(out, "#[allow({ALLOWED_IN_RUNTIME})]\npub mod runtime {{");
-        module_text(&mut out, "mod");
-        out.push_str("}\n");
-    } else {
-        out.push_str(DEPENDENCY);
-    }
+    out.push_str(DEPENDENCY);
     out.push_str(&record_text(&record::encode(built)));
     match built.loader {
         Loader::Linked => out.push_str(LINKED),
@@ -186,17 +170,16 @@ mod tests {
 
     #[test]
     fn unsafe_code_is_allowed_only_where_needed() {
-        let allows = |loader, standalone| {
+        let allows = |loader| {
             let built = Built {
                 loader,
                 ..Built::default()
             };
-            text(&built, standalone, None).contains("unsafe")
+            text(&built, None).contains("unsafe")
         };
-        assert!(!allows(Loader::Dlopen, false));
-        assert!(!allows(Loader::Cudarc, false));
-        assert!(allows(Loader::Linked, false));
-        assert!(allows(Loader::Static, false));
-        assert!(allows(Loader::Dlopen, true));
+        assert!(!allows(Loader::Dlopen));
+        assert!(!allows(Loader::Cudarc));
+        assert!(allows(Loader::Linked));
+        assert!(allows(Loader::Static));
     }
 }

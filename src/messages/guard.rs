@@ -22,10 +22,6 @@ impl InvalidGuard<'_> {
             .with("sub-libs", sub_libraries::words().join(", "))
             .with("operations", operations.join(", "))
             .help("use one of the names below; nothing else has to be declared"),
-            InvalidGuard::StandaloneLazy => {
-                error("`.standalone(true)` contradicts `Link::Lazy`, whose first calls go to the runtime in the crate cudnn-guard")
-                    .help("remove `.standalone(true)`, and add cudnn-guard with the feature `runtime` to [dependencies]")
-            }
             InvalidGuard::NoOutDir => {
                 error("the guard can only be written from a build script: OUT_DIR is not set")
                     .help("call this from build.rs")

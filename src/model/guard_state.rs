@@ -6,6 +6,6 @@ use crate::runtime::facts::compute_capability::Target;
 pub struct GuardState {
     /// The targets of all compiled kernels, sorted and without duplicates.
     pub targets: Vec<Target>,
-    /// The guard that was written, and `true` if it is standalone.
-    pub written: Option<(Built, bool)>,
+    /// The guard that was written.
+    pub written: Option<Built>,
 }

@@ -7,8 +7,6 @@ pub mod crashes;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod denied;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub mod forms;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod guard;
 #[cfg(target_os = "linux")]
 pub mod matrix;
@@ -18,3 +16,5 @@ pub mod memcheck;
 pub mod quiet;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod soak;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod verdicts;

@@ -217,36 +217,6 @@ pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
-/// Returns the form of the guard in the programs that are built here: the short form, or with `GUARD_FORM=standalone`
-/// the standalone form. The directories of the latter end in its name.
-pub fn form() -> &'static str {
-    match std::env::var("GUARD_FORM").as_deref() {
-        Ok("standalone") => "-standalone",
-        Ok(other) => panic!("GUARD_FORM={other}"),
-        Err(_) => "",
-    }
-}
-
-/// Returns a build script that writes the guard in the chosen form.
-fn in_form(build_rs: &str) -> String {
-    match form() {
-        "" => build_rs.to_string(),
-        _ => {
-            let short = build_rs.replace(".standalone(true)", "");
-            short.replace(".guard()", ".guard().standalone(true)")
-        }
-    }
-}
-
-/// Returns a crate's name and build script for the short form and for the standalone form.
-pub fn both_forms(name: &str, build_rs: &str) -> [(String, String); 2] {
-    let alone = build_rs.replace(".guard()", ".guard().standalone(true)");
-    [
-        (name.into(), build_rs.into()),
-        (format!("{name}-alone"), alone),
-    ]
-}
-
 /// Returns `cargo …` in this directory, offline, with [`target`] and the profile of this crate's own tests.
 pub fn cargo(dir: &Path, args: &[&str]) -> Command {
     let mut command = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -273,9 +243,7 @@ pub fn out_dir(ran: &Ran, package: &str) -> PathBuf {
         .map(|line| serde_json::from_str(line).unwrap());
     let of_package = |message: &serde_json::Value| {
         let id = message["package_id"].as_str().unwrap_or_default();
-        message["reason"] == "build-script-executed"
-            && (id.contains(&format!("/{package}#"))
-                || id.contains(&format!("/{package}{}#", form())))
+        message["reason"] == "build-script-executed" && id.contains(&format!("/{package}#"))
     };
     let message = messages
         .into_iter()
@@ -289,25 +257,20 @@ pub fn built(name: &str) -> PathBuf {
     target().join("debug").join(name)
 }
 
-/// Returns the target directory of all consumers in this form: that of the tests themselves, in which the dependencies
-/// of the build scripts are already compiled, or one beside it for programs with the same names.
+/// Returns the target directory of all consumers: that of the tests themselves, in which the dependencies of the build
+/// scripts are already compiled.
 pub fn target() -> PathBuf {
-    match form() {
-        "" => Path::new(env!("CARGO_TARGET_TMPDIR"))
-            .parent()
-            .unwrap()
-            .into(),
-        other => scratch(&format!("consumers-target{other}")),
-    }
+    let temporary = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    temporary.parent().unwrap().into()
 }
 
 /// Returns the consumers, staged once per test program: those of `fixtures/consumers` and those of `fixtures/programs`.
 pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
-        let dir = scratch(&format!("consumers{}", form()));
+        let dir = scratch("consumers");
         let source = consumer::by_path(repository());
-        consumer::stage(&source, &dir, &in_form).unwrap();
+        consumer::stage(&source, &dir).unwrap();
         consumer::lock(repository(), &dir).unwrap();
         for text in fs::read_dir(repository().join("fixtures/programs")).unwrap() {
             let text = fs::read_to_string(text.unwrap().path()).unwrap();
@@ -325,13 +288,13 @@ fn unpack(text: &str, into: &Path) {
         let text = text.replace("@CUDNN_GUARD@", repository().to_str().unwrap());
         let file = into.join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
-        write_if_new(&file, &in_form(&format!("{}\n", text.trim_end())));
+        write_if_new(&file, &format!("{}\n", text.trim_end()));
     }
 }
 
 /// Creates a crate with a build script and a main file, for what no consumer tests.
 pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
-    let dir = scratch(&format!("{name}{}", form()));
+    let dir = scratch(name);
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
         "[package]\nname = \"{name}\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
@@ -340,7 +303,7 @@ pub fn project(name: &str, build_rs: &str, main_rs: &str) -> PathBuf {
         repository()
     );
     write_if_new(&dir.join("Cargo.toml"), &manifest);
-    write_if_new(&dir.join("build.rs"), &in_form(build_rs));
+    write_if_new(&dir.join("build.rs"), build_rs);
     write_if_new(&dir.join("src/main.rs"), main_rs);
     let lock = dir.join("Cargo.lock");
     if !lock.exists() {

@@ -1,6 +1,6 @@
 //! A lock that allows one check at a time. A child that is created while another thread is in the loader may inherit
-//! the loader's lock, and must be replaced. All guards that use one `cudnn_guard::runtime` share the lock. A standalone
-//! guard has its own: two children at once do not harm each other, and a GPU in exclusive use results in unknown
+//! the loader's lock, and must be replaced. All guards that use one `cudnn_guard::runtime` share the lock. Guards with different
+//! versions of it do not: two children at once do not harm each other, and a GPU in exclusive use results in unknown
 //! (`device-busy`).
 
 use std::sync::atomic::{AtomicBool, Ordering};

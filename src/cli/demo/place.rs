@@ -16,7 +16,7 @@ pub fn make(named: Option<&PathBuf>) -> Result<PathBuf, String> {
         None => work_folder(repository, variable)?,
     };
     let consumers = work.join(CONSUMERS);
-    let stage = |source: &str| consumer::stage(source, &consumers, &str::to_string);
+    let stage = |source: &str| consumer::stage(source, &consumers);
     let written = match repository.join("Cargo.toml").is_file() {
         true => stage(&consumer::by_path(repository))
             .and_then(|()| consumer::lock(repository, &consumers)),

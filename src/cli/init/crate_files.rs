@@ -24,8 +24,6 @@ pub struct CrateFiles {
     pub next: String,
     /// `true` if the build script writes the guard.
     has_guard: bool,
-    /// `true` if the file of the guard needs no dependency.
-    is_standalone: bool,
     /// `true` if a feature of the crate enables cudnn-guard.
     is_optional: bool,
 }
@@ -42,7 +40,6 @@ impl CrateFiles {
             changes: Vec::new(),
             next: String::new(),
             has_guard: true,
-            is_standalone: false,
             is_optional: false,
             package,
         };
@@ -50,8 +47,12 @@ impl CrateFiles {
         if files.has_guard {
             files.add_programs(dir)?;
         }
-        let needs_runtime = files.has_guard && !files.is_standalone;
-        manifest::add_dependencies(&mut toml, &files.package, needs_runtime, files.is_optional);
+        manifest::add_dependencies(
+            &mut toml,
+            &files.package,
+            files.has_guard,
+            files.is_optional,
+        );
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -98,8 +99,6 @@ impl CrateFiles {
         if before.contains("cudnn_guard") {
             let needs_guard = self.has_guard && (self.usage.is_known || before.contains(".cudnn("));
             self.has_guard = before.contains("guard()");
-            let standalone = [".standalone(true)", "write_absent_standalone"];
-            self.is_standalone = standalone.iter().any(|call| before.contains(call));
             if needs_guard && !self.has_guard {
                 self.next += "The build script already calls cudnn-guard, but writes no guard. \
                               docs/linking.md shows the lines that add one.\n";

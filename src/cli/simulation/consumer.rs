@@ -4,10 +4,10 @@ use crate::cli::simulation::sources::{self, CONSUMERS};
 use std::path::Path;
 use std::{fs, io};
 
-/// Writes the consumers, edited by `edit`, with the dependency `source` on cudnn-guard: `path = ".."` or `version =
+/// Writes the consumers with the dependency `source` on cudnn-guard: `path = ".."` or `version =
 /// ".."`.
-pub fn stage(source: &str, into: &Path, edit: &dyn Fn(&str) -> String) -> io::Result<()> {
-    let edit = |text: &str| edit(&text.replace("path = \"@CUDNN_GUARD@\"", source));
+pub fn stage(source: &str, into: &Path) -> io::Result<()> {
+    let edit = |text: &str| text.replace("path = \"@CUDNN_GUARD@\"", source);
     sources::write(CONSUMERS, into, &edit)
 }
 

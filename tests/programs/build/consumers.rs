@@ -5,7 +5,8 @@ pub mod build;
 pub mod extension;
 
 use crate::support::{
-    Ran, built, cargo, consumers, fresh, program, project, run, simulated, target,
+    Ran, built, cargo, consumers, fresh, program, project, repository, run, scratch, simulated,
+    target, write_if_new,
 };
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -312,16 +313,31 @@ fn a_program_with_a_cpu_path_builds_and_runs_on_a_machine_without_cuda() {
         .says("[built-without-cuda]");
 }
 
-/// The guard's own condition for a supported system, replaced by one that no system meets.
+/// The build script needs another name for cudnn-guard than the program, whose runtime has another source.
 const ELSEWHERE: &str = r#"fn main() {
-    cudnn_guard::build(|| {
-        let gpu = cudnn_guard::Config::new().cudnn(">=9").link(cudnn_guard::Link::Runtime).probe()?;
-        gpu.guard().standalone(true).write()
+    writer::build(|| {
+        let gpu = writer::Config::new().cudnn(">=9").link(writer::Link::Runtime).probe()?;
+        gpu.guard().write()
     });
-    let file = std::path::Path::new(&std::env::var("OUT_DIR").unwrap()).join("cudnn_guard.rs");
-    let text = std::fs::read_to_string(&file).unwrap();
-    assert!(text.contains("target_os = \"linux\""));
-    std::fs::write(&file, text.replace("target_os = \"linux\"", "target_os = \"none\"")).unwrap();
+}
+"#;
+/// The manifest and the root of a crate that contains only the runtime.
+const RUNTIME_MANIFEST: &str = r#"[package]
+name = "cudnn-guard"
+version = "0.0.0"
+edition = "2024"
+
+[lib]
+path = "lib.rs"
+
+[features]
+runtime = []
+"#;
+const RUNTIME_ROOT: &str = r#"#[path = "guard/mod.rs"]
+pub mod runtime;
+pub mod internals {
+    pub use crate::runtime::internals::*;
+    pub use crate::runtime::*;
 }
 "#;
 const ASKED_ELSEWHERE: &str = r#"mod guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
@@ -334,10 +350,44 @@ fn main() {
 }
 "#;
 
+/// Creates a crate with a copy of the runtime. Its condition for Linux is replaced by one that no system meets.
+fn unsupported_runtime() -> PathBuf {
+    let dir = scratch("guard-elsewhere-runtime");
+    write_if_new(&dir.join("Cargo.toml"), RUNTIME_MANIFEST);
+    write_if_new(&dir.join("lib.rs"), RUNTIME_ROOT);
+    let mut changed = 0;
+    let mut folders = vec![PathBuf::from("guard")];
+    while let Some(folder) = folders.pop() {
+        fs::create_dir_all(dir.join(&folder)).unwrap();
+        for entry in fs::read_dir(repository().join("build-support").join(&folder)).unwrap() {
+            let entry = entry.unwrap();
+            let path = folder.join(entry.file_name());
+            if entry.path().is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = fs::read_to_string(entry.path()).unwrap();
+            let replaced = text.replace("target_os = \"linux\"", "target_os = \"none\"");
+            changed += usize::from(replaced != text);
+            write_if_new(&dir.join(path), &replaced);
+        }
+    }
+    assert!(changed > 0);
+    dir
+}
+
 /// The check returns a result and does nothing else.
 #[test]
 fn an_unsupported_system_is_unknown() {
     let dir = project("guard-elsewhere", ELSEWHERE, ASKED_ELSEWHERE);
+    let manifest = format!(
+        "[package]\nname = \"guard-elsewhere\"\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\ncudnn-guard = {{ path = {:?}, features = [\"runtime\"] }}\n\n\
+         [build-dependencies]\nwriter = {{ path = {:?}, package = \"cudnn-guard\" }}\n\n[workspace]\n",
+        unsupported_runtime(),
+        repository()
+    );
+    fs::write(dir.join("Cargo.toml"), manifest).unwrap();
     run(&mut cargo(&dir, &["build"])).exits_with(0);
     let ran = run(&mut program(built("guard-elsewhere"))).exits_with(0);
     let libc = if cfg!(target_env = "musl") {

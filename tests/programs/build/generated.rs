@@ -1,7 +1,7 @@
 //! The compiler's output about the generated file: a guard that is never called, a missing dependency, and a file that
 //! an earlier build script wrote.
 
-use crate::support::{Ran, both_forms, cargo, form, out_dir, project, run, scratch, write_if_new};
+use crate::support::{Ran, cargo, out_dir, project, run, scratch, write_if_new};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -29,16 +29,15 @@ fn main(used: &str) -> String {
     )
 }
 
-/// Creates a crate for each form, with a guard for a program with CUDA and one for a program without.
+/// Creates a crate with a guard for a program with CUDA, and one for a program without.
 fn crates(name: &str) -> Vec<PathBuf> {
     let mut crates = Vec::new();
     for (of, link) in [
         ("opened", ".link(cudnn_guard::Link::Runtime)"),
         ("absent", ".optional(true)"),
     ] {
-        for (name, script) in both_forms(&format!("{name}-{of}"), &script(link)) {
-            crates.push(project(&name, &script, &main("")));
-        }
+        let name = format!("{name}-{of}");
+        crates.push(project(&name, &script(link), &main("")));
     }
     crates
 }
@@ -96,8 +95,8 @@ fn a_question_about_the_libraries_is_a_call_of_the_guard() {
 /// rustc prints the line of the generated file that it cannot compile.
 #[test]
 fn the_first_error_contains_the_missing_line_of_the_manifest() {
-    let [(name, script), _] = both_forms("generated-dependency", &script(".optional(true)"));
-    let dir = project(&name, &script, &main("gpu::startup();"));
+    let script = script(".optional(true)");
+    let dir = project("generated-dependency", &script, &main("gpu::startup();"));
     let manifest = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
     let line = manifest
         .lines()
@@ -109,12 +108,7 @@ fn the_first_error_contains_the_missing_line_of_the_manifest() {
     ];
     for replaced in without {
         fs::write(dir.join("Cargo.toml"), manifest.replace(line, &replaced)).unwrap();
-        let ran = run(&mut cargo(&dir, &["check"]));
-        if !form().is_empty() {
-            ran.exits_with(0);
-            continue;
-        }
-        let ran = ran.exits_with(101);
+        let ran = run(&mut cargo(&dir, &["check"])).exits_with(101);
         let first = ran.stderr.split("error").nth(1).unwrap();
         let needed = "use ::cudnn_guard::internals // \
             cudnn-guard = { path = \"../cudnn-guard\", default-features = false, features = [\"runtime\"] }\n";

@@ -1,7 +1,7 @@
 //! The output and the files of a build of such a crate.
 
 use super::{GUARDED, NEEDS_BOTH, installed, on};
-use crate::support::{built, cargo, form, fresh, out_dir, program, project, repository, run};
+use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -195,7 +195,7 @@ fn two_old_crates_under_the_old_resolver_share_a_runtime() {
 }
 
 fn share_a_runtime(resolver: &str) {
-    let dir = fresh(&format!("shared-{resolver}{}", form()));
+    let dir = fresh(&format!("shared-{resolver}"));
     let dependency = |kind: &str, features: &str| {
         let path = repository();
         format!("[{kind}]\ncudnn-guard = {{ path = {path:?}{features} }}\n")

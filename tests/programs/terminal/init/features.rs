@@ -226,22 +226,6 @@ fn the_dependency_that_cargo_add_writes_is_completed() {
         file(&dir, "Cargo.toml", &format!("{head}{before}"));
         must_exit(&init(&dir, &["--check"]), 0);
     }
-    // With a standalone guard, the program needs no dependency.
-    let dir = package(
-        "standalone",
-        "\n[build-dependencies]\ncudnn-guard = \"0.1\"\n",
-    );
-    must_exit(&init(&dir, &["--write"]), 0);
-    let build = read(&dir, "build.rs").replace("guard()", "guard().standalone(true)");
-    file(&dir, "build.rs", &build);
-    let manifest = read(&dir, "Cargo.toml");
-    let (head, _) = manifest.split_once("\n[dependencies]").expect("a table");
-    file(&dir, "Cargo.toml", &format!("{head}\n"));
-    must_exit(&init(&dir, &["--check"]), 0);
-    // Other calls with this word keep the dependency.
-    let build = build.replace("standalone(true)", "standalone(false)");
-    file(&dir, "build.rs", &build);
-    must_exit(&init(&dir, &["--check"]), 1);
 }
 
 #[test]

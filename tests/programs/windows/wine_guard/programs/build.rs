@@ -1,4 +1,4 @@
-//! Writes a standalone guard for the programs.
+//! Writes a guard for the programs.
 
 use cudnn_guard::{Config, Link};
 
@@ -6,6 +6,6 @@ fn main() {
     cudnn_guard::build(|| {
         let gpu = Config::new().cudnn(">=9.10, <10").link(Link::Runtime).probe()?;
         gpu.link();
-        gpu.guard().standalone(true).write()
+        gpu.guard().write()
     });
 }

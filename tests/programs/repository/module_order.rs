@@ -1,0 +1,25 @@
+//! The order of the runtime's modules, which its documentation lists.
+
+use super::fault_matrix::shipped;
+
+#[test]
+fn a_module_of_the_runtime_uses_only_earlier_modules() {
+    let documentation = include_str!("../../../build-support/guard/internals.rs");
+    let (_, list) = documentation.split_once("# Modules").unwrap();
+    let (list, _) = list.split_once("#[").unwrap();
+    let order: Vec<&str> = list.split('`').skip(1).step_by(2).collect();
+    let place = |name: &str| order.iter().position(|module| *module == name);
+    for (path, code) in shipped() {
+        let Some(inside) = path.strip_prefix("build-support/guard/") else {
+            continue;
+        };
+        let Some((module, _)) = inside.split_once('/') else {
+            continue;
+        };
+        let own = place(module).unwrap_or_else(|| panic!("{module} has no place"));
+        for used in code.split("crate::runtime::").skip(1) {
+            let used = used.split(|c: char| !c.is_alphanumeric()).next().unwrap();
+            assert!(place(used).unwrap_or(0) <= own, "{path} uses {used}");
+        }
+    }
+}
