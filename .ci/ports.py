@@ -1,18 +1,16 @@
 #!/usr/bin/env python3
 """Checks that the ports in fixtures/ports build the same as the original build scripts of published crates.
 
-    CUDNN_GUARD_REAL=<directory> python3 .ci/ports.py [--init] [--few] [--crate NAME]... [--time]
+    CUDNN_GUARD_REAL=<directory> python3 .ci/ports.py [--few] [--crate NAME]... [--time]
 
-Builds each crate twice with the same nvcc: with its own build script, and with the port of it. With `--init`, the port is
-the script that `cudnn-guard init --write` makes of the original, for the crates that it can port. Both builds leave out the
+Builds each crate twice with the same nvcc: with its own build script, and with the port of it. Both builds leave out the
 crate's Rust sources, and some of the kernels if the crate has many. The steps:
 
     cold       a clean build: the global symbols, the GPU targets and the directives for rustc must be the same
     nothing    a second build: no file may change
     file       a .cu file was changed
     header     a header was changed that this file includes
-    target     sm_90 instead of sm_80, set by the variable that the script reads, or by nvidia-smi or
-               NVCC_APPEND_FLAGS if it reads none
+    target     sm_90 instead of sm_80, set by the variable that the script reads, or by nvidia-smi if it reads none
 
 A build is `stale` if its output does not contain the change, and `fails` if it does not succeed. The global symbols
 include the functions of the CUDA runtime that the library calls, because these depend on the default stream
@@ -91,7 +89,6 @@ class Crate:
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
         features: tuple[str, ...] = (), variables: tuple[str, ...] = (), needs: tuple[str, str, str] | None = None,
-        kept: tuple[str, ...] = (), appended: bool = False, init: bool = False,
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
@@ -99,21 +96,10 @@ class Crate:
         self.features, self.variables = features, variables
         # A variable that cargo sets to a directory of a dependency, which is left out: the variable, crate and directory.
         self.needs = needs
-        # The build-dependencies that the port needs too.
-        self.kept = kept
-        # `True` if the original names no target, so that a variable of nvcc has to. The port warns about this variable and
-        # sets the target itself.
-        self.appended = appended
-        # `True` if `cudnn-guard init` can port the script.
-        self.init = init
-
-    def target(self, number: str, ported: bool) -> dict[str, str]:
-        appended = {"NVCC_APPEND_FLAGS": f"-arch=sm_{number}"} if self.appended and not ported else {}
-        return dict.fromkeys(TARGET, number) | appended
 
 
 CRATES = [
-    Crate("candle-rotary", "0.0.1", "kernels/rotary.cu", "kernels/cuda_compat.h", init=True),
+    Crate("candle-rotary", "0.0.1", "kernels/rotary.cu", "kernels/cuda_compat.h"),
     Crate(
         "dfdx", "0.13.0", "src/tensor_ops/abs/abs.cu", "src/tensor_ops/utilities/unary_op_macros.cuh",
         only("abs.cu", "binary_add.cu", "sum_to.cu", "pool2d.cu"), features=("cuda",),
@@ -121,7 +107,7 @@ CRATES = [
     ),
     Crate(
         "mistralrs-paged-attn", "0.8.1", "src/cuda/gather_mla_cache_kernel.cu", "src/cuda/cuda_compat.h",
-        only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",), init=True,
+        only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",),
     ),
     Crate("candle-layer-norm", "0.0.1", "kernels/ln_api.cu", "kernels/ln.h", few_instances),
     Crate(
@@ -137,19 +123,12 @@ CRATES = [
         only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
         needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
     ),
-    Crate("hvm", "2.0.22", "src/run.cu", "src/hvm.cu", kept=("cc", "num_cpus"), appended=True, init=True),
-    # g++ rejects some of its other kernels, and `cuda-cu13-13.0` has no header of cuRAND for `dropout.cu`.
-    Crate(
-        "hpt-cudakernels", "0.1.3", "src/strided_copy.cu", "src/utils/fast_divmod.cuh",
-        only("pad.cu", "set_val.cu", "strided_copy.cu"), features=("cuda",), kept=("phf_codegen",),
-    ),
     Crate(
         "candle-kernels", "0.11.1", "src/fill.cu", "src/cuda_utils.cuh",
-        emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"), init=True,
+        emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"),
     ),
 ]
 FEW = ["candle-rotary", "dfdx", "openvm-cuda-common"]
-FEW_WITH_INIT = ["candle-rotary", "mistralrs-paged-attn"]
 
 
 def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
@@ -280,31 +259,23 @@ class Made:
 class Project:
     """The crate with the original script or the port."""
 
-    def __init__(
-        self, scratch: pathlib.Path, crate: Crate, package: dict, ported: bool, environment: dict[str, str], init: bool
-    ):
+    def __init__(self, scratch: pathlib.Path, crate: Crate, package: dict, ported: bool, environment: dict[str, str]):
         source = pathlib.Path(package["manifest_path"]).parent
-        self.crate, self.ported, self.folder = crate, ported, scratch / ("port" if ported else "original")
+        self.crate, self.folder = crate, scratch / ("port" if ported else "original")
         shutil.copytree(source, self.folder, ignore=shutil.ignore_patterns("*.rs", "Cargo.*", ".cargo*"))
         crate.cut(self.folder)
         (self.folder / "src").mkdir(exist_ok=True)
         (self.folder / "src/lib.rs").write_text("")
-        by_hand = ported and not init
-        shutil.copy(crate.script if by_hand else source / "build.rs", self.folder / "build.rs")
+        shutil.copy(crate.script if ported else source / "build.rs", self.folder / "build.rs")
         needed = [one for one in package["dependencies"] if one["kind"] == "build"]
-        if by_hand:
-            needed = [one for one in needed if one["name"] in crate.kept]
-        lines = "".join(map(requirement, needed)) + (f'cudnn-guard = {{ path = "{HERE}" }}\n' if by_hand else "")
+        lines = f'cudnn-guard = {{ path = "{HERE}" }}\n' if ported else "".join(map(requirement, needed))
         features = "".join(f"{name} = []\n" for name in package["features"] if name != "default")
         (self.folder / "Cargo.toml").write_text(
             f'[package]\nname = "{crate.name}"\nversion = "{crate.version}"\nedition = "{package["edition"]}"\n'
             f"[features]\ndefault = {json.dumps(crate.features)}\n{features}"
             f"[build-dependencies]\n{lines}[workspace]\n"
         )
-        if ported and init:
-            program = ["cargo", "run", "--quiet", "--all-features", "--bin", "cudnn-guard", "--"]
-            must_run([*program, "init", "--write", str(self.folder)], HERE, dict(os.environ))
-        self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")} | crate.target("80", ported)
+        self.environment = environment | {"CARGO_TARGET_DIR": str(self.folder / "target")} | dict.fromkeys(TARGET, "80")
         must_run(["cargo", "fetch", "--quiet"], self.folder, self.environment)
         self.output = ""
 
@@ -346,7 +317,7 @@ def step(project: Project, name: str, before: Made | None, round: int = 0) -> tu
     elif name in ("file", "header"):
         project.append(project.crate.file if name == "file" else project.crate.header, kernel)
     elif name == "target":
-        project.environment |= project.crate.target("90", project.ported)
+        project.environment |= dict.fromkeys(TARGET, "90")
     made = project.build()
     if made is None:
         return "fails", None
@@ -360,9 +331,9 @@ def step(project: Project, name: str, before: Made | None, round: int = 0) -> tu
     return "right" if follows[name]() else "stale", made
 
 
-def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], init: bool) -> list[str]:
+def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
     package = published(scratch, crate, environment)
-    port, original = (Project(scratch, crate, package, ported, environment, init) for ported in (True, False))
+    port, original = (Project(scratch, crate, package, ported, environment) for ported in (True, False))
     lines = [len((project.folder / "build.rs").read_text().splitlines()) for project in (original, port)]
     print(f"{crate.name} {crate.version}: build.rs has {lines[0]} lines, the port {lines[1]}", flush=True)
     made, faults = {}, []
@@ -394,9 +365,9 @@ def check(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], init
     return faults
 
 
-def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], init: bool) -> list[str]:
+def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str]) -> list[str]:
     package = published(scratch, crate, environment)
-    port, original = projects = [Project(scratch, crate, package, ported, environment, init) for ported in (True, False)]
+    port, original = projects = [Project(scratch, crate, package, ported, environment) for ported in (True, False)]
     made = {project: project.build() for project in projects}
     seconds, states = {}, {}
     for round in range(ROUNDS):
@@ -406,7 +377,7 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], in
                 seconds.setdefault((project, name), []).append(project.seconds)
                 states.setdefault((project, name), set()).add(state)
                 if name == "target":
-                    project.environment |= crate.target("80", project.ported)
+                    project.environment |= dict.fromkeys(TARGET, "80")
                 if name == "target" or state != "right":
                     project.forget()
                     new = project.build()
@@ -427,16 +398,14 @@ def measure(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], in
 
 def main() -> None:
     options = argparse.ArgumentParser()
-    options.add_argument("--init", action="store_true")
     options.add_argument("--few", action="store_true")
     options.add_argument("--time", action="store_true")
     options.add_argument("--crate", action="append", choices=[crate.name for crate in CRATES])
     options = options.parse_args()
-    few = FEW_WITH_INIT if options.init else FEW
-    wanted = options.crate or (few if options.few else [crate.name for crate in CRATES])
+    wanted = options.crate or (FEW if options.few else [crate.name for crate in CRATES])
     cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13-13.0/nvidia/cu13"
     faults = []
-    for crate in (crate for crate in CRATES if crate.name in wanted and crate.init >= options.init):
+    for crate in (crate for crate in CRATES if crate.name in wanted):
         with tempfile.TemporaryDirectory() as scratch:
             scratch = pathlib.Path(scratch)
             (scratch / "bin").mkdir()
@@ -450,7 +419,7 @@ def main() -> None:
                 "NVCC": str(cuda / "bin/nvcc"),
                 "PATH": f"{cuda / 'bin'}:{scratch / 'bin'}:{os.environ['PATH']}",
             }
-            faults += (measure if options.time else check)(crate, scratch, environment, options.init)
+            faults += (measure if options.time else check)(crate, scratch, environment)
     if faults:
         sys.exit("\n".join(faults))
 

@@ -1,7 +1,6 @@
 //! The libraries of CUDA that the project in the current directory uses.
 
 use crate::cli::init::metadata::{self, Package};
-use crate::cli::init::port::arguments::literals;
 use crate::compat::cargo_lock;
 use crate::system::Host;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST, package};
@@ -57,9 +56,12 @@ fn depends_on(package: &Package, library: &str) -> bool {
 /// Returns `true` if a build script calls `.libs(..)` and has a string that is a file of this library (`cufftw` and `nppc`
 /// for `cufft` and `npp`), or calls `.cutlass()`.
 fn names(script: &str, library: &str) -> bool {
-    let strings = literals(script.parse().unwrap_or_default());
-    let is_named = |name: &String| package(name).is_some_and(|(_, wheel)| wheel == library);
-    script.contains(".libs(") && strings.iter().any(is_named)
+    let is_named = |name: &str| package(name).is_some_and(|(_, wheel)| wheel == library);
+    let code = script
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"));
+    let mut strings = code.flat_map(|line| line.split('"'));
+    script.contains(".libs(") && strings.any(is_named)
         || library == CUTLASS && script.contains(".cutlass()")
 }
 

@@ -2,11 +2,9 @@
 
 use crate::cli::init::manifest::{self, dependency};
 use crate::cli::init::metadata::{self, Package};
-use crate::cli::init::port::{self, Port};
 use crate::cli::init::usage::Usage;
-use crate::cli::init::{Change, recipe, refusal, source};
+use crate::cli::init::{Change, migration, recipe, refusal, source};
 use crate::cli::whole_file;
-use crate::model::text::joined;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
@@ -24,8 +22,6 @@ pub struct CrateFiles {
     pub next: String,
     /// `true` if the build script writes the guard.
     has_guard: bool,
-    /// `true` if a feature of the crate enables cudnn-guard.
-    is_optional: bool,
 }
 
 impl CrateFiles {
@@ -40,19 +36,13 @@ impl CrateFiles {
             changes: Vec::new(),
             next: String::new(),
             has_guard: true,
-            is_optional: false,
             package,
         };
-        files.add_build_script(dir, &mut toml)?;
+        files.add_build_script(dir, &toml)?;
         if files.has_guard {
             files.add_programs(dir)?;
         }
-        manifest::add_dependencies(
-            &mut toml,
-            &files.package,
-            files.has_guard,
-            files.is_optional,
-        );
+        manifest::add_dependencies(&mut toml, &files.package, files.has_guard);
         files.change("Cargo.toml".into(), manifest, toml.to_string());
         files.changes.rotate_right(1);
         files.changes.retain(|change| change.before != change.after);
@@ -72,7 +62,7 @@ impl CrateFiles {
         });
     }
 
-    fn add_build_script(&mut self, dir: &Path, toml: &mut DocumentMut) -> Result<(), String> {
+    fn add_build_script(&mut self, dir: &Path, toml: &DocumentMut) -> Result<(), String> {
         let build = toml["package"].get("build");
         let path = match build.map(|build| build.as_str().ok_or(build)) {
             None => "build.rs",
@@ -105,41 +95,29 @@ impl CrateFiles {
             }
             return Ok(());
         }
-        match port::port(&before) {
-            Some(Ok(port)) => return self.port(dir, path, before, port, toml),
-            Some(Err(doubt)) => {
-                self.next += &format!(
-                    "{}:{}: init cannot port {}, so the calls of {} stay. docs/migration.md lists the \
-                     equivalent options of cudnn-guard.\n",
-                    path.display(),
-                    doubt.line,
-                    doubt.what,
-                    doubt.tool
-                );
-                if let Some(draft) = doubt.draft {
-                    self.next += &format!(
-                        "The options in the script correspond to these calls, without their conditions and without computed options:\n\n        {draft}\n\n"
-                    );
-                }
+        if let Some(kernels) = migration::find(&before) {
+            let has_guard = self.uses_cudnn(&before);
+            self.next += &kernels.text(&path, has_guard);
+            if !has_guard {
+                self.has_guard = false;
+                self.usage.recipe = &recipe::KERNELS;
+                return Ok(());
             }
-            None => {
-                let mut tools = COMPILERS.into_iter();
-                let tool =
-                    tools.find(|name| dependency(toml, "build-dependencies", name).is_some());
-                if let Some(tool) = tool {
-                    self.next += &format!(
-                        "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options \
-                         of cudnn-guard.\n"
-                    );
-                } else {
-                    self.usage.must_use_cuda(&self.package)?;
-                }
+        } else if let Some(tool) = COMPILERS
+            .into_iter()
+            .find(|name| dependency(toml, "build-dependencies", name).is_some())
+        {
+            self.next += &format!(
+                "{tool} compiles kernels in the build script. docs/migration.md lists the equivalent options \
+                 of cudnn-guard.\n"
+            );
+            // Without cuDNN, only the kernels remain, which the user has to port.
+            if self.usage.must_use_cuda(&self.package).is_err() {
+                self.has_guard = false;
+                return Ok(());
             }
-        }
-        // Without cuDNN, only the kernels remain, which the user has to port.
-        if self.usage.must_use_cuda(&self.package).is_err() {
-            self.has_guard = false;
-            return Ok(());
+        } else {
+            self.usage.must_use_cuda(&self.package)?;
         }
         let after = source::with_statements(&before, &lines)
             .ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
@@ -147,57 +125,13 @@ impl CrateFiles {
         Ok(())
     }
 
-    /// Replaces the crate that compiled the kernels with cudnn-guard. A crate without cuDNN gets no guard.
-    fn port(
-        &mut self,
-        dir: &Path,
-        path: PathBuf,
-        before: String,
-        port: Port,
-        toml: &mut DocumentMut,
-    ) -> Result<(), String> {
-        let of_cudnn = self.package.gate(&|_, feature| feature.contains("cudnn"));
-        self.has_guard &= of_cudnn.is_some();
-        let build = self.usage.recipe.build;
-        let is_shadowed = |name: &&str| port.uses(name) && build.contains(&format!("let {name} ="));
-        let is_shadowed = ["libs", "config"].iter().any(is_shadowed);
-        let is_gated = !self.usage.features.is_empty();
-        let is_beside = !port.is_unconditional || is_shadowed || is_gated;
-        if !self.has_guard {
-            self.usage.recipe = &recipe::KERNELS;
-            self.usage.features.clear();
-        }
-        let lines = self.usage.gated(self.usage.recipe.build);
-        let script = match self.has_guard && is_beside {
-            // The guard does not depend on a condition of the kernels.
-            true => source::with_statements(&port.script(&recipe::KERNELS), &lines),
-            false => Some(port.script(self.usage.recipe)),
-        };
-        let script = script.ok_or_else(|| without_main(&dir.join(&path), "", &lines))?;
-        self.change(path, before, script);
-        if let Some((path, included)) = &port.written {
-            let path = PathBuf::from(path);
-            let before = read(dir, &path)?.unwrap_or_default();
-            let after = format!("include!(concat!(env!(\"OUT_DIR\"), \"/{included}\"));\n");
-            self.change(path, before, after);
-        }
-        if !port.uses(port.tool) {
-            self.is_optional = manifest::remove(toml, port.tool, self.has_guard);
-        }
-        self.next += &format!(
-            "For differences from {}, see \"What changes silently\" in docs/migration.md.\n",
-            port.tool
-        );
-        if !port.unread.is_empty() {
-            self.next += &format!(
-                "The new build script no longer reads these variables: {}\n",
-                joined(&port.unread, ", ")
-            );
-        }
-        if port.needs_cutlass() {
-            self.next += "The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass\n";
-        }
-        Ok(())
+    /// Returns `true` if the crate uses cuDNN and not only its own kernels.
+    fn uses_cudnn(&self, build_script: &str) -> bool {
+        let is_cudnn = |_: &str, feature: &str| feature.contains("cudnn");
+        self.usage.is_known
+            || self.package.has_feature("cudnn")
+            || self.package.gate(&is_cudnn).is_some()
+            || build_script.contains("cudnn")
     }
 
     /// Changes the programs. If a module or library of the crate includes the guard, they stay as they are.

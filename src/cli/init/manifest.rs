@@ -11,72 +11,19 @@ pub fn dependency<'a>(toml: &'a DocumentMut, table: &str, name: &str) -> Option<
     toml.get(table)?.get(name)
 }
 
-/// Removes a crate from the build dependencies. Returns `true` if it was optional, and cudnn-guard takes its place in the
-/// features. A crate with a guard always needs cudnn-guard.
-pub fn remove(toml: &mut DocumentMut, name: &str, guard: bool) -> bool {
-    let is_used = ["dependencies", "dev-dependencies"]
-        .iter()
-        .any(|table| dependency(toml, table, name).is_some());
-    let targets = toml.get_mut("target").and_then(Item::as_table_like_mut);
-    let targets = targets.into_iter().flat_map(|table| table.iter_mut());
-    let mut removed = Vec::new();
-    for (_, target) in targets {
-        let table = target.get_mut("build-dependencies");
-        removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
-    }
-    let table = toml.get_mut("build-dependencies");
-    removed.extend(table.and_then(|table| table.as_table_like_mut()?.remove(name)));
-    let optional = |item: &Item| item.get("optional").and_then(Item::as_bool) == Some(true);
-    if is_used || !removed.iter().any(optional) {
-        return false;
-    }
-    let (old, new) = (format!("dep:{name}"), format!("dep:{NAME}"));
-    let mut has_feature = true;
-    let features = toml.get_mut("features").and_then(Item::as_table_like_mut);
-    for (_, list) in features.into_iter().flat_map(|table| table.iter_mut()) {
-        let Some(list) = list.as_array_mut() else {
-            continue;
-        };
-        // `name/feature` enables the crate too.
-        let enables = |text: &str| text == old || text.starts_with(&format!("{name}/"));
-        let is_enabled = list.iter().any(|one| one.as_str().is_some_and(enables));
-        has_feature &= !list.iter().any(|one| one.as_str() == Some(&old));
-        list.retain(|one| {
-            let text = one.as_str().unwrap_or_default();
-            !enables(text) && !text.starts_with(&format!("{name}?/"))
-        });
-        if is_enabled && !guard {
-            list.insert(0, new.as_str());
-        }
-    }
-    // Without `dep:`, an optional dependency is a feature too.
-    if has_feature {
-        let mut list = Array::new();
-        if !guard {
-            list.push(new.as_str());
-        }
-        let features = toml.entry("features").or_insert(Item::Table(Table::new()));
-        features[name] = toml_edit::value(list);
-    }
-    !guard
-}
-
 /// Adds cudnn-guard to the build dependencies, and for the guard to the dependencies with the feature `runtime`. Both have
 /// the same source. Entries with another name, or for some targets, are left alone.
-pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool, is_optional: bool) {
+pub fn add_dependencies(toml: &mut DocumentMut, package: &Package, guard: bool) {
     if package.has_other_entry(NAME) {
         return;
     }
     let tables = ["dependencies", "build-dependencies"];
     let existing = tables.map(|table| dependency(toml, table, NAME));
-    let mut build = existing[0]
+    let build = existing[0]
         .or(existing[1])
         .map_or_else(default_source, source);
     let mut runtime = Item::Value(Value::from(build.clone()));
     enable_runtime(&mut runtime);
-    if is_optional {
-        build.insert("optional", true.into());
-    }
     let build = Item::Value(Value::from(build));
     let is_enabled = package.gate(&|name, feature| name == NAME && feature == "runtime");
     let needed = [guard.then_some(runtime), Some(build)];

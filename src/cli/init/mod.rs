@@ -3,7 +3,7 @@
 mod crate_files;
 mod manifest;
 pub mod metadata;
-pub mod port;
+mod migration;
 mod recipe;
 mod source;
 mod usage;
@@ -35,8 +35,8 @@ pub fn command() -> Command {
         .after_help(
             "Examples:\n  cudnn-guard init\n  cudnn-guard init -p app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
              The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
-             CUDA. A build script that compiles kernels with cudaforge, bindgen_cuda, cc or nvcc is ported to \
-             cudnn-guard.\n\n\
+             CUDA. If a build script compiles kernels with cudaforge, bindgen_cuda, cc or nvcc, the equivalent \
+             calls of cudnn-guard are listed.\n\n\
              Exit codes:\n  0   done, or nothing to do\n  1   not possible, or with --check: the guard is incomplete\n  2   invalid command line",
         )
         .arg(terminal::flag("write", "Apply the changes"))

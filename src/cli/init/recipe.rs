@@ -82,11 +82,12 @@ pub const ABOVE: Recipe = Recipe {
 ",
 };
 
-/// The crate does not use cuDNN, only kernels, which another crate compiled before.
+/// The crate does not use cuDNN, only kernels, which another tool compiles.
 pub const KERNELS: Recipe = Recipe {
-    reason: "This crate compiles kernels: cudnn-guard compiles the same files with the same options.\n",
+    reason: "This crate compiles kernels and does not use cuDNN, so it needs no guard.\n",
     build: "    cudnn_guard::build(|| {
         let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+        Ok(())
     });
 ",
 };

@@ -214,9 +214,9 @@ fn existing_code_stays() {
     );
 }
 
-/// Ports a crate that compiles kernels with another crate and does not use cuDNN.
+/// A crate that only compiles kernels gets no guard, and its script stays.
 #[test]
-fn a_script_that_compiles_kernels_is_ported() {
+fn a_script_that_compiles_kernels_gets_the_equivalent_calls() {
     let dir = package(
         "kernels",
         "\n[build-dependencies]\n# Ours.\nanyhow = \"1\"\ncudaforge = \"0.1\"\n",
@@ -228,224 +228,76 @@ fn a_script_that_compiles_kernels_is_ported() {
          let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;\n    \
          output.write(\"src/kernels.rs\")\n}\n",
     );
-    file(
-        &dir,
-        "src/kernels.rs",
-        "pub const ADD: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/add.ptx\"));\n",
-    );
     let shown = text(&init(&dir, &[])).replace(dir.to_str().expect("text"), "DIR");
     let expected = "\
-This crate compiles kernels: cudnn-guard compiles the same files with the same options.
+This crate compiles kernels and does not use cuDNN, so it needs no guard.
 
 --- Cargo.toml
 +++ Cargo.toml
-@@ -6,4 +6,4 @@
- [build-dependencies]
+@@ -7,3 +7,4 @@
  # Ours.
  anyhow = \"1\"
--cudaforge = \"0.1\"
+ cudaforge = \"0.1\"
 +cudnn-guard = { path = \"CLONE\" }
 
---- build.rs
-+++ build.rs
-@@ -1,6 +1,13 @@
--use cudaforge::KernelBuilder;
--
--fn main() -> cudaforge::Result<()> {
--    let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;
--    output.write(\"src/kernels.rs\")
-+fn main() {
-+    cudnn_guard::build(|| {
-+        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
-+        gpu.kernels()
-+            .files(\"src/**/*.cu\")
-+            .cutlass()
-+            .define(\"USE_CUTLASS\", None)
-+            .module(\"kernels\")
-+            .default_stream(cudnn_guard::DefaultStream::PerThread)
-+            .ptx()?;
-+        Ok(())
-+    });
- }
-
---- src/kernels.rs
-+++ src/kernels.rs
-@@ -1 +1 @@
--pub const ADD: &str = include_str!(concat!(env!(\"OUT_DIR\"), \"/add.ptx\"));
-+include!(concat!(env!(\"OUT_DIR\"), \"/kernels.rs\"));
-
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
-For differences from cudaforge, see \"What changes silently\" in docs/migration.md.
-The kernels need CUTLASS. Install it once on each machine: cudnn-guard fetch --with cutlass
+build.rs:4: this script compiles kernels with cudaforge, and init does not change these calls. The equivalent calls of cudnn-guard, from docs/migration.md:
+
+  line 4: `KernelBuilder::new()`
+    `gpu.kernels()`
+  line 4: `source_dir(\"src\")`, `source_glob(\"src/*.cu\")`
+    `files(\"src/**/*.cu\")`, `files(\"src/*.cu\")`; a pattern without a match is an error
+  line 4: `with_cutlass(commit)`
+    `cutlass()`, after `cudnn-guard fetch --with cutlass`, which pins the version with `--lock`
+  line 4: `build_ptx()?.write(out.join(\"ptx.rs\"))`
+    `module(\"ptx\").ptx()`
+
+These calls belong in a block like this:
+
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+        Ok(())
+    });
+
+For differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.
 ";
     let clone = repository().to_str().expect("text").to_string();
     assert_eq!(shown, expected.replace("CLONE", &clone));
-    let main = read(&dir, "src/main.rs");
+    let files = ["build.rs", "src/main.rs"].map(|path| read(&dir, path));
     must_exit(&init(&dir, &["--write"]), 0);
-    assert_eq!(read(&dir, "src/main.rs"), main);
     assert_eq!(
-        text(&init(&dir, &["--write"])),
-        "This crate already uses cudnn-guard.\n"
+        ["build.rs", "src/main.rs"].map(|path| read(&dir, path)),
+        files
     );
-    must_exit(&init(&dir, &["--check"]), 0);
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
 
-/// A feature that enabled the other crate enables cudnn-guard, and variables that are no longer read are listed.
+/// A crate that also uses cuDNN gets the guard, before the calls that compile kernels.
 #[test]
-fn an_optional_crate_is_replaced_in_the_features() {
-    let features = "\n[features]\ncuda = [\"dep:cudaforge\", \"cudaforge/ninja\", \"other\"]\nother = []\n\n\
-                    [build-dependencies]\ncudaforge = { version = \"0.1\", optional = true }\n";
-    let dir = package("optional", features);
-    file(
-        &dir,
-        "build.rs",
-        "#[cfg(feature = \"cuda\")]\nfn main() {\n    \
-         let cache = std::env::var(\"CACHE\").or(std::env::var(\"OLD_CACHE\")).unwrap();\n    \
-         cudaforge::KernelBuilder::new().out_dir(&cache).build_lib(format!(\"{cache}/liba.a\")).unwrap();\n}\n\n\
-         #[cfg(not(feature = \"cuda\"))]\nfn main() {}\n",
-    );
-    let written = text(&init(&dir, &["--write"]));
-    let unread = "The new build script no longer reads these variables: CACHE, OLD_CACHE\n";
-    assert!(written.contains(unread), "{written}");
-    let manifest = read(&dir, "Cargo.toml");
-    let features = "cuda = [\"dep:cudnn-guard\", \"other\"]\nother = []\n";
-    assert!(manifest.contains(features), "{manifest}");
-    assert!(manifest.contains(", optional = true }"), "{manifest}");
-    let script = read(&dir, "build.rs");
-    let other = "    });\n}\n\n#[cfg(not(feature = \"cuda\"))]\nfn main() {}\n";
-    assert!(script.ends_with(other), "{script}");
-    // An optional dependency without `dep:` is a feature too.
-    let lines = "\n[build-dependencies]\ncudaforge = { version = \"0.1\", optional = true }\n";
-    let dir = package("implicit", lines);
-    let build =
-        "fn main() {\n    cudaforge::KernelBuilder::new().build_lib(\"liba.a\").unwrap();\n}\n";
-    file(&dir, "build.rs", build);
-    must_exit(&init(&dir, &["--write"]), 0);
-    let manifest = read(&dir, "Cargo.toml");
-    let features = "\n[features]\ncudaforge = [\"dep:cudnn-guard\"]\n";
-    assert!(manifest.contains(features), "{manifest}");
-}
-
-/// The new script compiles, and the feature decides whether it runs.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn a_script_with_code_around_the_builder_compiles() {
-    let dir = package(
-        "around",
-        "\n[features]\ncuda = [\"dep:cudaforge\"]\n\n[build-dependencies]\n\
-         cudaforge = { version = \"0.1\", optional = true }\n\n[workspace]\n",
-    );
-    file(&dir, "build.rs", AROUND);
-    must_exit(&init(&dir, &["--write"]), 0);
-    let check = |features| {
-        let arguments = ["check", "--quiet", "--features", features];
-        let checked = run(cargo(&dir, &arguments).env("CUDA_HOME", dir.join("none")));
-        assert!(!checked.stderr.contains("warning"), "{}", checked.stderr);
-        checked
-    };
-    let checked = check("");
-    assert!(checked.code == Some(0), "{}", checked.stderr);
-    let checked = check("cuda").stderr;
-    assert!(checked.contains("CUDA_HOME"), "{checked}");
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-const AROUND: &str = r#"#[cfg(feature = "cuda")]
-use cudaforge::Result;
-use std::fs;
-#[cfg(feature = "cuda")]
-use std::path::PathBuf;
-
-#[cfg(feature = "cuda")]
-fn version() -> Result<String> {
-    Ok(fs::read_to_string("Cargo.toml")?)
-}
-
-#[cfg(feature = "cuda")]
-fn main() -> Result<()> {
-    let build_dir = PathBuf::from(std::env::var("OUT_DIR").unwrap());
-    let mut builder = cudaforge::KernelBuilder::new().source_glob("src/*.cu");
-    let cap = builder.get_compute_cap().unwrap_or(80);
-    let is_new = if cap >= 80 {
-        builder = builder.arg("-DBF16");
-        true
-    } else {
-        false
-    };
-    let excluded = if is_new { vec!["a.cu"] } else { vec!["b.cu"] };
-    builder = builder.exclude(&excluded).arg(format!("-DLENGTH={}", version()?.len()));
-    if let Some(flags) = option_env!("FLAGS") {
-        builder = builder.arg("--compiler-options");
-        builder = builder.arg(flags);
-    }
-    let file = build_dir.join("libx.a");
-    builder.build_lib(file)?;
-    println!("cargo:rustc-link-search={}", build_dir.display());
-    println!("cargo:rustc-link-lib=x");
-    if is_new {
-        println!("cargo:rustc-check-cfg=cfg(has_bf16)");
-    }
-    Ok(())
-}
-
-#[cfg(not(feature = "cuda"))]
-fn main() -> std::result::Result<(), std::io::Error> {
-    fs::metadata("Cargo.toml").map(drop)
-}
-"#;
-
-/// A crate that uses cuDNN gets the guard too.
-#[test]
-fn a_ported_script_of_a_crate_with_cudnn_writes_the_guard() {
+fn a_script_that_compiles_kernels_of_a_crate_with_cudnn_writes_the_guard() {
     let cudarc = "cudarc = { version = \"0.19\", features = [\"cudnn\"] }";
     let lines =
         format!("\n[dependencies]\n{cudarc}\n\n[build-dependencies]\nbindgen_cuda = \"0.1\"\n");
     let dir = package("both", &lines);
-    let build = "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
-    file(&dir, "build.rs", build);
-    must_exit(&init(&dir, &["--write"]), 0);
-    assert_eq!(
-        read(&dir, "build.rs"),
-        "fn main() {
+    let build = "    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
+    file(&dir, "build.rs", &format!("fn main() {{\n{build}"));
+    let written = text(&init(&dir, &["--write"]));
+    let named = "build.rs:2: this script compiles kernels with bindgen_cuda, and ";
+    assert!(written.contains(named), "{written}");
+    let row = "  line 2: `build_lib(\"libmoe.a\")` and lines for cargo\n    `compile(\"moe\")`\n";
+    assert!(written.contains(row), "{written}");
+    assert!(!written.contains("a block like this"), "{written}");
+    let start = "fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
-        let gpu = config.link(cudnn_guard::Link::Runtime).embed_ptx(true).probe()?;
-        gpu.kernels()
-            .default_stream(cudnn_guard::DefaultStream::PerThread)
-            .files(\"src/**/*.cu\")
-            .compile(\"add\")?;
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
         gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()
     });
-}
-"
-    );
+";
+    assert_eq!(read(&dir, "build.rs"), format!("{start}{build}"));
     assert!(read(&dir, "src/main.rs").contains("gpu::startup();"));
-    assert!(!read(&dir, "Cargo.toml").contains("bindgen_cuda"));
-}
-
-#[test]
-fn a_script_that_cannot_be_ported_is_named_with_the_reason() {
-    for (build, message) in [
-        (
-            "fn main() {\n    let builder = cudaforge::KernelBuilder::new();\n    builder.set_compute_cap(80);\n}\n",
-            "build.rs:3: init cannot port `set_compute_cap`, so the calls of cudaforge stay. docs/migration.md lists the equivalent options of cudnn-guard.\n",
-        ),
-        (
-            "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n",
-            "build.rs:2: init cannot port a command that does not write one PTX file, fatbin or library into `OUT_DIR`, so \
-             the calls of nvcc stay. docs/migration.md lists the equivalent options of cudnn-guard.\n\
-             The options in the script correspond to these calls, without their conditions and without computed options:\n\n        \
-             gpu.kernels()\n            .files([\"**/*.cu\"])\n            .ptx()?\n\n",
-        ),
-    ] {
-        let dir = package("not-ported", "");
-        file(&dir, "build.rs", build);
-        let written = text(&init(&dir, &["--write"]));
-        assert!(written.contains(message), "{written}");
-        let kept = build.split_once('\n').expect("lines").1;
-        assert!(read(&dir, "build.rs").ends_with(kept), "{build}");
-    }
+    assert!(read(&dir, "Cargo.toml").contains("bindgen_cuda"));
+    must_exit(&init(&dir, &["--check"]), 0);
 }
 
 /// Windows editors may write a byte order mark, and `\r\n` at the end of each line.

@@ -1,0 +1,254 @@
+//! The calls of cudnn-guard that replace those of another tool in a build script, from docs/migration.md.
+
+use crate::cli::init::recipe;
+use std::path::Path;
+
+const PAGE: &str = include_str!("../../../docs/migration.md");
+
+/// A tool that compiles kernels in build scripts.
+struct Tool {
+    name: &'static str,
+    /// A text that every script with this tool contains.
+    mark: &'static str,
+    /// The call that begins a compilation.
+    start: &'static str,
+    /// The beginning of the heading of the tool's table.
+    heading: &'static str,
+}
+
+const TOOLS: [Tool; 4] = [
+    Tool {
+        name: "cudaforge",
+        mark: "cudaforge",
+        start: "KernelBuilder::new(",
+        heading: "From cudaforge",
+    },
+    Tool {
+        name: "bindgen_cuda",
+        mark: "bindgen_cuda",
+        start: "Builder::default(",
+        heading: "From bindgen_cuda",
+    },
+    Tool {
+        name: "cc",
+        mark: ".cuda(true)",
+        start: ".cuda(true)",
+        heading: "From cc",
+    },
+    Tool {
+        name: "nvcc",
+        mark: "\"nvcc\"",
+        start: "\"nvcc\"",
+        heading: "From a script that calls nvcc",
+    },
+];
+
+/// A row of a table that applies to a script.
+#[derive(Debug, PartialEq)]
+struct Row {
+    /// The line of the script that uses the option first.
+    line: usize,
+    option: String,
+    here: String,
+}
+
+/// The kernels that a script compiles with another tool.
+pub struct Kernels {
+    tool: &'static str,
+    line: usize,
+    rows: Vec<Row>,
+}
+
+/// Returns `None` if the script uses none of the tools.
+pub fn find(script: &str) -> Option<Kernels> {
+    let lines = script.lines().enumerate();
+    let lines = lines.map(|(index, line)| (index + 1, line));
+    let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
+    let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
+    let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
+    let tool = TOOLS.iter().find(|tool| first(tool.mark).is_some())?;
+    let (line, _) = first(tool.start).or(first(tool.mark))?;
+    Some(Kernels {
+        tool: tool.name,
+        line: *line,
+        rows: rows(tool.heading, &code),
+    })
+}
+
+impl Kernels {
+    /// Formats the place of the kernels, the rows, and for a script without a guard the lines around the calls.
+    pub fn text(&self, path: &Path, has_guard: bool) -> String {
+        let mut text = format!(
+            "{}:{}: this script compiles kernels with {}, and init does not change these calls. The equivalent calls of \
+             cudnn-guard, from docs/migration.md:\n\n",
+            path.display(),
+            self.line,
+            self.tool
+        );
+        for Row { line, option, here } in &self.rows {
+            text += &format!("  line {line}: {option}\n    {here}\n");
+        }
+        if !has_guard {
+            text += &format!(
+                "\nThese calls belong in a block like this:\n\n{}",
+                recipe::KERNELS.build
+            );
+        }
+        text + "\nFor differences that a successful build does not show, see \"What changes silently\" in docs/migration.md.\n"
+    }
+}
+
+/// Returns the rows of a table whose options occur in the code.
+fn rows(heading: &str, code: &[(usize, &str)]) -> Vec<Row> {
+    let mut sections = PAGE.split("\n## ");
+    let section = sections.find(|section| section.starts_with(heading));
+    let mut rows = Vec::new();
+    for row in section.unwrap_or_default().lines() {
+        // A `|` in a cell is escaped.
+        let row = row.replace("\\|", "\0");
+        let mut cells = row
+            .split('|')
+            .map(|cell| cell.trim().replace('\0', "|"))
+            .skip(1);
+        let (Some(option), Some(here)) = (cells.next(), cells.next()) else {
+            continue;
+        };
+        let words = words(&option);
+        let is_used = |line: &str| words.iter().any(|word| contains_word(line, word));
+        let mut used = code.iter().filter(|(_, line)| is_used(line));
+        if let Some((line, _)) = used.next() {
+            rows.push(Row {
+                line: *line,
+                option,
+                here,
+            });
+        }
+    }
+    rows
+}
+
+/// Returns the words by which a script uses the options in a cell: functions with their parenthesis, flags without their
+/// values, and directives.
+fn words(cell: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for code in cell.split('`').skip(1).step_by(2) {
+        if let Some(end) = code.find('(') {
+            words.push(&code[..=end]);
+            continue;
+        }
+        for word in code.split(' ') {
+            let end = match word {
+                _ if word.starts_with('-') => word.find('='),
+                _ if word.starts_with("rustc-") || word.starts_with("rerun-") => word.find('/'),
+                _ => continue,
+            };
+            words.push(&word[..end.unwrap_or(word.len())]);
+        }
+    }
+    words
+}
+
+/// Returns `true` if a line contains this word, and not only as a part of another word. A value may follow the flags
+/// with one capital letter directly.
+fn contains_word(line: &str, word: &str) -> bool {
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let is_open = word.ends_with(['(', '=']) || ["-D", "-I", "-L"].contains(&word);
+    line.match_indices(word).any(|(start, _)| {
+        let (before, after) = (&line[..start], &line[start + word.len()..]);
+        let is_end = !after.starts_with(is_letter) && !after.starts_with('-');
+        !before.ends_with(is_letter) && (is_open || is_end)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn options(script: &str) -> Vec<(usize, String)> {
+        let kernels = find(script).expect("a tool");
+        let rows = kernels.rows.into_iter();
+        rows.map(|row| (row.line, row.option)).collect()
+    }
+
+    #[test]
+    fn the_rows_of_the_calls_in_a_script_are_found() {
+        let script = "\
+use cudaforge::KernelBuilder;
+fn main() -> cudaforge::Result<()> {
+    // KernelBuilder::new().cuda_root(path)
+    KernelBuilder::new()
+        .with_compute_override_arch(\"sm90_*.cu\", \"90a\")
+        .build_lib(out)
+}
+";
+        let kernels = find(script).expect("a tool");
+        assert_eq!((kernels.tool, kernels.line), ("cudaforge", 4));
+        let row = |line, option: &str, here: &str| Row {
+            line,
+            option: option.into(),
+            here: here.into(),
+        };
+        assert_eq!(
+            kernels.rows,
+            [
+                row(4, "`KernelBuilder::new()`", "`gpu.kernels()`"),
+                row(
+                    5,
+                    "`with_compute_override(\"sm90_*.cu\", 90)`, `with_compute_override_arch(\"sm90_*.cu\", \"90a\")`",
+                    "`for_files(\"sm90_*.cu\", |files| files.archs([\"90a\"]))`"
+                ),
+                row(
+                    6,
+                    "`build_lib(out.join(\"libmoe.a\"))` and five lines for cargo",
+                    "`compile(\"moe\")`"
+                ),
+            ]
+        );
+    }
+
+    #[test]
+    fn each_tool_has_a_table() {
+        for (script, tool, expected) in [
+            (
+                "bindgen_cuda::Builder::default()\n.kernel_paths(files)",
+                "bindgen_cuda",
+                &["Builder::default", "kernel_paths"][..],
+            ),
+            (
+                "cc::Build::new().cuda(true)\n.includes(dirs)",
+                "cc",
+                &["cuda(true)", "includes"],
+            ),
+            (
+                "Command::new(\"nvcc\").args([\"-ptx\", \"-Iinclude\"])",
+                "nvcc",
+                &["Command::new", "-ptx", "-ptx", "-I dir"],
+            ),
+        ] {
+            assert_eq!(find(script).expect("a tool").tool, tool);
+            let found = options(script);
+            assert_eq!(found.len(), expected.len(), "{found:?}");
+            for ((_, option), expected) in found.iter().zip(expected) {
+                assert!(option.contains(expected), "{option}");
+            }
+        }
+        assert!(find("fn main() {}\n").is_none());
+    }
+
+    #[test]
+    fn a_word_within_another_word_is_not_an_option() {
+        assert!(contains_word(".file(\"a.cu\")", "file("));
+        assert!(!contains_word("x.source_file(y)", "file("));
+        assert!(contains_word("[\"-c\", \"-O3\"]", "-c"));
+        assert!(!contains_word("\"-cudart=shared\"", "-c"));
+        assert!(contains_word("\"--ptx\"", "-ptx"));
+        assert!(contains_word(
+            "rustc-link-search=native={out}",
+            "rustc-link-search="
+        ));
+        assert!(!contains_word(
+            "rustc-link-lib=cudart_static",
+            "rustc-link-lib=cudart"
+        ));
+    }
+}
