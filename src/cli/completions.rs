@@ -171,8 +171,6 @@ mod tests {
             "--json",
             "--markdown",
             "--redact",
-            "--fix",
-            "--yes",
             "--root",
             "--target",
             "--link",

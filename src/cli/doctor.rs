@@ -1,13 +1,9 @@
 //! `cudnn-guard doctor`: reports what a build would find, and its faults.
 
-mod fix;
-
 use crate::cli::cuda_version::{self, CudaVersion};
-use crate::cli::doctor::fix::Outcome;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
 use crate::report::ToolchainReport;
-use crate::toolchain::Toolchain;
 use crate::{Config, Finding, Link, Severity};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
@@ -33,11 +29,6 @@ pub fn command() -> Command {
             "redact",
             "Replace your home directory, user name and host name with ~, USER and HOST",
         ))
-        .arg(
-            flag("fix", "Fix errors that `cudnn-guard fetch` can fix; asks first")
-                .conflicts_with_all(["json", "markdown", "redact", "root", "target"]),
-        )
-        .arg(flag("yes", "Skip the confirmation (with --fix)").requires("fix"))
         .arg(root())
         .arg(option("target", "TRIPLE", "Search for libraries for this target triple"))
         .arg(
@@ -55,25 +46,14 @@ pub fn command() -> Command {
         )
 }
 
-/// Prints the report, and with `--fix` the report after the fix. Exit codes: 0 without errors, 1 with errors.
+/// Prints the report. Exit codes: 0 without errors, 1 with errors.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let (toolchain, mut report) = examine(arguments);
+    let report = examine(arguments);
     show(&report, arguments);
-    if arguments.get_flag("fix") {
-        match fix::fix(&toolchain, &report, arguments.get_flag("yes")) {
-            Outcome::Unchanged => {}
-            Outcome::Failed => return ExitCode::FAILURE,
-            Outcome::Fixed => {
-                (_, report) = examine(arguments);
-                terminal::show("\n");
-                show(&report, arguments);
-            }
-        }
-    }
     terminal::exit(report.verdict())
 }
 
-fn examine(arguments: &ArgMatches) -> (Toolchain, ToolchainReport) {
+fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let any = || ANY.to_string();
     let cuda = arguments.get_one::<CudaVersion>("cuda");
     let cudnn = arguments.get_one::<VersionReq>("cudnn");
@@ -98,7 +78,7 @@ fn examine(arguments: &ArgMatches) -> (Toolchain, ToolchainReport) {
         let mut report = toolchain.examine();
         let (host, installed) = (&toolchain.host, &toolchain.candidates);
         framework.inspect(|one| one.examine(host, installed, &mut report.findings));
-        (toolchain, report)
+        report
     })
 }
 

@@ -11,6 +11,7 @@ pub mod linux_texts;
 pub mod messages;
 #[cfg(unix)]
 pub mod missing_programs;
+#[cfg(unix)]
 pub mod module_order;
 pub mod report_schema;
 #[cfg(unix)]

@@ -31,7 +31,7 @@ pub fn check(home: &Path) -> Vec<FetchFault> {
 }
 
 /// Returns the arguments that fetch the same versions again, and the missing components.
-pub fn arguments_for(home: &Path, installed: &[Option<Component>; 2]) -> Vec<String> {
+fn arguments_for(home: &Path, installed: &[Option<Component>; 2]) -> Vec<String> {
     let mut arguments = Vec::new();
     if let [None, Some(cudnn)] = installed {
         arguments.extend(["--cuda".to_string(), cudnn.cuda.to_string()]);
@@ -44,7 +44,7 @@ pub fn arguments_for(home: &Path, installed: &[Option<Component>; 2]) -> Vec<Str
 }
 
 /// Returns the command with these arguments, quoted for a shell.
-pub fn command_text(arguments: &[String]) -> String {
+fn command_text(arguments: &[String]) -> String {
     let words = arguments.iter().map(|word| format!(" {}", quoted(word)));
     "cudnn-guard fetch".to_string() + &words.collect::<String>()
 }

@@ -1,35 +1,23 @@
 //! Links that compilers and cuDNN expect but that NVIDIA's wheels do not contain.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{fs, io};
 
 /// Adds `libcudnn.so` for `libcudnn.so.9`, and `lib64` for `lib`, to a directory of wheels. Existing files stay.
 pub fn add_developer_links(dir: &Path) -> io::Result<()> {
-    let mut links = developer_links(dir)?.into_iter();
-    links.try_for_each(|(to, at)| link(&to, &at))
-}
-
-/// Returns `true` if one of these links is missing. Windows needs none.
-pub fn is_link_missing(dir: &Path) -> bool {
-    let links = developer_links(dir).unwrap_or_default();
-    cfg!(unix) && links.iter().any(|(_, at)| at.symlink_metadata().is_err())
-}
-
-/// Returns the targets and the paths of the links.
-fn developer_links(dir: &Path) -> io::Result<Vec<(PathBuf, PathBuf)>> {
     let lib = dir.join("lib");
     if !lib.is_dir() {
-        return Ok(Vec::new());
+        return Ok(());
     }
-    let mut links = vec![("lib".into(), dir.join("lib64"))];
+    link(Path::new("lib"), &dir.join("lib64"))?;
     for entry in fs::read_dir(&lib)? {
         let name = entry?.file_name();
         let Some(name) = name.to_str() else { continue };
         if let Some((stem, _)) = name.split_once(".so.") {
-            links.push((name.into(), lib.join(format!("{stem}.so"))));
+            link(Path::new(name), &lib.join(format!("{stem}.so")))?;
         }
     }
-    Ok(links)
+    Ok(())
 }
 
 /// Directories where some versions of cuDNN search for cuBLAS and NVRTC although no wheel fills them, each with the

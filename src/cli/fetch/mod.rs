@@ -113,12 +113,6 @@ pub fn command() -> Command {
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    ExitCode::from(u8::from(!succeeds(arguments, false)))
-}
-
-/// Fetches, and prints how to use the result. A repair does not read the project. Returns `false` after printing the
-/// faults.
-pub fn succeeds(arguments: &ArgMatches, is_repair: bool) -> bool {
     let home = match arguments.get_one::<PathBuf>("to") {
         Some(dir) => absolute(dir),
         None => home(),
@@ -128,7 +122,7 @@ pub fn succeeds(arguments: &ArgMatches, is_repair: bool) -> bool {
         Ok(home) if arguments.get_flag("remove") => {
             remove::remove(&home).err().into_iter().collect()
         }
-        Ok(home) => Vec::from_iter(fetch_and_show(&home, arguments, is_repair).err()),
+        Ok(home) => Vec::from_iter(fetch_and_show(&home, arguments).err()),
         Err(fault) => vec![fault],
     };
     // The faults are the output of `--check`.
@@ -140,10 +134,11 @@ pub fn succeeds(arguments: &ArgMatches, is_repair: bool) -> bool {
     for fault in &faults {
         print(format!("\n{}\n", fault.finding()));
     }
-    faults.is_empty()
+    ExitCode::from(u8::from(!faults.is_empty()))
 }
 
-fn fetch_and_show(home: &Path, arguments: &ArgMatches, is_repair: bool) -> Result<(), FetchFault> {
+/// Fetches, and prints how to use the result.
+fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), FetchFault> {
     let named = Choice {
         cuda: arguments.get_one::<CudaVersion>("cuda").cloned(),
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
@@ -156,7 +151,6 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches, is_repair: bool) -> Resul
     let choice = match &pinned {
         Some(pinned) if named == Choice::default() => pinned.choice()?,
         Some(_) => return Err(FetchFault::ReleasesNamedTwice),
-        None if is_repair => named,
         None => named.or_of_crate()?,
     };
     let installed = fetch(home, choice, pinned.as_ref())?;
@@ -328,24 +322,6 @@ fn add_links(Installed { home, components }: &Installed) -> Result<(), FetchFaul
     Ok(())
 }
 
-/// Returns `true` if both components are installed.
-pub fn is_installed(home: &Path) -> bool {
-    Kind::BOTH.iter().all(|kind| ours(home, *kind).is_some())
-}
-
-/// Returns the arguments that repair the installed components, if files or links are missing.
-pub fn repair(home: &Path) -> Option<Vec<String>> {
-    home.to_str()?;
-    let _lock = lock::take_existing(home);
-    let installed = Kind::BOTH.map(|kind| ours(home, kind));
-    let is_damaged = |one: &Component| {
-        let mut dirs = one.dirs.iter().map(|dir| home.join(dir));
-        one.check(home).is_err() || dirs.any(|dir| links::is_link_missing(&dir))
-    };
-    let is_any_damaged = installed.iter().flatten().any(is_damaged);
-    is_any_damaged.then(|| check::arguments_for(home, &installed))
-}
-
 /// Returns the default directory to fetch into: `CUDNN_GUARD_HOME`, else one in the user's data directory.
 pub fn home() -> Result<PathBuf, FetchFault> {
     if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
@@ -355,7 +331,7 @@ pub fn home() -> Result<PathBuf, FetchFault> {
 }
 
 /// Returns the directory of fetched files that a build searches by default.
-pub fn default_home() -> Option<PathBuf> {
+fn default_home() -> Option<PathBuf> {
     fetch_dir(cfg!(windows), &|name| env::var_os(name))
 }
 

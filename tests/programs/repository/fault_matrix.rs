@@ -59,7 +59,6 @@ const DOCTOR: &[&str] = &[
 const SORTING: &[&str] = &[
     "build-support/guard/facts/finding_id.rs",
     "src/cli/demo.rs",
-    "src/cli/doctor/fix.rs",
     "src/error.rs",
     "src/inspection/text.rs",
     "src/report/text.rs",

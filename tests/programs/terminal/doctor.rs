@@ -1,8 +1,5 @@
 //! The output of `cudnn-guard doctor`.
 
-#[cfg(target_os = "linux")]
-mod fix;
-
 use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use serde_json::Value;
 use std::fs;
