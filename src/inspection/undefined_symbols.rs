@@ -152,10 +152,12 @@ mod tests {
             assert_eq!(EagerLookup::detect(other), None);
         }
         assert_eq!(
-            EagerLookup::detect(b"Expected symbol in librarycuGraphGetId\0")
+            EagerLookup::detect(b"Expected symbol in librarycuFuncGetParamCount\0")
                 .unwrap()
                 .cuda,
             NEWEST
         );
+        // cudarc 0.19.4 has the feature `cuda-13020`.
+        assert_eq!(NEWEST, Version::new(13, 2, 0));
     }
 }

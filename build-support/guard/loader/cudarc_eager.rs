@@ -1,4 +1,4 @@
-//! Detection of cudarc 0.15 to 0.18 that loads the driver itself: on first use, it looks up all driver functions of its
+//! Detection of cudarc 0.15 to 0.19.4 that loads the driver itself: on first use, it looks up all driver functions of its
 //! CUDA, and panics if one is missing. Earlier and later versions only look up functions that are called.
 
 use crate::runtime::binary::contains;
@@ -7,7 +7,7 @@ use crate::runtime::facts::version::Version;
 /// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: programs
 /// contain this table, which must not be mistaken for that of a cudarc.
 const PANIC: &[u8] = b"xpected symbol in library";
-const FIRST: [(Version, &str); 13] = [
+const FIRST: [(Version, &str); 14] = [
     (Version::new(11, 6, 0), "GraphNodeGetEnabled"),
     (Version::new(11, 7, 0), "ModuleGetLoadingMode"),
     (Version::new(11, 8, 0), "LaunchKernelEx"),
@@ -20,10 +20,11 @@ const FIRST: [(Version, &str); 13] = [
     (Version::new(12, 8, 0), "MemcpyBatchAsync"),
     (Version::new(12, 9, 0), "LogsCurrent"),
     (Version::new(13, 0, 0), "GreenCtxGetId"),
-    (NEWEST, "GraphGetId"),
+    (Version::new(13, 1, 0), "GraphGetId"),
+    (NEWEST, "FuncGetParamCount"),
 ];
 /// The CUDA version whose driver has all functions that such a cudarc looks up.
-pub const NEWEST: Version = Version::new(13, 1, 0);
+pub const NEWEST: Version = Version::new(13, 2, 0);
 /// A text in libcudart. A program may contain libcudart, which has the same names but does not require the functions.
 const RUNTIME: &[u8] = b"udaErrorInvalidValue\0";
 

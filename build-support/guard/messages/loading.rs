@@ -247,7 +247,7 @@ impl EagerLookup {
                 .with_lines("also", others)
                 .help("update NVIDIA's driver")
                 .help("build the program with the `cuda-` feature of cudarc for the CUDA version that `nvidia-smi` shows")
-                .help("build the program with cudarc 0.19 or later, which looks up only the functions that are called"),
+                .help("build the program with cudarc 0.19.5 or later, which looks up only the functions that are called"),
         )
     }
 }

@@ -38,7 +38,7 @@ fn a_cudarc_that_will_panic_with_this_driver_is_reported() {
 the cudarc in this program will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `{}`  [driver-too-old]
   = help: update NVIDIA's driver
   = help: build the program with the `cuda-` feature of cudarc for the CUDA version that `nvidia-smi` shows
-  = help: build the program with cudarc 0.19 or later, which looks up only the functions that are called
+  = help: build the program with cudarc 0.19.5 or later, which looks up only the functions that are called
   built for   CUDA 12.9
 ",
             older.display()
@@ -49,7 +49,7 @@ the cudarc in this program will panic when it first uses the driver: it looks up
         (&newer, "13000", "TEST_CUDARC"),
         (&silent, "13000", "TEST_CUDARC"),
         (&older, "13000", "TEST_DLOPEN"),
-        (&older, "13010", "TEST_CUDARC"),
+        (&older, "13020", "TEST_CUDARC"),
     ] {
         check("check", driver, cuda, loader).must_be("pass", &[]);
     }
