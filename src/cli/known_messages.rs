@@ -210,6 +210,46 @@ mod tests {
     }
 
     #[test]
+    fn an_explanation_is_true_for_every_line_that_its_row_matches() {
+        let text = |line: &str| {
+            let [found] = &explanations(line)[..] else {
+                panic!("{line}");
+            };
+            format!("{}\n{}", found.cause, found.help)
+        };
+        // glibc 2.42 declares `rsqrt` too, and CUDA's headers up to 13.1 contradict it.
+        let redeclared = |name: &str| {
+            text(&format!(
+                "mathcalls.h(79): error: exception specification is incompatible with that of previous function \"{name}\""
+            ))
+        };
+        for (name, cuda) in [("cospi", "12.9"), ("rsqrt", "13.1"), ("rsqrtf", "13.1")] {
+            let text = redeclared(name);
+            assert!(text.contains(&format!("CUDA {cuda} and earlier")), "{text}");
+        }
+        // nvcc of CUDA 13 is too new for this GPU.
+        for old in [
+            "nvcc cannot target gpu arch 61. Available nvcc targets are [75, 80, 86, 87, 88, 89, 90, 100].",
+            "ptxas does not support CC 6.1",
+            "NVRTC_ERROR_INVALID_OPTION (--gpu-architecture=sm_61)",
+        ] {
+            let text = text(old);
+            assert!(!text.contains("newer"), "{text}");
+            assert!(!text.contains("older"), "{text}");
+        }
+        // `doctor` does not know the directories of CUDA's DLLs.
+        let names = "Unable to dynamically load the \"cublas\" shared library - searched for library names: [\"cublas\"]";
+        assert!(text(names).contains("on Linux, `cudnn-guard doctor`, run in the crate,"));
+        let named = text(
+            "OSError: [WinError 126] Error loading \"C:\\app\\flash_attn.dll\" or one of its dependencies.",
+        );
+        assert!(!named.contains("does not name"), "{named}");
+        let eager =
+            text("Expected symbol in library: DlSym { desc: \"undefined symbol: cuLogsCurrent\" }");
+        assert!(eager.contains("cudarc 0.19.5 or later"), "{eager}");
+    }
+
+    #[test]
     fn groups_are_inserted_into_cause_and_help() {
         let line =
             "  F0101 Loaded runtime CuDNN library: 8.5.0 but source was compiled with: 8.6.0.";

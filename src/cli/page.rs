@@ -70,6 +70,13 @@ fn without_angle_brackets(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::compat::known_bad;
+    use crate::runtime::facts::sub_libraries::opens_absent_part;
+    use crate::runtime::facts::tables::KnownBad;
+    use crate::runtime::facts::version::Version;
+    use crate::system::path_encoding::nvcc_cannot_take;
+    use std::collections::BTreeSet;
+    use std::path::Path;
 
     #[test]
     fn a_command_is_never_broken() {
@@ -107,6 +114,107 @@ mod tests {
                 "{line}"
             );
         }
+    }
+
+    /// Returns a page, with each paragraph and each item of a list in one line.
+    fn page(id: &str) -> String {
+        let (_, text) = all().find(|(name, _)| *name == id).unwrap();
+        let text = text.replace("\n\n", "\u{0}").replace("\n- ", "\u{0}- ");
+        text.replace('\n', " ").replace('\u{0}', "\n")
+    }
+
+    /// Returns the versions of a row as the page writes them: `9.8 to 9.10`, `9.23.0 to 9.23.1`, `before 9.25`.
+    fn range(row: &KnownBad) -> String {
+        let short = |version: Version| match version.patch {
+            0 => version.short(),
+            _ => version.to_string(),
+        };
+        let (from, below) = (row.from, row.below);
+        let last = match below.patch {
+            0 => format!("{}.{}", below.major, below.minor - 1),
+            patch => Version::new(below.major, below.minor, patch - 1).to_string(),
+        };
+        if from == Version::new(9, 0, 0) {
+            format!("before {}", short(below))
+        } else if last == short(from) || last == from.to_string() {
+            last
+        } else if below.minor == from.minor {
+            format!("{from} to {last}")
+        } else {
+            format!("{} to {last}", short(from))
+        }
+    }
+
+    #[test]
+    fn the_page_lists_the_known_bad_versions_of_the_table() {
+        let page = page("known-bad-release");
+        let mut faults = BTreeSet::new();
+        for row in known_bad() {
+            let Some(operation) = &row.operation else {
+                continue;
+            };
+            let (start, range) = (format!("- `{operation}`, cuDNN "), range(&row));
+            let good = match row.good {
+                Some(good) => format!("; fixed in {good}"),
+                None => "; no fixed version is known".to_string(),
+            };
+            let is_row = |line: &&str| {
+                let (versions, effect) = line.split_once(": ").unwrap_or_default();
+                let versions = versions.strip_prefix(&start).unwrap_or_default();
+                versions.split(", ").any(|one| one == range) && effect.ends_with(&good)
+            };
+            let found = page.lines().find(is_row);
+            assert!(found.is_some(), "{start}{range}: {}{good}", row.what);
+            faults.insert(found);
+        }
+        let items = page
+            .lines()
+            .filter(|line| line.starts_with("- `") && line.contains("`, cuDNN "));
+        assert_eq!(items.count(), faults.len());
+    }
+
+    #[test]
+    fn the_pages_state_what_the_code_does() {
+        let signs = [
+            ('$', "dollar signs"),
+            ('`', "backquotes"),
+            ('"', "quotation marks"),
+            ('\'', "quotation marks"),
+            ('\\', "backslashes"),
+            (',', "commas"),
+        ];
+        let page_of_nvcc = page("nvcc-failed");
+        let rejects = page_of_nvcc
+            .lines()
+            .find(|line| line.contains("On Linux, the build rejects paths"));
+        let moves = page_of_nvcc
+            .lines()
+            .find(|line| line.starts_with("- Linux, unusual paths: "));
+        for (sign, name) in signs {
+            assert_eq!(
+                nvcc_cannot_take(Path::new(&format!("/a{sign}b"))),
+                Some(sign)
+            );
+            for line in [rejects, moves] {
+                assert!(line.unwrap().contains(name), "{name}: {line:?}");
+            }
+        }
+        for allowed in [' ', '(', '&', ';', '#', '*'] {
+            assert_eq!(nvcc_cannot_take(Path::new(&format!("/a{allowed}b"))), None);
+        }
+        // glibc 2.42 declares `rsqrt`, for which CUDA 13.2 has the fix.
+        let headers = page("host-headers-incompatible");
+        for words in ["2.42", "`rsqrt`", "up to 12.9", "up to 13.1"] {
+            assert!(headers.contains(words), "{words}");
+        }
+        assert!(page("driver-too-old").contains("cudarc 0.19.5 or later"));
+        for minor in [19, 20, 21] {
+            let opens = page("parts-mixed").contains(&format!(
+                "cuDNN 9.{minor} also opens `libcudnn_engines_tensor_ir`"
+            ));
+            assert_eq!(opens_absent_part(Version::new(9, minor, 0)), opens);
+        }
+        assert!(page("parts-mixed").contains("(1002)"));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::not_linux::*;
 
-/// `true` if the guard supports this system. There is no cuDNN for Windows on another architecture yet.
+/// `true` if the guard supports this system. It does not support cuDNN for Windows on Arm, which exists since 9.26.1.
 pub const SUPPORTED: bool = cfg!(target_arch = "x86_64");
 /// The variable with the loader's directories.
 pub const LIBRARY_PATH: &str = "PATH";
