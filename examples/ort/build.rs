@@ -1,4 +1,4 @@
-// The CUDA provider of onnxruntime opens cuDNN at run time, so this builds on a machine without CUDA.
+// onnxruntime opens its CUDA provider and cuDNN at run time, so this builds on a machine without CUDA.
 fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().cudnn(">=9.1, <10");

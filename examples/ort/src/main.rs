@@ -11,7 +11,7 @@ const MODEL: &[u8] = b"\x08\x08:3\n\x0c\n\x01x\x12\x01y\"\x04Relu\x12\x01gZ\x0f\
 
 fn main() -> ort::Result<()> {
     gpu::startup();
-    // Without cuDNN, onnxruntime silently uses the CPU.
+    // If the provider cannot be loaded, onnxruntime silently uses the CPU.
     let cuda = ort::ep::CUDA::default().build();
     let environment = ort::init().with_execution_providers([cuda]).build()?;
     let mut session = Session::builder(&environment)?.commit_from_memory(MODEL)?;

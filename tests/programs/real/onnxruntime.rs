@@ -102,6 +102,28 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     assert_eq!(ran.stdout, loaded);
 }
 
+/// Without cuDNN, the provider of 1.22 does not load, but that of 1.31 does.
+#[test]
+#[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
+fn the_guide_names_the_provider_that_is_linked_with_cudnn() {
+    let real = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").unwrap());
+    let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
+    for (set, is_linked, words) in [
+        ("onnxruntime", true, "onnxruntime 1.22 is linked with cuDNN"),
+        ("onnxruntime-cu13", false, "1.31 opens cuDNN itself"),
+    ] {
+        let provider = real
+            .join(set)
+            .join("onnxruntime/capi/libonnxruntime_providers_cuda.so");
+        let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let ran = run(inspect.args(["inspect", "--json"]).arg(provider));
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let needed = json["program"]["needed"].as_array().unwrap();
+        assert_eq!(needed.contains(&"libcudnn.so.9".into()), is_linked, "{set}");
+        assert!(guide.contains(words), "{words}");
+    }
+}
+
 /// The published onnxruntime 1.22 is for CUDA 12.
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]

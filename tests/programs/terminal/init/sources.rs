@@ -74,3 +74,29 @@ fn a_library_with_kernels_is_built() {
     let written = text(&init(&dir, &["--write"]));
     assert!(written.contains("\nNext: run `cargo build`."), "{written}");
 }
+
+/// Programs call the guard of a library. `init` searches only the sources of one crate, for a name.
+#[test]
+fn check_finds_a_program_that_calls_no_guard() {
+    let guide = fs::read_to_string(crate::support::repository().join("docs/linking.md"));
+    let guide = guide.expect("a guide");
+    let dir = package("unchecked", "");
+    fs::remove_file(dir.join("src/main.rs")).expect("removed");
+    file(&dir, "src/lib.rs", "");
+    must_exit(&init(&dir, &["--write"]), 0);
+    must_exit(&init(&dir, &["--check"]), 0);
+    let dir = package("checked-by-name", "");
+    must_exit(&init(&dir, &["--write"]), 0);
+    let main = read(&dir, "src/main.rs").replace("gpu::startup();", "");
+    for (call, code) in [("", 1), ("    other.check();\n", 0)] {
+        file(
+            &dir,
+            "src/main.rs",
+            &main.replace("fn main() {\n", &format!("fn main() {{\n{call}")),
+        );
+        must_exit(&init(&dir, &["--check"]), code);
+    }
+    let stated = "exits with 1 if lines are missing, or if a program or Python module does not call the guard, as far as the \
+                  names of the called functions show. It does not check calls to a library's guard.";
+    assert!(guide.contains(stated));
+}
