@@ -18,9 +18,9 @@ const SHELLS: [(&str, &str); 6] = [
 pub fn command() -> Command {
     Command::new("completions")
         .about("Generate shell completions")
-        .after_help("Examples:\n  cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard\n  \
-             cudnn-guard completions zsh > ~/.zfunc/_cudnn-guard\n  \
-             cudnn-guard completions fish > ~/.config/fish/completions/cudnn-guard.fish\n\n\
+        .after_help("Examples:\n  mkdir -p ~/.local/share/bash-completion/completions && cudnn-guard completions bash > ~/.local/share/bash-completion/completions/cudnn-guard\n  \
+             mkdir -p ~/.zfunc && cudnn-guard completions zsh > ~/.zfunc/_cudnn-guard\n  \
+             mkdir -p ~/.config/fish/completions && cudnn-guard completions fish > ~/.config/fish/completions/cudnn-guard.fish\n\n\
              zsh reads ~/.zfunc if ~/.zshrc contains `fpath+=~/.zfunc` before `compinit`. For elvish, nushell and \
              PowerShell, load the script in the configuration file of the shell.")
         .arg(

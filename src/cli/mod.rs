@@ -102,7 +102,12 @@ mod tests {
             let help = command.get_after_help().map(ToString::to_string);
             let help = help.unwrap_or_default();
             let own = format!("  cudnn-guard {}", command.get_name());
-            let examples: Vec<&str> = help.lines().filter(|line| line.starts_with(&own)).collect();
+            // `mkdir -p DIR && cudnn-guard ..`
+            let lines = help.replace(" && ", "\n  ");
+            let examples: Vec<&str> = lines
+                .lines()
+                .filter(|line| line.starts_with(&own))
+                .collect();
             assert!(!examples.is_empty(), "{}", command.get_name());
             for example in examples {
                 match command_line().try_get_matches_from(words(example)) {

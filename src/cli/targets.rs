@@ -7,7 +7,7 @@ use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
-    let list = "Targets, such as `80 9.0+PTX`, `90a`, `all-major`, `native` or `RTX 4090` [default: those of a build on this machine]";
+    let list = "Targets, such as `80 9.0+PTX`, `90a`, `all-major`, `native` or `RTX 4090` [default: CUDNN_GUARD_ARCHS or another variable, else this machine's GPUs, else `all-major`]";
     Command::new("targets")
         .about("Show the nvcc flags for a list of GPU targets")
         .after_help("Examples:\n  cudnn-guard targets \"80 90+PTX\"\n  cudnn-guard targets \"RTX 4090\" --cuda 12.8")

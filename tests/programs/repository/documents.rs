@@ -280,7 +280,8 @@ fn every_command_line_is_accepted() {
         for code in text.split('`').skip(1) {
             let commands = code.lines().filter_map(|line| {
                 let (before, command) = line.rsplit_once("cudnn-guard ")?;
-                (before.is_empty() || before.ends_with("/tmp/")).then(|| command.to_string())
+                let ends = ["/tmp/", "&& "].iter().any(|end| before.ends_with(end));
+                (before.is_empty() || ends).then(|| command.to_string())
             });
             lines.extend(commands.filter(|line| !line.starts_with(['=', '-'])));
         }
@@ -298,6 +299,33 @@ fn every_command_line_is_accepted() {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         let ran = run(command.args(&words).current_dir(&dir));
         assert_eq!(ran.code, Some(0), "{line}\n{}", ran.text());
+    }
+}
+
+/// A new home has none of the directories.
+#[test]
+fn the_commands_of_the_guide_write_completions() {
+    let home = fresh("home-of-completions");
+    let guide = read("docs/cli.md");
+    let lines = guide
+        .lines()
+        .filter(|line| line.contains("cudnn-guard completions "));
+    let lines: Vec<&str> = lines.collect();
+    assert!(lines.len() > 2, "{lines:?}");
+    let path = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .parent()
+        .unwrap();
+    let path = std::env::join_paths([path, "/usr/bin".as_ref(), "/bin".as_ref()]).unwrap();
+    for line in lines {
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", line]).env_clear().env("PATH", &path);
+        run(shell.env("HOME", &home)).exits_with(0);
+        let (_, file) = line.rsplit_once(" > ~/").unwrap();
+        let script = fs::read_to_string(home.join(file)).unwrap();
+        assert!(
+            script.contains("cudnn-guard completions"),
+            "{file}: {script}"
+        );
     }
 }
 

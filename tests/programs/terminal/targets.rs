@@ -47,6 +47,36 @@ fn targets_work_without_cuda() {
     }
 }
 
+/// Without a GPU, a build for cuDNN also leaves out the architectures that cuDNN does not support.
+#[cfg(unix)]
+#[test]
+fn the_default_is_all_major_on_a_machine_without_a_gpu() {
+    let no_driver = folder("no-driver-and-no-gpu");
+    file(&no_driver, "libcuda.so.1", "");
+    let shown = |list: &[&str], env: &[(&str, &str)]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        let command = command
+            .arg("targets")
+            .args(list)
+            .args(["--cuda", "13.5", "--json"]);
+        let command = command.env_clear().env("LD_LIBRARY_PATH", &no_driver);
+        let output = command.envs(env.iter().copied()).output();
+        let json: Value = serde_json::from_str(&text(&output.expect("runs"))).expect("JSON");
+        json["targets"].clone()
+    };
+    let all_major = shown(&["all-major"], &[]);
+    assert_eq!(shown(&[], &[]), all_major);
+    assert!(all_major.to_string().contains("sm_110"), "{all_major}");
+    for variable in ["CUDNN_GUARD_ARCHS", "CUDAARCHS"] {
+        let chosen = shown(&[], &[(variable, "90-real")]);
+        assert_eq!(chosen, serde_json::json!(["sm_90"]), "{variable}");
+    }
+    let help = text(&cudnn_guard(&["targets", "--help"]));
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    let default = "[default: CUDNN_GUARD_ARCHS or another variable, else this machine's GPUs, else `all-major`]";
+    assert!(help.contains(default), "{help}");
+}
+
 /// CMP-09: targets that an nvcc does not know yet, and the CUDA version that added them.
 #[test]
 fn unsupported_targets_are_reported_with_the_first_cuda_that_supports_them() {
