@@ -120,7 +120,8 @@ def main() -> None:
         if task in BARS:
             beside, bar = BARS[task]
             over = time - medians[beside][0]
-            line += f"; {over:.2f} ms more than `{beside}` (limit {bar:.0f} ms)"
+            ratio = time / medians[beside][0]
+            line += f"; {over:.2f} ms more than `{beside}` (limit {bar:.0f} ms), {ratio:.1f} times as long"
             late += [task] if over > bar else []
         print(line)
     if late:
