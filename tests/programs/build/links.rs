@@ -92,8 +92,9 @@ fn static_installation(test: &Path) -> (PathBuf, PathBuf) {
             "cudart_static",
             "int cudaGetLastError(void) { return 0; }\n",
         ),
-        // cuDNN's archives need it, but these do not, and not every C compiler has it.
+        // cuDNN's archives need these libraries, which are not installed with every C compiler. The archives above do not.
         ("stdc++", ""),
+        ("z", ""),
     ] {
         archive(&libs, name, source);
     }
