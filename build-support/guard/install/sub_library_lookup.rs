@@ -15,10 +15,7 @@ pub struct SubLibraryLookup<'a> {
     pub folder: &'a Path,
     /// The number in its SONAME.
     pub major: u32,
-    pub search_path: &'a SearchPath,
-    /// Its DT_RPATH or DT_RUNPATH, else its directory.
-    own: Vec<PathBuf>,
-    own_first: bool,
+    search_path: SearchPath,
     /// Its version, which is part of the names that it tries.
     release: Option<Version>,
     mapped: Vec<PathBuf>,
@@ -30,20 +27,15 @@ impl<'a> SubLibraryLookup<'a> {
         elf: Option<&Image>,
         major: u32,
         release: Option<Version>,
-        search_path: &'a SearchPath,
+        search_path: &SearchPath,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
         let elf = elf.and_then(Image::as_elf);
-        let mut own = elf.map_or_else(Vec::new, |elf| elf.folders(main_library));
-        if own.is_empty() {
-            own.push(folder.to_path_buf());
-        }
+        let own = elf.map(|elf| search_path.of_library(elf, main_library));
         Self {
             folder,
             major,
-            search_path,
-            own,
-            own_first: elf.is_some_and(|elf| elf.rpath_first() == Some(true)),
+            search_path: own.unwrap_or_else(|| search_path.clone()),
             release,
             mapped: platform::mapped(),
         }
@@ -105,7 +97,7 @@ impl<'a> SubLibraryLookup<'a> {
 
     /// Returns the file that the loader finds under this name.
     pub fn search(&self, name: &str) -> Option<PathBuf> {
-        self.search_path.resolve(name, &self.own, self.own_first)
+        self.search_path.program_file(name)
     }
 }
 

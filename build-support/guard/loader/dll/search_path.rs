@@ -79,11 +79,6 @@ impl SearchPath {
         found.map_or(LoadOrigin::Elsewhere, |place| place.origin.clone())
     }
 
-    /// Returns the file that the loader uses for a name. A DLL has no directories of its own.
-    pub fn resolve(&self, name: &str, _own: &[PathBuf], _own_first: bool) -> Option<PathBuf> {
-        self.program_file(name)
-    }
-
     /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         self.program_files(name).into_iter().next()

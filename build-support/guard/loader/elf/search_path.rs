@@ -36,23 +36,30 @@ impl SearchPath {
             let list = list.as_ref().map(|list| list.as_encoded_bytes());
             let entries = list.map(|list| directories(list, separators.as_bytes(), &program));
             let entries = entries.unwrap_or_default().into_iter();
-            entries.map(|entry| normalized(&entry)).collect()
+            entries.map(as_reported).collect()
         };
         let named = [
             (entries(rpath, ":"), LoadOrigin::Rpath as fn(_) -> _),
             (entries(library_path, ":;"), LoadOrigin::LibraryPath),
             (entries(runpath, ":"), LoadOrigin::Runpath),
         ];
-        let mut stage = 0;
-        let mut directories = Vec::new();
+        // The current list, and the number of directories before it.
+        let (mut stage, mut start) = (0, 0);
+        let mut directories: Vec<SearchDirectory> = Vec::new();
         for folder in folders {
-            let plain = normalized(folder);
-            // As text, since comparing thousands of paths by their components is slow.
-            let is_it = |one: &PathBuf| one.as_os_str() == plain.as_os_str();
+            // As text, like the loader.
+            let is_it = |one: &PathBuf| one.as_os_str() == folder.as_os_str();
+            // The loader drops repeated entries of a list, so a repeated directory is in a later list.
+            let mut own = directories.iter().skip(start);
+            let is_repeated = own.any(|place| is_it(&place.dir));
             let mut origin = LoadOrigin::System as fn(_) -> _;
-            for (at, (list, named)) in named.iter().enumerate().skip(stage) {
+            let first = stage + usize::from(is_repeated);
+            for (at, (list, named)) in named.iter().enumerate().skip(first) {
                 if list.iter().any(is_it) {
-                    (stage, origin) = (at, *named);
+                    if at > stage {
+                        (stage, start) = (at, directories.len());
+                    }
+                    origin = *named;
                     break;
                 }
             }
@@ -109,14 +116,6 @@ impl SearchPath {
         Some(self.directories.iter().find(is_it)?.origin.clone())
     }
 
-    /// Returns the file that the loader uses for a name that a library opens. `own`: the directories of the library's
-    /// DT_RPATH (before LD_LIBRARY_PATH) or DT_RUNPATH (after it).
-    pub fn resolve(&self, name: &str, own: &[PathBuf], own_first: bool) -> Option<PathBuf> {
-        let own = own.iter().cloned().map(LoadOrigin::Runpath);
-        let own = own.map(SearchDirectory::from).collect();
-        self.with_own(own, own_first).program_file(name)
-    }
-
     /// Returns the file that the loader would use for a name that the program opens. The loader skips files that it
     /// cannot read and files for another CPU. If it skips all files, the first one is returned, so that a message can
     /// name it.
@@ -161,6 +160,18 @@ impl SearchPath {
     pub fn looked_at(&self) -> Vec<String> {
         self.places(&View::default())
     }
+}
+
+/// Returns an entry of a search path as the loader reports it: without slashes at its end, and `.` if it is empty.
+fn as_reported(entry: PathBuf) -> PathBuf {
+    let mut bytes = entry.into_os_string().into_encoded_bytes();
+    while bytes.len() > 1 && bytes.ends_with(b"/") {
+        bytes.pop();
+    }
+    if bytes.is_empty() {
+        bytes.push(b'.');
+    }
+    platform::path_of(bytes)
 }
 
 /// Returns a directory without the slash at its end. The working directory is empty.

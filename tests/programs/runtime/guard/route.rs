@@ -1,8 +1,11 @@
 //! The search path through which the loader finds a library.
 
 use super::tree::{Folder, compile};
+use crate::support::cache_of;
+use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::binary::ld_so_cache;
+use cudnn_guard::internals::install::sub_library_lookup::SubLibraryLookup;
 use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -58,6 +61,67 @@ fn the_origin_of_a_library_is_reported() {
     // Without the variable, the same directories belong to the loader itself.
     let route = SearchPath::new(&all, None, None, None);
     assert_eq!(via(&route, "/l/x.so"), LoadOrigin::System("/l".into()));
+}
+
+/// The loader drops a directory that is repeated in a list, so a repeated one is from the next list.
+#[test]
+fn a_directory_of_two_lists_is_searched_for_sub_libraries_too() {
+    let [first, second] = [Folder::new(), Folder::new()];
+    for folder in [&first, &second] {
+        std::fs::write(folder.file("libpart-of-a-test.so"), "").unwrap();
+    }
+    let (own, other) = (first.text(), second.text());
+    let of_library = |path: &SearchPath| {
+        let places = path.with_own(Vec::new(), false);
+        places.program_file("libpart-of-a-test.so").unwrap()
+    };
+    let text = |list: &str| Some(OsString::from(list));
+    let searched = [own, own, other].map(PathBuf::from);
+    for list in [own.to_string(), format!("{own}/:{own}")] {
+        let path = SearchPath::new(
+            &searched,
+            text(&list),
+            text(&format!("{list}:{other}")),
+            None,
+        );
+        assert_eq!(path.directories[0].origin, LoadOrigin::Rpath(own.into()));
+        assert_eq!(
+            of_library(&path),
+            first.file("libpart-of-a-test.so"),
+            "{list}"
+        );
+    }
+    // The order of the second list decides.
+    let searched = [own, other, other, own].map(PathBuf::from);
+    let (rpath, library_path) = (format!("{own}:{other}"), format!("{other}:{own}"));
+    let path = SearchPath::new(&searched, text(&rpath), text(&library_path), None);
+    assert_eq!(of_library(&path), second.file("libpart-of-a-test.so"));
+    // The loader compares the text, and `.` and an empty entry are equal.
+    let doubled = own.replacen('/', "//", 1);
+    let searched = [&*doubled, own, ".", own, other].map(PathBuf::from);
+    let rpath = format!("{doubled}:{own}:./:");
+    let path = SearchPath::new(
+        &searched,
+        text(&rpath),
+        text(&format!("{own}:{other}")),
+        None,
+    );
+    let origins = path.directories.iter().map(|place| place.origin.clone());
+    let origins: Vec<LoadOrigin> = origins.collect();
+    let rpath = [&*doubled, own, "."].map(|dir| LoadOrigin::Rpath(dir.into()));
+    let library_path = [own, other].map(|dir| LoadOrigin::LibraryPath(dir.into()));
+    assert_eq!(origins, [&rpath[..], &library_path].concat());
+    // A library without a RUNPATH searches the program's RPATH too, and never its own directory.
+    let main_library = second.file("libmain.so");
+    compile("int nothing;", &main_library, &[]);
+    let image = Image::open(&main_library).unwrap();
+    let rpath = SearchPath::new(&[own.into()], text(own), None, None);
+    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, None, &rpath);
+    let found = lookup.search("libpart-of-a-test.so");
+    assert_eq!(found, Some(first.file("libpart-of-a-test.so")));
+    let none = SearchPath::new(&[], None, None, None);
+    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, None, &none);
+    assert_eq!(lookup.search("libpart-of-a-test.so"), None);
 }
 
 #[test]
@@ -137,17 +201,7 @@ fn the_loader_cache_is_read() {
     wanted.extend(own);
     wanted.push("/usr/lib/libc.so.6".into());
     assert_eq!(ld_so_cache::candidates(&folders, "libc.so.6"), wanted);
-    let words =
-        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|it| it.to_le_bytes()).collect() };
-    let names = b"libcudnn.so.9.1\0libcudnn.so.9\0/a\0/b\0";
-    let made = [
-        &b"glibc-ld.so.cache1.1"[..],
-        &words(&[2, names.len() as u32, 0, 0, 0, 0, 0]),
-        &words(&[1, 96, 126, 0, 0, 0]),
-        &words(&[1, 112, 129, 0, 0, 0]),
-        names,
-    ]
-    .concat();
+    let made = cache_of(&[("libcudnn.so.9.1", "/a"), ("libcudnn.so.9", "/b")]);
     let parsed = |name: &str| ld_so_cache::parse(&made, name);
     assert_eq!(parsed("libcudnn.so.9"), [Path::new("/b")]);
     assert_eq!(parsed("libcudnn.so.9.1"), [Path::new("/a")]);
