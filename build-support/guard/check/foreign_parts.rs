@@ -57,6 +57,9 @@ pub fn judge(
             foreign.push(part);
         }
     }
+    // The child may have loaded more than this process.
+    let here = platform::mapped();
+    copies.retain(|copy| here.contains(copy));
     if !copies.is_empty() {
         report
             .contents

@@ -41,18 +41,20 @@ impl<'a> SubLibraryLookup<'a> {
         }
     }
 
-    /// Returns the file that the loader finds. From 9 on, cuDNN tries the most precise name first, and the loader
-    /// searches all directories for a name before cuDNN tries the next one.
-    pub fn by_name(&self, name: &str) -> Option<PathBuf> {
+    /// Returns the file that the loader finds under a name with all numbers. From 9 on, cuDNN tries the most precise
+    /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
+    fn by_precise_name(&self, name: &str) -> Option<PathBuf> {
         let release = self.release.filter(|one| one.major >= 9 && !cfg!(windows));
         let numbered = |numbers| self.search(&format!("libcudnn_{name}.so.{numbers}"));
         let precise = release.and_then(|one| numbered(one.to_string()));
-        let precise = precise.or_else(|| numbered(release?.short()));
-        if precise.is_some() {
-            return precise;
-        }
+        precise.or_else(|| numbered(release?.short()))
+    }
+
+    /// Returns the file that the loader finds.
+    pub fn by_name(&self, name: &str) -> Option<PathBuf> {
         let plain = file_name::of_part(name, self.major);
-        let file = self.in_process(name).or_else(|| self.search(&plain));
+        let opened = self.by_precise_name(name).or_else(|| self.in_process(name));
+        let file = opened.or_else(|| self.search(&plain));
         if file.is_some() {
             return file;
         }
@@ -74,10 +76,11 @@ impl<'a> SubLibraryLookup<'a> {
     }
 
     /// Returns the file beside the main library, which the guard can open by its path; else the file that the loader
-    /// finds.
+    /// finds. A file that cuDNN finds under a more precise name comes first, since an open file has only the plain name.
     pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
-        if let Some(file) = self.in_process(name) {
-            return Some(file);
+        let opened = self.by_precise_name(name).or_else(|| self.in_process(name));
+        if opened.is_some() {
+            return opened;
         }
         let plain = file_name::of_part(name, self.major);
         let here = self.folder.join(&plain);

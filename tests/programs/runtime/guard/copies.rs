@@ -69,9 +69,17 @@ fn a_foreign_sub_library_of_another_version_fails() {
     ran.must_be("fail", &["parts-mixed"]);
     let also = &ran.json["findings"][0]["evidence"]["also"];
     assert_eq!(also, part.to_str().unwrap());
-    // A sub-library of the same version does no harm.
+    // A sub-library of the same version does no harm, and only the child has loaded it.
     let same = sound().without("libcudnn.so.9");
     let (ran, part) = opens(&same);
+    ran.must_be("pass", &[]);
+    let all = [cudnn.file("libcudnn_cnn.so.9"), part.clone()];
+    let open = std::env::join_paths(all).unwrap();
+    let ran = run(
+        "check",
+        &cudnn.0,
+        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
+    );
     ran.must_be("pass", &["duplicate-cudnn"]);
     let also = &ran.json["findings"][0]["evidence"]["also"];
     assert_eq!(also, part.to_str().unwrap());
@@ -164,6 +172,29 @@ cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from 
 ",
             slipped.display()
         ));
+}
+
+/// A virtual environment's cuDNN beside the system's, whose sub-libraries have the full names that are tried first.
+#[test]
+fn sub_libraries_of_the_same_version_are_no_second_cudnn() {
+    let cudnn = sound();
+    let code = "void *dlopen(const char *, int);
+        unsigned long cudnnGetVersion(void) { dlopen(\"libcudnn_graph.so.9.14.0\", 1); return 91400; }";
+    let flags = ["-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
+    compile(code, &cudnn.file("libcudnn.so.9"), &flags);
+    let system = Folder::new();
+    let full = system.file("libcudnn_graph.so.9.14.0");
+    std::fs::copy(sound().file("libcudnn_graph.so.9"), &full).unwrap();
+    let open = cudnn.file("libcudnn.so.9");
+    let open = ("TEST_OPEN", open.to_str().unwrap());
+    for variables in [&[open][..], &[open, GPU]] {
+        let ran = run("check", &system.0, variables);
+        let ids = ran.json["findings"].to_string();
+        assert!(!ids.contains("duplicate-cudnn"), "{}", ran.text);
+        // The file that cuDNN opens is checked.
+        let graph = &ran.json["loaded"]["parts"][0]["path"];
+        assert_eq!(graph, full.to_str().unwrap(), "{}", ran.text);
+    }
 }
 
 /// A file next to `libcudnn.so.9` that is opened under another name belongs to the same cuDNN, not to a second one.
