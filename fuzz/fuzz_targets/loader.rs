@@ -41,7 +41,7 @@ fuzz_target!(|bytes: &[u8]| {
             "{name:?}"
         );
     }
-    let libs = search_list::lib_folders("x86_64");
+    let libs = ld_so_cache::lib_folders("x86_64");
     // The maximum length of a path.
     let entry = bytes.get(..4096).unwrap_or(bytes);
     let paths = search_list::expanded(entry, b"/opt/app", "x86_64", &libs);

@@ -7,14 +7,13 @@ use crate::inspection::fault::InspectionFault;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
 use crate::inspection::{libtorch, loader_env};
 use crate::loader::ldso::LoadGraph;
-use crate::loader::{linkage, main_library};
+use crate::loader::{linkage, main_library, shadowing};
 use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::platform::Os;
 use crate::runtime::facts::majors;
 use crate::system::{Host, files, programs};
-use crate::toolchain::environment_checks::loaded_file;
 use crate::{Finding, FindingId};
 use std::path::PathBuf;
 
@@ -121,7 +120,7 @@ impl Framework {
             // conda's packages for C++.
             dirs.push(prefix.join("lib"));
         }
-        let loaded = loaded_file(self.library, host);
+        let loaded = shadowing::loaded_file(self.library, host);
         dirs.extend(loaded.and_then(|(file, _)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs

@@ -48,7 +48,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     };
     let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
     if root.is_some() && !has_cache {
-        view.configured = Some(configured(&view));
+        view.configured = Some(configured(host.sysroot()));
     }
     let bytes = |path: &str| {
         let file = Sysroot { root }.file(&view.path(Path::new(path)))?;

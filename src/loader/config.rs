@@ -1,8 +1,7 @@
 //! The properties of a distribution's loader: its built-in directories, `$LIB`, its glibc-hwcaps subdirectories, and
 //! the configuration of `ldconfig`.
 
-use crate::runtime::loader::elf::candidates::View;
-use crate::runtime::loader::elf::search_list::lib_folders;
+use crate::runtime::binary::ld_so_cache::{self, CACHE, lib_folders};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
@@ -37,8 +36,24 @@ impl Loader {
     }
 }
 
+/// Returns the files of this name in the system's cache, in its order. Without a cache, the directories of the
+/// configuration count.
+pub fn cached(name: &str, sysroot: Sysroot<'_>) -> Vec<PathBuf> {
+    match sysroot.file(&sysroot.at(CACHE)) {
+        Some(cache) => {
+            let files = ld_so_cache::files_of(&cache, name).into_iter();
+            files.map(|file| sysroot.at(file)).collect()
+        }
+        None => {
+            let dirs = configured(sysroot).into_iter();
+            dirs.map(|dir| dir.join(name)).collect()
+        }
+    }
+}
+
 /// Returns the glibc-hwcaps subdirectories of the loader, the highest level first: `glibc-hwcaps/x86-64-v3`. Those for
 /// architectures without a cuDNN are left out.
+#[cfg(feature = "cli")]
 pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
     match cpu {
         "x86_64" => &["x86-64-v4", "x86-64-v3", "x86-64-v2"],
@@ -48,6 +63,7 @@ pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
 
 /// Returns the levels in search order. `None` stands for the file for all CPUs, which comes first if the CPU is
 /// unknown.
+#[cfg(feature = "cli")]
 pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
     let levels = known.unwrap_or(hwcaps_levels(cpu)).iter();
     let mut order: Vec<_> = levels.copied().map(Some).collect();
@@ -59,36 +75,35 @@ pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'s
 }
 
 /// Returns the directories in the configuration of a system without an `ldconfig` cache.
-pub fn configured(view: &View) -> Vec<PathBuf> {
+pub fn configured(sysroot: Sysroot<'_>) -> Vec<PathBuf> {
     let (mut known, mut dirs) = (Vec::new(), Vec::new());
-    read(Path::new("/etc/ld.so.conf"), view, &mut known, &mut dirs);
+    read(Path::new("/etc/ld.so.conf"), sysroot, &mut known, &mut dirs);
     dirs
 }
 
 /// Reads a configuration file and its includes, each once. The number of directories is limited to a thousand.
-fn read(file: &Path, view: &View, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
+fn read(file: &Path, sysroot: Sysroot<'_>, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathBuf>) {
     if known.iter().any(|known| known == file) {
         return;
     }
     known.push(file.to_path_buf());
-    let root = view.root.as_deref();
-    let existing = Sysroot { root }.file(&view.path(file));
+    let existing = sysroot.file(&sysroot.at(file));
     let text = existing.and_then(|file| files::read_start(&file, 1 << 14).ok());
     for line in text.unwrap_or_default().lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.starts_with('/') && dirs.len() < 1 << 10 {
-            dirs.push(view.path(Path::new(line)));
+            dirs.push(sysroot.at(line));
         }
         let mut words = line.split([' ', '\t']);
         if words.next() != Some("include") {
             continue;
         }
         for pattern in words.flat_map(str::split_whitespace) {
-            let inside = view.path(&file.parent().unwrap_or(file).join(pattern));
+            let inside = sysroot.at(file.parent().unwrap_or(file).join(pattern));
             for found in files::glob(&inside.to_string_lossy()).unwrap_or_default() {
-                let below = root.and_then(|root| found.strip_prefix(root).ok());
+                let below = sysroot.root.and_then(|root| found.strip_prefix(root).ok());
                 let found = Path::new("/").join(below.unwrap_or(&found));
-                read(&found, view, known, dirs);
+                read(&found, sysroot, known, dirs);
             }
         }
     }
@@ -97,6 +112,7 @@ fn read(file: &Path, view: &View, known: &mut Vec<PathBuf>, dirs: &mut Vec<PathB
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtime::loader::elf::candidates::View;
 
     fn view(known: Option<&[&'static str]>, cpu: &str) -> View {
         View {

@@ -2,10 +2,12 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
+use crate::loader::config::{Loader, cached};
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::{Host, files};
@@ -22,6 +24,30 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = path.split([':', ';']).map(PathBuf::from).collect();
     files::keep(&mut dirs, &|dir| host.is_inside(dir));
     files::dedup(dirs.into_iter())
+}
+
+/// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
+pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
+    if !host.is_target() && host.root.is_none() {
+        return None;
+    }
+    let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
+    let library_path = library_path(host);
+    let mut candidates: Vec<PathBuf> = library_path.iter().map(|dir| dir.join(name)).collect();
+    candidates.extend(cached(name, sysroot));
+    let loader = sysroot.file(&sysroot.at(host.platform.loader()));
+    let loader = loader.and_then(|file| files::bytes(&file).ok());
+    for dir in Loader::parse(&loader.unwrap_or_default(), cpu).dirs {
+        candidates.push(sysroot.at(dir).join(name));
+    }
+    // The loader skips files for another CPU.
+    let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
+    let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
+    let file = candidates.into_iter().find(is_found)?;
+    let dir = library_path
+        .into_iter()
+        .find(|dir| file.parent() == Some(dir));
+    Some((file, dir))
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports

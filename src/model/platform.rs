@@ -39,6 +39,14 @@ impl Platform {
         }
     }
 
+    /// Returns glibc's loader.
+    pub fn loader(&self) -> &'static str {
+        match &*self.cpu {
+            "aarch64" => "/lib/ld-linux-aarch64.so.1",
+            _ => "/lib64/ld-linux-x86-64.so.2",
+        }
+    }
+
     /// Returns `true` for Microsoft's linker and C++ compiler.
     pub fn is_msvc(&self) -> bool {
         self.os == Os::Windows && self.triple.ends_with("-msvc")

@@ -13,6 +13,12 @@ pub struct Sysroot<'a> {
 }
 
 impl Sysroot<'_> {
+    /// Returns the path on this machine of an absolute path of the system.
+    pub fn at(self, path: impl AsRef<Path>) -> PathBuf {
+        let (path, root) = (path.as_ref(), self.root.unwrap_or(Path::new("/")));
+        root.join(path.strip_prefix("/").unwrap_or(path))
+    }
+
     /// Returns the path to read, if it is a regular file.
     pub fn file(self, path: &Path) -> Option<PathBuf> {
         self.reach(path).filter(|path| files::is_file(path))

@@ -36,7 +36,7 @@ pub fn cudnn_findings(
     let mut elsewhere = consistency::missing_parts(cudnn);
     elsewhere.retain(|file| match &dll_path {
         Some(path) => path.file(file).is_some(),
-        None => loaded_file(file, host).is_some(),
+        None => shadowing::loaded_file(file, host).is_some(),
     });
     let mut findings = consistency::findings(cudnn, &elsewhere);
     // If the program runs on this machine, the loader's result is already known.
@@ -64,23 +64,6 @@ pub fn cudnn_findings(
     findings
 }
 
-/// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
-pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
-    let mut dirs = shadowing::library_path(host).into_iter();
-    if let Some(dir) = dirs.find(|dir| files::is_file(&dir.join(name))) {
-        return Some((dir.join(name), Some(dir)));
-    }
-    if !host.is_target() && host.root.is_none() {
-        return None;
-    }
-    let root = host.root.as_deref().unwrap_or(Path::new("/"));
-    // The cache contains the paths, each after a zero byte.
-    let cache = files::read(&root.join("etc/ld.so.cache")).ok()?;
-    let end = format!("/{name}");
-    let path = cache.split('\0').find(|path| path.ends_with(&end))?;
-    Some((root.join(path.trim_start_matches('/')), None))
-}
-
 /// Returns the finding if this version opens a sub-library that it does not contain, and the loader finds one of
 /// another version.
 #[cfg(feature = "cli")]
@@ -91,7 +74,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         return None;
     }
     let file = cudnn_file(TENSOR_IR, release.major, false);
-    let (path, dir) = loaded_file(&file, host)?;
+    let (path, dir) = shadowing::loaded_file(&file, host)?;
     let named = vec![(TENSOR_IR.to_string(), path.clone())];
     let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
     let version = opened.files.first()?.sourced_version()?;

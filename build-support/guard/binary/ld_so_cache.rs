@@ -49,6 +49,16 @@ pub fn is_default(dir: &Path) -> bool {
     dir == "/lib" || dir == "/lib64" || (dir.starts_with("/lib/") && dir.ends_with("-linux-gnu"))
 }
 
+/// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.
+pub fn lib_folders(cpu: &str) -> [String; 3] {
+    let multiarch = if cpu == "i686" { "i386" } else { cpu };
+    [
+        format!("lib/{multiarch}-linux-gnu"),
+        "lib64".to_string(),
+        "lib".to_string(),
+    ]
+}
+
 /// Returns the files for this name in a cache of glibc 2.2 or later, whose format is described in its
 /// `sysdeps/generic/dl-cache.h`: a header, one entry per library, then the strings. Before glibc 2.32, an older table
 /// precedes it.

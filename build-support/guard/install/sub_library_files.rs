@@ -97,8 +97,14 @@ impl SubLibraries {
             }
             names.into_iter().map(String::from).collect()
         };
-        let lookup =
-            SubLibraryLookup::new(main_library, image.as_ref(), major, release, search_path);
+        // If its version is unknown, it is usually that of the sub-library beside it.
+        let graph = || {
+            let path = folder.join(file_name::of_part("graph", major));
+            let image = Image::open(&path).ok()?;
+            Some(detector.part(&image, "graph", &path)?.0)
+        };
+        let named = release.or_else(graph);
+        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, named, search_path);
         let mut parts = Self {
             jit_only,
             main,

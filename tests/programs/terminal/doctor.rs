@@ -1,6 +1,7 @@
 //! The output of `cudnn-guard doctor`.
 
 use super::{cudnn_guard, file, folder, ids, must_exit, text};
+use crate::support::cache_of;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -159,12 +160,62 @@ fn a_missing_sub_library_that_every_convolution_needs_fails() {
             shown.contains("✗ sub-libs") && shown.contains(&file),
             "{shown}"
         );
-        // The loader of that system finds the sub-library elsewhere.
+        // The cache is older than the removal of the file that it names.
+        let listed = cache_of(&[(&file, &format!("/opt/dnn/{file}"))]);
         fs::create_dir_all(root.join("etc")).expect("a directory");
-        let listed = format!("\0/opt/dnn/{file}\0");
         fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
+        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
+        // The loader of that system finds the sub-library elsewhere.
+        library(&root, &format!("opt/dnn/{file}"));
         must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
+        fs::remove_file(root.join("etc/ld.so.cache")).expect("removed");
+        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
     }
+}
+
+/// The loader finds the sub-library without a cache, or with one that is older than the file.
+#[test]
+fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
+    let cpu = std::env::consts::ARCH;
+    let file = "libcudnn_heuristic.so.9";
+    let stale = cache_of(&[("libz.so.1", "/usr/lib/libz.so.1")]);
+    let multiarch = format!("usr/lib/{cpu}-linux-gnu");
+    for (at, dir) in [&multiarch, "usr/lib64", "lib"].into_iter().enumerate() {
+        let root = folder(&format!("doctor-system-{at}"));
+        usr_local(&root);
+        let own = root.join("usr/local/cuda/lib64").join(file);
+        fs::remove_file(own).expect("removed");
+        let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+        fs::create_dir_all(root.join("etc")).expect("a directory");
+        let cache = root.join("etc/ld.so.cache");
+        library(&root, &format!("{dir}/{file}"));
+        must_exit(&doctor(), 0);
+        fs::write(&cache, &stale).expect("a file");
+        must_exit(&doctor(), 0);
+        // The loader skips a file for another CPU.
+        let mut foreign = fs::read(root.join(dir).join(file)).expect("a library");
+        foreign[18] = 21;
+        fs::write(root.join(dir).join(file), foreign).expect("a library");
+        must_exit(&doctor(), 1);
+        fs::remove_file(&cache).expect("removed");
+        must_exit(&doctor(), 1);
+    }
+    // Debian's loader does not search lib64.
+    let root = folder("doctor-system-debian");
+    usr_local(&root);
+    let dir = root.join("usr/local/cuda/lib64");
+    fs::create_dir_all(root.join("usr/lib64")).expect("a directory");
+    fs::rename(dir.join(file), root.join("usr/lib64").join(file)).expect("moved");
+    let loader = match cpu {
+        "aarch64" => "lib/ld-linux-aarch64.so.1",
+        _ => "lib64/ld-linux-x86-64.so.2",
+    };
+    let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+    must_exit(&doctor(), 0);
+    let compiled_in =
+        format!("\0/lib/{cpu}-linux-gnu/\0/usr/lib/{cpu}-linux-gnu/\0/lib/\0/usr/lib/\0");
+    self::file(&root, loader, &compiled_in);
+    must_exit(&doctor(), 1);
 }
 
 #[test]

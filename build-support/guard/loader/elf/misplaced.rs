@@ -1,7 +1,6 @@
 //! The places where a library for Linux may be but the loader does not search.
 
-use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::elf::search_list::lib_folders;
+use crate::runtime::binary::ld_so_cache::{self, lib_folders};
 use crate::runtime::loader::misplaced::{
     EntryFault, Misplaced, Starter, Unsearched, by_variable, first_loadable, is_loadable,
 };

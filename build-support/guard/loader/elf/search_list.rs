@@ -1,6 +1,7 @@
 //! The lists that the loader of Linux reads: directories to search, and libraries to preload.
 
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::ld_so_cache::lib_folders;
 use crate::runtime::system::platform::path_of;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::system::proc;
@@ -46,16 +47,6 @@ pub fn preloads(text: &str) -> Vec<&str> {
         names.extend(line.split(gap).filter(|name| !name.is_empty()));
     }
     names
-}
-
-/// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.
-pub fn lib_folders(cpu: &str) -> [String; 3] {
-    let multiarch = if cpu == "i686" { "i386" } else { cpu };
-    [
-        format!("lib/{multiarch}-linux-gnu"),
-        "lib64".to_string(),
-        "lib".to_string(),
-    ]
 }
 
 /// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) expanded: one for each

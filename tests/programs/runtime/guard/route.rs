@@ -134,11 +134,9 @@ fn a_library_with_a_runpath_has_another_search_path_than_its_program() {
     let text = |folder: &Folder| Some(OsString::from(folder.text()));
     let route = SearchPath::new(&folders, text(&rpath), text(&library_path), None);
     let file = |own_first| {
-        let file = route.resolve(
-            "libpart-of-a-test.so",
-            std::slice::from_ref(&own.0),
-            own_first,
-        );
+        let origin = LoadOrigin::LibraryRunpath(own.0.clone(), String::new());
+        let places = route.with_own(vec![origin.into()], own_first);
+        let file = places.program_file("libpart-of-a-test.so");
         file.unwrap().parent().unwrap().to_path_buf()
     };
     assert_eq!(file(true), own.0);

@@ -1,7 +1,7 @@
 //! `cudnn-guard doctor --link ort` and `--link tch` in images: the frameworks that a build with these crates would use.
 
 use super::image::Image;
-use crate::support::run;
+use crate::support::{cache_of, run};
 use std::fs;
 use std::process::Command;
 
@@ -189,15 +189,13 @@ fn the_onnxruntime_that_the_locked_ort_downloads_is_found() {
 fn the_onnxruntime_that_the_loader_finds_is_used() {
     let image = Image::new("ort-loader");
     fs::create_dir_all(image.at("etc")).unwrap();
-    onnxruntime(&image, "usr/lib64");
+    onnxruntime(&image, "opt/ort");
     cuda_13(&image);
-    fs::write(
-        image.at("etc/ld.so.cache"),
-        "x\0/usr/lib64/libonnxruntime_providers_cuda.so\0",
-    )
-    .unwrap();
+    let provider = "libonnxruntime_providers_cuda.so";
+    let listed = cache_of(&[(provider, &format!("/opt/ort/{provider}"))]);
+    fs::write(image.at("etc/ld.so.cache"), listed).unwrap();
     let finding = about(&image, "ort", &[]);
-    assert!(finding.starts_with("`/usr/lib64/libonnxr"), "{finding}");
+    assert!(finding.starts_with("`/opt/ort/libonnxr"), "{finding}");
 }
 
 /// The Python on PATH counts if torch-sys is configured to use Python's libtorch.
