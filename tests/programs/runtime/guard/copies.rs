@@ -168,7 +168,8 @@ cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from 
   loaded      {path}/libcudnn.so.9
   found via   LD_LIBRARY_PATH, its entry `{path}`
   origin      LD_LIBRARY_PATH, its entry `{other}`
-  also        {}
+  sub-libs    9.14.0  {path}/libcudnn.so.9, version from the sub-library next to it
+              9.10.2  {}
 ",
             slipped.display()
         ));
