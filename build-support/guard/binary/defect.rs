@@ -108,6 +108,14 @@ impl Defect {
         matches!(self, Defect::Foreign(_, words) if words.starts_with(LFS))
     }
 
+    /// Returns `true` if opening the file could kill or block the process.
+    pub fn is_unsafe(&self) -> bool {
+        matches!(
+            self,
+            Defect::Truncated(..) | Defect::Garbled | Defect::Special
+        )
+    }
+
     /// Returns `true` if the loader skips the file and continues with the next directory.
     pub fn is_passed_over(&self) -> bool {
         matches!(

@@ -53,11 +53,8 @@ impl<'a> UnusableFile<'a> {
 
 /// Returns the finding about a file that the program would open, if opening it could kill or block the process.
 pub fn unsafe_file(path: &Path, defect: &Defect, search_path: &SearchPath) -> Option<Finding> {
-    let is_unsafe = matches!(
-        defect,
-        Defect::Truncated(..) | Defect::Garbled | Defect::Special
-    );
     let need = || Need::Opened(search_path.origin_of(path));
+    let is_unsafe = defect.is_unsafe();
     is_unsafe.then(|| UnusableFile::new(path, defect, need()).finding())
 }
 

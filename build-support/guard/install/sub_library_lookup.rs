@@ -45,7 +45,12 @@ impl<'a> SubLibraryLookup<'a> {
     /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
     fn by_precise_name(&self, name: &str) -> Option<PathBuf> {
         let release = self.release.filter(|one| one.major >= 9 && !cfg!(windows));
-        let numbered = |numbers| self.search(&format!("libcudnn_{name}.so.{numbers}"));
+        let numbered = |numbers| {
+            let file = self.search(&format!("libcudnn_{name}.so.{numbers}"))?;
+            // If the loader refuses the file, cuDNN tries the next name.
+            let refused = Image::open(&file).is_err_and(|defect| !defect.is_unsafe());
+            (!refused).then_some(file)
+        };
         let precise = release.and_then(|one| numbered(one.to_string()));
         precise.or_else(|| numbered(release?.short()))
     }

@@ -196,6 +196,12 @@ fn sub_libraries_of_the_same_version_are_no_second_cudnn() {
         let graph = &ran.json["loaded"]["parts"][0]["path"];
         assert_eq!(graph, full.to_str().unwrap(), "{}", ran.text);
     }
+    // cuDNN tries the next name if the loader refuses a file.
+    std::fs::write(full, "").unwrap();
+    let ran = run("check", &system.0, &[GPU, open]);
+    ran.must_be("pass", &[]);
+    let graph = &ran.json["loaded"]["parts"][0]["path"];
+    assert_eq!(graph, cudnn.file("libcudnn_graph.so.9").to_str().unwrap());
 }
 
 /// A file next to `libcudnn.so.9` that is opened under another name belongs to the same cuDNN, not to a second one.
