@@ -11,7 +11,6 @@ mod inspect;
 mod known_messages;
 mod manual;
 mod page;
-mod reference;
 mod run;
 #[allow(
     clippy::missing_errors_doc,
@@ -70,6 +69,8 @@ fn command_line() -> Command {
 
 #[cfg(test)]
 mod tests {
+    mod reference;
+
     use super::command_line;
 
     /// Splits an example into words like a shell.
