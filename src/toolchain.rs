@@ -14,6 +14,8 @@ pub mod targets;
 #[cfg(test)]
 pub mod tests {
     mod cases;
+    #[cfg(feature = "cli")]
+    mod cross;
     mod orders;
     #[cfg(unix)]
     pub mod real;
@@ -71,6 +73,8 @@ pub struct Toolchain {
     pub(crate) toolkit_fault: Option<Finding>,
     /// The GPU targets, once they were requested.
     pub(crate) selection: OnceCell<Result<Selection, Error>>,
+    /// The toolchain of the build system, once its nvcc was needed.
+    pub(crate) build_system: OnceCell<Box<Self>>,
     /// The archives for static linking.
     pub(crate) archives: Archives,
     /// The archives for `Link::Lazy`.
@@ -177,9 +181,11 @@ impl Toolchain {
         Some(&self.toolkit()?.root)
     }
 
-    /// Returns the path of the toolkit's nvcc.
+    /// Returns the path of the nvcc that compiles for the target: the toolkit's if it runs on the build system, or else
+    /// that of a toolkit for the build system.
     pub fn nvcc(&self) -> Option<&Path> {
-        self.toolkit()?.nvcc.as_deref()
+        let own = self.toolkit()?.nvcc.as_deref();
+        own.or_else(|| self.build_system()?.nvcc())
     }
 
     /// Returns the version of cuDNN from its headers, or else from its libraries.
@@ -276,6 +282,7 @@ impl Toolchain {
             absent: None,
             toolkit_fault,
             selection: OnceCell::new(),
+            build_system: OnceCell::new(),
             written: Written::default(),
             guard: RefCell::default(),
             requirements,
@@ -288,30 +295,33 @@ impl Toolchain {
         }
     }
 
-    /// Returns the build system's toolchain, which contains the nvcc to run, if the target is a different system.
-    pub(crate) fn for_build_system(&self) -> Option<Self> {
+    /// Returns the build system's toolchain, if the target is a different system and its toolkit has no nvcc to run.
+    pub(crate) fn build_system(&self) -> Option<&Self> {
         let platform = self.host.builder();
-        if platform == self.host.platform {
+        if self.toolkit()?.nvcc.is_some() || platform == self.host.platform {
             return None;
         }
-        let config = Config {
-            target: Some(platform.triple.clone()),
-            root: None,
-            cudnn: None,
-            link: Link::Dynamic,
-            ..self.config.clone()
+        let find = || {
+            let config = Config {
+                target: Some(platform.triple.clone()),
+                root: None,
+                cudnn: None,
+                link: Link::Dynamic,
+                ..self.config.clone()
+            };
+            let host = Host {
+                env: self.host.env.clone().for_target(&platform.triple),
+                platform,
+                root: None,
+                answers: self.host.answers.clone(),
+            };
+            let needs = Needs {
+                toolkit: true,
+                cudnn: false,
+            };
+            Box::new(Self::find(config, host, needs))
         };
-        let host = Host {
-            env: self.host.env.clone().for_target(&platform.triple),
-            platform,
-            root: None,
-            answers: self.host.answers.clone(),
-        };
-        let needs = Needs {
-            toolkit: true,
-            cudnn: false,
-        };
-        Some(Self::find(config, host, needs))
+        Some(self.build_system.get_or_init(find))
     }
 
     /// Decides whether the build continues: with CUDA, without it, or not at all.

@@ -11,6 +11,8 @@ use crate::runtime::facts::finding::Finding;
 pub struct PartialToolkit<'a> {
     pub candidate: &'a Candidate,
     pub toolkit: &'a Toolkit,
+    /// The missing components: `nvcc`, `headers`, `libraries`.
+    pub lacks: Vec<&'static str>,
     pub platform: &'a Platform,
     pub is_cross: bool,
     /// A complete toolkit that was not chosen.
@@ -23,15 +25,21 @@ impl CheckContext<'_> {
     pub fn partial(&self) -> Option<Finding> {
         let candidate = self.best(Kind::Toolkit)?;
         let toolkit = candidate.toolkit()?;
-        if toolkit.missing_components().is_empty() {
+        let mut lacks = toolkit.missing_components();
+        let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
+        // A toolkit of the build system compiles for other systems.
+        if host != self.platform.triple {
+            lacks.retain(|component| *component != "nvcc");
+        }
+        if lacks.is_empty() {
             return None;
         }
-        let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
         // A complete toolkit was rejected because of a variable that requests this one, or because of the cuDNN.
         let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
         let fault = PartialToolkit {
             candidate,
             toolkit,
+            lacks,
             platform: self.platform,
             is_cross: !host.starts_with(self.platform.cpu.as_str()),
             complete: self.scan.candidates.iter().find(is_other),

@@ -29,23 +29,19 @@ impl Kernels<'_> {
             return Err(fault.finding().into());
         }
         let watched = self.watched(lines)?;
-        let toolkit = self.toolchain.require_toolkit()?;
+        self.toolchain.require_toolkit()?;
         let is_linked = product == Product::Object;
         let mut refused: Vec<Finding> = Vec::new();
         if is_linked {
             refused.extend(missing::msvc(self.toolchain).map(|fault| fault.finding()));
         }
         self.toolchain.allowed.apply(&mut refused);
-        let builder = match toolkit.nvcc {
-            Some(_) => None,
-            None => self.toolchain.for_build_system(),
-        };
-        lines.extend(builder.as_ref().map_or(Vec::new(), Toolchain::reruns));
-        let found = builder.as_ref().unwrap_or(self.toolchain).nvcc();
-        let Some(nvcc) = found.map(Path::to_path_buf) else {
+        let builder = self.toolchain.build_system();
+        lines.extend(builder.map_or(Vec::new(), Toolchain::reruns));
+        let Some(nvcc) = self.toolchain.nvcc().map(Path::to_path_buf) else {
             return Err(match refused.pop() {
                 Some(refused) if refused.severity == Severity::Error => refused.into(),
-                _ => UnusableToolkit::NoNvcc(self.toolchain, builder.as_ref(), sources)
+                _ => UnusableToolkit::NoNvcc(self.toolchain, builder, sources)
                     .finding()
                     .into(),
             });

@@ -20,7 +20,7 @@ use std::path::Path;
 
 impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
-        let lacks = self.toolkit.missing_components();
+        let lacks = &self.lacks;
         let cpu = &self.platform.cpu;
         let target = match self.is_cross {
             true => format!(" for {cpu}"),
@@ -49,7 +49,7 @@ impl PartialToolkit<'_> {
             let targets = self.platform.toolkit_targets().join("` or `targets/");
             format!("NVIDIA's cross-compilation packages, which add `targets/{targets}`")
         } else {
-            packages(self.candidate, self.toolkit, &lacks, self.platform.os)
+            packages(self.candidate, self.toolkit, lacks, self.platform.os)
         };
         finding.help(format!("install {packages}"))
     }

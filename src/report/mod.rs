@@ -23,6 +23,7 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::search::search_step::Kind;
 use crate::toolchain::Toolchain;
 use std::fmt;
+use std::path::PathBuf;
 
 /// A report about this machine: the installations found, and the findings about them.
 ///
@@ -37,7 +38,7 @@ pub struct ToolchainReport {
     /// The kinds that this build does not require.
     pub(crate) unrequired: Vec<Kind>,
     pub(crate) machine: Option<Machine>,
-    /// The cudarc version that the crate in the current directory uses.
+    /// The cudarc version that the crate in the current directory uses, with the feature to enable.
     pub(crate) cudarc: Option<String>,
 }
 
@@ -57,10 +58,15 @@ pub(crate) struct Machine {
 }
 
 impl Toolchain {
-    /// Returns the report of the search, without querying anything again.
+    /// Returns the report of the search, with the nvcc that compiles for the target.
     pub fn report(&self) -> ToolchainReport {
+        let nvcc = self.nvcc().map(PathBuf::from);
+        let with_nvcc = |one: &Toolkit| Toolkit {
+            nvcc,
+            ..one.clone()
+        };
         ToolchainReport {
-            toolkit: self.toolkit().cloned(),
+            toolkit: self.toolkit().map(with_nvcc),
             cudnn: self.cudnn().cloned(),
             candidates: self.candidates.clone(),
             findings: self.findings.clone(),

@@ -59,9 +59,13 @@ impl Host {
             let usual = known.map(|known| known.name().to_string());
             Some((usual.unwrap_or(name), value))
         });
-        let env = Environment::new(process)
+        let mut env = Environment::new(process)
             .with_pairs(pairs)
             .with_current_dir(std::env::current_dir().unwrap_or_default());
+        // Outside a build script HOST is not set. A system image contains the system that builds.
+        if root.is_none() && env.var("HOST").is_none() {
+            env = env.with_pairs(&[("HOST".to_string(), this_machine())]);
+        }
         // Outside a build script TARGET is not set, and the target is this machine.
         let triple = target
             .or_else(|| env.var("TARGET"))

@@ -123,7 +123,7 @@ impl Toolchain {
     /// versions.
     pub(crate) fn compiler(&self, letters: bool, findings: &mut Vec<Finding>) -> Option<Compiler> {
         let toolkit = self.toolkit()?;
-        let Some(path) = &toolkit.nvcc else {
+        let Some(path) = self.nvcc() else {
             return Compiler::from_table(None, toolkit.version?);
         };
         let name = path.display().to_string();

@@ -107,6 +107,7 @@ impl Package {
             archives: Archives::default(),
             lazy: Default::default(),
             selection: OnceCell::new(),
+            build_system: OnceCell::new(),
             guard: std::cell::RefCell::default(),
             written: Written::default(),
         };
