@@ -21,24 +21,37 @@ pub fn only_in_lock(lock: &str) -> Option<Version> {
 }
 
 /// Returns the number of a CUDA version in features and variables of cudarc: `12090`.
+#[cfg(feature = "cli")]
 pub fn number(cuda: Version) -> String {
     format!("{}{:02}0", cuda.major, cuda.minor)
 }
 
 /// Describes the feature to enable: the one for the toolkit, or for the driver if that is older. With the toolkit's
-/// feature, the program would then call functions that the driver does not have.
-pub fn advice(toolkit: Option<Version>, driver: Option<Version>) -> Option<String> {
+/// feature, the program would then call functions that the driver does not have. `listed` contains the versions for
+/// which this cudarc has features, in ascending order, if its manifest can be read.
+#[cfg(feature = "cli")]
+pub fn advice(
+    listed: Option<&[Version]>,
+    toolkit: Option<Version>,
+    driver: Option<Version>,
+) -> Option<String> {
     let is_newer = |toolkit: Version| driver.is_some_and(|driver| driver < toolkit);
     let (version, of) = match toolkit {
         Some(toolkit) if !is_newer(toolkit) => (toolkit, "toolkit"),
         _ => (driver?, "driver"),
     };
-    Some(format!(
-        "enable its feature cuda-{}, or the newest one before that, for CUDA {} of the {of}; choose an older feature to \
-         support older drivers",
-        number(version),
-        version.short()
-    ))
+    let wanted = format!("CUDA {} of the {of}", version.short());
+    let newest = listed.map(|listed| listed.iter().rfind(|one| **one <= version));
+    Some(match newest {
+        Some(Some(newest)) => format!(
+            "enable its feature cuda-{} for {wanted}; choose an older feature to support older drivers",
+            number(*newest)
+        ),
+        Some(None) => format!("it has no feature for {wanted} or older"),
+        None => {
+            format!("enable its feature for {wanted}, or an older one to support older drivers")
+        }
+    })
 }
 
 #[cfg(test)]
@@ -62,15 +75,13 @@ mod tests {
         assert_eq!(of(""), None);
     }
 
-    /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver.
+    /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver. Only features in the manifest are named.
     #[test]
     fn the_feature_of_the_older_of_toolkit_and_driver() {
         let version = |major, minor| Some(Version::new(major, minor, 0));
-        let feature = |toolkit, driver| {
-            let text = advice(toolkit, driver).unwrap_or_default();
-            let text = text.replace(", or the newest one before that,", "");
-            text.split(';').next().unwrap_or_default().to_string()
-        };
+        let listed = [(11, 4), (12, 8), (12, 9), (13, 1)];
+        let listed = listed.map(|(major, minor)| Version::new(major, minor, 0));
+        let old = "; choose an older feature to support older drivers";
         for (toolkit, driver, expected) in [
             (
                 version(12, 8),
@@ -88,24 +99,31 @@ mod tests {
                 "enable its feature cuda-12080 for CUDA 12.8 of the toolkit",
             ),
             (
+                version(13, 0),
                 version(12, 10),
-                version(12, 9),
-                "enable its feature cuda-12090 for CUDA 12.9 of the driver",
+                "enable its feature cuda-12090 for CUDA 12.10 of the driver",
             ),
             (
                 version(13, 10),
                 None,
-                "enable its feature cuda-13100 for CUDA 13.10 of the toolkit",
+                "enable its feature cuda-13010 for CUDA 13.10 of the toolkit",
             ),
             (
                 None,
                 version(11, 4),
                 "enable its feature cuda-11040 for CUDA 11.4 of the driver",
             ),
-            (None, None, ""),
         ] {
-            assert_eq!(feature(toolkit, driver), expected);
+            let text = advice(Some(&listed), toolkit, driver);
+            assert_eq!(text, Some(format!("{expected}{old}")));
         }
+        let text = advice(Some(&listed), version(11, 3), None);
+        let none = "it has no feature for CUDA 11.3 of the toolkit or older";
+        assert_eq!(text.as_deref(), Some(none));
+        assert_eq!(advice(Some(&listed), None, None), None);
+        let text = advice(None, version(13, 5), None);
+        let unread = "enable its feature for CUDA 13.5 of the toolkit, or an older one to support older drivers";
+        assert_eq!(text.as_deref(), Some(unread));
     }
 
     #[test]

@@ -129,14 +129,10 @@ pub fn locked(
     env: &Environment,
     resolve: &dyn Fn(&str) -> Option<Resolved>,
 ) -> Vec<LockedCudarc> {
-    let registries = registries(env);
     let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
     let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_DIRECTORIES);
     let read_one = |version: &str| {
-        // A lock file may contain anything.
-        let name = (!version.contains(['/', '\\'])).then(|| format!("cudarc-{version}"))?;
-        let mut dirs = registries.iter().map(|dir| dir.join(&name));
-        let sources = dirs.find(|dir| files::is_dir(dir))?;
+        let sources = unpacked("cudarc", version, env)?;
         Some(LockedCudarc {
             release: version.to_string(),
             manifest: read(&sources.join("Cargo.toml"))?,
@@ -146,6 +142,20 @@ pub fn locked(
         })
     };
     versions.filter_map(read_one).collect()
+}
+
+/// Returns the CUDA versions for which a version of cudarc has features, if it is in cargo's registry.
+pub fn listed_cudas(version: &str, env: &Environment) -> Option<Vec<Version>> {
+    let manifest = read(&unpacked("cudarc", version, env)?.join("Cargo.toml"))?;
+    Some(versions(features(&manifest), CUDA))
+}
+
+/// Returns the directory into which cargo unpacked a package of a registry. A lock file may contain anything.
+pub fn unpacked(name: &str, version: &str, env: &Environment) -> Option<PathBuf> {
+    let name = format!("{name}-{version}");
+    let mut dirs = registries(env).into_iter().map(|dir| dir.join(&name));
+    let is_name = !name.contains(['/', '\\']);
+    dirs.find(|dir| is_name && files::is_dir(dir))
 }
 
 /// Resolves a version of cudarc as cargo does in this directory. Returns `None` if no build contains it, or if cargo

@@ -1,7 +1,7 @@
 //! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
 use crate::compat::cudarc_refusals::{self, Installed};
-use crate::compat::cudarc_sources::{locked, resolve};
+use crate::compat::cudarc_sources::{listed_cudas, locked, resolve};
 use crate::compat::{cargo_lock, cudarc, image_driver, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
@@ -27,7 +27,6 @@ impl Toolchain {
         findings.for_each(Finding::omit_installation);
         let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
         let lock = lock.unwrap_or_default();
-        report.cudarc = cudarc::in_lock(&lock).map(String::from);
         let platform = &self.host.platform;
         let is_this = platform.cpu == ARCH
             && match platform.os {
@@ -48,6 +47,13 @@ impl Toolchain {
             driver: driver.and_then(|driver| driver.cuda),
             loads: &|name| search_path.as_ref()?.program_file(name),
         };
+        let cuda = self.cuda_version();
+        let describe = |release: &str| {
+            let listed = listed_cudas(release, &self.host.env);
+            let advice = cudarc::advice(listed.as_deref(), cuda, installed.driver)?;
+            Some(format!("{release} in Cargo.lock: {advice}"))
+        };
+        report.cudarc = cudarc::in_lock(&lock).and_then(describe);
         let resolve = |version: &str| resolve(version, &self.host.env);
         for cudarc in locked(&lock, &self.host.env, &resolve) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();

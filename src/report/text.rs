@@ -4,7 +4,6 @@
 //! colors.
 
 use crate::choice::message_format::{product, release};
-use crate::compat::cudarc;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Found};
@@ -170,15 +169,10 @@ impl Lines<'_, '_> {
 
     /// Writes the feature of cudarc that is compatible, for a crate that uses it.
     fn cudarc(&mut self) -> fmt::Result {
-        let report = self.report;
-        let toolkit = report.toolkit.as_ref().and_then(|one| one.version);
-        let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
-        let advice = cudarc::advice(toolkit, driver.and_then(|driver| driver.cuda));
-        let Some((release, advice)) = report.cudarc.as_ref().zip(advice) else {
-            return Ok(());
-        };
-        let text = printable(&format!("{release} in Cargo.lock: {advice}"));
-        self.long_line(Section::Alone, Mark::Note, "cudarc", &text)
+        match &self.report.cudarc {
+            Some(text) => self.long_line(Section::Alone, Mark::Note, "cudarc", &printable(text)),
+            None => Ok(()),
+        }
     }
 
     /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick.

@@ -1,5 +1,8 @@
 //! The output of `cudnn-guard doctor`.
 
+#[cfg(target_os = "linux")]
+mod cross;
+
 use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use crate::support::cache_of;
 use serde_json::Value;
@@ -353,13 +356,37 @@ fn doctor_names_the_compatible_feature_of_cudarc() {
     let doctor = |dir: &Path| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         command.args(["doctor", "--root"]).arg(&root);
-        command.current_dir(dir).env_clear().env("HOME", "/nowhere");
+        command
+            .current_dir(dir)
+            .env_clear()
+            .env("HOME", root.join("home"));
         text(&command.output().expect("cudnn-guard runs"))
     };
     let shown = doctor(&root);
-    let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-13000, or the newest\n              \
-         one before that, for CUDA 13.0 of the toolkit; choose an older\n              \
-         feature to support older drivers\n";
+    let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature for CUDA 13.0 of the\n              \
+         toolkit, or an older one to support older drivers\n";
+    assert!(shown.contains(wanted), "{shown}");
+    // Only a feature in the manifest of this cudarc is named.
+    let manifest = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
+    let listed = |versions: &[u32]| {
+        let features = versions
+            .iter()
+            .map(|version| format!("cuda-{version} = []\n"));
+        let features = features.collect::<String>();
+        file(
+            &root,
+            manifest,
+            &format!("[features]\n{features}cudnn = []\n"),
+        );
+        doctor(&root)
+    };
+    let shown = listed(&[12080, 12090, 13010]);
+    let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-12090 for CUDA 13.0\n              \
+         of the toolkit; choose an older feature to support older drivers\n";
+    assert!(shown.contains(wanted), "{shown}");
+    let shown = listed(&[13010]);
+    let wanted = "  i cudarc    0.17.3 in Cargo.lock: it has no feature for CUDA 13.0 of the\n              \
+         toolkit or older\n";
     assert!(shown.contains(wanted), "{shown}");
     assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
