@@ -120,8 +120,8 @@ impl Config {
         Ok(toolchain)
     }
 
-    /// Searches both CUDA and cuDNN like [`probe`](Self::probe), but prints nothing and never fails. Errors are among
-    /// the findings.
+    /// Searches CUDA and cuDNN like [`probe`](Self::probe), but prints nothing and never fails. Errors are among the
+    /// findings.
     #[cfg(feature = "cli")]
     pub fn survey(&self) -> Toolchain {
         self.survey_on(self.host())
@@ -132,8 +132,8 @@ impl Config {
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
         let is_built_without = self.link == Link::Runtime;
         let needs = Needs {
-            toolkit: !is_built_without,
-            cudnn: true,
+            toolkit: !is_built_without && self.cuda.is_some(),
+            cudnn: self.cudnn.is_some(),
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // Programs run on the machine that is surveyed.

@@ -123,9 +123,8 @@ impl CheckContext<'_> {
 
     /// Returns `true` if the build can use packages for this machine.
     pub fn is_native(&self) -> bool {
-        let host = self.env.var("HOST").map(Platform::from_triple);
-        let is_same = |host: Platform| host.cpu == self.platform.cpu;
-        self.platform.os == Os::Linux && host.is_none_or(is_same)
+        let builder = self.env.builder(self.platform);
+        self.platform.os == Os::Linux && builder.cpu == self.platform.cpu
     }
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.

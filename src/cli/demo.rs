@@ -182,10 +182,9 @@ fn simulated(work: &Path) -> Result<Stack, String> {
 /// Returns the consumer with a kernel and a linked cuDNN. Without nvcc, as in wheels for CUDA 11 and 12, returns the
 /// one that opens cuDNN at run time.
 fn consumer_for(report: &ToolchainReport) -> &'static str {
-    if report.has_nvcc() {
-        "kernel"
-    } else {
-        "application"
+    match report.toolkit.as_ref().and_then(|one| one.nvcc.as_ref()) {
+        Some(_) => "kernel",
+        None => "application",
     }
 }
 

@@ -1,13 +1,16 @@
 //! `cudnn-guard doctor`: reports what a build would find, and its faults.
 
+mod usage;
+
 use crate::cli::cuda_version::{self, CudaVersion};
+use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
 use crate::report::ToolchainReport;
-use crate::{Config, Finding, Link, Severity};
+use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
@@ -74,8 +77,28 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         .iter()
         .find(|one| link.is_some_and(|link| link == one.name));
     with_sign_of_life(|| {
+        let usage = match cudnn.is_some() || link.is_some() || config.root.is_some() {
+            false if Path::new("Cargo.toml").is_file() => usage::find(&config.host().env),
+            _ => Usage::Cudnn,
+        };
+        match usage {
+            Usage::NoCuda if cuda.is_none() => (config.cuda, config.cudnn) = (None, None),
+            Usage::NoCuda | Usage::NoCudnn => config.cudnn = None,
+            Usage::Unknown | Usage::Cudnn => {}
+        }
         let toolchain = config.survey();
         let mut report = toolchain.examine();
+        if usage == Usage::Unknown && report.verdict() == Verdict::Fail {
+            config.cudnn = None;
+            let without = config.survey().examine().findings;
+            for finding in &mut report.findings {
+                let is_same = |other: &Finding| other.summary == finding.summary;
+                if finding.severity == Severity::Error && !without.iter().any(is_same) {
+                    let unknown = "unknown for this crate; `doctor --cudnn '>=9'` requires cuDNN";
+                    finding.override_severity(Severity::Warning, "required", unknown);
+                }
+            }
+        }
         let (host, installed) = (&toolchain.host, &toolchain.candidates);
         framework.inspect(|one| one.examine(host, installed, &mut report.findings));
         report

@@ -27,11 +27,11 @@ pub fn number(cuda: Version) -> String {
 }
 
 /// Describes the feature to enable: the one for the toolkit, or for the driver if that is older. With the toolkit's
-/// feature, the program would then call functions that the driver does not have. `listed` contains the versions for
-/// which this cudarc has features, in ascending order, if its manifest can be read.
+/// feature, the program would then call functions that the driver does not have. `all` contains the versions for
+/// which this cudarc is known to have features, in ascending order.
 #[cfg(feature = "cli")]
 pub fn advice(
-    listed: Option<&[Version]>,
+    all: &[Version],
     toolkit: Option<Version>,
     driver: Option<Version>,
 ) -> Option<String> {
@@ -41,16 +41,12 @@ pub fn advice(
         _ => (driver?, "driver"),
     };
     let wanted = format!("CUDA {} of the {of}", version.short());
-    let newest = listed.map(|listed| listed.iter().rfind(|one| **one <= version));
-    Some(match newest {
-        Some(Some(newest)) => format!(
+    Some(match all.iter().rfind(|one| **one <= version) {
+        Some(newest) => format!(
             "enable its feature cuda-{} for {wanted}; choose an older feature to support older drivers",
             number(*newest)
         ),
-        Some(None) => format!("it has no feature for {wanted} or older"),
-        None => {
-            format!("enable its feature for {wanted}, or an older one to support older drivers")
-        }
+        None => format!("no feature for {wanted} or older is known"),
     })
 }
 
@@ -114,16 +110,15 @@ mod tests {
                 "enable its feature cuda-11040 for CUDA 11.4 of the driver",
             ),
         ] {
-            let text = advice(Some(&listed), toolkit, driver);
+            let text = advice(&listed, toolkit, driver);
             assert_eq!(text, Some(format!("{expected}{old}")));
         }
-        let text = advice(Some(&listed), version(11, 3), None);
-        let none = "it has no feature for CUDA 11.3 of the toolkit or older";
-        assert_eq!(text.as_deref(), Some(none));
-        assert_eq!(advice(Some(&listed), None, None), None);
-        let text = advice(None, version(13, 5), None);
-        let unread = "enable its feature for CUDA 13.5 of the toolkit, or an older one to support older drivers";
-        assert_eq!(text.as_deref(), Some(unread));
+        assert_eq!(advice(&listed, None, None), None);
+        let none = "no feature for CUDA 11.3 of the toolkit or older is known";
+        for listed in [&listed[..], &[]] {
+            let text = advice(listed, version(11, 3), None);
+            assert_eq!(text.as_deref(), Some(none));
+        }
     }
 
     #[test]

@@ -144,10 +144,11 @@ pub fn locked(
     versions.filter_map(read_one).collect()
 }
 
-/// Returns the CUDA versions for which a version of cudarc has features, if it is in cargo's registry.
-pub fn listed_cudas(version: &str, env: &Environment) -> Option<Vec<Version>> {
-    let manifest = read(&unpacked("cudarc", version, env)?.join("Cargo.toml"))?;
-    Some(versions(features(&manifest), CUDA))
+/// Returns the CUDA versions for which a version of cudarc has features. Empty if it is not in cargo's registry.
+pub fn listed_cudas(version: &str, env: &Environment) -> Vec<Version> {
+    let sources = unpacked("cudarc", version, env);
+    let manifest = sources.and_then(|sources| read(&sources.join("Cargo.toml")));
+    versions(features(&manifest.unwrap_or_default()), CUDA)
 }
 
 /// Returns the directory into which cargo unpacked a package of a registry. A lock file may contain anything.
@@ -161,25 +162,26 @@ pub fn unpacked(name: &str, version: &str, env: &Environment) -> Option<PathBuf>
 /// Resolves a version of cudarc as cargo does in this directory. Returns `None` if no build contains it, or if cargo
 /// cannot resolve it offline.
 pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
-    let cargo = programs::on_path(&format!("cargo{EXE_SUFFIX}"), env.os_var("PATH")?)?;
-    for option in BUILDS {
-        let package = format!("--invert=cudarc@{version}");
-        let mut args = vec!["tree", "--frozen", &package, "--depth=1", "--edges=no-dev"];
-        args.extend(["--prefix=depth", "--format={f}|{p}"]);
-        args.extend(option);
-        let invocation = Invocation {
-            program: cargo.clone(),
-            args: args.into_iter().map(String::from).collect(),
-            // Otherwise rustup would install the toolchain that the package names.
-            env: vec![("RUSTUP_AUTO_INSTALL".into(), "0".into())],
-        };
-        let deadline = env.program_deadline().unwrap_or(DEADLINE);
-        let output = programs::run(&invocation, deadline).ok()?;
-        if output.success && output.stdout.starts_with('0') {
-            return Some(parse(&output.stdout, option));
-        }
-    }
-    None
+    let package = format!("--invert=cudarc@{version}");
+    BUILDS.into_iter().find_map(|option| {
+        let tree = cargo_tree(&[&package, "--depth=1", "--prefix=depth"], option, env)?;
+        tree.starts_with('0').then(|| parse(&tree, option))
+    })
+}
+
+/// Returns the features and packages of a build in this directory, a line for each: `default,driver|cudarc v0.16.6`.
+pub fn cargo_tree(args: &[&str], option: Option<&str>, env: &Environment) -> Option<String> {
+    let mut all = vec!["tree", "--frozen", "--edges=no-dev", "--format={f}|{p}"];
+    all.extend(args.iter().copied().chain(option));
+    let invocation = Invocation {
+        program: programs::on_path(&format!("cargo{EXE_SUFFIX}"), env.os_var("PATH")?)?,
+        args: all.into_iter().map(String::from).collect(),
+        // Otherwise rustup would install the toolchain that the package names.
+        env: vec![("RUSTUP_AUTO_INSTALL".into(), "0".into())],
+    };
+    let deadline = env.program_deadline().unwrap_or(DEADLINE);
+    let output = programs::run(&invocation, deadline).ok()?;
+    output.success.then_some(output.stdout)
 }
 
 /// Parses the package, `0default,driver|cudarc v0.16.6`, and those that require it, `1|candle-core v0.9.1`.

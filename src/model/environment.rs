@@ -1,5 +1,6 @@
 //! A snapshot of the environment, and the declarations of all variables that are read.
 
+use crate::model::platform::Platform;
 use crate::model::text::{newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -292,6 +293,12 @@ impl Environment {
     /// Returns the value if it is Unicode.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.os_var(name).and_then(OsStr::to_str)
+    }
+
+    /// Returns the platform in `HOST`, on which a build for a target runs, or else the target.
+    pub fn builder(&self, target: &Platform) -> Platform {
+        self.var("HOST")
+            .map_or_else(|| target.clone(), Platform::from_triple)
     }
 
     /// Returns the time limit of queried programs from `CUDNN_GUARD_PROGRAM_DEADLINE`, if it is a number of seconds

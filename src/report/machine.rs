@@ -15,7 +15,6 @@ use crate::runtime::loader::search_path::SearchPath;
 use crate::targets::gpus::{DEADLINE, gpus, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
-use std::env::consts::{ARCH, OS};
 use std::path::{Path, PathBuf};
 
 impl Toolchain {
@@ -28,13 +27,7 @@ impl Toolchain {
         let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
         let lock = lock.unwrap_or_default();
         let platform = &self.host.platform;
-        let is_this = platform.cpu == ARCH
-            && match platform.os {
-                Os::Linux => OS == "linux",
-                Os::Windows => OS == "windows",
-                Os::Other => false,
-            };
-        if is_this && self.config.root.is_none() {
+        if self.host.is_native() && platform.os != Os::Other && self.config.root.is_none() {
             report.machine = Some(ask(self, &mut report.findings));
         }
         let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());
@@ -47,10 +40,9 @@ impl Toolchain {
             driver: driver.and_then(|driver| driver.cuda),
             loads: &|name| search_path.as_ref()?.program_file(name),
         };
-        let cuda = self.cuda_version();
         let describe = |release: &str| {
             let listed = listed_cudas(release, &self.host.env);
-            let advice = cudarc::advice(listed.as_deref(), cuda, installed.driver)?;
+            let advice = cudarc::advice(&listed, self.cuda_version(), installed.driver)?;
             Some(format!("{release} in Cargo.lock: {advice}"))
         };
         report.cudarc = cudarc::in_lock(&lock).and_then(describe);
@@ -68,10 +60,6 @@ impl ToolchainReport {
     /// Returns `true` if both a CUDA toolkit and a cuDNN were chosen.
     pub fn is_complete(&self) -> bool {
         self.toolkit.is_some() && self.cudnn.is_some()
-    }
-
-    pub fn has_nvcc(&self) -> bool {
-        self.toolkit.iter().any(|toolkit| toolkit.nvcc.is_some())
     }
 
     /// Returns the directories that the loader must search if a program opens cuDNN and CUDA itself.

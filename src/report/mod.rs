@@ -100,6 +100,9 @@ impl ToolchainReport {
                 unchecked.push("library version unknown");
             }
         }
+        if self.cudnn.is_none() && !self.unrequired.contains(&Kind::Cudnn) {
+            unchecked.push("no cuDNN");
+        }
         match &self.machine {
             None => unchecked.push("driver and GPUs not queried"),
             Some(machine) if machine.driver.is_none() => unchecked.push("no driver"),

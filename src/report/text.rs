@@ -34,7 +34,9 @@ pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Re
     let mut lines = Lines { report, f };
     lines.stack()?;
     lines.machine()?;
-    lines.cudarc()?;
+    if let Some(text) = &report.cudarc {
+        lines.long_line(Section::Alone, Mark::Note, "cudarc", &printable(text))?;
+    }
     findings(report.with_severity(Severity::Note), f)?;
     others(report, f)?;
     long_evidence(report, f)?;
@@ -164,14 +166,6 @@ impl Lines<'_, '_> {
         match joined(&machine.targets, " ") {
             none if none.is_empty() => self.line(Section::Targets, Mark::Absent, "targets", "none"),
             targets => self.long_line(Section::Targets, Mark::Tick, "targets", &targets),
-        }
-    }
-
-    /// Writes the feature of cudarc that is compatible, for a crate that uses it.
-    fn cudarc(&mut self) -> fmt::Result {
-        match &self.report.cudarc {
-            Some(text) => self.long_line(Section::Alone, Mark::Note, "cudarc", &printable(text)),
-            None => Ok(()),
         }
     }
 

@@ -131,7 +131,7 @@ impl Places<'_> {
 
     fn fetched(&self) -> Vec<Step> {
         let variable = |name: &str| Some(self.env.os_var(name)?.to_os_string());
-        let is_windows = self.builder().os == Os::Windows;
+        let is_windows = self.env.builder(self.platform).os == Os::Windows;
         let Some(dir) = fetch_dir(is_windows, &variable) else {
             return Vec::new();
         };
@@ -166,21 +166,15 @@ impl Places<'_> {
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
-        let program = self.builder().program(name);
+        let program = self.env.builder(self.platform).program(name);
         let mut files = self.listed(Variable::Path);
         files.iter_mut().for_each(|dir| dir.push(&program));
         files
     }
 
-    /// Returns the build machine's platform.
-    fn builder(&self) -> Platform {
-        let host = self.env.var("HOST").map(Platform::from_triple);
-        host.unwrap_or_else(|| self.platform.clone())
-    }
-
     /// Returns the directories in a list variable of the build machine, such as PATH.
     fn listed(&self, list: Variable) -> Vec<PathBuf> {
-        let windows = self.builder().os == Os::Windows;
+        let windows = self.env.builder(self.platform).os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
         let mut dirs = Vec::new();

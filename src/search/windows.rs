@@ -45,10 +45,7 @@ impl Places<'_> {
         }
         // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. Without a root, System32 of another
         // system is unknown.
-        let is_target = self
-            .env
-            .var("HOST")
-            .is_none_or(|host| host == self.platform.triple);
+        let is_target = self.env.builder(self.platform) == *self.platform;
         let system = dll_search::system_dir(self.env, self.root);
         if let Some(dir) = system.filter(|_| is_target || self.root.is_some()) {
             let via = FoundVia::Directory("Windows' system directory");

@@ -25,7 +25,7 @@ pub mod programs;
 pub mod sysroot;
 
 use crate::model::environment::{Environment, Variable};
-use crate::model::platform::Platform;
+use crate::model::platform::{Os, Platform};
 use crate::system::probe_cache::ProbeCache;
 use crate::system::sysroot::Sysroot;
 use std::ffi::OsString;
@@ -62,8 +62,9 @@ impl Host {
         let mut env = Environment::new(process)
             .with_pairs(pairs)
             .with_current_dir(std::env::current_dir().unwrap_or_default());
-        // Outside a build script HOST is not set. A system image contains the system that builds.
-        if root.is_none() && env.var("HOST").is_none() {
+        // Outside a build script HOST is not set, or the name of the machine. An image contains the system that builds.
+        let host = env.var("HOST").map(Platform::from_triple);
+        if root.is_none() && host.is_none_or(|host| host.os == Os::Other) {
             env = env.with_pairs(&[("HOST".to_string(), this_machine())]);
         }
         // Outside a build script TARGET is not set, and the target is this machine.
@@ -93,8 +94,13 @@ impl Host {
 
     /// Returns the build system, on which nvcc and the compilers run.
     pub fn builder(&self) -> Platform {
-        let host = self.env.var("HOST").map(Platform::from_triple);
-        host.unwrap_or_else(|| self.platform.clone())
+        self.env.builder(&self.platform)
+    }
+
+    /// Returns `true` if programs of the target run on the build system.
+    pub fn is_native(&self) -> bool {
+        let (builder, target) = (self.builder(), &self.platform);
+        (builder.os, &builder.cpu) == (target.os, &target.cpu)
     }
 
     pub fn is_target(&self) -> bool {

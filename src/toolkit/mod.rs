@@ -234,13 +234,10 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
 
 /// Returns `true` if a compiler can run on the build system. Scripts run on any CPU.
 fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
-    let (builder, target) = (host.builder(), &host.platform);
-    if (builder.os, &builder.cpu) == (target.os, &target.cpu) {
-        return true;
-    }
-    let cpu = Elf::read(compiler).ok().and_then(|file| file.cpu());
-    (builder.os == Os::Windows) == (target.os == Os::Windows)
-        && cpu.is_none_or(|cpu| cpu == builder.cpu)
+    let builder = host.builder();
+    let cpu = || Elf::read(compiler).ok()?.cpu();
+    let is_same_os = (builder.os == Os::Windows) == (host.platform.os == Os::Windows);
+    host.is_native() || is_same_os && cpu().is_none_or(|cpu| cpu == builder.cpu)
 }
 
 /// Returns the version that nvcc reports. Programs in an image are not run, because they may be for another CPU.

@@ -1,0 +1,58 @@
+//! What the crate in the current directory uses, according to cargo and the code of its packages.
+
+use crate::compat::cudarc_sources::{cargo_tree, unpacked};
+use crate::model::environment::Environment;
+use crate::system::files;
+use std::{fs, path::Path};
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Usage {
+    NoCuda,
+    NoCudnn,
+    Unknown,
+    Cudnn,
+}
+
+/// Returns what all builds of the crate use.
+pub fn find(env: &Environment) -> Usage {
+    let greatest = |option| {
+        let tree = cargo_tree(&["--prefix=none"], option, env)?;
+        let packages = tree.lines().filter_map(|line| line.split_once('|'));
+        let usages = packages.map(|one| of_package(one, env).unwrap_or(Usage::Unknown));
+        usages.max()
+    };
+    match greatest(None) {
+        Some(Usage::Cudnn) => Usage::Cudnn,
+        _ => greatest(Some("--all-features")).map_or(Usage::Unknown, |one| one.min(Usage::Unknown)),
+    }
+}
+
+/// Returns the usage of a package, `app v0.1.0 (/work/app)`, with these features. It may use what its code mentions.
+fn of_package((features, package): (&str, &str), env: &Environment) -> Option<Usage> {
+    let (name, rest) = package.split_once(" v")?;
+    if let "cudarc" | "cudnn-guard" = name {
+        let is_used = features.split([',', '-']).any(|one| one == "cudnn");
+        return Some([Usage::NoCudnn, Usage::Cudnn][usize::from(is_used)]);
+    }
+    let mut words = rest.split(" (").map(|word| word.trim_end_matches(')'));
+    let unpacked = unpacked(name, words.next()?, env);
+    let local = words.map(Path::new).find(|word| word.is_absolute());
+    let dir = local.or(unpacked.as_deref())?.to_string_lossy();
+    let patterns = ["*.rs", "src/**/*.rs"];
+    let mut code = String::new();
+    for pattern in &patterns[..1 + usize::from(local.is_some())] {
+        for file in files::glob(&format!("{}/{pattern}", glob::Pattern::escape(&dir))).ok()? {
+            let text = fs::read_to_string(file).ok()?.replace("cudnn_guard", "");
+            code.extend(text.lines().filter_map(|line| line.split("//").next()));
+        }
+    }
+    let code = code.to_lowercase();
+    let has = |words: &[&str]| words.iter().any(|word| code.contains(word));
+    let is_required = has(&[".cudnn(", "link-lib=cudnn", "link-lib=dylib=cudnn"]);
+    Some(match has(&["cudnn"]) {
+        true if is_required && !has(&["feature", ".optional("]) => Usage::Cudnn,
+        true => Usage::Unknown,
+        false if has(&["cuda", "nvcc"]) => Usage::NoCudnn,
+        false => Usage::NoCuda,
+    })
+}
