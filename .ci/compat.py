@@ -2,7 +2,7 @@
 """Adds NVIDIA's builds of cuDNN for Linux to the tables in build-support/compat.
 
     python3 .ci/compat.py WHEEL...
-    python3 .ci/compat.py            (lists the wheels on PyPI that are missing from the tables)
+    python3 .ci/compat.py            (lists the wheels on PyPI that are missing from the tables, and writes cudnn-wheels.txt)
 
 Each WHEEL is a file `nvidia_cudnn_*.whl` or a directory that was made by `pip install --target`.
 
@@ -12,6 +12,8 @@ row: most patch versions ship the file of the previous version, so its build-id 
 
 cudnn-gpus.txt: each wheel adds one row: the device code that supports a GPU in all core sub-libraries, according to the
 headers of their fatbins. If a neighboring version has the same code, its row is extended instead.
+
+cudnn-wheels.txt: the versions of each wheel on PyPI, for the commands that install one.
 
 To update by hand after a release: drivers.txt from CUDA's release notes and `ptxas --help`, and known-bad.txt from bug
 reports. `cargo test --lib compat::tests` checks that every row is complete.
@@ -31,6 +33,11 @@ from typing import BinaryIO
 COMPAT = pathlib.Path(__file__).resolve().parent.parent / "build-support/compat"
 TABLE = COMPAT / "build-ids.txt"
 GPUS = COMPAT / "cudnn-gpus.txt"
+WHEELS = COMPAT / "cudnn-wheels.txt"
+WHEELS_HEADER = """\
+# NVIDIA's wheels of cuDNN: name, versions.
+# Source: `pip index versions` for each name. Written by .ci/compat.py.
+"""
 HEADER = """\
 # The GNU build-ids of NVIDIA's builds of cuDNN for Linux: build-id, sub-library, versions.
 # Source: the wheels nvidia-cudnn-cu11, -cu12 and -cu13 on PyPI. Written by .ci/compat.py.
@@ -177,16 +184,29 @@ def lacking(rows: dict[tuple[str, str], set[str]]) -> list[str]:
     found = []
     for cuda in ("11", "12", "13"):
         name = f"nvidia-cudnn-cu{cuda}"
-        command = [sys.executable, "-m", "pip", "index", "versions", name]
-        listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-        versions = re.search(r"^Available versions: (.*)$", listing, re.MULTILINE).group(1).split(", ")
-        found += [f"{name}=={version}" for version in versions if not is_known(cuda, version.rsplit(".", 1)[0])]
+        found += [f"{name}=={version}" for version in published(name) if not is_known(cuda, version.rsplit(".", 1)[0])]
     return found
+
+
+def published(name: str) -> list[str]:
+    command = [sys.executable, "-m", "pip", "index", "versions", name]
+    listing = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return re.search(r"^Available versions: (.*)$", listing, re.MULTILINE).group(1).split(", ")
+
+
+def write_wheels() -> None:
+    rows = []
+    for kind in ("cu11", "cu12", "cu13", "jit-cu12", "jit-cu13"):
+        name = f"nvidia-cudnn-{kind}"
+        releases = {version.rsplit(".", 1)[0] for version in published(name)}
+        rows.append(" ".join([name, *sorted(releases, key=numbers)]))
+    WHEELS.write_text(WHEELS_HEADER + "".join(f"{row}\n" for row in rows))
 
 
 def main() -> None:
     rows = read()
     if not sys.argv[1:]:
+        write_wheels()
         print(*lacking(rows), sep="\n")
         return
     for argument in sys.argv[1:]:

@@ -61,8 +61,8 @@ impl CheckContext<'_> {
             };
             candidates.iter().find(is_compatible)
         };
-        let package = owner(cudnn)
-            .and_then(|owner| Some((owner, self.install_command(owner.installer, cuda)?)));
+        let install = |of: &Owner| self.requirements.install_cudnn(of.installer, cuda);
+        let package = owner(cudnn).and_then(|owner| Some((owner, install(owner)?)));
         let library = cudnn.cudnn().and_then(|cudnn| cudnn.library.as_deref());
         let dir = library.and_then(Path::parent);
         let fault = CudaMismatch {

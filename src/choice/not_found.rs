@@ -44,17 +44,17 @@ impl FetchOptions {
     /// Returns the options that install a toolkit, and a cuDNN for the toolkit that was found, within the requirements.
     pub fn new(requirements: &Requirements, found: Option<Version>) -> Self {
         let requested = |kind| requirements.get(kind)?.to_fetch(kind);
-        let cudnn = requested(Kind::Cudnn);
-        let cuda = match found.map(|toolkit| toolkit.major) {
-            Some(major @ (11 | 12)) => Some(major.to_string()),
-            // CUDA 12 is the last version with wheels of cuDNN 8.
-            _ if cudnn.as_ref().is_some_and(|cudnn| cudnn.starts_with('8')) => {
-                requested(Kind::Toolkit).or_else(|| Some("12".into()))
-            }
-            Some(_) => None,
-            None => requested(Kind::Toolkit),
-        };
-        Self { cuda, cudnn }
+        let has_wheel = |cuda: &u32| requirements.install_cudnn(Installer::Pip, *cuda).is_some();
+        let usable = found.map(|toolkit| toolkit.major).filter(has_wheel);
+        let option = |major: u32| (major != majors::NEWEST_CUDA).then(|| major.to_string());
+        let newest = || majors::CUDA.iter().copied().find(has_wheel);
+        Self {
+            cuda: match usable {
+                Some(major) => option(major),
+                None => requested(Kind::Toolkit).or_else(|| option(newest()?)),
+            },
+            cudnn: requested(Kind::Cudnn),
+        }
     }
 }
 
@@ -99,14 +99,7 @@ impl CheckContext<'_> {
             _ if self.has_nvidia_packages() => Installer::Apt,
             _ => return None,
         };
-        Some((installer, self.install_command(installer, cuda)?))
-    }
-
-    /// Returns the command that installs a cuDNN for this CUDA major within the requirement.
-    pub(super) fn install_command(&self, installer: Installer, cuda: u32) -> Option<String> {
-        let requirement = self.requirements.get(Kind::Cudnn);
-        let from = requirement.map_or(Version::new(0, 0, 0), |range| range.from);
-        installer.install_cudnn(cuda, from, requirement.and_then(|range| range.below))
+        Some((installer, self.requirements.install_cudnn(installer, cuda)?))
     }
 
     /// Returns `true` if apt has NVIDIA's package lists, which `cuda-keyring` installs.
@@ -124,7 +117,7 @@ impl CheckContext<'_> {
     /// Returns `true` if the build can use packages for this machine.
     pub fn is_native(&self) -> bool {
         let builder = self.env.builder(self.platform);
-        self.platform.os == Os::Linux && builder.cpu == self.platform.cpu
+        (builder.os, &builder.cpu) == (self.platform.os, &self.platform.cpu)
     }
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.

@@ -1,6 +1,7 @@
 //! Version requirements as half-open ranges.
 
 use crate::model::kind::Kind;
+use crate::model::owner::Installer;
 use crate::runtime::facts::majors;
 use crate::{Finding, Version};
 use semver::{Comparator, Op, VersionReq};
@@ -30,6 +31,13 @@ impl Requirements {
             Kind::Toolkit => self.cuda.as_ref(),
             Kind::Cudnn => self.cudnn.as_ref(),
         }
+    }
+
+    /// Returns the command that installs an accepted cuDNN for this CUDA major.
+    pub fn install_cudnn(&self, installer: Installer, cuda: u32) -> Option<String> {
+        let cudnn = self.cudnn.as_ref();
+        let from = cudnn.map_or(Version::new(0, 0, 0), |range| range.from);
+        installer.install_cudnn(cuda, from, cudnn.and_then(|range| range.below))
     }
 
     /// Parses the arguments of `.cuda(..)` and `.cudnn(..)`. Returns a finding for each invalid one.

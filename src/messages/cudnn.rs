@@ -54,7 +54,9 @@ impl CudaMismatch<'_> {
         ];
         if self.compatible_cudnn.is_none() {
             // An installation on this machine is suggested before a download.
-            if self.compatible_toolkit.is_some() {
+            let is_wheel = owner(cudnn).is_some_and(|owner| owner.installer.is_for_wheels());
+            let has_none = is_wheel && self.package.is_none();
+            if self.compatible_toolkit.is_some() || has_none {
                 helps.reverse();
             }
             let at = usize::from(self.compatible_toolkit.is_some());

@@ -170,9 +170,10 @@ impl NoUsableCandidate<'_> {
         };
         let fetch = fetch(context, "without root");
         help.extend(match &self.install {
+            _ if !context.is_native() => vec![set],
             // An installer does not install a package again whose record exists.
             _ if is_gone && self.emptied.is_some() => vec![set, fetch],
-            _ if self.on_library_path.is_some() || !context.is_native() => vec![set, fetch],
+            _ if self.on_library_path.is_some() || os != Os::Linux => vec![set, fetch],
             Some((installer, command)) => {
                 let place = match installer {
                     Installer::Pip | Installer::Uv | Installer::Conda => {

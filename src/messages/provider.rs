@@ -1,8 +1,9 @@
 //! A CUDA library of ONNX Runtime or libtorch that does not load.
 
 use crate::inspection::provider::{Provider, ProviderFault};
+use crate::model::owner::Installer;
 use crate::runtime::facts::library_name::LibraryName;
-use crate::{Finding, FindingId};
+use crate::{Finding, FindingId, Version};
 
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
@@ -82,15 +83,17 @@ impl ProviderFault {
 /// cuDNN here is for another one.
 fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
     let names = || files.iter().filter_map(|file| LibraryName::read(file));
-    let Some(cuda) = of
-        .cuda
-        .filter(|_| names().any(|it| it.name.starts_with("cu")))
-    else {
+    let missing = names().find(|it| it.name == "cudnn");
+    let major = missing.and_then(|it| it.major());
+    let from = Version::new(major.unwrap_or(0), 0, 0);
+    let below = major.map(|major| Version::new(major + 1, 0, 0));
+    let is_published = |cuda: &u32| Installer::Pip.install_cudnn(*cuda, from, below).is_some();
+    let of_cuda = names().any(|it| it.name.starts_with("cu"));
+    let Some(cuda) = of.cuda.filter(is_published).filter(|_| of_cuda) else {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that contains {first}");
     };
-    let missing = names().find(|it| it.name == "cudnn");
-    let cudnn = match missing.and_then(|it| it.major()) {
+    let cudnn = match major {
         Some(major) => format!(" \"nvidia-cudnn-cu{cuda}=={major}.*\""),
         None if other_cudnn => format!(" \"nvidia-cudnn-cu{cuda}\""),
         None => String::new(),
@@ -103,5 +106,44 @@ fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
         false => format!(
             "{pip} ~/{wheels}, then run `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
         ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::linkage::Missing;
+
+    /// NVIDIA has no wheels for CUDA 10, and none of cuDNN 8 for CUDA 13.
+    #[test]
+    fn only_published_wheels_are_installed() {
+        let help = |cuda, names: [&str; 2]| {
+            let missing = names.map(|name| Missing {
+                name: name.into(),
+                ..Missing::default()
+            });
+            let provider = Provider {
+                path: "/opt/ort/libonnxruntime_providers_cuda.so".into(),
+                is_dll: false,
+                is_torch: false,
+                cuda: Some(cuda),
+                missing: missing.into(),
+            };
+            let fault = ProviderFault::NoLibraries(Vec::new(), false, None, None);
+            fault.finding(&provider).help.remove(0)
+        };
+        assert_eq!(
+            help(10, ["libcublas.so.10", "libcudnn.so.7"]),
+            "install the package that contains libcublas.so.10"
+        );
+        assert_eq!(
+            help(13, ["libcublas.so.13", "libcudnn.so.8"]),
+            "install the package that contains libcublas.so.13"
+        );
+        let install = help(12, ["libcublas.so.12", "libcudnn.so.8"]);
+        assert!(
+            install.contains(" \"nvidia-cudnn-cu12==8.*\"`"),
+            "{install}"
+        );
     }
 }

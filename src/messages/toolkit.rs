@@ -153,6 +153,9 @@ impl LibraryFault<'_> {
         }
         if is_of_wheels(&toolkit.root) {
             return match version.map(|version| version.major) {
+                Some(11) if ["nvjitlink", "cufile"].contains(wheel) => {
+                    format!("install CUDA 12 or later: no wheel for CUDA 11 contains `{name}`")
+                }
                 Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
                 _ => format!("run `pip install nvidia-{wheel}`"),
             };

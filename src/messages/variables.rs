@@ -104,6 +104,9 @@ impl UnusableVariable<'_> {
         let file = library_files(os);
         match (self.variable.names(), &self.nearby) {
             (Some(Names::Nvcc), _) => format!("set {name} to the full path of nvcc"),
+            (Some(Names::Fetched), _) if !context.is_native() => {
+                format!("unset {name}, and set CUDA_HOME and CUDNN_PATH instead")
+            }
             (Some(Names::Fetched), _) => fetch(context, &format!("into {name}")),
             (Some(Names::CudnnHeaders), Some(dir)) => {
                 format!("set {name} to `{}`, which contains cudnn.h", dir.display())

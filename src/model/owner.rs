@@ -35,6 +35,17 @@ impl Installer {
     }
 }
 
+/// NVIDIA's wheels of cuDNN and their versions.
+const WHEELS: &str = include_str!("../../build-support/compat/cudnn-wheels.txt");
+
+/// Returns `false` for a wheel of cuDNN of which NVIDIA has published no version in this range.
+fn is_published(name: &str, from: Version, below: Option<Version>) -> bool {
+    let mut lines = WHEELS.lines();
+    let versions = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    let is_met = |version| version >= from && below.is_none_or(|below| version < below);
+    versions.is_none_or(|all| all.split(' ').filter_map(Version::parse).any(is_met))
+}
+
 /// Returns a version without its third number if that is 0: 9.1, but 9.10.2.
 pub fn brief(version: Version) -> String {
     match version.patch {
@@ -45,7 +56,7 @@ pub fn brief(version: Version) -> String {
 
 impl Owner {
     /// Returns the command that replaces this package with a version of at least `from` and before `below`. Returns
-    /// `None` for apt, which may not have such a version.
+    /// `None` for apt, which may not have such a version, and for a wheel of cuDNN without one.
     pub fn install(&self, from: Version, below: Option<Version>) -> Option<String> {
         let mut range = Vec::new();
         if from > Version::new(0, 0, 0) {
@@ -55,9 +66,8 @@ impl Owner {
         let requirement = format!("'{}{}'", self.name, range.join(","));
         match self.installer {
             Installer::Conda => Some(format!("conda install -c conda-forge {requirement}")),
-            Installer::Pip | Installer::Uv => {
-                Some(format!("{} install {requirement}", self.installer.pip()))
-            }
+            Installer::Pip | Installer::Uv => is_published(&self.name, from, below)
+                .then(|| format!("{} install {requirement}", self.installer.pip())),
             Installer::Apt => None,
         }
     }
@@ -142,6 +152,27 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_wheels_is_complete() {
+        let rows = WHEELS.lines().filter(|line| !line.starts_with('#'));
+        let mut names = Vec::new();
+        for (name, versions) in rows.filter_map(|row| row.split_once(' ')) {
+            let parsed: Vec<_> = versions.split(' ').map(Version::parse).collect();
+            assert!(
+                parsed.len() > 20 && parsed.iter().all(Option::is_some),
+                "{name}"
+            );
+            assert!(parsed.is_sorted(), "{name}");
+            names.push(name);
+        }
+        for cuda in majors::CUDA {
+            assert!(
+                names.contains(&&*format!("nvidia-cudnn-cu{cuda}")),
+                "{names:?}"
+            );
+        }
+    }
+
+    #[test]
     fn cudnn_is_installed_for_the_cuda_that_was_found() {
         let (any, nine) = (Version::new(0, 0, 0), Version::new(9, 1, 0));
         let eight = Some(Version::new(9, 0, 0));
@@ -161,6 +192,18 @@ mod tests {
                 "pip install 'nvidia-cudnn-cu13>=9.1'",
             ),
             (Installer::Pip, 14, any, None, ""),
+            // NVIDIA has published no such wheel for this CUDA.
+            (Installer::Pip, 13, nine, Some(Version::new(9, 2, 0)), ""),
+            (Installer::Uv, 13, any, eight, ""),
+            (Installer::Pip, 11, Version::new(9, 11, 0), None, ""),
+            (Installer::Pip, 11, Version::new(8, 9, 7), eight, ""),
+            (
+                Installer::Pip,
+                12,
+                Version::new(8, 9, 7),
+                eight,
+                "pip install 'nvidia-cudnn-cu12>=8.9.7,<9.0'",
+            ),
             (
                 Installer::Conda,
                 12,
