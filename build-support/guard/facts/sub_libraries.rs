@@ -196,7 +196,8 @@ impl SubLibrary {
         self
     }
 
-    fn is_in(&self, release: (u32, u32)) -> bool {
+    pub fn is_in(&self, release: Version) -> bool {
+        let release = (release.major, release.minor);
         self.since <= release && self.until.is_none_or(|until| release < until)
     }
 }
@@ -241,7 +242,7 @@ pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
 pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
     let mut found = Vec::new();
     for one in ALL {
-        if majors::CUDNN.contains(&release.major) && one.is_in((release.major, release.minor)) {
+        if majors::CUDNN.contains(&release.major) && one.is_in(release) {
             found.push(one);
         }
     }

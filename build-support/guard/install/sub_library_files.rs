@@ -163,16 +163,18 @@ impl SubLibraries {
                 parts.main.told_by = version.map(|_| VersionSource::Neighbor);
             }
         }
-        for (files, is_declared) in [(missing, false), (declared_missing, true)] {
+        let release_of_all = parts.release().map(|(version, _)| version);
+        for (mut files, is_declared) in [(missing, false), (declared_missing, true)] {
+            // The sub-libraries may be of a later version than the main library.
+            files.retain(|file| !is_absent(Path::new(file), release_of_all));
             if !files.is_empty() {
-                let release = parts.release().map(|(version, _)| version);
                 let is_newer = |release| gpu_support::is_newer(&built.tables.gpus, release);
                 let missing = MissingSubLibraries {
                     folder,
-                    release,
+                    release: release_of_all,
                     files,
                     is_declared,
-                    is_newer: release.is_some_and(is_newer),
+                    is_newer: release_of_all.is_some_and(is_newer),
                     jit_only: no_others,
                     reinstall: package_owner::reinstall_command(folder),
                     looked_at: search_path.with_own(Vec::new(), true).looked_at(),
@@ -274,6 +276,13 @@ impl SubLibraries {
         file.defect = image.err();
         self.list.push(file);
     }
+}
+
+/// Returns `true` if this version does not contain the sub-library with this file name.
+pub fn is_absent(file: &Path, release: Option<Version>) -> bool {
+    let part = file_name::parse(file).and_then(|(name, _)| sub_libraries::find(&name));
+    part.zip(release)
+        .is_some_and(|(part, release)| !part.is_in(release))
 }
 
 /// Returns the names of the sub-libraries in a directory, sorted.

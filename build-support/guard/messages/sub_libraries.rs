@@ -9,7 +9,7 @@ use crate::runtime::facts::version::Version;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
 use crate::runtime::install::sub_library_files::{
-    MissingSubLibraries, StraySubLibrary, SubLibraries,
+    MissingSubLibraries, StraySubLibrary, SubLibraries, is_absent,
 };
 #[cfg(windows)]
 use crate::runtime::install::zlib::MissingZlib;
@@ -132,7 +132,12 @@ impl ForeignSubLibraries<'_> {
                     dir.display()
                 );
             }
-            let (way, help) = (part.origin.to_string(), part.help(self.folder, &complete));
+            let way = part.origin.to_string();
+            // A complete cuDNN of this version would use that file too.
+            let help = match is_absent(part.path, self.release) {
+                true => part.origin.removal(part.path),
+                false => part.help(self.folder, &complete),
+            };
             if !ways.contains(&way) {
                 ways.push(way);
             }

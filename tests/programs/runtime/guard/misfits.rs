@@ -204,10 +204,32 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
   origin      LD_LIBRARY_PATH, its entry `{there}`"
     );
     assert!(ran.text.ends_with(&warning), "{}", ran.text);
+    // It was loaded: another 9.20 would load it too.
+    let loaded = other.file(file);
+    let loaded = ("TEST_OPEN", loaded.to_str().unwrap());
+    let ran = run("check", &old.0, &[GPU, way, loaded]);
+    ran.must_be("fail", &["parts-mixed", "parts-mixed"]);
+    assert_eq!(
+        ran.json["findings"][0]["help"],
+        serde_json::json!([format!("remove `{there}` from LD_LIBRARY_PATH")])
+    );
     // 9.14 does not open it.
     let older = sound();
     let way = format!("{}:{there}", older.text());
     run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
+}
+
+/// SUB-08: the version of the main library decides which sub-libraries it has, even if the others are later.
+#[test]
+fn an_older_main_library_does_not_miss_a_later_sub_library() {
+    let old = Folder::new().with_cudnn("9.20.0");
+    let mixed = Folder::new().with_cudnn("9.28.0");
+    let mixed = mixed.without("libcudnn_engines_tensor_ir.so.9");
+    let (link, full) = (mixed.file("libcudnn.so.9"), "libcudnn.so.9.20.0");
+    std::fs::remove_file(&link).unwrap();
+    std::fs::copy(old.file("libcudnn.so.9"), mixed.file(full)).unwrap();
+    std::os::unix::fs::symlink(full, link).unwrap();
+    run("check", &mixed.0, &[GPU]).must_be("fail", &["parts-mixed"]);
 }
 
 /// SUB-11: the loader does not find the dependency of a sub-library without RPATH. The guard opens both by their paths,
