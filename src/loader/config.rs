@@ -150,6 +150,23 @@ mod tests {
         assert_eq!(unknown.dirs.len(), 6);
     }
 
+    /// `ldconfig` creates a removed link again.
+    #[test]
+    fn a_library_in_the_cache_is_removed_so_that_ldconfig_does_not_restore_it() {
+        use crate::runtime::loader::load_origin::LoadOrigin;
+        let help = |file| LoadOrigin::Cache.removal(Path::new(file));
+        assert_eq!(
+            help("/usr/local/cuda/compat/libcuda.so.1"),
+            "remove `/usr/local/cuda/compat` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run \
+             `sudo ldconfig`"
+        );
+        // The other libraries in the directory may be needed.
+        assert_eq!(
+            help("/usr/local/cuda/lib64/libcuda.so.1"),
+            "remove all `libcuda.so*` files from `/usr/local/cuda/lib64` and run `sudo ldconfig`"
+        );
+    }
+
     #[test]
     fn subdirectories_for_more_capable_cpus() {
         let known: &[&str] = &["x86-64-v3", "x86-64-v2"];

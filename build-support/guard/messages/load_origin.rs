@@ -55,16 +55,25 @@ impl fmt::Display for LoadOrigin {
 impl LoadOrigin {
     /// Returns the help that keeps the loader from this file.
     pub fn removal(&self, file: &Path) -> String {
-        let (file, dir) = (file.display(), self.folder().display());
+        let (dir, entry) = (file.parent().unwrap_or(file), self.folder().display());
+        let shown = dir.display();
         match self {
-            LoadOrigin::LibraryPath(_) => format!("remove `{dir}` from {LIBRARY_PATH}"),
+            LoadOrigin::LibraryPath(_) => format!("remove `{entry}` from {LIBRARY_PATH}"),
             LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_) => {
-                format!("build the program without `{dir}` in its rpath")
+                format!("build the program without `{entry}` in its rpath")
             }
             LoadOrigin::Preload => "remove it from LD_PRELOAD".into(),
             LoadOrigin::Preloads => format!("remove it from {PRELOADS}"),
-            LoadOrigin::Cache => format!("remove `{file}` and run `sudo ldconfig`"),
-            _ => format!("remove `{file}`"),
+            // `ldconfig` creates a removed link again.
+            LoadOrigin::Cache if dir.ends_with("compat") || dir.ends_with("stubs") => format!(
+                "remove `{shown}` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run `sudo ldconfig`"
+            ),
+            LoadOrigin::Cache => {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                let stem = name.split(".so").next().unwrap_or_default();
+                format!("remove all `{stem}.so*` files from `{shown}` and run `sudo ldconfig`")
+            }
+            _ => format!("remove `{}`", file.display()),
         }
     }
 
