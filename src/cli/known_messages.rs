@@ -268,6 +268,18 @@ mod tests {
         );
     }
 
+    /// GNU ld searches LD_LIBRARY_PATH for the libraries that a linked library needs, but neither LIBRARY_PATH nor `-L`.
+    #[test]
+    fn a_library_of_a_library_is_removed_from_the_path_that_the_linker_searches() {
+        let line =
+            "/usr/bin/ld: libcublas.so: undefined reference to `cublasLtCreate@libcublasLt.so.12'";
+        assert_eq!(
+            explanations(line)[0].help,
+            "remove the directory of the other CUDA from LD_LIBRARY_PATH, where GNU ld searches for the libraries of a \
+             library; if the build links `libcublasLt.so.12` itself, also from LIBRARY_PATH and the `-L` options"
+        );
+    }
+
     #[test]
     fn a_repeated_line_is_explained_once() {
         let line = "nvcc fatal: Unsupported gpu architecture 'compute_No CUDA devices found.'\n";
