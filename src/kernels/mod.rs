@@ -99,6 +99,8 @@ pub enum InvalidRequest<'a> {
     /// A path in `file`, `files` or `watch` that does not exist, and a similar one that does. `true` if it should be
     /// compiled.
     MissingPath(&'a Path, bool, Option<PathBuf>),
+    /// A directory in `file` or `files`.
+    Directory(&'a Path),
     /// A pattern without a match, and a similar one with a match.
     NoMatch(&'a str, Option<PathBuf>),
     /// A pattern of `for_files` that matches none of the files.

@@ -393,6 +393,13 @@ fn mistakes_in_build_rs_are_reported() {
         message(toolchain.kernels().file(package.path("src/b.cu")), "k"),
         "kernel source `./src/b.cu` does not exist"
     );
+    let directory = toolchain.kernels().file(package.path("src"));
+    let error = directory.library("k", &mut Vec::new()).unwrap_err();
+    assert_eq!(
+        package.shown(&error.findings()[0].to_string()),
+        "kernel source `./src` is a directory  [config-invalid]\n  \
+         = help: select the files in it: `.files(\"./src/*.cu\")`"
+    );
     assert_eq!(
         message(toolchain.kernels(), "k"),
         "build.rs compiles kernels but does not specify any files"

@@ -38,6 +38,10 @@ impl InvalidRequest<'_> {
                     .suggest(near.as_ref().map(|path| path.display()))
                     .help("correct the path in build.rs: it is relative to the package")
             }
+            InvalidRequest::Directory(path) => {
+                invalid(&format!("kernel source `{}` is a directory", path.display()))
+                    .help(format!("select the files in it: `.files({:?})`", path.join("*.cu")))
+            }
             InvalidRequest::NoMatch(pattern, near) => invalid(&format!("`{pattern}` matches no file"))
                 .suggest(near.as_ref().map(|path| path.display()))
                 .help("correct the pattern in build.rs: it is relative to the package"),

@@ -95,6 +95,9 @@ impl Kernels<'_> {
         }
         let sources = files::dedup(sources.into_iter());
         for path in &sources {
+            if files::is_dir(path) {
+                return Err(InvalidRequest::Directory(path).finding());
+            }
             if !files::is_file(path) {
                 return Err(InvalidRequest::MissingPath(path, true, similar(path)).finding());
             }
