@@ -8,6 +8,7 @@ use crate::runtime::install::file_versions;
 use crate::runtime::install::refusal;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
+use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::off_the_way;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::startup;
@@ -161,7 +162,9 @@ fn not_loaded(soname: &str, message: String) -> Cause {
     match SearchPath::of_program().program_file(soname) {
         Some(file) => Cause::Unusable(Box::new(refusal::finding(&file, &message))),
         None => {
-            let misplaced = off_the_way::find(&[soname.to_string()]);
+            let (names, suits) = ([soname.to_string()], &|_: &Path| true);
+            let names = &names;
+            let misplaced = off_the_way::find(&Wanted { names, suits });
             Cause::NotFound(message, misplaced.map(Box::new))
         }
     }

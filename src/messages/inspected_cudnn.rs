@@ -8,7 +8,7 @@ use crate::runtime::facts::finding::{Finding, Severity, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::judge::program_rules;
-use crate::runtime::loader::library_names::HiddenCudnn;
+use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use std::fmt::Display;
@@ -64,10 +64,15 @@ impl UnresolvedCudnn<'_> {
             }
         };
         let install = match &self.alternatives.install {
-            Install::Major(major) => format!(
-                "install cuDNN{}, or add its directory to {path}",
-                number(major)
-            ),
+            Install::Major(major) => {
+                let is_old =
+                    matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
+                let link = if is_old { " with a `libcudnn.so`" } else { "" };
+                format!(
+                    "install cuDNN{}{link}, or add its directory to {path}",
+                    number(major)
+                )
+            }
             Install::Beside(major) => format!(
                 "install cuDNN{} beside it: another major version is not compatible, even if it is renamed",
                 number(major)

@@ -18,6 +18,7 @@ use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{self, HiddenCudnn};
+use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{loader_words, map_failures, not_found, off_the_way};
 use crate::runtime::system::platform::{self, Library};
@@ -283,7 +284,10 @@ fn open(
         unfit = obstacle.filter(|(_, defect)| !usable || !defect.is_passed_over());
     }
     let misplaced = match unfit {
-        None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&names),
+        None | Some((_, Defect::Closed(_))) if !usable => off_the_way::find(&Wanted {
+            names: &names,
+            suits: &|file| suits(built, file, search_path) != Some(false),
+        }),
         _ => None,
     };
     if misplaced.as_ref().is_some_and(|found| found.file.is_some()) {
@@ -294,19 +298,25 @@ fn open(
     Err(not_found::find(built, majors, search_path, (&names, &messages), causes).finding())
 }
 
+/// Returns `true` if the program can run with this cuDNN. Returns `None` if its version is unknown.
+fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option<bool> {
+    let by_name = || file_name::parse(main_library)?.1;
+    let major = major_by_soname(main_library).or_else(by_name)?;
+    let parts = SubLibraries::locate_all(main_library, major, search_path, true, built);
+    let (release, _) = parts.release()?;
+    Some(program_rules::version(built, release).is_ok())
+}
+
 /// Returns a compatible cuDNN in a directory before the loaded one, which cudarc finds by a name that it tries earlier.
 fn find_hidden(built: &Built, loaded: &Path) -> Option<PathBuf> {
     if built.loader != Loader::Cudarc {
         return None;
     }
     let search_path = &SearchPath::of_program();
-    let (major, file) = rules::majors(built).into_iter().find_map(|major| {
+    let file = rules::majors(built).into_iter().find_map(|major| {
         let file = search_path.program_file(&file_name::of_main(major))?;
         let is_first = search_path.is_searched_first(&file, loaded);
-        is_first.then_some((major, file))
+        is_first.then_some(file)
     })?;
-    let parts = SubLibraries::locate_all(&file, major, search_path, true, built);
-    let (release, _) = parts.release()?;
-    let can_run = program_rules::version(built, release).is_ok();
-    can_run.then_some(file)
+    suits(built, &file, search_path)?.then_some(file)
 }

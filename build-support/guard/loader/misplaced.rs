@@ -31,6 +31,20 @@ pub struct Misplaced {
     pub ignores_path: bool,
 }
 
+/// A library that is searched.
+pub struct Wanted<'a> {
+    pub names: &'a [String],
+    /// Returns `false` for a file that the program cannot run with.
+    pub suits: &'a dyn Fn(&Path) -> bool,
+}
+
+impl Wanted<'_> {
+    /// Returns `true` if the file exists, can be loaded, and would help.
+    pub fn is_it(&self, file: &Path) -> bool {
+        system::is_file(file) && Image::open(file).is_ok() && (self.suits)(file)
+    }
+}
+
 /// The kind of program that started this one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starter {
@@ -115,15 +129,10 @@ pub fn by_variable(below: &dyn Fn(&Path) -> Option<PathBuf>) -> Option<(PathBuf,
     Some((below(&fetched)?, Unsearched::Fetched))
 }
 
-/// Returns the first of these files in these directories that can be loaded.
-pub fn first_loadable(dirs: &[PathBuf], names: &[String]) -> Option<PathBuf> {
+/// Returns the first wanted file in these directories.
+pub fn first_wanted(dirs: &[PathBuf], wanted: &Wanted<'_>) -> Option<PathBuf> {
     dirs.iter().find_map(|dir| {
-        let mut files = names.iter().map(|name| dir.join(name));
-        files.find(|file| is_loadable(file))
+        let mut files = wanted.names.iter().map(|name| dir.join(name));
+        files.find(|file| wanted.is_it(file))
     })
-}
-
-/// Returns `true` if the file exists and can be loaded.
-pub fn is_loadable(file: &Path) -> bool {
-    system::is_file(file) && Image::open(file).is_ok()
 }

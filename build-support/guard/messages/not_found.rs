@@ -46,9 +46,15 @@ impl MissingCudnn<'_> {
         }
         if let Some(major) = installable(self.majors) {
             let file = file_name::of_main(major);
-            install.push(format!(
-                "install cuDNN {major}, or add the directory of its {file} to {LIBRARY_PATH}"
-            ));
+            install.push(if self.names.contains(&file) {
+                format!(
+                    "install cuDNN {major}, or add the directory of its {file} to {LIBRARY_PATH}"
+                )
+            } else {
+                format!(
+                    "install cuDNN {major} with a `{FIRST}`, or add its directory to {LIBRARY_PATH}"
+                )
+            });
         }
         if let Some((major, _)) = &self.other {
             summary += &format!("; only `{}` was found", file_name::of_main(*major));

@@ -19,7 +19,7 @@ impl PreflightInput {
             if !self.path_known {
                 unknown.push(format!("{name} may be on the PATH where the program runs"));
             }
-            let mut others = self.others.iter();
+            let mut others = self.usable_others();
             let other = others.find(|other| other.instead_of == *name);
             let other = other.map(|other| &*other.path);
             findings.push(InspectionFault::NoDll(missing, self.path_known, other).finding());
@@ -43,7 +43,7 @@ impl PreflightInput {
             // If an unusable file is in place of the library, only that is reported.
         } else if let Some(quoted) = &self.in_quotes {
             reach = Some(Reach::Unquote(quoted));
-        } else if let Some(other) = self.others.iter().find(is_it) {
+        } else if let Some(other) = self.usable_others().find(is_it) {
             reach = Some(Reach::Directory(dir(&other.path)));
             also_found.push((None, &*other.path));
         } else if let Some(file) = &self.unrequested {
@@ -55,5 +55,82 @@ impl PreflightInput {
             reach,
             install: Install::Dll,
         }
+    }
+
+    /// Returns the files elsewhere that no guard rejects.
+    fn usable_others(&self) -> impl Iterator<Item = &Other> {
+        let is_refused = |version| self.refusal(version).is_some();
+        self.others
+            .iter()
+            .filter(move |other| !other.version.is_some_and(is_refused))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::choice::requirement::Requirements;
+    use crate::inspection::fault::{Request, UnresolvedCudnn};
+    use crate::model::platform::Platform;
+    use crate::runtime::facts::built::{Built, Loader, Policy};
+    use crate::runtime::facts::version::Version;
+
+    const DLL: &str = "cudnn64_9.dll";
+
+    /// A program that requires 9.10 or later, and the cuDNNs of these versions outside of the search path.
+    fn input(need: LoadPhase, minors: &[u32]) -> PreflightInput {
+        let other = |minor: &u32| Other {
+            instead_of: DLL.into(),
+            path: format!("/dnn{minor}/{DLL}").into(),
+            soname: None,
+            version: Some(Version::new(9, *minor, 0)),
+        };
+        PreflightInput {
+            platform: Platform::from_triple("x86_64-pc-windows-msvc"),
+            guards: vec![Built {
+                loader: Loader::Dlopen,
+                policy: Policy::Requirement,
+                requirement: Requirements::parse(None, Some(">=9.10")).0.cudnn,
+                ..Built::default()
+            }],
+            missing: vec![Missing {
+                name: DLL.into(),
+                need,
+                ..Missing::default()
+            }],
+            others: minors.iter().map(other).collect(),
+            path_known: true,
+            ..PreflightInput::default()
+        }
+    }
+
+    fn opened(minors: &[u32]) -> Vec<String> {
+        let input = input(LoadPhase::Later, minors);
+        let missing = &input.missing[0];
+        let fault = UnresolvedCudnn {
+            alternatives: input.other_dlls(&[DLL], missing),
+            request: Request::Dll,
+            names: vec![DLL],
+            missing,
+            is_needed: true,
+        };
+        fault.finding().help
+    }
+
+    fn linked(minors: &[u32]) -> Vec<String> {
+        let (mut findings, mut unknown) = (Vec::new(), Vec::new());
+        input(LoadPhase::Start, minors).dlls_not_found(&mut findings, &mut unknown);
+        findings.remove(0).help
+    }
+
+    #[test]
+    fn only_a_cudnn_that_the_program_can_run_with_is_recommended() {
+        let right = ["add `/dnn14` to PATH where the program runs"];
+        assert_eq!(opened(&[1, 14]), right);
+        assert_eq!(linked(&[1, 14]), right);
+        let any = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next \
+                   to the program";
+        assert_eq!(opened(&[1]), [any]);
+        assert_eq!(linked(&[1]), [any]);
     }
 }

@@ -1,7 +1,7 @@
 //! The places where a DLL may be but Windows does not search.
 
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::loader::misplaced::{Misplaced, Unsearched, by_variable, first_loadable};
+use crate::runtime::loader::misplaced::{Misplaced, Unsearched, Wanted, by_variable, first_wanted};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use std::path::{Path, PathBuf};
 
@@ -19,25 +19,25 @@ const PLACES: [&str; 7] = [
 ];
 
 /// Finds one of these names in the directories of variables and installers.
-pub fn find(names: &[String]) -> Option<Misplaced> {
+pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let quoted = in_quotes(&path.to_string_lossy(), names);
+    let quoted = in_quotes(&path.to_string_lossy(), wanted.names);
     if quoted.is_some() {
         return quoted;
     }
     if ignores_path() {
         let mut dirs = std::env::split_paths(&path);
-        if let Some(file) = dirs.find_map(|dir| first_loadable(&[dir], names)) {
+        if let Some(file) = dirs.find_map(|dir| first_wanted(&[dir], wanted)) {
             return Some(misplaced(file, Unsearched::Path));
         }
     }
-    if let Some((file, cause)) = by_variable(&|dir| below(dir, names)) {
+    if let Some((file, cause)) = by_variable(&|dir| below(dir, wanted)) {
         return Some(misplaced(file, cause));
     }
     let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
     for installed in &INSTALLED {
         for release in files_in(&programs.join(installed)).iter().rev() {
-            if let Some(file) = below(release, names) {
+            if let Some(file) = below(release, wanted) {
                 return Some(misplaced(file, Unsearched::Unnamed));
             }
         }
@@ -76,11 +76,11 @@ fn ignores_path() -> bool {
 
 /// Returns one of these files, in this directory or below it. The installers of cuDNN have a directory for each
 /// CUDA: `bin/13.0/x64`.
-fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
+fn below(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
     let mut dirs: Vec<_> = PLACES.iter().map(|place| dir.join(place)).collect();
     for cuda in files_in(&dir.join("bin")).iter().rev() {
         dirs.push(cuda.join("x64"));
         dirs.push(cuda.clone());
     }
-    first_loadable(&dirs, names)
+    first_wanted(&dirs, wanted)
 }

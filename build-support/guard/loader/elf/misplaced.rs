@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::ld_so_cache::{self, lib_folders};
 use crate::runtime::loader::misplaced::{
-    EntryFault, Misplaced, Starter, Unsearched, by_variable, first_loadable, is_loadable,
+    EntryFault, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
 };
 use crate::runtime::system;
 use crate::runtime::system::platform;
@@ -29,25 +29,25 @@ const QUOTE: fn(char) -> bool = |c| c == '"' || c == '\'';
 const MOST: usize = 256;
 
 /// Finds one of these names in the directories that variables and the loader's configuration refer to.
-pub fn find(names: &[String]) -> Option<Misplaced> {
+pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let library_path = platform::given_environment("LD_LIBRARY_PATH").unwrap_or_default();
     let library_path = library_path.to_string_lossy();
     let home = std::env::var("HOME").unwrap_or_default();
-    let found = by_library_path(names, &library_path, &home);
-    let found = found.or_else(|| by_configuration(names, Path::new("/etc")));
+    let found = by_library_path(wanted, &library_path, &home);
+    let found = found.or_else(|| by_configuration(wanted, Path::new("/etc")));
     if found.is_some() {
         return found;
     }
     let by_prefix = || {
         let mut prefixes = PREFIXES.iter();
-        let file = prefixes.find_map(|prefix| below(Path::new(prefix), names));
+        let file = prefixes.find_map(|prefix| below(Path::new(prefix), wanted));
         Some((file?, Unsearched::Unnamed))
     };
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut path: Vec<PathBuf> = std::env::split_paths(&path).collect();
     path.retain(|dir| dir.is_absolute());
-    let in_path = first_loadable(&path, names).map(|file| (file, Unsearched::Path));
-    let by_variable = || by_variable(&|dir| below(dir, names));
+    let in_path = first_wanted(&path, wanted).map(|file| (file, Unsearched::Path));
+    let by_variable = || by_variable(&|dir| below(dir, wanted));
     if let Some((file, cause)) = in_path.or_else(by_variable).or_else(by_prefix) {
         let mut value = folder(&file).display().to_string();
         if !library_path.is_empty() {
@@ -59,14 +59,14 @@ pub fn find(names: &[String]) -> Option<Misplaced> {
 }
 
 /// Finds one of these names in or near a directory that an entry of LD_LIBRARY_PATH refers to.
-pub fn by_library_path(names: &[String], library_path: &str, home: &str) -> Option<Misplaced> {
+pub fn by_library_path(wanted: &Wanted<'_>, library_path: &str, home: &str) -> Option<Misplaced> {
     let mut entries = Vec::new();
     let mut found = None;
     for entry in library_path.split(BETWEEN) {
         let (mut meant, fault) = intended_directories(entry, home);
         for dir in &mut meant {
             let near = match &found {
-                None => at_or_near(Path::new(dir), names),
+                None => at_or_near(Path::new(dir), wanted),
                 Some(_) => None,
             };
             let Some(file) = near else { continue };
@@ -105,16 +105,16 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
 }
 
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
-pub fn by_configuration(names: &[String], etc: &Path) -> Option<Misplaced> {
+pub fn by_configuration(wanted: &Wanted<'_>, etc: &Path) -> Option<Misplaced> {
     let mut files = vec![etc.join("ld.so.conf")];
     files.extend(sorted_entries(&etc.join("ld.so.conf.d")));
     for conf in files {
         for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
             let dir = line.split('#').next().unwrap_or_default().trim();
-            for name in names {
+            for name in wanted.names {
                 let file = Path::new(dir).join(name);
                 let is_cached = || ld_so_cache::files(name).contains(&file);
-                if dir.starts_with('/') && is_loadable(&file) && !is_cached() {
+                if dir.starts_with('/') && wanted.is_it(&file) && !is_cached() {
                     return Some(Misplaced {
                         file: Some(file),
                         cause: Unsearched::Uncached(conf),
@@ -178,8 +178,8 @@ fn intended_directories(entry: &str, home: &str) -> (Vec<String>, Option<EntryFa
 }
 
 /// Returns one of these files: the path itself, or one in this directory or in one that people confuse with it.
-fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
-    if names.iter().any(|name| dir.ends_with(name)) && is_loadable(dir) {
+fn at_or_near(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
+    if wanted.names.iter().any(|name| dir.ends_with(name)) && wanted.is_it(dir) {
         return Some(dir.to_path_buf());
     }
     let mut dirs = vec![dir.to_path_buf()];
@@ -189,11 +189,11 @@ fn at_or_near(dir: &Path, names: &[String]) -> Option<PathBuf> {
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
         dirs.push(above.to_path_buf());
     }
-    dirs.iter().find_map(|dir| below(dir, names))
+    dirs.iter().find_map(|dir| below(dir, wanted))
 }
 
 /// Returns one of these files, in this directory or in the places below a prefix.
-fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
+fn below(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
     let mut dirs = vec![dir.to_path_buf()];
     dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
     dirs.extend(PLACES.iter().map(|place| dir.join(place)));
@@ -206,7 +206,7 @@ fn below(dir: &Path, names: &[String]) -> Option<PathBuf> {
             }
         }
     }
-    first_loadable(&dirs, names)
+    first_wanted(&dirs, wanted)
 }
 
 /// Returns the entries of a directory, sorted.

@@ -4,6 +4,7 @@
 use super::program::{Ran, command, run, run_in};
 use super::tree::{Folder, GPU, sound};
 use cudnn_guard::internals::loader::elf::misplaced;
+use cudnn_guard::internals::loader::misplaced::Wanted;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -281,6 +282,30 @@ fn a_fetched_cudnn_is_named() {
     assert!(!ran.stderr.contains("fetch"), "{}", ran.stderr);
 }
 
+/// A cuDNN that the program cannot run with is not suggested. The program was built with 9.14.0.
+#[test]
+fn a_cudnn_of_an_unsuitable_version_is_not_named() {
+    let both = cudnn_in("guard/nvidia/cudnn/lib");
+    let (guard, conda) = (both.file("guard"), both.file("conda"));
+    std::fs::create_dir_all(conda.join("lib")).unwrap();
+    copy(&Folder::new().with_cudnn("9.10.2").0, &conda.join("lib"));
+    must_be_fixed_by_help(
+        &both,
+        &[
+            ("LD_LIBRARY_PATH", ""),
+            ("CONDA_PREFIX", conda.to_str().unwrap()),
+            ("CUDNN_GUARD_HOME", guard.to_str().unwrap()),
+        ],
+        "guard/nvidia/cudnn/lib/libcudnn.so.9",
+        "HERE/guard/nvidia/cudnn/lib",
+        "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable",
+    );
+    let conda = ("CONDA_PREFIX", conda.to_str().unwrap());
+    let alone = [("LD_LIBRARY_PATH", ""), conda];
+    let stderr = run("startup", &both.0, &alone).stderr;
+    assert!(!stderr.contains("exists"), "{stderr}");
+}
+
 /// Damaged files and files for another CPU are not suggested.
 #[test]
 fn files_that_could_not_be_loaded_either_are_not_named() {
@@ -327,7 +352,11 @@ fn a_directory_missing_from_the_loader_cache_is_named() {
     let conf = cudnn.file("ld.so.conf.d");
     std::fs::create_dir(&conf).unwrap();
     let lib = cudnn.file("lib");
-    let found = || misplaced::by_configuration(&names, &cudnn.0);
+    let wanted = Wanted {
+        names: &names,
+        suits: &|_| true,
+    };
+    let found = || misplaced::by_configuration(&wanted, &cudnn.0);
     std::fs::write(conf.join("a.conf"), "# /x\n/nowhere\n").unwrap();
     assert!(found().is_none());
     let text = format!("/nowhere\n{}  # cuDNN\n", lib.display());

@@ -171,6 +171,17 @@ cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
         ));
+    // Nor is that of cuDNN 9 in an older cudarc.
+    let old_cudarc = ("TEST_CUDARC", "0.19.1");
+    let nothing = Folder::new();
+    run("startup", &nothing.0, &[GPU, old_cudarc])
+        .must_end_with(78)
+        .must_begin(
+            "\
+cannot load `libcudnn.so` or any other name that cudarc 0.19.1 tries  [cudnn-not-loadable]
+  = help: install cuDNN 9 with a `libcudnn.so`, or add its directory to LD_LIBRARY_PATH
+",
+        );
     // The file that cudarc has opened is checked.
     let open = old.file("libcudnn.so.9");
     let open = ("TEST_OPEN", open.to_str().unwrap());

@@ -28,6 +28,11 @@ fn the_names_that_cudarc_opens_are_searched_in_its_order() {
         .exits_with(0)
         .says("! warning: cudarc opens libcudnn.so, but the loader cannot find this or any other name that cudarc tries [cudnn-not-loadable] = help: install cuDNN 9, or add its directory to LD_LIBRARY_PATH searched the program's RUNPATH, its entry `/opt/lib` the program's RUNPATH, its entry `/opt/first`");
     assert_eq!(missing(), ["libcudnn.so"]);
+    // This cudarc would not open the `libcudnn.so.9` of a wheel.
+    program("cudarc 0.19.1\n");
+    image
+        .flat(&[])
+        .says("= help: install cuDNN 9 with a `libcudnn.so`, or add its directory to LD_LIBRARY_PATH searched");
 
     // A cuDNN off the search path has only the other name.
     image.cudnn("usr/local/cuda/lib64", 14);
