@@ -1,6 +1,6 @@
 //! The environment of a driver on Linux: devices, containers, the kernel module.
 
-use crate::{V9_14, child, libraries, simulated, tempfile};
+use crate::{V8_9, V9_14, ask, child, convolve, libraries, simulated, tempfile};
 use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
@@ -166,6 +166,38 @@ fn every_problem_has_a_message() {
         "`/usr/lib/libcuda.so.535.183.01` does not contain `cuInit`, so it is not NVIDIA's driver  [driver-error]
   = help: remove that file from the library path, or reinstall NVIDIA's driver"
     );
+}
+
+/// AddressSanitizer protects addresses that CUDA needs, and CUDA then reports that it has no memory.
+#[test]
+fn a_lack_of_addresses_is_not_a_lack_of_memory() {
+    let gap = ("SIM_SHADOW_GAP", "1");
+    let help = "= help: run the program with `ASAN_OPTIONS=protect_shadow_gap=0`, which leaves these addresses to CUDA\n";
+    ask(&[gap, ("SIM_CUINIT", "2")])
+        .must_have("AddressSanitizer takes addresses that CUDA needs: `cuInit` returned CUDA_ERROR_OUT_OF_MEMORY (2)  [driver-error]\n")
+        .must_have(help);
+    let memory =
+        "there is not enough memory for CUDA: `cuInit` returned CUDA_ERROR_OUT_OF_MEMORY (2)";
+    ask(&[("SIM_CUINIT", "2")]).must_have(memory);
+    let headline = "warning: Simulated GPU could not be used for a convolution: AddressSanitizer takes addresses that CUDA needs  [driver-error]\n";
+    for (version, fault) in [
+        (V9_14, "status:cuDevicePrimaryCtxRetain:2"),
+        (V9_14, "status:cuMemAlloc_v2:2"),
+        (V9_14, "status:cudnnCreate:1001"),
+        (V9_14, "status:cudnnCreate:4004"),
+        (V8_9, "status:cudnnCreate:1"),
+        (V8_9, "status:cudnnCreate:2"),
+    ] {
+        convolve(version, &[gap, ("SIM_FAULT", fault)])
+            .must_have("unknown None")
+            .must_have(headline)
+            .must_have(help);
+    }
+    // Other statuses have other causes, and a full GPU is full.
+    convolve(V9_14, &[gap, ("SIM_FAULT", "status:cudnnCreate:1002")])
+        .must_have("[cudnn-create-failed]");
+    convolve(V9_14, &[gap, ("SIM_MEMORY", "2097151")]).must_have("[device-memory-low]");
+    convolve(V9_14, &[gap]).must_have("pass");
 }
 
 #[test]

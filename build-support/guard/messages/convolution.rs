@@ -14,11 +14,13 @@ use crate::runtime::facts::finding::{Finding, Severity, Verdict};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::runtime::messages::cuda_status;
-use crate::runtime::system::by_system;
+use crate::runtime::system::{by_system, proc};
 
 const BELONG: &str = "install compatible versions of cuDNN, CUDA and the driver: `cudnn-guard doctor` shows the installed ones";
 /// The driver's function that returns the status of cuDNN's work on the GPU.
 const WAIT: &str = "cuCtxSynchronize";
+/// `CUDA_ERROR_OUT_OF_MEMORY`
+const OUT_OF_MEMORY: i32 = 2;
 const UPDATE: &str = "update cudnn-guard: it does not know this version";
 
 impl FailedCase<'_> {
@@ -191,18 +193,24 @@ impl FailedCase<'_> {
 
     /// Returns the finding for a refusal by the GPU or its driver, which is neither cuDNN's fault nor the program's.
     fn refused_by_gpu(&self, call: &str, code: Option<i32>) -> Finding {
-        let device = self.device;
-        let refused = |id, summary| self.start(id, Severity::Warning, summary);
         let Some(code) = code else {
             let summary =
                 format!("NVIDIA's driver does not contain `{call}`, so no convolution was tested");
-            return refused(FindingId::DriverError, summary).help("update NVIDIA's driver");
+            let id = FindingId::DriverError;
+            return self
+                .start(id, Severity::Warning, summary)
+                .help("update NVIDIA's driver");
         };
-        let error = cuda_status::explain(code);
         let answered = format!("`{call}` returned {}", cuda_status::status_name(code));
-        if is_memory(code) {
+        if is_memory(code) && !proc::has_shadow_gap() {
             return self.memory_low(None, "driver", &answered);
         }
+        self.unusable(code).with("driver", answered)
+    }
+
+    /// Returns the finding for a GPU that cannot be used because of this `CUresult`.
+    fn unusable(&self, code: i32) -> Finding {
+        let (device, error) = (self.device, cuda_status::explain(code));
         let id = if is_elsewhere(code) && !is_hardware(code) {
             FindingId::DeviceBusy
         } else {
@@ -210,9 +218,7 @@ impl FailedCase<'_> {
         };
         let words = error.words;
         let summary = format!("{device} could not be used for a convolution: {words}");
-        refused(id, summary)
-            .with("driver", answered)
-            .help(error.help)
+        self.start(id, Severity::Warning, summary).help(error.help)
     }
 
     /// Returns the finding for too little memory to test anything. `free`: the free memory in bytes, if known.
@@ -241,6 +247,11 @@ impl FailedCase<'_> {
         let words = Some(&error.last_error).filter(|words| !words.is_empty());
         let with_words = |finding: Finding| finding.with_lines("last error", words);
         let answered = answered(error, major);
+        let may_be_memory =
+            status::may_be_memory(error.status, major) || status::is_memory(error.status, major);
+        if may_be_memory && error.low_memory(major).is_none() && proc::has_shadow_gap() {
+            return with_words(self.unusable(OUT_OF_MEMORY).with("cuDNN", answered));
+        }
         if error.lacks_memory(major) {
             return with_words(self.memory_low(error.low_memory(major), "cuDNN", &answered));
         }

@@ -1,10 +1,12 @@
 //! The status codes of CUDA (`CUresult`), by name and in words.
 
-use crate::runtime::system::by_system;
+use crate::runtime::system::{by_system, proc};
 
 /// Rows for a `CUresult`: its number, its name in cuda.h and its meaning, then the help, then the help on Windows if it
 /// differs. The numbers have never been reused: <https://docs.nvidia.com/cuda/cuda-driver-api/>.
 const STATUS: &str = "\
+gap CUDA_ERROR_OUT_OF_MEMORY: AddressSanitizer takes addresses that CUDA needs
+    run the program with `ASAN_OPTIONS=protect_shadow_gap=0`, which leaves these addresses to CUDA
 2 CUDA_ERROR_OUT_OF_MEMORY: there is not enough memory for CUDA
     free memory on the GPU, or raise the limit on this process's memory (`ulimit -v`)
     free memory on the GPU, or let the Windows page file grow
@@ -87,8 +89,11 @@ pub fn explain(code: i32) -> Explanation {
 }
 
 fn find(code: i32) -> Option<Explanation> {
-    // All six are about MPS.
-    let start = format!("{} ", if matches!(code, 805..=810) { 805 } else { code });
+    let start = match code {
+        2 if proc::has_shadow_gap() => "gap ".to_string(),
+        805..=810 => "805 ".to_string(), // all six are about MPS
+        code => format!("{code} "),
+    };
     let mut lines = STATUS.lines();
     let row = lines.find_map(|line| line.strip_prefix(&start));
     let (name, words) = row?.split_once(": ")?;

@@ -20,6 +20,16 @@ pub fn beginning(file: &str) -> Option<[u8; 128]> {
     (length > 0).then_some(bytes)
 }
 
+/// Returns `true` if AddressSanitizer protects its shadow gap in this process, which contains addresses that CUDA needs.
+pub fn has_shadow_gap() -> bool {
+    let start = match cfg!(target_arch = "aarch64") {
+        true => "1200000000-",
+        false => "8fff7000-",
+    };
+    let is_gap = |line: &str| line.starts_with(start) && line.contains(" ---p ");
+    text("self/maps").is_some_and(|maps| maps.lines().any(is_gap))
+}
+
 /// Like [`read`], but returns text, and `None` if the file is not UTF-8.
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()
