@@ -4,6 +4,7 @@ use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
 use crate::loader::search_order::LoaderEnv;
 use crate::model::environment::Variable;
 use crate::model::linkage::Linkage;
+use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::{platform_of, preloads};
 use crate::runtime::loader::load_origin::PRELOADS;
@@ -44,7 +45,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let mut view = View {
         root: root.map(Path::to_path_buf),
         levels: Some(hwcaps_order(known.as_deref(), &cpu)),
-        configured: None,
+        ..View::default()
     };
     let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
     if root.is_some() && !has_cache {
@@ -57,12 +58,24 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let everywhere = bytes(PRELOADS).unwrap_or_default();
     let everywhere = String::from_utf8_lossy(&everywhere);
     let preloads = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
-    let loader = linkage.interpreter.as_deref().and_then(bytes);
+    let interpreter = linkage.interpreter.as_deref();
+    let file = interpreter.and_then(bytes).unwrap_or_default();
+    let mut loader = Loader::parse(&file, &cpu);
+    // Loaders such as Nix's contain the path of their own cache, and search their own directory instead of the system's.
+    let text = String::from_utf8_lossy(&file);
+    let is_own = |text: &&str| text.ends_with(CACHE) && *text != CACHE;
+    let cache = text.split('\0').find(is_own);
+    let dir = interpreter.and_then(|file| Path::new(file).parent());
+    if let (Some(cache), Some(dir)) = (cache, dir) {
+        loader.dirs = vec![dir.display().to_string()];
+        view.configured = None;
+        view.loader_cache = Some(cache.into());
+    }
     LoaderEnv {
         library_path: library_path.join(":"),
         preload: preload.filter_map(heeded).collect(),
         preloads: preloads.map(String::from).collect(),
-        loader: Loader::parse(&loader.unwrap_or_default(), &cpu),
+        loader,
         is_privileged,
         is_cpu_known: known.is_some(),
         platform: platform_of(&cpu).to_string(),

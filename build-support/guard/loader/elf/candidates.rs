@@ -19,6 +19,8 @@ pub struct View {
     pub levels: Option<Vec<Option<&'static str>>>,
     /// The directories of its configuration, if `ldconfig` has not created a cache yet.
     pub configured: Option<Vec<PathBuf>>,
+    /// The cache of a loader that does not read the system's.
+    pub loader_cache: Option<PathBuf>,
 }
 
 impl View {
@@ -32,7 +34,11 @@ impl View {
 
     /// Returns the file of the system's cache.
     pub fn cache(&self) -> Option<PathBuf> {
-        target(&self.path(Path::new(CACHE)), self.root.as_deref())
+        target(&self.cache_path(), self.root.as_deref())
+    }
+
+    fn cache_path(&self) -> PathBuf {
+        self.path(self.loader_cache.as_deref().unwrap_or(Path::new(CACHE)))
     }
 
     /// Returns the files that the loader tries for a file in a searched directory.
@@ -114,7 +120,7 @@ impl SearchPath {
                 system.push(place.dir.display().to_string());
             }
         }
-        lines.push(view.path(Path::new(CACHE)).display().to_string());
+        lines.push(view.cache_path().display().to_string());
         lines.append(&mut system);
         let mut places = Vec::new();
         for line in lines {

@@ -75,3 +75,35 @@ fn a_missing_loader_is_reported() {
     std::os::unix::fs::symlink(own, &interpreter).unwrap();
     inspect().does_not_say("does not exist");
 }
+
+/// Nix's and Guix's loaders, unlike those of the system and of Homebrew.
+#[test]
+fn a_loader_that_is_not_the_systems_searches_only_its_own_directory() {
+    let image = Image::new("own-loader");
+    let interpreter = "/store/glibc/lib/ld-linux.so";
+    let flag = format!("-Wl,--dynamic-linker={interpreter}");
+    image.cudnn("usr/lib64", 14);
+    image.library("store/glibc/lib/libown.so.1", "int own;", &[]);
+    let own = "IMAGE/store/glibc/lib/libown.so.1";
+    let cudnn = "IMAGE/usr/lib64/libcudnn.so.9";
+    image.program(&[], &[own, cudnn, &flag, "-pie"]);
+    let loader = |cache: &str| {
+        let text = format!("\0{cache}/etc/ld.so.cache\0");
+        fs::write(image.at(&interpreter[1..]), text).unwrap();
+        image.inspect(&[])
+    };
+    let ran = loader("/store/glibc").exits_with(1);
+    let output = image.findings(&ran);
+    let headline = "✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n";
+    assert!(output.contains(headline), "{output}");
+    let searched =
+        "\n      searched    /store/glibc/etc/ld.so.cache\n                  /store/glibc/lib\n      also found  9.14.0 /usr/lib64/libcudnn.so.9\n";
+    assert!(output.contains(searched), "{output}");
+    assert!(
+        ran.stdout
+            .contains("– libraries 1 found, missing: libcudnn.so.9"),
+        "{}",
+        ran.stdout
+    );
+    loader("").does_not_say("needs libcudnn.so.9");
+}
