@@ -100,7 +100,7 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
             }
         }
         let (host, installed) = (&toolchain.host, &toolchain.candidates);
-        framework.inspect(|one| one.examine(host, installed, &mut report.findings));
+        framework.inspect(|one| one.examine(host, installed, &mut report));
         report
     })
 }

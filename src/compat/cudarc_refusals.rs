@@ -77,11 +77,8 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
         found.extend(version.and_then(|version| unlisted(cudarc, detected, version, env, driver)));
     }
-    // A linked program opens no library by name.
-    if !cudarc.has("dynamic-linking") && !cudarc.has("static-linking") {
-        for library in cudarc.opened_libraries() {
-            found.extend(unopened(cudarc, &library, installed));
-        }
+    for library in cudarc.opened_libraries() {
+        found.extend(unopened(cudarc, &library, installed));
     }
     found
 }

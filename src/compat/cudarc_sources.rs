@@ -67,6 +67,8 @@ impl LockedCudarc {
     /// cudarc opens one library and has a feature. Of the modules of the default features, a program may use only
     /// `driver`.
     pub fn opened_libraries(&self) -> Vec<String> {
+        // A linked program opens no library by name.
+        let is_linked = self.has("dynamic-linking") || self.has("static-linking");
         let defaults = self.manifest.split_once("\ndefault = [");
         let defaults = defaults.and_then(|(_, list)| list.split(']').next());
         let defaults = defaults.filter(|_| self.has("default")).unwrap_or_default();
@@ -76,7 +78,7 @@ impl LockedCudarc {
             let mut enabled = self.resolved.features.iter();
             let is_enabled = enabled.any(|one| one.split('-').next() == Some(module));
             let is_default = defaults.contains(&format!("\"{module}\"")) && module != "driver";
-            if is_enabled && !is_default {
+            if is_enabled && !is_default && !is_linked {
                 let text = read(&self.sources.join(format!("src/{module}/sys/mod.rs")));
                 let text = text.unwrap_or_default();
                 let (_, names) = text.rsplit_once("let lib_name").unwrap_or_default();

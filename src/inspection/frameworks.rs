@@ -1,8 +1,10 @@
 //! The frameworks of the crates ort and tch, as a build on this machine would use them.
 
+use crate::FindingId;
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
+use crate::cudnn::device_code;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
 use crate::inspection::{libtorch, loader_env};
@@ -12,9 +14,10 @@ use crate::model::candidate::Candidate;
 use crate::model::environment::Variable;
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::platform::Os;
+use crate::report::ToolchainReport;
+use crate::runtime::driver::query::Device;
 use crate::runtime::facts::majors;
 use crate::system::{Host, files, programs};
-use crate::{Finding, FindingId};
 use std::path::PathBuf;
 
 /// A framework whose CUDA part is a separate library.
@@ -47,8 +50,9 @@ const TORCH_DOWNLOADS: &str = "target/*/build/torch-sys-*/out/libtorch/libtorch/
 
 impl Framework {
     /// Adds the findings about the framework. Its dependencies are searched as for a program without an rpath.
-    pub fn examine(&self, host: &Host, installed: &[Candidate], findings: &mut Vec<Finding>) {
-        let platform = &host.platform;
+    pub fn examine(&self, host: &Host, installed: &[Candidate], report: &mut ToolchainReport) {
+        let (platform, findings) = (&host.platform, &mut report.findings);
+        report.doubt = Some(format!("{} may compute on the CPU", self.name));
         let configs: String = texts(&host.env, ".cargo/config.toml").collect();
         let is_configured = self.variables.iter().any(|name| configs.contains(name));
         // The Windows search path is unknown here, as are variables that only a build gets.
@@ -88,6 +92,13 @@ impl Framework {
         let candidates = || installed.to_vec();
         let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
+        let codes = device_code::read_library(&path, platform.os).unwrap_or_default();
+        let runs_on = |gpu: &Device| codes.iter().any(|code| code.runs_on(gpu.capability));
+        let mut gpus = report.machine.iter().flat_map(|machine| &machine.gpus);
+        if faults.is_empty() {
+            let doubt = || format!("no code for this GPU was found in `{}`", path.display());
+            report.doubt = (!gpus.all(runs_on)).then(doubt);
+        }
     }
 
     /// Returns the directories in which the crate finds the framework: those in its variable, or else those of its own

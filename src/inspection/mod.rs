@@ -43,7 +43,7 @@ use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
 use std::env::consts::{ARCH, OS};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A compiled program, inspected without running it: the records of its guards, the libraries that the loader would
 /// find, and whether they are compatible. `cudnn-guard inspect` prints it.
@@ -55,7 +55,8 @@ pub struct Inspection {
     unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
-    finds_driver: bool,
+    /// The driver's library that the program gets.
+    driver: Option<PathBuf>,
 }
 
 impl Inspection {
@@ -88,7 +89,7 @@ impl Inspection {
             findings: Vec::new(),
             unknown: others.iter().map(unknown_rule).collect(),
             lenient: None,
-            finds_driver: false,
+            driver: None,
         };
         let triple = Some(&*inspection.input.platform.triple);
         let host = Host::capture(triple, root.map(Path::to_path_buf), &[]);
@@ -108,6 +109,8 @@ impl Inspection {
             let faults = provider.faults(cudnn, &candidates, host.sysroot());
             let findings = faults.iter().map(|fault| fault.finding(&provider));
             inspection.findings.extend(findings);
+            let doubt = |_| "ONNX Runtime may compute on the CPU".to_string();
+            inspection.unknown.extend(faults.first().map(doubt));
         }
         if of_here && root.is_none() {
             inspection.ask();
@@ -182,7 +185,7 @@ impl Inspection {
         nvrtc::open_builtins(&mut graph);
         let mut refused = undefined_symbols::findings(&graph, is_image);
         refused.extend(executable_stack::findings(&graph, host));
-        self.findings.extend(libtorch::finding(&graph));
+        let on_cpu = libtorch::finding(&graph);
         let mixed = mixed_libraries::find(&graph);
         refused.extend(mixed.iter().map(MixedLibraries::finding));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
@@ -193,9 +196,13 @@ impl Inspection {
         let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
         self.findings.extend(by_cudarc);
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
-        self.findings.extend(stub);
+        for finding in on_cpu.into_iter().chain(stub) {
+            self.unknown.push("the program computes on the CPU".into());
+            self.findings.push(finding);
+        }
         let mut aside = graph.clone();
-        self.finds_driver = aside.open(DRIVER_SO, 0, LoadPhase::Later).is_some();
+        let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
+        self.driver = driver.and_then(|index| Some(aside.objects.get(index)?.path.clone()));
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         if let Some(file) = graph.by_level.first() {
@@ -325,8 +332,19 @@ impl Inspection {
             self.unknown.push("no NVIDIA driver was found".into());
             return;
         }
-        if let (Some(missing), false) = (unsearched, self.finds_driver) {
+        if let (Some(missing), None) = (unsearched, &self.driver) {
             self.findings.push(missing.finding());
+        }
+        let real = |path: &Path| files::canonical(path, None).ok();
+        let own = self.driver.as_deref().and_then(real);
+        if let Some(queried) = &mut self.input.driver {
+            let file = real(Path::new(&queried.library));
+            if file.is_some() && file != own && self.linkage.format == Format::Elf {
+                // The program's driver, if it gets one, may support another CUDA.
+                queried.cuda = None;
+                let reason = format!("the program does not get the driver `{}`", queried.library);
+                self.unknown.push(reason);
+            }
         }
         if self.input.gpus().is_empty() {
             self.unknown.push("no GPU was found".into());

@@ -142,6 +142,7 @@ impl PreflightInput {
                 }
                 None => unknown.push(format!("the version of the cuDNN in {package} is unknown")),
             },
+            _ if self.objects.is_empty() => {} // its libraries are unknown
             Loader::Linked if self.cudnn.is_none() && !self.missing.iter().any(is_main_library) => {
                 let fault = InspectionFault::NotLinked(package, &self.program);
                 findings.push(fault.finding());

@@ -9,7 +9,7 @@ use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::finding::{Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding_id::{FindingId as Id, Section, section};
 use std::fmt::{self, Formatter};
 
 impl fmt::Display for Inspection {
@@ -91,6 +91,9 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         }
     }
     let Some(cudnn) = &input.cudnn else {
+        if input.objects.is_empty() {
+            return line(f, Mark::Unknown, "cuDNN", "not checked");
+        }
         let mut missing = input.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
@@ -102,9 +105,10 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     };
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
+    let is_about = |id| matches!(id, Id::CudnnVersionMismatch | Id::CudnnNotLoadable);
     let mark = match cudnn.main_library_defect() {
         Some(_) => Mark::Cross,
-        None => inspection.mark(OF_CUDNN),
+        None => inspection.mark(cudnn.library_version.is_some(), is_about),
     };
     line(f, mark, "cuDNN", &text)?;
     // The program can be cuDNN itself.
@@ -112,8 +116,10 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         let found_via = printable(&input.found_via);
         writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     }
-    let parts = parts(cudnn, columns(f));
-    line(f, inspection.mark(OF_PARTS), "sub-libs", &parts)
+    let (mark, parts) = parts(cudnn, columns(f));
+    let is_about = |id| section(id) == Section::SubLibraries && id != Id::CudnnNotLoadable;
+    let mark = inspection.mark(mark == Mark::Tick, is_about);
+    line(f, mark, "sub-libs", &parts)
 }
 
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
@@ -124,20 +130,16 @@ fn release(cudnn: &Cudnn) -> String {
     }
 }
 
-const OF_CUDNN: &[FindingId] = &[FindingId::CudnnVersionMismatch, FindingId::CudnnNotLoadable];
-const OF_PARTS: &[FindingId] = &[
-    FindingId::PartsMissing,
-    FindingId::PartsMixed,
-    FindingId::LibraryDamaged,
-    FindingId::WrongArchitecture,
-];
-
 impl Inspection {
-    /// Returns a cross if a finding with one of these ids is an error.
-    fn mark(&self, ids: &[FindingId]) -> Mark {
-        let mut findings = self.findings.iter();
-        let is_wrong = findings.any(|one| one.severity == Severity::Error && ids.contains(&one.id));
-        if is_wrong { Mark::Cross } else { Mark::Tick }
+    /// Returns a cross or an exclamation mark if a finding about the row is an error or a warning.
+    fn mark(&self, is_known: bool, is_about: impl Fn(Id) -> bool) -> Mark {
+        let findings = self.findings.iter().filter(|one| is_about(one.id));
+        let severities: Vec<Severity> = findings.map(|one| one.severity).collect();
+        match () {
+            () if severities.contains(&Severity::Error) => Mark::Cross,
+            () if severities.contains(&Severity::Warning) => Mark::Warning,
+            () => Mark::tick_if(is_known),
+        }
     }
 }
 
@@ -154,7 +156,9 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     } else {
         format!("{found} found, missing: {}", names.join(", "))
     };
-    let mark = match inspection.mark(&[FindingId::LibraryNotFound, FindingId::CudaLibrariesMixed]) {
+    let is_complete = input.objects.iter().all(|one| one.defect.is_none());
+    let is_about = |id| matches!(id, Id::LibraryNotFound | Id::CudaLibrariesMixed);
+    let mark = match inspection.mark(is_complete, is_about) {
         Mark::Tick if !names.is_empty() => Mark::Absent,
         mark => mark,
     };
@@ -165,7 +169,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let Some(driver) = &inspection.input.driver else {
         let mut findings = inspection.findings.iter();
-        let is_missing = findings.any(|one| one.id == FindingId::DriverMissing);
+        let is_missing = findings.any(|one| one.id == Id::DriverMissing);
         let (mark, text) = if is_missing && inspection.input.root.is_none() {
             (Mark::Absent, "none")
         } else {
@@ -177,15 +181,13 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         format!("supports CUDA {}, ", cuda.short())
     });
     let text = printable(&format!("{cuda}{}", driver.library));
-    line(
-        f,
-        inspection.mark(&[FindingId::DriverTooOld]),
-        "driver",
-        &text,
-    )?;
+    let mark = inspection.mark(driver.cuda.is_some(), |id| section(id) == Section::Driver);
+    line(f, mark, "driver", &text)?;
     for gpu in &driver.devices {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
-        line(f, Mark::Tick, "GPU", &printable(&text))?;
+        let is_about = |id| matches!(section(id), Section::Gpus | Section::Targets);
+        let mark = inspection.mark(true, is_about);
+        line(f, mark, "GPU", &printable(&text))?;
     }
     Ok(())
 }

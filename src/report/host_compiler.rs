@@ -2,7 +2,7 @@
 
 use crate::host_compiler::compiler_choice::{ccbin, choice, missing};
 use crate::host_compiler::{HostCompilerFault, query};
-use crate::kernels::host_compiler_check::host_compiler;
+use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::finding::Finding;
 use crate::system::Host;
 use crate::system::out_dir::{create_dir, in_scratch};
@@ -12,9 +12,9 @@ use crate::toolkit::nvcc_optimisation::Optimisation;
 use crate::toolkit::nvcc_output::without_commands;
 use std::path::Path;
 
-/// Returns a description of nvcc's default host compiler, and its faults as warnings, since they matter only to crates
-/// that compile kernels.
-pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding>)> {
+/// Returns a description of nvcc's default host compiler, `true` if it is known which versions CUDA supports, and its
+/// faults as warnings, since they matter only to crates that compile kernels.
+pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<Finding>)> {
     let machine = &toolchain.host;
     let (env, platform) = (&machine.env, &machine.platform);
     let choice = choice(env, &[]);
@@ -38,13 +38,16 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, Vec<Finding
                 let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
                 let findings = findings.into_iter().map(Finding::into_warning);
                 let words = format!("{} at {}", compiler.named(), program.display());
-                Some((words, findings.collect()))
+                let limits = limits(compiler.host_config.as_deref(), toolchain.cuda_version());
+                let is_known = limits.misfit(compiler.make, u32::MAX).is_some();
+                Some((words, is_known, findings.collect()))
             }
             Ok(None) => {
                 let output = raw_output(&plan, machine, &cache)?;
                 let missing = missing(&output, &choice, env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
-                Some(("none that nvcc can start".into(), vec![fault.finding()]))
+                let words = "none that nvcc can start".into();
+                Some((words, true, vec![fault.finding()]))
             }
             Err(_) => None,
         }

@@ -23,6 +23,12 @@ pub(crate) enum Mark {
     Unknown,
 }
 
+impl Mark {
+    pub(crate) fn tick_if(is_known: bool) -> Self {
+        if is_known { Mark::Tick } else { Mark::Unknown }
+    }
+}
+
 impl fmt::Display for Mark {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -7,8 +7,8 @@ use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
 use crate::report::host_compiler;
 use crate::report::{Machine, ToolchainReport, json, not_opened};
-use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
+use crate::runtime::driver::{driver_library, stub};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::loader::search_path::SearchPath;
@@ -51,6 +51,11 @@ impl Toolchain {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
             let found = refusals.map(|refusal| refusal.finding(&cudarc));
             report.findings.extend(found);
+            // cudarc opens the driver by another name than the query.
+            let mut opened = cudarc.opened_libraries().into_iter();
+            let is_opened = report.machine.is_some() && opened.any(|one| one == "cuda");
+            let stub = is_opened.then(stub::of_cudarc).flatten();
+            report.findings.extend(stub.map(|stub| stub.finding()));
         }
         report
     }
@@ -132,8 +137,9 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         let host = &toolchain.host;
         let missing = toolkit.and_then(|one| diagnostics::without_cicc(one, host));
         findings.extend(missing.map(|fault| fault.finding()));
-        if let Some((compiler, found)) = host_compiler::survey(toolchain, nvcc) {
+        if let Some((compiler, is_known, found)) = host_compiler::survey(toolchain, nvcc) {
             machine.host_compiler = Some(compiler);
+            machine.knows_host_compiler = is_known;
             findings.extend(found);
         }
         // If nvcc does not answer, the selection reports that too.

@@ -40,6 +40,8 @@ pub struct ToolchainReport {
     pub(crate) machine: Option<Machine>,
     /// The cudarc version that the crate in the current directory uses, with the feature to enable.
     pub(crate) cudarc: Option<String>,
+    /// The reason why a framework may not use the GPU.
+    pub(crate) doubt: Option<String>,
 }
 
 /// The state of the running machine; empty if it was not queried.
@@ -50,6 +52,8 @@ pub(crate) struct Machine {
     pub(crate) gpu_codes: Vec<Target>,
     /// The description of nvcc's host compiler.
     pub(crate) host_compiler: Option<String>,
+    /// `true` if it is known which versions of it CUDA supports.
+    pub(crate) knows_host_compiler: bool,
     /// The driver. Its devices are in `gpus`.
     pub(crate) driver: Option<Driver>,
     pub(crate) gpus: Vec<Device>,
@@ -93,7 +97,7 @@ impl ToolchainReport {
     }
 
     /// Returns what could not be checked, for messages.
-    fn unchecked(&self) -> Vec<&'static str> {
+    fn unchecked(&self) -> Vec<&str> {
         let mut unchecked = Vec::new();
         if let Some(cudnn) = &self.cudnn {
             if cudnn.library.is_some() && cudnn.library_version.is_none() {
@@ -107,8 +111,15 @@ impl ToolchainReport {
             None => unchecked.push("driver and GPUs not queried"),
             Some(machine) if machine.driver.is_none() => unchecked.push("no driver"),
             Some(machine) if machine.gpus.is_empty() => unchecked.push("no GPU"),
+            Some(machine) if machine.driver.iter().any(|it| it.cuda.is_none()) => {
+                unchecked.push("driver version unknown");
+            }
+            Some(machine) if machine.host_compiler.is_some() && !machine.knows_host_compiler => {
+                unchecked.push("host compiler support unknown");
+            }
             Some(_) => {}
         }
+        unchecked.extend(self.doubt.as_deref());
         unchecked
     }
 

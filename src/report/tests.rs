@@ -110,9 +110,11 @@ fn complete_report() -> ToolchainReport {
         ],
         findings: Vec::new(),
         cudarc: None,
+        doubt: None,
         machine: Some(Machine {
             gpu_codes: vec![target(Code::Machine)],
             host_compiler: Some("gcc 14.2.0 at /usr/bin/gcc".to_string()),
+            knows_host_compiler: true,
             driver: Some(Driver {
                 library: "libcuda.so.1".to_string(),
                 version: Some("580.95.05".to_string()),
@@ -130,8 +132,14 @@ fn complete_report() -> ToolchainReport {
 
 #[test]
 fn compatible_items_have_a_tick() {
+    let mut report = complete_report();
+    let all = "adv cnn engines_precompiled engines_runtime_compiled graph heuristic ops";
+    let parts = all
+        .split(' ')
+        .map(|name| part(name, Some(Version::new(9, 14, 0))));
+    report.cudnn.as_mut().unwrap().parts = parts.collect();
     assert_eq!(
-        complete_report().to_string(),
+        report.to_string(),
         "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
               found via CUDA_HOME
   ✓ nvcc      /opt/nv/cu13/bin/nvcc
@@ -141,7 +149,8 @@ fn compatible_items_have_a_tick() {
   ✓ header    9.14.0 in /opt/nv/cudnn/include/cudnn_version.h
   ✓ library   9.14.0 in /opt/nv/cudnn/lib/libcudnn.so.9
   ✓ owner     conda package cudnn 9.14.0.64
-  ✓ sub-libs  adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,
+  ✓ sub-libs  adv 9.14.0, cnn 9.14.0, engines_precompiled 9.14.0,
+              engines_runtime_compiled 9.14.0, graph 9.14.0, heuristic 9.14.0,
               ops 9.14.0
   ✓ GPU code  7.5 8.0 9.0a 12.0f 12.1, PTX 12.1, read from its sub-libraries
   ✓ driver    580.95.05, supports CUDA 13.0, libcuda.so.1
@@ -156,6 +165,58 @@ also found
 verdict: pass (all versions are compatible)
 "
     );
+}
+
+#[test]
+fn unknown_items_have_no_tick() {
+    let mut report = complete_report();
+    let mut row_of = |change: &dyn Fn(&mut ToolchainReport), label: &str| {
+        change(&mut report);
+        let text = report.to_string();
+        let rows: Vec<&str> = text.lines().filter(|line| line.contains(label)).collect();
+        let last = text.lines().last().unwrap();
+        format!("{}\n{last}", rows.join("\n"))
+    };
+    let pass = "verdict: pass (all versions are compatible)";
+    // Some versions are unknown, and one sub-library is missing.
+    let row = row_of(&|_| {}, "sub-libs");
+    let wanted = "  ? sub-libs  adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,";
+    assert_eq!(row, format!("{wanted}\n{pass}"));
+    let missing = "cuDNN 9.14.0 is missing `libcudnn_engines_runtime_compiled.so.9`";
+    let missing = Finding::warning(FindingId::PartsMissing, missing);
+    let row = row_of(&|report| report.findings.push(missing.clone()), "sub-libs ");
+    assert!(row.starts_with("  ! sub-libs  adv 9.14.0, "), "{row}");
+    let row = row_of(&|report| report.findings.clear(), "sub-libs");
+    assert!(row.starts_with("  ? sub-libs  "), "{row}");
+    let main_library = |report: &mut ToolchainReport| {
+        let version = Some(Version::new(9, 1, 0));
+        report.cudnn.as_mut().unwrap().parts = vec![part("cudnn", version)];
+    };
+    let row = row_of(&main_library, "sub-libs");
+    assert_eq!(row, format!("  ? sub-libs  cudnn 9.1.0\n{pass}"));
+    let no_version = |report: &mut ToolchainReport| {
+        report.toolkit.as_mut().unwrap().version = None;
+        let cudnn = report.cudnn.as_mut().unwrap();
+        (cudnn.header_version, cudnn.library_version) = (None, None);
+    };
+    let unknown = "verdict: unknown (library version unknown)";
+    assert_eq!(
+        row_of(&no_version, " of unknown version at "),
+        format!(
+            "  ? toolkit   CUDA of unknown version at /opt/nv/cu13\n  \
+             ? cuDNN     of unknown version at /opt/nv/cudnn\n{unknown}"
+        )
+    );
+    let mut report = complete_report();
+    let machine = report.machine.as_mut().unwrap();
+    machine.driver = None;
+    machine.gpus.clear();
+    let silent = "the NVIDIA driver did not respond within 5 s";
+    let silent = Finding::warning(FindingId::DriverError, silent);
+    report.findings.push(silent);
+    let text = report.to_string();
+    let rows = "\n  ! driver    no answer  (warning)\n  ? GPUs      no answer\n";
+    assert!(text.contains(rows), "{text}");
 }
 
 #[test]

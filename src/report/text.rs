@@ -4,6 +4,7 @@
 //! colors.
 
 use crate::choice::message_format::{product, release};
+use crate::cudnn::consistency::missing_parts;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::candidate::{Cudnn, Found};
@@ -15,6 +16,7 @@ use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, sh
 use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
 use crate::runtime::facts::finding_id::{FindingId, Section, section};
 use crate::runtime::facts::version::Version;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
@@ -60,8 +62,9 @@ impl Lines<'_, '_> {
         match &report.toolkit {
             Some(toolkit) => {
                 let version = toolkit.version.map(|version| version.short());
+                let mark = Mark::tick_if(version.is_some());
                 let text = format!("CUDA {}", at(version, &toolkit.root));
-                self.line(Section::Toolkit, Mark::Tick, "toolkit", &text)?;
+                self.line(Section::Toolkit, mark, "toolkit", &text)?;
                 self.via(Kind::Toolkit)?;
                 let (mark, text) = match &toolkit.nvcc {
                     Some(nvcc) => (Mark::Tick, shown(nvcc)),
@@ -90,9 +93,7 @@ impl Lines<'_, '_> {
         let (Some(compiler), false) = (compiler, self.f.alternate()) else {
             return Ok(());
         };
-        let mut findings = self.report.findings.iter();
-        let has_fault = findings.any(|one| section(one.id) == Section::HostCompiler);
-        let mark = if has_fault { Mark::Warning } else { Mark::Tick };
+        let mark = Mark::tick_if(machine.is_some_and(|one| one.knows_host_compiler));
         let text = printable(compiler);
         self.line(Section::HostCompiler, mark, "host code", &text)
     }
@@ -106,8 +107,9 @@ impl Lines<'_, '_> {
                 .version()
                 .map(|version| with_cuda_major(version, cudnn.cuda_major)),
         };
+        let mark = Mark::tick_if(version.is_some());
         let text = at(version, &cudnn.root);
-        self.line(Section::Cudnn, Mark::Tick, "cuDNN", &text)?;
+        self.line(Section::Cudnn, mark, "cuDNN", &text)?;
         self.via(Kind::Cudnn)?;
         let describe = |what: &Option<PathBuf>, version| match (what, version) {
             (Some(path), Some(version)) => (Mark::Tick, format!("{version} in {}", shown(path))),
@@ -122,11 +124,7 @@ impl Lines<'_, '_> {
             let text = printable(&owner.to_string());
             self.line(Section::Alone, Mark::Tick, "owner", &text)?;
         }
-        let (mark, text) = if cudnn.parts.is_empty() {
-            (Mark::Absent, "none found".to_string())
-        } else {
-            (Mark::Tick, parts(cudnn, columns(self.f)))
-        };
+        let (mark, text) = parts(cudnn, columns(self.f));
         self.line(Section::SubLibraries, mark, "sub-libs", &text)?;
         #[cfg(feature = "cli")] // a build reads none
         if !self.f.alternate() && !cudnn.gpu_codes.is_empty() {
@@ -141,6 +139,11 @@ impl Lines<'_, '_> {
             self.line(Section::Driver, Mark::Unknown, "driver", "not queried")?;
             return self.line(Section::Gpus, Mark::Unknown, "GPUs", "not queried");
         };
+        let is_silent = |one: &Finding| one.id == FindingId::DriverError;
+        let (mark, text) = match &machine.driver {
+            None if self.report.findings.iter().any(is_silent) => (Mark::Unknown, "no answer"),
+            _ => (Mark::Absent, "none"),
+        };
         match &machine.driver {
             Some(driver) => {
                 let mut text = String::new();
@@ -151,12 +154,13 @@ impl Lines<'_, '_> {
                     text += &format!("supports CUDA {}, ", cuda.short());
                 }
                 text += &driver.library;
-                self.line(Section::Driver, Mark::Tick, "driver", &printable(&text))?;
+                let mark = Mark::tick_if(driver.cuda.is_some());
+                self.line(Section::Driver, mark, "driver", &printable(&text))?;
             }
-            None => self.line(Section::Driver, Mark::Absent, "driver", "none")?,
+            None => self.line(Section::Driver, mark, "driver", text)?,
         }
         if machine.gpus.is_empty() {
-            self.line(Section::Gpus, Mark::Absent, "GPUs", "none")?;
+            self.line(Section::Gpus, mark, "GPUs", text)?;
         }
         for (index, gpu) in machine.gpus.iter().enumerate() {
             let label = if index == 0 { "GPUs" } else { "" };
@@ -169,14 +173,13 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick.
+    /// Writes one item. An error about it makes its mark a cross; a warning replaces other marks.
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {
             _ if self.report.with_severity(Severity::Error).any(is_about) => Mark::Cross,
-            Mark::Tick if self.report.with_severity(Severity::Warning).any(is_about) => {
-                Mark::Warning
-            }
+            Mark::Absent => mark,
+            _ if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Warning,
             mark => mark,
         };
         self.f.write_str(&row(mark, label, text))
@@ -218,20 +221,22 @@ pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> Stri
     format!("{version}{}", suffix.unwrap_or_default())
 }
 
-/// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version.
-pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> String {
-    let mut parts = Vec::new();
-    for (index, part) in cudnn.parts.iter().enumerate() {
-        let version = part.version.map(|version| format!(" {version}"));
-        let comma = if index + 1 < cudnn.parts.len() {
-            ","
-        } else {
-            ""
-        };
-        parts.push(printable(&part.name) + &version.unwrap_or_default() + comma);
+/// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version. The mark is a tick if
+/// none is missing from the directory and all versions are known.
+pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> (Mark, String) {
+    if cudnn.parts.is_empty() {
+        return (Mark::Absent, "none found".to_string());
     }
-    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
-    pieces(&parts, INDENT, columns)
+    let is_known = cudnn.parts.iter().all(|part| part.version.is_some());
+    let mark = Mark::tick_if(is_known && missing_parts(cudnn).is_empty());
+    let describe = |part: &SubLibraryFile| {
+        let version = part.version.map(|version| format!(" {version}"));
+        printable(&part.name) + &version.unwrap_or_default()
+    };
+    let parts: Vec<String> = cudnn.parts.iter().map(describe).collect();
+    let parts = parts.join(",\n");
+    let parts: Vec<&str> = parts.lines().collect();
+    (mark, pieces(&parts, INDENT, columns))
 }
 
 /// Writes findings with all of their evidence, after an empty line.

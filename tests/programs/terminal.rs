@@ -18,6 +18,8 @@ pub mod machine;
 pub mod newcomer;
 pub mod pkg_config;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod rows;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod run;
 pub mod targets;
 

@@ -8,7 +8,7 @@ pub mod tests;
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{Choice, choice};
 use crate::host_compiler::headers::contradictions;
-use crate::host_compiler::limits::Make;
+use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
     HostCompilerCheck, HostCompilerFault, limits, msvc_preprocessor, query,
 };
@@ -42,12 +42,7 @@ pub fn host_compiler(
     let toolkit = toolchain.toolkit();
     let release = toolkit.and_then(|toolkit| toolkit.version);
     let header = compiler.host_config.as_deref();
-    let read = header.and_then(|header| files::read(header).ok());
-    let limits = match (read, release) {
-        (Some(text), _) => limits::parse_host_config(&text),
-        (None, Some(release)) => limits::for_cuda(release).unwrap_or_default(),
-        (None, None) => limits::Limits::default(),
-    };
+    let limits = limits(header, release);
     let mut search_path = include_dirs(&plan.flags);
     search_path.extend_from_slice(toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
     let flags = all_flags(&plan.flags, &machine.env);
@@ -104,6 +99,14 @@ pub fn host_compiler(
     }
     allowed.apply(&mut findings);
     Error::split_findings(findings)
+}
+
+/// Returns the limits in the toolkit's own header, or else those that are known for this CUDA.
+pub fn limits(header: Option<&Path>, cuda: Option<Version>) -> Limits {
+    match header.and_then(|header| files::read(header).ok()) {
+        Some(text) => limits::parse_host_config(&text),
+        None => cuda.and_then(limits::for_cuda).unwrap_or_default(),
+    }
 }
 
 /// Returns the name for messages: `CUDA 12.9`.

@@ -566,6 +566,50 @@ fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
     assert!(!shown.contains("does not open"), "{shown}");
 }
 
+/// The query of the driver gets it by its usual name, but cudarc opens `libcuda.so` first and gets the stub.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[test]
+fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
+    let manifest = |features: &str| {
+        format!("[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\n{features}\n")
+    };
+    let manifest = manifest("driver = []\ndynamic-linking = []");
+    let sources = [
+        ("Cargo.toml", &*manifest),
+        ("build.rs", "fn main() {}\n"),
+        ("src/driver/sys/mod.rs", "let lib_names = [\"cuda\"];\n"),
+    ];
+    let root = simulated("doctor-stub");
+    fs::create_dir(root.join("stubs")).expect("a directory");
+    let code = "int cuInit(unsigned flags) { return 34; }";
+    fs::write(root.join("stub.c"), code).expect("a source");
+    let mut cc = Command::new("cc");
+    cc.args(["-shared", "-nostdlib", "-O1", "-o"]);
+    cc.arg(root.join("stubs/libcuda.so"))
+        .arg(root.join("stub.c"));
+    assert!(cc.status().expect("cc runs").success());
+    let dirs = ["driver", "stubs"].map(|dir| root.join(dir));
+    let dirs = std::env::join_paths(dirs).expect("a list");
+    let dirs = Path::new(&dirs);
+    let env = [("CUDNN_PATH", &*root), ("LD_LIBRARY_PATH", dirs)];
+    let doctor = |features: &str| {
+        let features = format!("features = [{features}]");
+        crate_with_cudarc(&root, "", &features, &sources);
+        doctor_with_cargo(&root, "", &["--link", "runtime"], &env)
+    };
+    let shown = doctor("\"driver\"");
+    assert!(shown.contains("  [driver-stub]\n"), "{shown}");
+    assert!(
+        shown.contains("\n  ! driver    supports CUDA 13.0, "),
+        "{shown}"
+    );
+    let shown = doctor("\"driver\", \"dynamic-linking\"");
+    assert!(
+        shown.contains("\n  ✓ driver    supports CUDA 13.0, "),
+        "{shown}"
+    );
+}
+
 /// CFG-11: a file that exists but cannot be read is not reported as missing.
 #[cfg(target_os = "linux")]
 #[test]

@@ -9,7 +9,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-type Variables<'a> = &'a [(&'a str, &'a str)];
+pub type Variables<'a> = &'a [(&'a str, &'a str)];
 
 /// Returns the finding ids that the command reports if the loader searches these directories.
 fn reported_ids(mut arguments: Command, folders: &[PathBuf], variables: Variables) -> Vec<String> {
@@ -23,7 +23,7 @@ fn reported_ids(mut arguments: Command, folders: &[PathBuf], variables: Variable
 }
 
 /// Creates a directory with CUDA 13.0 and its nvcc, cuDNN 9.14.0 and the libraries that it opens, and a driver.
-fn everything(name: &str) -> PathBuf {
+pub fn everything(name: &str) -> PathBuf {
     let root = fresh(&format!("machine-{name}"));
     simulated::install((9, 14, 0), &[], &root);
     for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
@@ -51,7 +51,7 @@ fn script(path: &Path, text: &str) {
     run(shell.args(["-c", write]).arg(path).arg(text)).exits_with(0);
 }
 
-fn driver() -> PathBuf {
+pub fn driver() -> PathBuf {
     installed((9, 14, 0)).join("driver")
 }
 

@@ -2,6 +2,7 @@
 
 use super::image::Image;
 use crate::support::{cache_of, run};
+use crate::terminal::machine::everything;
 use std::fs;
 use std::process::Command;
 
@@ -249,4 +250,52 @@ fn a_libtorch_for_another_cuda_major_is_reported() {
     assert_eq!(about(&image, "tch", &set), wanted);
     cuda_12(&image);
     assert_eq!(about(&image, "tch", &set), "");
+}
+
+/// A provider whose kernels do not run on the GPU of this machine, or whose device code cannot be read.
+#[test]
+fn a_provider_without_code_for_the_gpu_does_not_pass() {
+    let (root, image) = (everything("ort-codes"), Image::new("ort-codes"));
+    image.library(
+        "ort/libonnxruntime_providers_shared.so",
+        "int nothing;",
+        &[],
+    );
+    let provider = "ort/libonnxruntime_providers_cuda.so";
+    let doctor = |capability: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .args(["doctor", "--link", "ort"])
+            .current_dir(image.at("ort"));
+        command
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("CUDA_HOME", &root);
+        command
+            .env("CUDNN_PATH", &root)
+            .env("ORT_LIB_PATH", image.at("ort"));
+        let dirs = ["driver", "lib64"].map(|dir| root.join(dir));
+        command.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
+        run(command.env("SIM_CAPABILITY", capability)).exits_with(0)
+    };
+    let unknown = format!(
+        "\nverdict: unknown (no code for this GPU was found in `{}`)\n",
+        image.at(provider).display()
+    );
+    image.library(provider, "int nothing;", &[]);
+    doctor("9.0").says(&unknown);
+    // A fatbin of NVIDIA's format with machine code for 8.0.
+    let code = "__attribute__((section(\".nv_fatbin\"))) const unsigned char code[96] = { \
+        0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 80, [16] = 2, [20] = 64, [24] = 16, [44] = 80 };";
+    image.library(provider, code, &[]);
+    doctor("9.0").says(&unknown);
+    doctor("8.6").says("\nverdict: pass (all versions are compatible)\n");
+    // No provider, and a build whose variables are unknown here.
+    fs::remove_file(image.at(provider)).unwrap();
+    let on_cpu = "ort may compute on the CPU)\n";
+    doctor("8.6").says(on_cpu);
+    fs::create_dir_all(image.at("ort/.cargo")).unwrap();
+    let config = "[env]\nORT_LIB_PATH = \"/opt/ort\"\n";
+    fs::write(image.at("ort/.cargo/config.toml"), config).unwrap();
+    doctor("8.6").says(on_cpu);
 }

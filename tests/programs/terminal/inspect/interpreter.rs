@@ -96,8 +96,7 @@ fn a_loader_that_is_not_the_systems_searches_only_its_own_directory() {
     let output = image.findings(&ran);
     let headline = "✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find  [cudnn-not-loadable]\n";
     assert!(output.contains(headline), "{output}");
-    let searched =
-        "\n      searched    /store/glibc/etc/ld.so.cache\n                  /store/glibc/lib\n      also found  9.14.0 /usr/lib64/libcudnn.so.9\n";
+    let searched = "\n      searched    /store/glibc/etc/ld.so.cache\n                  /store/glibc/lib\n      also found  9.14.0 /usr/lib64/libcudnn.so.9\n";
     assert!(output.contains(searched), "{output}");
     assert!(
         ran.stdout

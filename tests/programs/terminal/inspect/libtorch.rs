@@ -32,6 +32,8 @@ fn a_program_without_the_cuda_library_of_libtorch_is_reported() {
         reason      linkers omit unused libraries\n";
     let output = image.findings(&image.inspect(&[]).exits_with(0));
     assert!(output.contains(wanted), "{output}");
+    let verdict = "\nverdict: unknown (the program computes on the CPU; ";
+    assert!(output.contains(verdict), "{output}");
     // Follow the help.
     let flags = "-Wl,--no-as-needed,-ltorch_cuda,--as-needed";
     program(&image, &["-LIMAGE/opt/torch", CPU, flags]);
