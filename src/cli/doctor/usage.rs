@@ -13,7 +13,7 @@ pub enum Usage {
     Cudnn,
 }
 
-/// Returns what all builds of the crate use.
+/// Returns what all builds of the crate use. cargo cannot resolve a crate without a lock file.
 pub fn find(env: &Environment) -> Usage {
     let greatest = |option| {
         let tree = cargo_tree(&["--prefix=none"], option, env)?;
@@ -21,13 +21,13 @@ pub fn find(env: &Environment) -> Usage {
         let usages = packages.map(|one| of_package(one, env).unwrap_or(Usage::Unknown));
         usages.max()
     };
-    match greatest(None) {
+    match greatest(None).or_else(|| in_code(env.directory())) {
         Some(Usage::Cudnn) => Usage::Cudnn,
         _ => greatest(Some("--all-features")).map_or(Usage::Unknown, |one| one.min(Usage::Unknown)),
     }
 }
 
-/// Returns the usage of a package, `app v0.1.0 (/work/app)`, with these features. It may use what its code mentions.
+/// Returns the usage of a package, `app v0.1.0 (/work/app)`, with these features.
 fn of_package((features, package): (&str, &str), env: &Environment) -> Option<Usage> {
     let (name, rest) = package.split_once(" v")?;
     if let "cudarc" | "cudnn-guard" = name {
@@ -37,14 +37,15 @@ fn of_package((features, package): (&str, &str), env: &Environment) -> Option<Us
     let mut words = rest.split(" (").map(|word| word.trim_end_matches(')'));
     let unpacked = unpacked(name, words.next()?, env);
     let local = words.map(Path::new).find(|word| word.is_absolute());
-    let dir = local.or(unpacked.as_deref())?.to_string_lossy();
-    let patterns = ["*.rs", "src/**/*.rs"];
+    in_code(local.or(unpacked.as_deref())?)
+}
+
+/// Returns the usage of the build script in a directory. It may use what it mentions.
+fn in_code(dir: &Path) -> Option<Usage> {
     let mut code = String::new();
-    for pattern in &patterns[..1 + usize::from(local.is_some())] {
-        for file in files::glob(&format!("{}/{pattern}", glob::Pattern::escape(&dir))).ok()? {
-            let text = fs::read_to_string(file).ok()?.replace("cudnn_guard", "");
-            code.extend(text.lines().filter_map(|line| line.split("//").next()));
-        }
+    for file in files::glob(&(glob::Pattern::escape(&dir.to_string_lossy()) + "/*.rs")).ok()? {
+        let text = fs::read_to_string(file).ok()?.replace("cudnn_guard", "");
+        code.extend(text.lines().filter_map(|line| line.split("//").next()));
     }
     let code = code.to_lowercase();
     let has = |words: &[&str]| words.iter().any(|word| code.contains(word));

@@ -168,7 +168,7 @@ fn doctor_requires_only_what_a_crate_uses() {
     answer(&doctor(&root, "app", &["--cudnn", ">=9"]), REQUIRED);
 }
 
-/// cargo resolves the dependencies later.
+/// cargo resolves the dependencies later. The build script of the crate itself is known.
 #[test]
 fn doctor_in_a_crate_that_was_never_built() {
     let root = folder("doctor-new-crate");
@@ -176,6 +176,9 @@ fn doctor_in_a_crate_that_was_never_built() {
     let guard = "[build-dependencies]\ncudnn-guard = \"0.1\"\n";
     crate_at(&root, "app", guard, KERNELS);
     answer(&doctor(&root, "app", &[]), UNKNOWN);
+    let with_cudnn = KERNELS.replace(".probe", ".cudnn(\">=9\").probe");
+    crate_at(&root, "app", guard, &with_cudnn);
+    answer(&doctor(&root, "app", &[]), REQUIRED);
     assert!(!root.join("app/Cargo.lock").exists());
 }
 
