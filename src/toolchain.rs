@@ -132,8 +132,9 @@ impl Config {
     pub(crate) fn survey_on(&self, host: Host) -> Toolchain {
         let is_built_without = self.link == Link::Runtime;
         let needs = Needs {
-            toolkit: !is_built_without && self.cuda.is_some(),
-            cudnn: self.cudnn.is_some(),
+            toolkit: !is_built_without,
+            // Without requirements, both are searched.
+            cudnn: self.cudnn.is_some() || self.cuda.is_none(),
         };
         let mut toolchain = Toolchain::find(self.clone(), host, needs);
         // Programs run on the machine that is surveyed.

@@ -82,7 +82,7 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
             _ => Usage::Cudnn,
         };
         match usage {
-            Usage::NoCuda if cuda.is_none() => (config.cuda, config.cudnn) = (None, None),
+            Usage::NoCuda if cuda.is_none() => (config.cudnn, config.link) = (None, Link::Runtime),
             Usage::NoCuda | Usage::NoCudnn => config.cudnn = None,
             Usage::Unknown | Usage::Cudnn => {}
         }
