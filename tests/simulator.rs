@@ -13,7 +13,6 @@
 
 mod simulator {
     pub mod faults;
-    pub mod filling;
     pub mod gpus;
     #[cfg(unix)]
     pub mod gpus_on_linux;
@@ -245,7 +244,7 @@ fn in_child() {
                 "thorough" => all(|tell| suite::run(shim, version, 0, THOROUGH, tell)),
                 "some" => all(|tell| {
                     let kinds = simulator::kinds::some(words[4], words[5]);
-                    suite::run_kinds(shim, version, 0, QUICK, (&kinds, &[]), tell);
+                    suite::run_kinds(shim, version, 0, QUICK, &kinds, tell);
                 }),
                 _ => first(shim, version),
             }

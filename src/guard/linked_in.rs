@@ -24,7 +24,6 @@ const CONVOLUTION: &[&str] = &[
     "cudnnDestroyFilterDescriptor",
     "cudnnCreateConvolutionDescriptor",
     "cudnnSetConvolution2dDescriptor",
-    "cudnnSetConvolutionGroupCount",
     "cudnnSetConvolutionMathType",
     "cudnnDestroyConvolutionDescriptor",
     "cudnnCreateActivationDescriptor",

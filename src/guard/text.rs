@@ -131,8 +131,8 @@ pub fn _check() -> Result<Report, Failure> {
 }
 
 /// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
-/// without TF32, `f16` and `bf16`; in both layouts; with every algorithm that cuDNN offers. For a test or the self-check
-/// of an installation, not for every start.
+/// without TF32, `f16` and `bf16`; in both layouts and two shapes; through both APIs. For a test or the self-check of
+/// an installation, not for every start.
 pub fn _check_thoroughly() -> Result<Report, Failure> {
     _BUILT.check_thoroughly()
 }

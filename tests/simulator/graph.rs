@@ -72,7 +72,7 @@ fn every_operation_is_tested_in_every_format() {
             ));
         }
     }
-    assert_eq!(rows(&ended, "").len(), 12, "{}", ended.report);
+    assert_eq!(rows(&ended, "").len(), 24, "{}", ended.report);
 }
 
 #[test]
@@ -98,8 +98,8 @@ fn every_fault_is_found_in_every_operation_and_format() {
                     .must_have(&format!(
                         "  operation   convolution {words}, {data_type}, NHWC, engine "
                     ));
-                assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
-                assert_eq!(rows(&ended, ": pass").len(), 11, "{}", ended.report);
+                assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
+                assert_eq!(rows(&ended, ": pass").len(), 22, "{}", ended.report);
             }
         }
     }
@@ -240,7 +240,7 @@ fn a_convolution_that_every_engine_refuses_is_left_out() {
             "bf16, NHWC, : left out, bf16 requires compute capability 8.0, but the GPU has 7.5"
         )
         .len(),
-        3
+        6
     );
 }
 
@@ -264,7 +264,7 @@ fn a_failure_of_every_engine_counts_if_there_is_no_other_api() {
         ended
             .must_have("error: `cudnnBackendExecute` of cuDNN 9.14.0 returned CUDNN_STATUS_")
             .must_have("  operation   convolution backward data, f16, NHWC, engine 38\n");
-        assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
+        assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
     }
     let crash = tried(
         "graph",
@@ -285,7 +285,7 @@ fn every_refusal_is_named_in_every_operation_and_format() {
             if data_type == "tf32" {
                 // The simulator's other engine does not round, so SIM_ONLY counts it as another format.
                 let ended = fault("status:cudnnBackendExecute:4000", &only);
-                assert_eq!(rows(&ended, ": pass").len(), 12, "{}", ended.report);
+                assert_eq!(rows(&ended, ": pass").len(), 24, "{}", ended.report);
                 continue;
             }
             for (status, named) in [
@@ -300,8 +300,8 @@ fn every_refusal_is_named_in_every_operation_and_format() {
                     .must_have(&format!(
                         "  operation   convolution {words}, {data_type}, NHWC, engine "
                     ));
-                assert_eq!(rows(&ended, ": fail").len(), 1, "{}", ended.report);
-                assert_eq!(rows(&ended, ": pass").len(), 11, "{}", ended.report);
+                assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
+                assert_eq!(rows(&ended, ": pass").len(), 22, "{}", ended.report);
             }
             // A lack of memory is not a fault.
             let ended = fault("status:cudnnBackendExecute:4004", &only);
@@ -321,6 +321,6 @@ fn a_cudnn_with_only_the_graph_api_is_tested() {
     let all = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
     let set = [("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")];
     let ended = tried_in(&without(V9_14, &all), "graph", V9_14, &set);
-    assert_eq!(rows(&ended, "graph API").len(), 12, "{}", ended.report);
-    assert_eq!(rows(&ended, ": pass").len(), 12, "{}", ended.report);
+    assert_eq!(rows(&ended, "graph API").len(), 24, "{}", ended.report);
+    assert_eq!(rows(&ended, ": pass").len(), 24, "{}", ended.report);
 }

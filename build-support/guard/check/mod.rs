@@ -38,7 +38,7 @@ impl BuiltRecord {
         check_with(self.facts(), REAL)
     }
 
-    /// Like [`check`](Self::check), but with every kind of convolution and every algorithm that cuDNN offers. It may take many times as
+    /// Like [`check`](Self::check), but with every kind of convolution, through both APIs. It may take many times as
     /// long.
     pub fn check_thoroughly(&self) -> Result<Report, Failure> {
         check_thoroughly_with(self.facts(), REAL)

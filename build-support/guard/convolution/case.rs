@@ -4,7 +4,7 @@ use crate::runtime::convolution::case_result::{Api, SuiteEvent};
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
-use crate::runtime::cudnn::shape::{Layout, Shape, quotient};
+use crate::runtime::cudnn::shape::{Layout, Shape};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {
@@ -13,8 +13,6 @@ pub struct Case {
     pub data_type: DataType,
     pub layout: Layout,
     pub shape: Shape,
-    /// `true` if it is repeated with numbers whose results need all bits of the format.
-    pub fills: bool,
 }
 
 impl Case {
@@ -48,7 +46,7 @@ impl Case {
         let [n, _, height, width] = shape.y();
         match self.operation {
             Operation::Forward | Operation::Fused => c * r * s,
-            Operation::BackwardData => quotient(k, shape.groups) * r * s,
+            Operation::BackwardData => k * r * s,
             Operation::BackwardFilter => n * height * width,
         }
     }
@@ -59,7 +57,7 @@ impl Case {
     }
 }
 
-/// Creates a shape without holes or groups from the input's dimensions, and the filters' number, height and width.
+/// Creates a shape from the input's dimensions, and the filters' number, height and width.
 const fn shape(
     [n, c, h, w]: [usize; 4],
     [k, r, s]: [usize; 3],
@@ -76,8 +74,6 @@ const fn shape(
         s,
         pad,
         stride,
-        dilation: [1, 1],
-        groups: 1,
     }
 }
 
@@ -85,22 +81,8 @@ const fn shape(
 const BASE: Shape = shape([2, 8, 14, 14], [8, 3, 3], [1, 1], [1, 1]);
 /// A smaller shape, in which every format can represent the sums of small whole numbers.
 pub const SMALL: Shape = Shape { h: 8, w: 8, ..BASE };
-/// Height and width differ in every parameter, and the filter skips positions.
-const STEPS: Shape = shape([1, 8, 13, 10], [16, 5, 3], [2, 1], [2, 3]);
-/// A filter of one pixel: a plain matrix product.
-const POINT: Shape = shape([2, 32, 6, 5], [16, 1, 1], [0, 0], [1, 1]);
-const HOLES: Shape = Shape {
-    dilation: [2, 3],
-    ..shape([1, 8, 11, 12], [8, 3, 3], [2, 3], [1, 1])
-};
-/// The first layer of a network: three channels, which is not a multiple of any engine's vector size.
-const IMAGE: Shape = shape([1, 3, 16, 16], [8, 5, 5], [2, 2], [2, 2]);
-const GROUPS: Shape = Shape {
-    groups: 2,
-    ..shape([1, 16, 8, 8], [16, 3, 3], [1, 1], [1, 1])
-};
-/// A group for each channel.
-const DEPTH: Shape = Shape { groups: 8, ..SMALL };
+/// The second shape of the thorough check: height and width differ in every parameter, and the filter skips positions.
+pub const SECOND: Shape = shape([1, 8, 13, 10], [16, 5, 3], [2, 1], [2, 3]);
 
 /// The convolution that is always tested first.
 pub const FIRST: Case = Case {
@@ -109,7 +91,6 @@ pub const FIRST: Case = Case {
     data_type: DataType::F32,
     layout: Layout::Nchw,
     shape: BASE,
-    fills: false,
 };
 const TRAINING: [Operation; 3] = [
     Operation::Forward,
@@ -131,40 +112,27 @@ pub fn quick() -> Vec<Case> {
     cases
 }
 
-/// Returns every operation in every format and layout, and every operation in every format on shapes for other engines.
+/// Returns every operation in every format: in both layouts, and in a second shape.
 pub fn thorough() -> Vec<Case> {
-    let mut kinds = vec![FIRST];
-    for data_type in &TYPES {
-        for operation in TRAINING.iter().chain(&[Operation::Fused]) {
-            for layout in &[Layout::Nchw, Layout::Nhwc] {
-                kinds.push(legacy(*operation, *data_type, *layout, SMALL));
-            }
-        }
-        for (shape, layout) in &[
-            (STEPS, Layout::Nhwc),
-            (POINT, Layout::Nchw),
-            (HOLES, Layout::Nchw),
-            (IMAGE, Layout::Nchw),
-            (GROUPS, Layout::Nhwc),
-            (DEPTH, Layout::Nchw),
-        ] {
-            for operation in &TRAINING {
-                kinds.push(legacy(*operation, *data_type, *layout, *shape));
+    let mut cases = vec![FIRST];
+    for data_type in TYPES {
+        for operation in TRAINING.into_iter().chain([Operation::Fused]) {
+            for (layout, shape) in [
+                (Layout::Nchw, SMALL),
+                (Layout::Nhwc, SMALL),
+                (Layout::Nhwc, SECOND),
+            ] {
+                cases.push(Case {
+                    operation,
+                    data_type,
+                    layout,
+                    shape,
+                    ..FIRST
+                });
             }
         }
     }
-    kinds
-}
-
-fn legacy(operation: Operation, data_type: DataType, layout: Layout, shape: Shape) -> Case {
-    Case {
-        operation,
-        data_type,
-        layout,
-        shape,
-        fills: data_type.is_short(),
-        ..FIRST
-    }
+    cases
 }
 
 /// Returns the cases for the graph API: the format of most networks, and the default format.
@@ -175,14 +143,16 @@ pub fn quick_graph() -> Vec<Case> {
     ]
 }
 
-/// Returns the cases for the graph API that train a network.
+/// Returns the cases for the graph API that train a network, each in both shapes.
 pub fn thorough_graph() -> Vec<Case> {
     let mut cases = Vec::new();
-    for operation in &TRAINING {
-        for data_type in &[DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16] {
+    for operation in TRAINING {
+        for data_type in [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16] {
+            let case = graph(operation, data_type);
+            cases.push(case);
             cases.push(Case {
-                fills: data_type.is_short(),
-                ..graph(*operation, *data_type)
+                shape: SECOND,
+                ..case
             });
         }
     }
@@ -199,13 +169,4 @@ fn graph(operation: Operation, data_type: DataType) -> Case {
         shape: SMALL,
         ..FIRST
     }
-}
-
-/// Returns the convolutions that are tested with every algorithm that cuDNN offers.
-pub fn every_algorithm() -> Vec<Case> {
-    let mut cases = quick();
-    for case in &mut cases {
-        case.fills = case.data_type.is_short();
-    }
-    cases
 }

@@ -54,7 +54,7 @@ impl Scope {
 pub enum Extent {
     /// A convolution for each data type: fast enough for every start of a program.
     Quick,
-    /// Every operation, layout and format, and every algorithm that cuDNN offers.
+    /// Every operation, layout and format, and a second shape.
     Thorough,
 }
 

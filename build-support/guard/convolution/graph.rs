@@ -92,7 +92,7 @@ impl Graph {
         Ok(tensor)
     }
 
-    /// Creates a convolution that sums in single precision. Its groups follow from the tensors' channels.
+    /// Creates a convolution that sums in single precision.
     pub fn convolution(&self, case: &Case) -> Result<Node, CallStatus> {
         let (shape, convolution) = (case.shape, self.node(&backend::CONVOLUTION)?);
         let pad = to_i64(&shape.pad);
@@ -101,7 +101,7 @@ impl Graph {
         convolution.set_numbers(backend::SPATIAL_DIMS, &[2])?;
         convolution.set_numbers(backend::PRE_PADDINGS, &pad)?;
         convolution.set_numbers(backend::POST_PADDINGS, &pad)?;
-        convolution.set_numbers(backend::DILATIONS, &to_i64(&shape.dilation))?;
+        convolution.set_numbers(backend::DILATIONS, &[1, 1])?;
         convolution.set_numbers(backend::FILTER_STRIDES, &to_i64(&shape.stride))?;
         convolution.finalize()?;
         Ok(convolution)

@@ -1,8 +1,9 @@
 //! The right results of a convolution, computed by plain loops in double precision.
 
-use crate::runtime::convolution::case::Case;
+use crate::runtime::convolution::case::{Case, SECOND};
+use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::operation::Operation;
-use crate::runtime::cudnn::shape::{count, divide, indices, quotient};
+use crate::runtime::cudnn::shape::{count, divide, indices};
 use std::rc::Rc;
 
 /// The operands of a convolution, in NCHW order; each operation uses two of the first three.
@@ -19,70 +20,67 @@ pub struct Operands {
 
 impl Operands {
     /// Creates the numbers for a case.
-    ///
-    /// Single precision gets numbers that need all its bits, so that rounding to TF32 shows. The two short formats get
-    /// small whole numbers. As long as no sum of their magnitudes exceeds `2^precision`, the format represents every
-    /// partial sum exactly, whatever the order and the unit that computes it, and one product too few or too many
-    /// changes the result by at least 1.
     pub fn for_case(case: &Case) -> Self {
         let shape = case.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
-        if case.data_type.is_short() {
-            Self {
-                x: whole_numbers(x, 1, 2),
-                w: whole_numbers(w, 2, 1),
-                y: whole_numbers(y, 3, 1),
-                bias: whole_numbers(shape.k, 4, 2),
-            }
-        } else {
-            Self {
+        match Kind::for_case(case) {
+            Kind::Fractions => Self {
                 x: numbers(x, 1),
                 w: numbers(w, 2),
                 y: numbers(y, 3),
                 bias: numbers(shape.k, 4),
+            },
+            Kind::Small => Self {
+                x: signed(x, 1, 2),
+                w: signed(w, 2, 1),
+                y: signed(y, 3, 1),
+                bias: signed(shape.k, 4, 2),
+            },
+            Kind::Large => {
+                // A product has only one large factor: the gradient of the input has no `x`.
+                let of_y = if case.operation == Operation::BackwardData {
+                    LARGE
+                } else {
+                    2
+                };
+                Self {
+                    x: positive(x, 1, LARGE),
+                    w: positive(w, 2, 2),
+                    y: positive(y, 3, of_y),
+                    bias: positive(shape.k, 4, LARGE),
+                }
             }
         }
-    }
-
-    /// Creates numbers for a case in a short format whose results need all of its bits.
-    ///
-    /// All numbers are integers of at least 0, so a result is the sum of its magnitudes. One factor is 1 or 2. The
-    /// other factor, and the bias, is `r t / r_max` rounded down, for random `r`. If `M` is the largest sum of
-    /// magnitudes that `r` itself results in, `t` is `r_max 2^precision / M`. Then no sum exceeds `2^precision`, and
-    /// the largest is close to it. Every partial sum is a whole number up to `2^precision`, which the format represents
-    /// exactly. So a result is exact whatever the order of the sums, and however often it is rounded to the format on
-    /// the way. In a format with fewer bits, a result that needs all of them is off by at least 1, and the tolerance is
-    /// a quarter.
-    pub fn filling(case: &Case) -> Self {
-        let shape = case.shape;
-        let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
-        let scaled = |scale: f64| {
-            let large = |count, start| {
-                let number = |bits| (f64::from(bits) * scale) as f32;
-                random(count, start, &number)
-            };
-            let small = |count, start| random(count, start, &|bits| ((bits >> 14 & 1) + 1) as f32);
-            let of_y = case.operation == Operation::BackwardData;
-            Self {
-                x: large(x, 1),
-                w: small(w, 2),
-                y: if of_y { large(y, 3) } else { small(y, 3) },
-                bias: large(shape.k, 4),
-            }
-        };
-        let mut largest = 1.0_f64;
-        for sum in convolve(case, &scaled(1.0)) {
-            largest = largest.max(sum.magnitude);
-        }
-        let mut operands = scaled(2f64.powi(case.data_type.precision()) / largest);
-        for numbers in [&mut operands.x, &mut operands.y, &mut operands.bias] {
-            for number in numbers {
-                *number = number.trunc();
-            }
-        }
-        operands
     }
 }
+
+/// The kind of a convolution's operands.
+///
+/// As long as no sum of the magnitudes of whole numbers exceeds `2^precision`, a short format represents every partial
+/// sum exactly, whatever the order and the unit that computes it, and one product too few or too many changes the
+/// result by at least 1.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Numbers that need all bits of single precision, so that rounding to TF32 shows.
+    Fractions,
+    /// Whole numbers of any sign, for a short format.
+    Small,
+    /// Positive whole numbers, whose sums need more than the 8 bits of bf16: for f16.
+    Large,
+}
+
+impl Kind {
+    fn for_case(case: &Case) -> Self {
+        match case.data_type {
+            DataType::F32 | DataType::Tf32 => Kind::Fractions,
+            DataType::F16 if case.shape == SECOND => Kind::Large,
+            DataType::F16 | DataType::Bf16 => Kind::Small,
+        }
+    }
+}
+
+/// The largest of [`Kind::Large`]. In the second shape, the largest sums are between 256 and 2048.
+const LARGE: u32 = 12;
 
 /// Creates numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have
 /// a short binary form, and they are the same on every machine.
@@ -93,13 +91,22 @@ pub fn numbers(count: usize, start: u32) -> Vec<f32> {
     })
 }
 
-/// Creates random whole numbers from `-most` to `most`, without 0; `most` is 1 or 2.
-fn whole_numbers(count: usize, start: u32, most: u32) -> Vec<f32> {
+/// Creates random numbers: 1 or `most`.
+fn positive(count: usize, start: u32, most: u32) -> Vec<f32> {
+    random(count, start, &|bits| magnitude(bits, most))
+}
+
+/// Creates random numbers of any sign, of the magnitude 1 or `most`.
+fn signed(count: usize, start: u32, most: u32) -> Vec<f32> {
     random(count, start, &|bits| {
-        let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
         let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-        magnitude as f32 * sign
+        magnitude(bits, most) * sign
     })
+}
+
+fn magnitude(bits: u32, most: u32) -> f32 {
+    let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
+    magnitude as f32
 }
 
 /// Creates random numbers of 16 bits each.
@@ -123,36 +130,26 @@ pub struct Expected {
     pub magnitude: f64,
 }
 
-/// The operands and the right results of a convolution. They are the same for every API and layout, and for both
-/// formats of the same size, except for numbers whose results fill the format.
+/// The operands and the right results of a convolution. They are the same for every API and layout, and for formats
+/// with the same kind of operands.
 pub struct Reference {
     case: Case,
-    fills: bool,
     pub operands: Operands,
     pub expected: Vec<Expected>,
 }
 
 impl Reference {
     /// Returns the reference for a case from `known`, or computes and adds it.
-    pub fn get(known: &mut Vec<Rc<Self>>, case: &Case, fills: bool) -> Rc<Self> {
-        let key = |case: &Case, fills: bool| {
-            let data_type = case.data_type;
-            let format = (data_type.is_short(), fills.then_some(data_type));
-            (case.operation, case.shape, format)
-        };
+    pub fn get(known: &mut Vec<Rc<Self>>, case: &Case) -> Rc<Self> {
+        let key = |case: &Case| (case.operation, case.shape, Kind::for_case(case));
         for it in known.iter() {
-            if key(&it.case, it.fills) == key(case, fills) {
+            if key(&it.case) == key(case) {
                 return Rc::clone(it);
             }
         }
-        let operands = if fills {
-            Operands::filling(case)
-        } else {
-            Operands::for_case(case)
-        };
+        let operands = Operands::for_case(case);
         let reference = Rc::new(Self {
             case: *case,
-            fills,
             expected: convolve(case, &operands),
             operands,
         });
@@ -166,10 +163,8 @@ impl Reference {
 pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     let shape = case.shape;
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
-    let [wide_h, wide_w] = shape.dilation;
     let [filters, channels, _, _] = shape.filter();
     let [_, _, out_h, out_w] = shape.y();
-    let filters_of_group = quotient(filters, shape.groups);
     let (ones, others): (&[f32], &[f32]) = match case.operation {
         Operation::Forward | Operation::Fused => (&operands.x, &operands.w),
         Operation::BackwardData => (&operands.y, &operands.w),
@@ -177,15 +172,14 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     };
     // The steps of the three indices along a line of the filter.
     let (to_step, one_step, other_step) = match case.operation {
-        Operation::Forward | Operation::Fused => (0, wide_w, 1),
-        Operation::BackwardData => (wide_w, 0, 1),
-        Operation::BackwardFilter => (1, wide_w, 0),
+        Operation::Forward | Operation::Fused => (0, 1, 1),
+        Operation::BackwardData => (1, 0, 1),
+        Operation::BackwardFilter => (1, 1, 0),
     };
     let mut result = vec![Expected::default(); count(case.result())];
     let sums: &mut [Expected] = &mut result;
     for n in 0..shape.n {
         for k in 0..filters {
-            let first_channel = quotient(k, filters_of_group) * channels;
             for place in 0..out_h * out_w {
                 let (row, column) = divide(place, out_w);
                 let y = ((n * filters + k) * out_h + row) * out_w + column;
@@ -193,15 +187,15 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                 let (mut c, mut r) = (0, 0);
                 while c < channels {
                     // Relative to the padding's edge, so that no number is negative.
-                    let (down, mut right) = (row * step_h + r * wide_h, column * step_w);
+                    let (down, mut right) = (row * step_h + r, column * step_w);
                     let mut w = ((k * channels + c) * shape.r + r) * shape.s;
                     let end = w + shape.s;
                     while w < end && right < pad_w {
                         w += 1;
-                        right += wide_w;
+                        right += 1;
                     }
                     if w < end && down >= pad_h && down < pad_h + shape.h {
-                        let image = n * shape.c + first_channel + c;
+                        let image = n * shape.c + c;
                         let x = (image * shape.h + down - pad_h) * shape.w + right - pad_w;
                         let (mut to, mut one, mut other) = match case.operation {
                             Operation::Forward | Operation::Fused => (y, x, w),
@@ -222,7 +216,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                             one += one_step;
                             other += other_step;
                             w += 1;
-                            right += wide_w;
+                            right += 1;
                         }
                     }
                     r += 1;

@@ -41,28 +41,6 @@ pub struct CaseRunner<'a> {
 }
 
 impl CaseRunner<'_> {
-    /// Returns the algorithms that cuDNN offers for a case, except the one that is always tested; empty if the
-    /// heuristic fails.
-    pub fn offered_algorithms(
-        &self,
-        case: &Case,
-        emit: &mut dyn FnMut(SuiteEvent),
-    ) -> Vec<(Algorithm, i32)> {
-        if self.unsupported_reason(case).is_some() {
-            return Vec::new();
-        }
-        let what = case.title();
-        emit(SuiteEvent::cudnn(format!(
-            "requesting algorithms for the {what}"
-        )));
-        let with = self.describe(case).ok();
-        let offers = with.and_then(|with| self.cudnn.heuristic_algorithms(&with).ok());
-        let [usual, _] = Algorithm::usual(case.operation);
-        let mut offers = offers.unwrap_or_default();
-        offers.retain(|(algorithm, _)| *algorithm != usual);
-        offers
-    }
-
     /// Returns the reason why this GPU or this cuDNN does not support a case, if known beforehand.
     pub fn unsupported_reason(&self, case: &Case) -> Option<Unsupported> {
         let data_type = case.data_type;
@@ -103,7 +81,6 @@ impl CaseRunner<'_> {
     pub fn attempt(
         &self,
         case: &Case,
-        offer: Option<(Algorithm, i32)>,
         reference: &Reference,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
@@ -122,11 +99,6 @@ impl CaseRunner<'_> {
             emit(case.running(algorithm));
             self.run_algorithm(case, &with, algorithm, reference)
         };
-        if let Some((algorithm, math)) = offer {
-            self.set_math(case, &with, math)
-                .map_err(|status| self.refused(status, Some(algorithm)))?;
-            return by(algorithm);
-        }
         let mut passed_over = WorstRefusal::new(self.version);
         let usual = Algorithm::usual(case.operation);
         for algorithm in usual {

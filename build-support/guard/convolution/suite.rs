@@ -13,7 +13,6 @@ use crate::runtime::convolution::failure::{CaseFailure, FailedCase};
 use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{self, CaseRunner};
 use crate::runtime::convolution::stage::Stage;
-use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
 use crate::runtime::driver::devices::{self, BusyDevice};
@@ -40,39 +39,27 @@ pub fn run(
     scope: Scope,
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
-    let (mut kinds, graph, mut by_every_algorithm) = match scope.extent {
-        Extent::Quick => (case::quick(), case::quick_graph(), Vec::new()),
-        Extent::Thorough => (
-            case::thorough(),
-            case::thorough_graph(),
-            case::every_algorithm(),
-        ),
+    let (mut kinds, graph) = match scope.extent {
+        Extent::Quick => (case::quick(), case::quick_graph()),
+        Extent::Thorough => (case::thorough(), case::thorough_graph()),
     };
     if scope.graph_only {
         kinds.clear();
-        by_every_algorithm.clear();
     }
     // In 8 the graph API differed between versions, and programs used it only without an alternative.
     if version.major >= 9 {
         kinds.extend(graph);
     }
-    run_kinds(
-        main_library,
-        version,
-        number,
-        scope,
-        (&kinds, &by_every_algorithm),
-        emit,
-    );
+    run_kinds(main_library, version, number, scope, &kinds, emit);
 }
 
-/// Runs `kinds`, and runs `by_every_algorithm` with every algorithm that cuDNN offers.
+/// Runs `kinds`.
 pub fn run_kinds(
     main_library: Library,
     version: Version,
     number: usize,
     scope: Scope,
-    (kinds, by_every_algorithm): (&[Case], &[Case]),
+    kinds: &[Case],
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let clock = Instant::now();
@@ -151,7 +138,7 @@ pub fn run_kinds(
         first_failed: Cell::new(false),
         refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
     };
-    suite.run_cases(kinds, by_every_algorithm, start, emit);
+    suite.run_cases(kinds, start, emit);
 }
 
 /// A row of the report under construction.
@@ -237,50 +224,30 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    fn run_cases(
-        &self,
-        kinds: &[Case],
-        by_every_algorithm: &[Case],
-        start: SetupTimes,
-        emit: &mut dyn FnMut(SuiteEvent),
-    ) {
+    fn run_cases(&self, kinds: &[Case], start: SetupTimes, emit: &mut dyn FnMut(SuiteEvent)) {
         let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut declined = 0;
-        let mut continues = |case: &Case, offer, emit: &mut dyn FnMut(SuiteEvent)| {
+        for case in kinds {
             if case.api == Api::Legacy && declined == MOST_FAILED {
-                return true;
+                continue;
             }
-            match self.run_case(*case, offer, start.take(), &mut known, emit) {
-                Control::Continue => true,
-                Control::Declined => {
-                    declined += 1;
-                    true
-                }
+            match self.run_case(*case, start.take(), &mut known, emit) {
+                Control::Continue => {}
+                Control::Declined => declined += 1,
                 Control::Failed => {
                     failed += 1;
-                    failed < MOST_FAILED
+                    if failed == MOST_FAILED {
+                        return;
+                    }
                 }
-                Control::Stop => false,
-            }
-        };
-        if !kinds.iter().all(|case| continues(case, None, emit)) {
-            return;
-        }
-        // Queried for each case in turn, so that a failed GPU is not queried.
-        for case in by_every_algorithm {
-            for offer in self.runner.offered_algorithms(case, emit) {
-                if !continues(case, Some(offer), emit) {
-                    return;
-                }
+                Control::Stop => return,
             }
         }
     }
 
-    /// Runs a convolution with the offered algorithm and math type, or with the usual ones.
     fn run_case(
         &self,
         case: Case,
-        offer: Option<(Algorithm, i32)>,
         start: Option<SetupTimes>,
         known: &mut Vec<Rc<Reference>>,
         emit: &mut dyn FnMut(SuiteEvent),
@@ -288,21 +255,15 @@ impl Suite<'_> {
         let version = self.runner.version;
         let mut row = ResultRow::new(self.device.to_string(), case);
         row.outcome.start = start;
-        let reference = Reference::get(known, &case, false);
+        let reference = Reference::get(known, &case);
         let clock = Instant::now();
         let memory = self.runner.current.memory();
         self.runner.memory_before.set(memory);
-        let mut compute = |reference: &Reference| match case.api {
-            Api::Graph => self.runner.run_engines(&case, reference, emit),
-            Api::Legacy => self.runner.attempt(&case, offer, reference, emit),
+        let result = match (self.runner.unsupported_reason(&case), case.api) {
+            (Some(reason), _) => Err(CaseFailure::Unsupported(reason)),
+            (None, Api::Graph) => self.runner.run_engines(&case, &reference, emit),
+            (None, Api::Legacy) => self.runner.attempt(&case, &reference, emit),
         };
-        let mut result = match self.runner.unsupported_reason(&case) {
-            Some(reason) => Err(CaseFailure::Unsupported(reason)),
-            None => compute(&reference),
-        };
-        if case.fills && result.is_ok() {
-            result = compute(&Reference::get(known, &case, true));
-        }
         let control = match result {
             Ok(right) => {
                 row.outcome.algorithm = right.algorithm.to_string();
@@ -311,7 +272,7 @@ impl Suite<'_> {
                 Control::Continue
             }
             Err(failure) => {
-                let is_basic = offer.is_none() && case.is_basic();
+                let is_basic = case.is_basic();
                 let counts = self.counts(&case, is_basic, &failure);
                 match failure.left_out(version, counts || case.api == Api::Graph) {
                     Some(reason) if !is_basic => {

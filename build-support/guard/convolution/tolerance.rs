@@ -21,8 +21,7 @@ use crate::runtime::cudnn::data_type::DataType;
 /// rounded once, and once more for every partial sum that an engine keeps in the short format: up to four roundings of
 /// `u m` are allowed. If `m` is at most `2^precision`, the whole numbers of `Operands` are never rounded, and the
 /// result is exact. A quarter is allowed then, since engines may transform their input, and the next possible sum is
-/// off by 1. The same applies to `Operands::filling`, whose sums come close to `2^precision`: a result that was rounded
-/// to fewer bits, such as f16 rounded to bf16, is off by 1 or more.
+/// off by 1.
 ///
 /// Winograd and Fourier transforms mix the numbers of a tile, so their error is proportional to the largest `m`, and
 /// their constants cost some bits: sixteen times the above is allowed in single precision, eight times in the other

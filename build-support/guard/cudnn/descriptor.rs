@@ -5,7 +5,7 @@ use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::cudnn::shape::{Layout, Shape};
 use crate::runtime::cudnn::signatures::{
-    Opaque, SetActivation, SetConvolution, SetDimensions, SetNumber,
+    Opaque, SetActivation, SetConvolution, SetDimensions, SetMathType,
 };
 use crate::runtime::cudnn::status::int;
 use crate::runtime::driver::call::{CallStatus, check};
@@ -85,7 +85,6 @@ impl Cudnn {
             "cudnnDestroyConvolutionDescriptor",
         )?;
         let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
-        let [wide_h, wide_w] = shape.dilation;
         let call = "cudnnSetConvolution2dDescriptor";
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
@@ -96,19 +95,12 @@ impl Cudnn {
                 int(pad_w),
                 int(step_h),
                 int(step_w),
-                int(wide_h),
-                int(wide_w),
+                1,
+                1,
                 CROSS_CORRELATION,
                 FLOAT,
             )
         })?;
-        if shape.groups != 1 {
-            self.set(
-                "cudnnSetConvolutionGroupCount",
-                &convolution,
-                int(shape.groups),
-            )?;
-        }
         // The default lets Ampere and later round single precision to TF32.
         let math = match data_type {
             DataType::F32 => FMA_MATH,
@@ -121,18 +113,10 @@ impl Cudnn {
 
     /// Sets the `cudnnMathType_t`.
     pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
-        self.set("cudnnSetConvolutionMathType", convolution, math)
-    }
-
-    fn set(
-        &self,
-        call: &'static str,
-        convolution: &OwnedDescriptor,
-        value: c_int,
-    ) -> Result<(), CallStatus> {
+        let call = "cudnnSetConvolutionMathType";
         // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
         check(call, unsafe {
-            transmute::<Opaque, SetNumber>(self.find(call)?)(convolution.pointer, value)
+            transmute::<Opaque, SetMathType>(self.find(call)?)(convolution.pointer, math)
         })
     }
 

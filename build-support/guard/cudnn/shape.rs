@@ -23,10 +23,6 @@ pub struct Shape {
     pub pad: [usize; 2],
     /// Step between two positions of the filter.
     pub stride: [usize; 2],
-    /// Step between two numbers under the filter: 1 skips none.
-    pub dilation: [usize; 2],
-    /// The number of independent groups of channels.
-    pub groups: usize,
 }
 
 impl Shape {
@@ -35,26 +31,24 @@ impl Shape {
         [self.n, self.c, self.h, self.w]
     }
 
-    /// Returns the dimensions of the filters: output channels, input channels of a group, height, width.
+    /// Returns the dimensions of the filters: output channels, input channels, height, width.
     pub fn filter(&self) -> [usize; 4] {
-        [self.k, quotient(self.c, self.groups), self.r, self.s]
+        [self.k, self.c, self.r, self.s]
     }
 
     /// Returns the dimensions of the output: images, channels, height, width.
     pub fn y(&self) -> [usize; 4] {
         let ([pad_h, pad_w], [step_h, step_w]) = (self.pad, self.stride);
-        let [wide_h, wide_w] = self.dilation;
-        let out = |size: usize, pad: usize, filter: usize, wide: usize, step: usize| {
-            let reach = filter.saturating_sub(1) * wide + 1;
+        let out = |size: usize, pad: usize, filter: usize, step: usize| {
             (size + 2 * pad)
-                .checked_sub(reach)
+                .checked_sub(filter)
                 .map_or(0, |steps| quotient(steps, step) + 1)
         };
         [
             self.n,
             self.k,
-            out(self.h, pad_h, self.r, wide_h, step_h),
-            out(self.w, pad_w, self.s, wide_w, step_w),
+            out(self.h, pad_h, self.r, step_h),
+            out(self.w, pad_w, self.s, step_w),
         ]
     }
 }
@@ -152,6 +146,6 @@ pub fn divide(number: usize, by: usize) -> (usize, usize) {
 }
 
 /// Returns the quotient, or 0 for a division by 0.
-pub fn quotient(number: usize, by: usize) -> usize {
+fn quotient(number: usize, by: usize) -> usize {
     number.checked_div(by).unwrap_or(0)
 }

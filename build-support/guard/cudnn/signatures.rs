@@ -14,8 +14,8 @@ pub type SetDimensions =
 /// Parameters: height and width of padding, stride and dilation; mode; type.
 pub type SetConvolution =
     unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// Parameters: convolution, math type or number of groups.
-pub type SetNumber = unsafe extern "C" fn(Opaque, c_int) -> c_int;
+/// Parameters: convolution, math type.
+pub type SetMathType = unsafe extern "C" fn(Opaque, c_int) -> c_int;
 /// Parameters: activation, its kind, treatment of NaN, a bound that ReLU does not have.
 pub type SetActivation = unsafe extern "C" fn(Opaque, c_int, c_int, f64) -> c_int;
 /// Parameters: convolution, x, w; n, c, h, w of the output.

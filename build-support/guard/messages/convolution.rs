@@ -173,19 +173,13 @@ impl FailedCase<'_> {
             case.layout.name().to_string(),
         ];
         words.extend(self.failure.algorithm().map(|by| by.to_string()));
-        let mut sizes = format!(
+        let sizes = format!(
             "x {}, w {}, padding {}, stride {}",
             dimensions(shape.x()),
             dimensions(shape.filter()),
             pair(shape.pad),
             pair(shape.stride)
         );
-        if shape.dilation != [1, 1] {
-            sizes = format!("{}, dilation {}", sizes, pair(shape.dilation));
-        }
-        if shape.groups != 1 {
-            sizes = format!("{}, {} groups", sizes, shape.groups);
-        }
         self.start(id, severity, summary)
             .with("operation", words.join(", "))
             .with("shape", sizes)

@@ -1,8 +1,8 @@
 """Computes convolutions with numpy, to check the guard's reference: one slice of the image per filter element.
 
-Reads jobs from LINES, one per line, as `operation n c h w k r s pad_h pad_w stride_h stride_w dilation_h dilation_w
-groups`. Reads the operands x, w, y and bias of each job, in this order, as 32-bit floats from OPERANDS. Writes the
-results as 64-bit floats to RESULTS. Then rounds the 32-bit floats in FLOATS to halves and writes those to HALVES.
+Reads jobs from LINES, one per line, as `operation n c h w k r s pad_h pad_w stride_h stride_w`. Reads the operands x,
+w, y and bias of each job, in this order, as 32-bit floats from OPERANDS. Writes the results as 64-bit floats to RESULTS.
+Then rounds the 32-bit floats in FLOATS to halves and writes those to HALVES.
 
     python3 convolve.py LINES OPERANDS RESULTS FLOATS HALVES
 """
@@ -12,25 +12,20 @@ import sys
 import numpy
 
 
-def convolve(operation, x, w, y, bias, pad, stride, dilation, groups):
-    filters, channels, rows, columns = w.shape
+def convolve(operation, x, w, y, bias, pad, stride):
+    _, _, rows, columns = w.shape
     _, _, height, width = y.shape
     padded = numpy.pad(x, ((0, 0), (0, 0), (pad[0],) * 2, (pad[1],) * 2))
     dx, dw, out = numpy.zeros_like(padded), numpy.zeros_like(w), numpy.zeros_like(y)
-    per = filters // groups
-    for group in range(groups):
-        inner = slice(group * channels, (group + 1) * channels)
-        outer = slice(group * per, (group + 1) * per)
-        for r in range(rows):
-            for s in range(columns):
-                top, left = r * dilation[0], s * dilation[1]
-                down = slice(top, top + (height - 1) * stride[0] + 1, stride[0])
-                right = slice(left, left + (width - 1) * stride[1] + 1, stride[1])
-                seen = padded[:, inner, down, right]
-                weights = w[outer, :, r, s]
-                out[:, outer] += numpy.einsum("ncij,kc->nkij", seen, weights)
-                dx[:, inner, down, right] += numpy.einsum("nkij,kc->ncij", y[:, outer], weights)
-                dw[outer, :, r, s] += numpy.einsum("nkij,ncij->kc", y[:, outer], seen)
+    for r in range(rows):
+        for s in range(columns):
+            down = slice(r, r + (height - 1) * stride[0] + 1, stride[0])
+            right = slice(s, s + (width - 1) * stride[1] + 1, stride[1])
+            seen = padded[:, :, down, right]
+            weights = w[:, :, r, s]
+            out += numpy.einsum("ncij,kc->nkij", seen, weights)
+            dx[:, :, down, right] += numpy.einsum("nkij,kc->ncij", y, weights)
+            dw[:, :, r, s] += numpy.einsum("nkij,ncij->kc", y, seen)
     if operation == "dx":
         return dx[:, :, pad[0] : pad[0] + x.shape[2], pad[1] : pad[1] + x.shape[3]]
     if operation == "dw":
@@ -54,14 +49,14 @@ def main():
     with open(results, "wb") as out, open(lines) as jobs:
         for job in jobs:
             operation, *sizes = job.split()
-            n, c, h, w, k, r, s, *pairs, groups = map(int, sizes)
-            pad, stride, dilation = pairs[0:2], pairs[2:4], pairs[4:6]
+            n, c, h, w, k, r, s, *pairs = map(int, sizes)
+            pad, stride = pairs[0:2], pairs[2:4]
             height, width = (
-                (size + 2 * pad[i] - (filter - 1) * dilation[i] - 1) // stride[i] + 1
+                (size + 2 * pad[i] - filter) // stride[i] + 1
                 for i, (size, filter) in enumerate([(h, r), (w, s)])
             )
-            tensors = take(n, c, h, w), take(k, c // groups, r, s), take(n, k, height, width), take(k)
-            convolve(operation, *tensors, pad, stride, dilation, groups).tofile(out)
+            tensors = take(n, c, h, w), take(k, c, r, s), take(n, k, height, width), take(k)
+            convolve(operation, *tensors, pad, stride).tofile(out)
     assert at == len(numbers)
     with numpy.errstate(over="ignore"):
         numpy.fromfile(floats, numpy.float32).astype(numpy.float16).tofile(halves)

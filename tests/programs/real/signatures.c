@@ -186,7 +186,6 @@ int main(void) {
     S (*workspace)(H, T, F, C, T, cudnnConvolutionFwdAlgo_t, size_t *) = cudnnGetConvolutionForwardWorkspaceSize;
     S (*forward)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
                  const void *, T, void *) = cudnnConvolutionForward;
-    S (*set_groups)(C, int) = cudnnSetConvolutionGroupCount;
     S (*create_activation)(A *) = cudnnCreateActivationDescriptor;
     S (*set_activation)(A, cudnnActivationMode_t, cudnnNanPropagation_t, double) = cudnnSetActivationDescriptor;
     S (*destroy_activation)(A) = cudnnDestroyActivationDescriptor;
@@ -220,7 +219,7 @@ int main(void) {
     (void)create, (void)destroy, (void)create_tensor, (void)set_tensor, (void)destroy_tensor, (void)create_filter;
     (void)set_filter, (void)destroy_filter, (void)create_convolution, (void)set_convolution, (void)set_math;
     (void)destroy_convolution, (void)output, (void)workspace, (void)forward;
-    (void)set_groups, (void)create_activation, (void)set_activation, (void)destroy_activation, (void)offers;
+    (void)create_activation, (void)set_activation, (void)destroy_activation, (void)offers;
     (void)data_workspace, (void)filter_workspace, (void)backward_data, (void)backward_filter, (void)fused;
     return 0;
 }
