@@ -16,8 +16,6 @@ pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 pub mod fork;
 #[cfg(target_os = "linux")]
 pub use self::fork as process;
-#[cfg(target_os = "linux")]
-pub mod stay;
 
 #[cfg(windows)]
 pub mod entry;

@@ -11,7 +11,7 @@ use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::driver::{driver_library, nvml};
+use crate::runtime::driver::{confidential_computing, driver_library};
 use crate::runtime::facts::codec::{self, Fields};
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
@@ -28,7 +28,6 @@ use std::collections::hash_map::RandomState;
 use std::ffi::c_int;
 use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// `CUDNN_STATUS_VERSION_MISMATCH` in 9 and 8. Other statuses can have other causes too.
@@ -118,21 +117,15 @@ pub fn run(
 
 /// Does all of a child's work, including the last line.
 pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
-    let is_shut_down = AtomicBool::new(false);
     in_process::with_large_stack(&|| {
         in_process::pass_locks();
         stage(sink, Stage::Starting);
-        is_shut_down.store(work(task, sink), Ordering::Relaxed);
+        work(task, sink);
     });
     emit(sink, "end", &token.to_string());
-    #[cfg(target_os = "linux")]
-    if is_shut_down.load(Ordering::Relaxed) {
-        crate::runtime::child::stay::keep_gpu_open();
-    }
 }
 
-/// Does the work. Returns `true` if the used GPUs are shut down when this process ends.
-fn work(task: &Task, sink: Sink<'_>) -> bool {
+fn work(task: &Task, sink: Sink<'_>) {
     let (mut cudnn, mut judged) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);
@@ -148,11 +141,12 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
         }
     }
     stage(sink, Stage::AskingDriver);
-    let modes = nvml::modes();
-    let is_confidential = modes.is_some_and(|modes| modes.is_confidential);
-    if is_confidential && !task.devices.is_explicit() && !in_process::cuda_is_started() {
+    if !task.devices.is_explicit()
+        && !in_process::cuda_is_started()
+        && confidential_computing::is_enabled()
+    {
         emit(sink, "problem", &ConfidentialGpu.finding());
-        return false;
+        return;
     }
     let driver = query_driver(task.functions, sink);
     let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
@@ -199,7 +193,6 @@ fn work(task: &Task, sink: Sink<'_>) -> bool {
             emit(sink, "map", &path);
         }
     }
-    modes.is_some_and(|modes| modes.is_shut_down)
 }
 
 /// Returns the GPUs to test. By default, this is the first GPU that both cuDNN and the program's own kernels support,

@@ -1,6 +1,8 @@
 //! NVIDIA's driver: its library, the GPUs that it shows, and memory on them.
 
 pub mod call;
+#[cfg(feature = "runtime")]
+pub mod confidential_computing;
 pub mod container;
 #[cfg(feature = "runtime")]
 pub mod device_memory;
@@ -11,8 +13,6 @@ pub mod driver_library;
 pub mod driver_missing;
 pub mod driver_release;
 pub mod no_gpu;
-#[cfg(feature = "runtime")]
-pub mod nvml;
 pub mod query;
 #[cfg(feature = "runtime")]
 pub mod stub;

@@ -25,10 +25,6 @@ const FILES: &[(&str, &str)] = &[
         "the child on Windows: a job that ends with the program",
     ),
     (
-        "build-support/guard/child/stay.rs",
-        "the process on Linux that keeps a GPU open: fork, close",
-    ),
-    (
         "build-support/guard/child/work.rs",
         "calls functions of cuDNN that take nothing",
     ),
@@ -66,10 +62,13 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/driver/device_memory.rs",
         "calls the driver",
     ),
-    ("build-support/guard/driver/nvml.rs", "calls NVML"),
     (
         "build-support/guard/driver/call.rs",
         "finds functions of NVIDIA's libraries",
+    ),
+    (
+        "build-support/guard/driver/confidential_computing.rs",
+        "calls NVML",
     ),
     ("build-support/guard/driver/query.rs", "calls the driver"),
     (

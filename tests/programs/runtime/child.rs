@@ -2,7 +2,6 @@
 
 pub mod gpus;
 pub mod in_use;
-mod nvml;
 pub mod threads;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{Ran, fresh, kill, scratch};
