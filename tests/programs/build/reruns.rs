@@ -190,7 +190,7 @@ fn programs_that_a_build_script_runs_end_with_cargo() {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         let mut cargo = command.spawn().unwrap();
-        let nvcc = within(Duration::from_secs(60), || {
+        let nvcc = within(Duration::from_secs(300), || {
             let text = fs::read_to_string(&started).ok()?;
             text.ends_with('\n').then_some(text)
         });
