@@ -138,8 +138,8 @@ pub fn thorough() -> Vec<Case> {
 /// Returns the cases for the graph API: the format of most networks, and the default format.
 pub fn quick_graph() -> Vec<Case> {
     vec![
-        graph(Operation::Forward, DataType::F16),
-        graph(Operation::Forward, DataType::F32),
+        graph(Operation::Forward, DataType::F16, SMALL),
+        graph(Operation::Forward, DataType::F32, SMALL),
     ]
 }
 
@@ -148,25 +148,21 @@ pub fn thorough_graph() -> Vec<Case> {
     let mut cases = Vec::new();
     for operation in TRAINING {
         for data_type in [DataType::F16, DataType::F32, DataType::Tf32, DataType::Bf16] {
-            let case = graph(operation, data_type);
-            cases.push(case);
-            cases.push(Case {
-                shape: SECOND,
-                ..case
-            });
+            for shape in [SMALL, SECOND] {
+                cases.push(graph(operation, data_type, shape));
+            }
         }
     }
     cases
 }
 
 /// Creates a case for the graph API, in the layout that most engines support.
-fn graph(operation: Operation, data_type: DataType) -> Case {
+fn graph(operation: Operation, data_type: DataType, shape: Shape) -> Case {
     Case {
         api: Api::Graph,
         operation,
         data_type,
         layout: Layout::Nhwc,
-        shape: SMALL,
-        ..FIRST
+        shape,
     }
 }

@@ -85,15 +85,20 @@ impl CaseRunner<'_> {
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
         let refused = |status| self.refused(status, None);
-        emit(SuiteEvent::cudnn(format!(
-            "setting up the {}",
-            case.title()
-        )));
+        let what = case.title();
+        emit(SuiteEvent::cudnn(format!("setting up the {what}")));
         let with = self.describe(case).map_err(refused)?;
         let dims = self.cudnn.output(&with.x, &with.w, &with.convolution);
         let dims = dims.map_err(refused)?;
         if dims != case.shape.y() {
             return Err(CaseFailure::Dimensions(dims));
+        }
+        // Programs call the heuristic, which may crash.
+        if case.is_basic() && !self.is_quick {
+            emit(SuiteEvent::cudnn(format!(
+                "requesting algorithms for the {what}"
+            )));
+            let _ = self.cudnn.heuristic_algorithms(&with);
         }
         let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
