@@ -1,4 +1,4 @@
-//! What the crate in the current directory uses, according to cargo and the code of its packages.
+//! The use of CUDA and cuDNN by the crate in the current directory, according to cargo and the code of its packages.
 
 use crate::compat::cudarc_sources::{cargo_tree, unpacked};
 use crate::model::environment::Environment;

@@ -1,4 +1,4 @@
-//! What a test reports if its program is not installed.
+//! The message of a test whose program is not installed.
 
 use crate::support::run;
 use std::process::Command;
