@@ -1,7 +1,7 @@
 //! `cudnn-guard demo`: builds a program with the guard in it and runs it.
 //!
 //! ```text
-//! target/demo/           in a clone of the repository; installed, ~/.cache/cudnn-guard/demo
+//! target/demo/           in a clone of the repository, or in CARGO_TARGET_DIR; installed, ~/.cache/cudnn-guard/demo
 //!   simulator/           the simulated cuDNN and GPU
 //!   older/, broken/      for `--broken`: an older cuDNN, and an incompatible copy
 //!   consumers/           small programs
@@ -45,7 +45,7 @@ pub fn command() -> Cli {
             option(
                 "dir",
                 "DIR",
-                "Working directory [default: target/demo in a clone, else the user cache directory]",
+                "Working directory [default: `demo` in cargo's target directory in a clone, else the user cache directory]",
             )
             .value_parser(value_parser!(PathBuf)),
         )

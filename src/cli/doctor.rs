@@ -90,11 +90,14 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         let mut report = toolchain.examine();
         if usage == Usage::Unknown && report.verdict() == Verdict::Fail {
             config.cudnn = None;
+            if cuda.is_none() {
+                config.link = Link::Runtime;
+            }
             let without = config.survey().examine().findings;
             for finding in &mut report.findings {
                 let is_same = |other: &Finding| other.summary == finding.summary;
                 if finding.severity == Severity::Error && !without.iter().any(is_same) {
-                    let unknown = "unknown for this crate; `doctor --cudnn '>=9'` requires cuDNN";
+                    let unknown = "unknown for this crate; `doctor --cuda '>=12' --cudnn '>=9'` requires both";
                     finding.override_severity(Severity::Warning, "required", unknown);
                 }
             }

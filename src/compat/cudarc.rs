@@ -46,7 +46,10 @@ pub fn advice(
             "enable its feature cuda-{} for {wanted}; choose an older feature to support older drivers",
             number(*newest)
         ),
-        None => format!("no feature for {wanted} or older is known"),
+        None if all.is_empty() => {
+            "its features are unknown: its source is not in cargo's registry".into()
+        }
+        None => format!("it has no feature for {wanted}, or for an older CUDA"),
     })
 }
 
@@ -114,10 +117,11 @@ mod tests {
             assert_eq!(text, Some(format!("{expected}{old}")));
         }
         assert_eq!(advice(&listed, None, None), None);
-        let none = "no feature for CUDA 11.3 of the toolkit or older is known";
-        for listed in [&listed[..], &[]] {
+        let none = "it has no feature for CUDA 11.3 of the toolkit, or for an older CUDA";
+        let unread = "its features are unknown: its source is not in cargo's registry";
+        for (listed, expected) in [(&listed[..], none), (&[], unread)] {
             let text = advice(listed, version(11, 3), None);
-            assert_eq!(text.as_deref(), Some(none));
+            assert_eq!(text.as_deref(), Some(expected));
         }
     }
 

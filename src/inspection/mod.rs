@@ -197,7 +197,7 @@ impl Inspection {
         self.findings.extend(by_cudarc);
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
         for finding in on_cpu.into_iter().chain(stub) {
-            self.unknown.push("the program computes on the CPU".into());
+            self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }
         let mut aside = graph.clone();

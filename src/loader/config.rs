@@ -165,6 +165,11 @@ mod tests {
             help("/usr/local/cuda/lib64/libcuda.so.1"),
             "remove all `libcuda.so*` files from `/usr/local/cuda/lib64` and run `sudo ldconfig`"
         );
+        // The driver may be beside a link without a number, which `ldconfig` does not create.
+        assert_eq!(
+            help("/usr/lib/nvidia/libcuda.so"),
+            "remove `/usr/lib/nvidia/libcuda.so` and run `sudo ldconfig`"
+        );
     }
 
     #[test]

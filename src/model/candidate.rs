@@ -121,7 +121,7 @@ pub struct Files {
     /// The soname that the loader searches for, if no such file exists.
     pub absent_soname: Option<String>,
     /// `true` if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH, through a
-    /// DT_RPATH. This is the case since 9.21.
+    /// DT_RPATH. This is the case since 9.22, and in some builds of 9.21.
     pub own_first: bool,
 }
 

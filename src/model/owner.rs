@@ -38,12 +38,15 @@ impl Installer {
 /// NVIDIA's wheels of cuDNN and their versions.
 const WHEELS: &str = include_str!("../../build-support/compat/cudnn-wheels.txt");
 
-/// Returns `false` for a wheel of cuDNN of which NVIDIA has published no version in this range.
+/// Returns `false` for a wheel of cuDNN of which NVIDIA has published no version in this range. Versions that are newer than
+/// the table may exist.
 fn is_published(name: &str, from: Version, below: Option<Version>) -> bool {
+    let newest = WHEELS.split_whitespace().filter_map(Version::parse).max();
     let mut lines = WHEELS.lines();
     let versions = lines.find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
     let is_met = |version| version >= from && below.is_none_or(|below| version < below);
     versions.is_none_or(|all| all.split(' ').filter_map(Version::parse).any(is_met))
+        || newest.is_some_and(|newest| from > newest)
 }
 
 /// Returns a version without its third number if that is 0: 9.1, but 9.10.2.
@@ -196,6 +199,14 @@ mod tests {
             (Installer::Pip, 13, nine, Some(Version::new(9, 2, 0)), ""),
             (Installer::Uv, 13, any, eight, ""),
             (Installer::Pip, 11, Version::new(9, 11, 0), None, ""),
+            // The table does not know whether this version exists.
+            (
+                Installer::Pip,
+                13,
+                Version::new(9, 99, 0),
+                None,
+                "pip install 'nvidia-cudnn-cu13>=9.99'",
+            ),
             (Installer::Pip, 11, Version::new(8, 9, 7), eight, ""),
             (
                 Installer::Pip,

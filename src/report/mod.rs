@@ -104,8 +104,13 @@ impl ToolchainReport {
                 unchecked.push("library version unknown");
             }
         }
-        if self.cudnn.is_none() && !self.unrequired.contains(&Kind::Cudnn) {
-            unchecked.push("no cuDNN");
+        for (kind, is_missing, text) in [
+            (Kind::Toolkit, self.toolkit.is_none(), "no CUDA toolkit"),
+            (Kind::Cudnn, self.cudnn.is_none(), "no cuDNN"),
+        ] {
+            if is_missing && !self.unrequired.contains(&kind) {
+                unchecked.push(text);
+            }
         }
         match &self.machine {
             None => unchecked.push("driver and GPUs not queried"),

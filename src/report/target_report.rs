@@ -25,8 +25,8 @@ pub struct TargetReport {
 }
 
 impl Config {
-    /// Examines this list. Default: the variables, else the GPUs of this machine, else `all-major`. With `cuda`, the targets of nvcc are taken
-    /// from the tables for that version. Without it, this machine's nvcc is queried.
+    /// Examines this list. Default: the variables, else the GPUs of this machine, else `all-major`. With `cuda`, the
+    /// targets of nvcc are taken from the tables for that version. Without it, this machine's nvcc is queried.
     pub fn examine_targets(&self, list: Option<&str>, cuda: Option<Version>) -> TargetReport {
         let host = self.host();
         let request = match list {

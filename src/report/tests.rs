@@ -333,7 +333,7 @@ fn a_missing_item_that_is_not_required_has_no_cross() {
   ? driver    not queried
   ? GPUs      not queried
 
-verdict: unknown (driver and GPUs not queried)
+verdict: unknown (no CUDA toolkit; driver and GPUs not queried)
 "
     );
 }

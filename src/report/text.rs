@@ -173,7 +173,7 @@ impl Lines<'_, '_> {
         }
     }
 
-    /// Writes one item. An error about it makes its mark a cross; a warning replaces other marks.
+    /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick or a question mark.
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
         let mark = match mark {

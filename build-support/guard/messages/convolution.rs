@@ -241,8 +241,9 @@ impl FailedCase<'_> {
         let words = Some(&error.last_error).filter(|words| !words.is_empty());
         let with_words = |finding: Finding| finding.with_lines("last error", words);
         let answered = answered(error, major);
-        let may_be_memory =
-            status::may_be_memory(error.status, major) || status::is_memory(error.status, major);
+        let may_be_memory = error.gpu.is_none_or(is_memory)
+            && (status::may_be_memory(error.status, major)
+                || status::is_memory(error.status, major));
         if may_be_memory && error.low_memory(major).is_none() && proc::has_shadow_gap() {
             return with_words(self.unusable(OUT_OF_MEMORY).with("cuDNN", answered));
         }

@@ -68,6 +68,10 @@ impl LoadOrigin {
             LoadOrigin::Cache if dir.ends_with("compat") || dir.ends_with("stubs") => format!(
                 "remove `{shown}` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run `sudo ldconfig`"
             ),
+            // It creates links with a number, such as `libcuda.so.1`.
+            LoadOrigin::Cache if file.extension().is_some_and(|end| end == "so") => {
+                format!("remove `{}` and run `sudo ldconfig`", file.display())
+            }
             LoadOrigin::Cache => {
                 let name = file.file_name().unwrap_or_default().to_string_lossy();
                 let stem = name.split(".so").next().unwrap_or_default();

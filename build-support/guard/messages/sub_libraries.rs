@@ -134,9 +134,18 @@ impl ForeignSubLibraries<'_> {
             }
             let way = part.origin.to_string();
             // A complete cuDNN of this version would use that file too.
-            let help = match is_absent(part.path, self.release) {
-                true => part.origin.removal(part.path),
-                false => part.help(self.folder, &complete),
+            let help = match (is_absent(part.path, self.release), &part.origin) {
+                // The file may belong to a complete cuDNN.
+                (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
+                    "install a cuDNN that includes {} in `{}`",
+                    names(&[part.path]),
+                    self.folder.display()
+                ),
+                (
+                    true,
+                    LoadOrigin::LibraryPath(_) | LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_),
+                ) => part.origin.removal(part.path),
+                _ => part.help(self.folder, &complete),
             };
             if !ways.contains(&way) {
                 ways.push(way);

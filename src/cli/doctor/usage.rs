@@ -17,9 +17,10 @@ pub enum Usage {
 pub fn find(env: &Environment) -> Usage {
     let greatest = |option| {
         let tree = cargo_tree(&["--prefix=none"], option, env)?;
-        let packages = tree.lines().filter_map(|line| line.split_once('|'));
-        let usages = packages.map(|one| of_package(one, env).unwrap_or(Usage::Unknown));
-        usages.max()
+        let packages = || tree.lines().filter_map(|line| line.split_once('|'));
+        let has_cudarc = packages().any(|(_, package)| package.starts_with("cudarc v"));
+        let usages = packages().map(|one| of_package(one, has_cudarc, env));
+        usages.map(|one| one.unwrap_or(Usage::Unknown)).max()
     };
     match greatest(None).or_else(|| in_code(env.directory())) {
         Some(Usage::Cudnn) => Usage::Cudnn,
@@ -27,8 +28,13 @@ pub fn find(env: &Environment) -> Usage {
     }
 }
 
-/// Returns the usage of a package, `app v0.1.0 (/work/app)`, with these features.
-fn of_package((features, package): (&str, &str), env: &Environment) -> Option<Usage> {
+/// Returns the usage of a package, `app v0.1.0 (/work/app)`, with these features. Without cudarc, a dependency with a
+/// feature for CUDA may use cuDNN in any way.
+fn of_package(
+    (features, package): (&str, &str),
+    has_cudarc: bool,
+    env: &Environment,
+) -> Option<Usage> {
     let (name, rest) = package.split_once(" v")?;
     if let "cudarc" | "cudnn-guard" = name {
         let is_used = features.split([',', '-']).any(|one| one == "cudnn");
@@ -37,7 +43,13 @@ fn of_package((features, package): (&str, &str), env: &Environment) -> Option<Us
     let mut words = rest.split(" (").map(|word| word.trim_end_matches(')'));
     let unpacked = unpacked(name, words.next()?, env);
     let local = words.map(Path::new).find(|word| word.is_absolute());
-    in_code(local.or(unpacked.as_deref())?)
+    let is_for_cuda = features
+        .split(',')
+        .any(|one| ["cuda", "cudnn"].contains(&one));
+    match local {
+        None if is_for_cuda && !has_cudarc => None,
+        _ => in_code(local.or(unpacked.as_deref())?),
+    }
 }
 
 /// Returns the usage of the build script in a directory. It may use what it mentions.

@@ -17,9 +17,10 @@ fn main() {
 ";
 
 /// Packages of the registry: the name, the manifest's features and dependencies, and the build script.
-const REGISTRY: [(&str, &str, &str); 5] = [
+const REGISTRY: [(&str, &str, &str); 6] = [
     ("cudnn-guard", "", ""),
     ("plain", "", ""),
+    ("runtime-of-models", "[features]\ncuda = []\n", ""),
     (
         "cudarc",
         "[features]\ncudnn = []\ncublas = []\n",
@@ -146,6 +147,8 @@ fn doctor_requires_only_what_a_crate_uses() {
         (&*with("candle-core", "\"cudnn\""), "", REQUIRED),
         (&*gated, "", UNKNOWN),
         (&*with("dnn-sys", ""), "", UNKNOWN),
+        (&*with("runtime-of-models", ""), "", UNUSED),
+        (&*with("runtime-of-models", "\"cuda\""), "", UNKNOWN),
         (
             "",
             "fn main() { println!(\"cargo:rustc-link-lib=cudnn\") }",
@@ -221,6 +224,9 @@ fn doctor_in_a_crate_without_cuda() {
     answer(&output, UNUSED);
     let shown = text(&output);
     assert!(shown.contains("  – toolkit   not required\n"), "{shown}");
+    // Without a lock file, the dependencies are unknown.
+    fs::remove_file(root.join("app/Cargo.lock")).expect("removed");
+    must_exit(&doctor(&root, "app", &[]), 0);
     crate_at(&root, "app", "", "fn main() { println!(\"nvcc\") }");
     must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
     must_exit(&doctor(&root, "app", &[]), 1);

@@ -32,7 +32,7 @@ fn a_program_without_the_cuda_library_of_libtorch_is_reported() {
         reason      linkers omit unused libraries\n";
     let output = image.findings(&image.inspect(&[]).exits_with(0));
     assert!(output.contains(wanted), "{output}");
-    let verdict = "\nverdict: unknown (the program computes on the CPU; ";
+    let verdict = "\nverdict: unknown (the program does not use the GPU; ";
     assert!(output.contains(verdict), "{output}");
     // Follow the help.
     let flags = "-Wl,--no-as-needed,-ltorch_cuda,--as-needed";
