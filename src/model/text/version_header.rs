@@ -169,7 +169,7 @@ mod tests {
             let begun = Instant::now();
             assert_eq!(cuda(&text), None, "{start:?} {part:?}");
             let time = begun.elapsed();
-            assert!(time.as_secs() < 1, "{start:?} {part:?}: {time:?}");
+            assert!(time.as_secs() < 5, "{start:?} {part:?}: {time:?}");
         }
     }
 }
