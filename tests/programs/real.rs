@@ -19,8 +19,6 @@ pub mod mixes;
 pub mod names;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod onnxruntime;
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub mod port;
 pub mod programs;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod python;
