@@ -99,6 +99,7 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
                 if finding.severity == Severity::Error && !without.iter().any(is_same) {
                     let unknown = "unknown for this crate; `doctor --cuda '>=12' --cudnn '>=9'` requires both";
                     finding.override_severity(Severity::Warning, "required", unknown);
+                    report.doubt = Some("this crate may require CUDA or cuDNN".into());
                 }
             }
         }

@@ -119,6 +119,8 @@ fn answer(output: &Output, (code, wanted): (i32, &str)) {
         shown.contains("unknown for this crate"),
         wanted == UNKNOWN.1
     );
+    let doubt = "this crate may require CUDA or cuDNN";
+    assert_eq!(shown.contains(doubt), wanted == UNKNOWN.1, "{shown}");
 }
 
 #[test]
