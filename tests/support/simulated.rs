@@ -3,7 +3,7 @@
 
 use super::simulator::{self, Release};
 use super::{simulated_windows, sources::SIMULATOR};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ pub fn simulated(cudnn: Release) -> PathBuf {
 /// Like [`simulated`], but without these sub-libraries.
 #[track_caller]
 pub fn without(cudnn: Release, parts: &[&str]) -> PathBuf {
-    static MADE: Mutex<Option<HashMap<String, PathBuf>>> = Mutex::new(None);
+    static MADE: Mutex<Option<BTreeMap<String, PathBuf>>> = Mutex::new(None);
     let (major, minor, patch) = cudnn;
     let name = format!("{major}.{minor}.{patch}-without-{}", parts.join("-"));
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);

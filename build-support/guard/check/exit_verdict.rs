@@ -23,7 +23,7 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
                 !outcome.answer.is_complete
                     && dlerror_messages::missed_function(&outcome.output).is_some()
             }
-            ExitStatus::Late => false,
+            ExitStatus::Late | ExitStatus::Sandbox(_) => false,
             ExitStatus::Signal(number) => {
                 let output = &outcome.output;
                 signal_name(number).is_some()
@@ -58,6 +58,8 @@ pub enum Interruption<'a> {
     Crash(&'static str),
     /// A crash of the driver with this signal, and the variables that load a library into it.
     DriverCrash(&'static str, Vec<(&'static str, String)>),
+    /// A sandbox forbids this system call, if the number is known.
+    Sandbox(Option<i32>),
     /// A signal that was sent from outside the process.
     Killed(i32),
 }
@@ -102,6 +104,7 @@ pub fn judge(
             Interruption::CompilingPtx(cache.unwrap_or_else(|| "~/.nv/ComputeCache".to_string()))
         }
         ExitStatus::Late => Interruption::Deadline,
+        ExitStatus::Sandbox(call) => Interruption::Sandbox(call),
         ExitStatus::Signal(number) => missing_resource(outcome).unwrap_or_else(|| {
             // Before the first step, no code of cuDNN has run.
             let has_started = outcome.answer.stage != Stage::Starting;

@@ -1,5 +1,6 @@
 //! The entry of a child into the guard on Windows: before `main`, among the constructors of the program.
 
+use crate::runtime::child::in_process::with_large_stack;
 use crate::runtime::child::task::ParsedTask;
 use crate::runtime::child::work;
 use crate::runtime::system::platform;
@@ -101,5 +102,6 @@ fn answer(task: &ParsedTask, token: &str) {
             let _ = pipe.write_all(format!("{text}\n").as_bytes());
         }
     };
-    work::run_task(&task.opened(), token, &send);
+    let task = task.opened();
+    with_large_stack(&|| work::run_task(&task, token, &send));
 }

@@ -6,6 +6,8 @@ pub enum ExitStatus {
     /// By itself; the answer shows whether it is complete.
     Itself,
     Signal(i32),
+    /// A sandbox forbids this system call, if the number is known.
+    Sandbox(Option<i32>),
     /// Killed at the deadline.
     Late,
 }
@@ -51,7 +53,6 @@ pub fn signal_name(number: i32) -> Option<&'static str> {
         7 => "SIGBUS",
         8 => "SIGFPE",
         11 => "SIGSEGV",
-        31 => "SIGSYS",
         _ => return None,
     })
 }

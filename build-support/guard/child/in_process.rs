@@ -3,18 +3,16 @@
 
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::process_lock::pause;
+use crate::runtime::child::time_left::TimeLeft;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::{self, Library};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The stack size of a main thread, which cuDNN and the driver may rely on.
 const STACK: usize = 8 << 20;
-/// The time between two checks whether the thread has ended.
-const TICK: Duration = Duration::from_millis(1);
 
 /// Returns `true` if CUDA is initialized in this process, so that a forked child cannot use it. Does not initialize
 /// CUDA.
@@ -38,7 +36,7 @@ pub fn in_thread(
     deadline: Duration,
     work: impl FnOnce(Sink<'_>) + Clone + Send + 'static,
 ) -> ChildExit {
-    let until = Instant::now() + deadline;
+    let mut time = TimeLeft::new(deadline);
     let lines = Arc::new(Mutex::new(String::new()));
     let (again, to) = (work.clone(), Arc::clone(&lines));
     // SAFETY: it borrows nothing.
@@ -54,10 +52,9 @@ pub fn in_thread(
             if thread.is_finished() {
                 break ExitStatus::Itself;
             }
-            if Instant::now() >= until {
+            if !time.pause() {
                 break ExitStatus::Late;
             }
-            pause(TICK);
         },
     };
     let answer = lines.lock().map(|lines| lines.clone());

@@ -6,6 +6,7 @@ pub mod process_lock;
 pub mod protocol;
 pub mod rdma;
 pub mod task;
+pub mod time_left;
 pub mod work;
 
 /// The receiver of a child's lines. Each line is written at once, so that the lines before a crash are known.
@@ -14,6 +15,8 @@ pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 // `system` defines which kinds of Linux are supported. Elsewhere, no child is created.
 #[cfg(target_os = "linux")]
 pub mod fork;
+#[cfg(target_os = "linux")]
+pub mod signals;
 #[cfg(target_os = "linux")]
 pub use self::fork as process;
 

@@ -13,7 +13,7 @@ pub fn in_child(
     _deadline: Duration,
     _task: &Task,
     _token: &str,
-    _work: &dyn Fn(Sink<'_>),
+    _work: &(dyn Fn(Sink<'_>) + Sync),
 ) -> Result<ChildExit, String> {
     Err("child processes are not supported on this system".to_string())
 }

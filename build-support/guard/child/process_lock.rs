@@ -3,9 +3,9 @@
 //! versions of it do not: two children at once do not harm each other, and a GPU in exclusive use results in unknown
 //! (`device-busy`).
 
+use crate::runtime::child::time_left::TimeLeft;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 static IS_LOCKED: AtomicBool = AtomicBool::new(false);
 
@@ -18,25 +18,17 @@ impl ProcessLock {
     /// Waits at most `limit` for the lock. In a child that the program itself created, the thread that holds the lock
     /// may not exist.
     pub fn acquire(limit: Duration) -> Self {
-        let until = Instant::now() + limit;
+        let mut time = TimeLeft::new(limit);
         loop {
             let order = (Ordering::Acquire, Ordering::Relaxed);
             let is_owner = IS_LOCKED
                 .compare_exchange(false, true, order.0, order.1)
                 .is_ok();
-            if is_owner || Instant::now() >= until {
+            if is_owner || !time.pause() {
                 return Self { is_owner };
             }
-            pause(Duration::from_millis(2));
         }
     }
-}
-
-/// Sleeps for at most this time. `std::thread::sleep` panics if a system call filter refuses its call.
-pub fn pause(time: Duration) {
-    let mutex = Mutex::new(());
-    let held = mutex.lock();
-    let _ = held.map(|held| drop(Condvar::new().wait_timeout(held, time)));
 }
 
 impl Drop for ProcessLock {

@@ -108,7 +108,7 @@ pub fn in_child(
     deadline: Duration,
     task: &Task,
     token: &str,
-    _work: &dyn Fn(Sink<'_>),
+    _work: &(dyn Fn(Sink<'_>) + Sync),
 ) -> Result<ChildExit, String> {
     if !platform::is_program() {
         return Err(

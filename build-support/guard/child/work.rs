@@ -24,9 +24,8 @@ use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::platform::{self, Library};
-use std::collections::hash_map::RandomState;
+use crate::runtime::system::unique_number;
 use std::ffi::c_int;
-use std::hash::{BuildHasher, Hasher};
 use std::path::Path;
 use std::time::Duration;
 
@@ -75,7 +74,7 @@ pub fn run(
     deadline: Duration,
     allow_in_process: bool,
 ) -> Result<ChildOutcome, ChildNotStarted> {
-    let token = format!("{:016x}", RandomState::new().build_hasher().finish());
+    let token = format!("{:016x}", unique_number());
     let outcome = |exit: ChildExit, unprotected| ChildOutcome {
         answer: ChildReport::parse(&exit.answer, &token),
         end: exit.end,
@@ -117,11 +116,9 @@ pub fn run(
 
 /// Does all of a child's work, including the last line.
 pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
-    in_process::with_large_stack(&|| {
-        in_process::pass_locks();
-        stage(sink, Stage::Starting);
-        work(task, sink);
-    });
+    in_process::pass_locks();
+    stage(sink, Stage::Starting);
+    work(task, sink);
     emit(sink, "end", &token.to_string());
 }
 

@@ -142,6 +142,11 @@ impl InterruptedTest<'_> {
                 }
                 finding.help("run `nvidia-smi`, and reinstall the driver if that fails")
             }
+            Interruption::Sandbox(call) => not_started(format!(
+                "a sandbox forbids {}, so {who} ended while {stage}",
+                call.map_or("a system call".to_string(), |call| format!("system call {call}"))
+            ))
+            .help("call `startup()` before the program enters the sandbox"),
             Interruption::Killed(number) => not_started(by_system!(
                 format!("the test process was killed by signal {number} while {stage}"),
                 format!("the test process ended with code 0x{number:08X} while {stage}")
@@ -184,6 +189,7 @@ impl SecondTry {
                 Some(name) => format!("crashed ({name}) while {stage}"),
                 None => format!("killed by signal {number} while {stage}"),
             },
+            ExitStatus::Sandbox(_) => format!("ended by a sandbox while {stage}"),
             ExitStatus::Late => format!("timed out while {stage}"),
             ExitStatus::Itself if !outcome.answer.is_complete => {
                 format!("ended silently while {stage}")

@@ -4,10 +4,8 @@ use crate::runtime::facts::finding::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
-use crate::runtime::system::{platform, proc};
-use std::collections::hash_map::RandomState;
+use crate::runtime::system::{platform, proc, unique_number};
 use std::fs::OpenOptions;
-use std::hash::{BuildHasher, Hasher};
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
 
@@ -125,12 +123,15 @@ fn remove_abandoned(path: &Path) -> Option<()> {
     None
 }
 
-/// Replaces a file with a new one from the same directory, and keeps its permissions. The new file has a random name,
-/// so that no other user can prepare a link or a pipe with its name.
+/// Replaces a file with a new one from the same directory, and keeps its permissions. The new file has a new name each
+/// time, so that no other user can prepare a link or a pipe with its name.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
-    let random = RandomState::new().build_hasher().finish();
     let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}-{:016x}.part", std::process::id(), random));
+    name.push(format!(
+        ".{}-{:016x}.part",
+        std::process::id(),
+        unique_number()
+    ));
     let part = path.with_file_name(name);
     let mut file = OpenOptions::new()
         .write(true)

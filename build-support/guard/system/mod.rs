@@ -8,7 +8,9 @@ macro_rules! by_system {
 }
 pub(crate) use by_system;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
+use std::time::SystemTime;
 
 pub mod names;
 pub mod not_linux;
@@ -17,6 +19,14 @@ pub mod proc;
 
 pub fn is_file(path: &Path) -> bool {
     platform::metadata(path).is_ok_and(|data| data.is_file())
+}
+
+/// Returns a number that differs in each process and at each time. The random numbers of the standard library panic where
+/// a sandbox refuses them.
+pub fn unique_number() -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (std::process::id(), SystemTime::now()).hash(&mut hasher);
+    hasher.finish()
 }
 
 pub fn is_there(path: &Path) -> bool {

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Returns no file: mapped files cannot be deleted or replaced.
 pub fn replaced(_filter: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
@@ -28,6 +29,12 @@ pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
 /// Returns `None`: it is not known.
 pub fn stack_left() -> Option<usize> {
     None
+}
+
+/// Sleeps for this time, and returns `true`.
+pub fn pause(time: Duration) -> bool {
+    std::thread::sleep(time);
+    true
 }
 
 /// Returns the largest number: there is no limit.

@@ -1,7 +1,10 @@
 //! The child process that tests cuDNN, and the fallbacks without one, in complete programs on the simulator.
 
+pub mod clock;
 pub mod gpus;
 pub mod in_use;
+pub mod sandbox;
+pub mod scarce;
 pub mod threads;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{Ran, fresh, kill, scratch};

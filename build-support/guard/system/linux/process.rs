@@ -8,6 +8,7 @@ use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
@@ -109,6 +110,13 @@ pub fn stderr_is_open() -> bool {
     // SAFETY: one valid entry.
     unsafe { poll(&mut stderr, 1, 0) };
     stderr.revents & (POLLERR | POLLNVAL) == 0
+}
+
+/// Sleeps for this time, whatever the program's clock shows. Returns `false` if a signal or a system call filter prevents
+/// that: `std::thread::sleep` panics then.
+pub fn pause(time: Duration) -> bool {
+    // SAFETY: there are no entries.
+    unsafe { poll(std::ptr::null_mut(), 0, time.as_millis() as c_int) == 0 }
 }
 
 /// Returns the number of bytes that this process may write to a file. A larger write raises SIGXFSZ.

@@ -3,7 +3,7 @@
 use super::{calls, sound, verdict_and_ids};
 use crate::support::circumstances::{do_all, library, turns};
 use crate::support::scratch;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -53,7 +53,7 @@ fn fifty_threads_that_check_at_once_take_turns() {
     let verdicts: Vec<String> = stdout.lines().map(verdict_and_ids).collect();
     assert_eq!(verdicts, ["pass "; 50]);
     let turns = turns(&calls);
-    let children: HashSet<u32> = turns.iter().copied().collect();
+    let children: BTreeSet<u32> = turns.iter().copied().collect();
     assert_eq!(turns.len(), children.len(), "{turns:?}");
     // On a busy machine a child may be too slow and is replaced.
     assert!((50..60).contains(&children.len()), "{}", children.len());

@@ -4,7 +4,7 @@ use super::image::{Image, ids, linked};
 use crate::support::circumstances::{installed, turns};
 use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -235,7 +235,7 @@ fn two_guards_of_one_program_answer_from_every_thread() {
     ran("").exits_with(0).says("8 passed\n");
     let calls = fs::read_to_string(&log).unwrap();
     let turns = turns(&calls.lines().map(String::from).collect::<Vec<_>>());
-    let children: HashSet<u32> = turns.iter().copied().collect();
+    let children: BTreeSet<u32> = turns.iter().copied().collect();
     assert!(children.len() >= 8, "{turns:?}");
     assert_eq!(turns.len(), children.len(), "{turns:?}");
     ran("abort:cudnnCreate").exits_with(0).says("0 passed\n");
