@@ -10,7 +10,7 @@ const FILES: &[(&str, &str)] = &[
     ),
     (
         "build-support/guard/child/fork.rs",
-        "the child on Linux: fork, pipe, kill, waitpid, handlers of signals",
+        "the child on Linux: fork, pipe, kill, waitpid",
     ),
     (
         "build-support/guard/child/in_process.rs",
@@ -19,6 +19,10 @@ const FILES: &[(&str, &str)] = &[
     (
         "build-support/guard/child/rdma.rs",
         "asks libibverbs whether a fork is safe",
+    ),
+    (
+        "build-support/guard/child/signals.rs",
+        "the child on Linux: handlers of signals",
     ),
     (
         "build-support/guard/child/spawn.rs",
