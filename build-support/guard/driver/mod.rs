@@ -2,7 +2,6 @@
 
 pub mod call;
 #[cfg(feature = "runtime")]
-pub mod confidential_computing;
 pub mod container;
 #[cfg(feature = "runtime")]
 pub mod device_memory;
