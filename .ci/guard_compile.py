@@ -6,7 +6,7 @@
 Builds two crates that differ only in their guard. Each is built once. Then a line of its main.rs is changed, and cargo
 builds it again, with `cargo build`, `cargo build --release` and `cargo check` in turn. Prints the medians of the CPU
 seconds of all processes, and marks a cost above 0.1 s. Exits with 1 if the guard costs more than 0.15 s.
-Then prints how many kB the guard adds to the stripped release program, for each loader. With --size, does only this.
+Then prints how many kB the guard adds to the stripped release program. With --size, does only this.
 """
 
 import argparse
@@ -34,7 +34,6 @@ BUILD = """fn main() {
 GUARDS = {
     "without": "drop(gpu); Ok(())",
     "guarded": "gpu.guard().write()",
-    "cudarc": "gpu.guard().loader(cudnn_guard::Loader::Cudarc).write()",
 }
 WITHOUT = 'fn main() { println!("run RUN"); }\n'
 WITH = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
@@ -70,16 +69,15 @@ def seconds(home: pathlib.Path, arguments: list[str], target: pathlib.Path) -> f
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def print_sizes(homes: dict[str, pathlib.Path], target: pathlib.Path) -> None:
+def print_size(homes: dict[str, pathlib.Path], target: pathlib.Path) -> None:
     sizes = {}
     for form, home in homes.items():
         edited(home, 0, "size")
         seconds(home, ["build", "--release"], target)
         subprocess.run(["strip", target / "release" / form], check=True)
         sizes[form] = (target / "release" / form).stat().st_size
-    for form, loader in [("guarded", "Dlopen"), ("cudarc", "Cudarc")]:
-        added = (sizes[form] - sizes["without"]) / 1000
-        print(f"Loader::{loader:6} {sizes['without'] / 1000:,.0f} kB without a guard, {added:,.0f} kB more with one")
+    without, guarded = sizes.values()
+    print(f"stripped {without / 1000:,.0f} kB without a guard, {(guarded - without) / 1000:,.0f} kB more with one")
 
 
 def main() -> None:
@@ -89,9 +87,9 @@ def main() -> None:
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        homes = {form: crate(folder, form) for form in GUARDS}
+        homes = {form: crate(folder, form) for form in FORMS}
         if options.size:
-            return print_sizes(homes, folder / "target")
+            return print_size(homes, folder / "target")
         found = {(mode, form): [] for mode in MODES for form in FORMS}
         # The first round compiles the dependencies and does not count, and the second fills the caches.
         for run in range(options.runs + 2):
@@ -101,7 +99,7 @@ def main() -> None:
                     time = seconds(homes[form], arguments, folder / "target")
                     if run > 1:
                         found[mode, form].append(time)
-        print_sizes(homes, folder / "target")
+        print_size(homes, folder / "target")
     print(f"CPU seconds of an edit of main.rs, median of {options.runs} runs")
     over = False
     for mode in MODES:

@@ -6,8 +6,7 @@
 //! never: reason              a file that this place uses makes the finding, in a function that the place does not call
 //! ```
 //!
-//! This module checks that each test exists and that its file names the id. `.ci/muted.py` checks that each test fails
-//! if its finding is reported under another id.
+//! This module checks that each test exists and that its file names the id.
 
 use crate::support::repository;
 use cudnn_guard::FindingId;
