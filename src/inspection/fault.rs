@@ -14,8 +14,6 @@ pub enum InspectionFault<'a> {
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
     NotLinked(&'a str, &'a Path),
-    /// A program with libtorch that does not load this CUDA part of libtorch.
-    WithoutTorchCuda(&'a Path, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
     /// Functions that a file calls but its library does not have. The library's name is without numbers.

@@ -162,10 +162,7 @@ impl RefusedRelease<'_> {
             finding.help.extend(hidden.help(&help));
             return finding;
         }
-        evidence.extend(self.later.map(|later| ("available", later.words())));
-        let leads = self.later.zip(self.via);
-        let leads = leads.and_then(|(later, via)| later.help(via));
-        self.mismatch.finding(evidence).help(leads.unwrap_or(help))
+        self.mismatch.finding(evidence).help(help)
     }
 }
 
