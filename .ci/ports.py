@@ -67,15 +67,6 @@ def emptied(*names: str) -> Callable[[pathlib.Path], None]:
     return cut
 
 
-def few_instances(folder: pathlib.Path) -> None:
-    """Keeps three instances. Removes the header of cuRAND: only comments use it, and `cuda-cu13-13.0` does not have it."""
-    header = folder / "kernels/ln_fwd_kernels.cuh"
-    header.write_text(header.read_text().replace("#include <curand_kernel.h>", ""))
-    file = folder / "kernels/ln_api.cu"
-    kept = re.sub(r"(?m)^REGISTER_FWD_LAUNCHER\( *(?!256, fp16,)\d+,.*\n", "", file.read_text())
-    file.write_text(kept)
-
-
 def added_header(name: str) -> Callable[[pathlib.Path], None]:
     """Adds an empty header, because the file includes none of the crate's own headers."""
     def cut(folder: pathlib.Path) -> None:
@@ -111,11 +102,6 @@ CRATES = [
         "mistralrs-paged-attn", "0.8.1", "src/cuda/gather_mla_cache_kernel.cu", "src/cuda/cuda_compat.h",
         only("copy_blocks_kernel.cu", "gather_mla_cache_kernel.cu", "update_kvscales.cu"), features=("cuda",),
     ),
-    Crate("candle-layer-norm", "0.0.1", "kernels/ln_api.cu", "kernels/ln.h", few_instances),
-    Crate(
-        "candle-index-select-cu", "0.0.1", "kernels/index_select_api.cu", "kernels/added.h",
-        added_header("kernels/index_select_api.cu"),
-    ),
     Crate(
         "openvm-cuda-common", "2.0.1", "cuda/src/vpmm_shim.cu", "cuda/src/added.h",
         added_header("cuda/src/vpmm_shim.cu"),
@@ -130,7 +116,7 @@ CRATES = [
         emptied("fill.cu", "ternary.cu", "mmq_quantize.cu", "moe_gguf.cu"),
     ),
 ]
-FEW = ["candle-rotary", "dfdx", "openvm-cuda-common"]
+FEW = ["candle-rotary", "openvm-cuda-common"]
 
 
 def run(command: list[str], folder: pathlib.Path, environment: dict[str, str]) -> subprocess.CompletedProcess:
