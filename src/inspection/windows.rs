@@ -6,14 +6,12 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
 use crate::loader::search_order::LoaderEnv;
-use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::majors;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use crate::system::Host;
@@ -46,13 +44,6 @@ impl Inspection {
             if self.opens().next().is_some() && !path.known {
                 let reason = "cuDNN may be on the PATH where the program runs";
                 self.unknown.push(reason.into());
-            }
-            if path.known && host.root.is_none() {
-                let majors = self.opens().flat_map(rules::majors);
-                let names = majors.map(|major| self.input.platform.cudnn_library(major));
-                let path = host.env.get(Variable::Path).unwrap_or_default();
-                let names: Vec<String> = names.collect();
-                self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
             }
             self.search_elsewhere(host);
             return provider;

@@ -298,47 +298,6 @@ fn a_cudnn_that_windows_does_not_search_is_reported() {
     uninstall(windows);
 }
 
-/// `cmd` removes quotation marks, but Wine's loader does not.
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn quotation_marks_in_path_are_reported() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let farm = Farm::of(windows, "with spaces", V9_28);
-    let start = Start::of("nine").path(&format!("\"{}\"", farm.path));
-    check_startup(
-        windows,
-        &start,
-        0,
-        r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\with spaces\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
-  = help: add `C:\with spaces` to PATH without quotation marks
-",
-    );
-    let ran = start.run(windows, &["startup"]);
-    ran.says("  reason      PATH contains \"C:\\with spaces\", including the quotation marks\n");
-    let (checked, inspected) = (start.json(windows, "check"), start.inspected(windows));
-    let (checked, inspected) = (&checked["findings"][0], &inspected["findings"][0]);
-    assert_eq!(checked["help"], inspected["help"]);
-    assert_eq!(
-        checked["evidence"]["reason"],
-        inspected["evidence"]["reason"]
-    );
-    let looked_in = inspected["evidence"]["searched"].as_str().unwrap();
-    let entry = "\"C:\\with spaces\"";
-    assert!(looked_in.lines().any(|dir| dir == entry), "{looked_in}");
-    helps(windows, &Start::of("nine").path(&farm.path));
-    // Behind a cuDNN that is found, the quoted entry hides nothing and adds nothing.
-    let other = Farm::of(windows, "older", V9_14);
-    let path = format!("\"{}\";{}", farm.path, other.path);
-    let start = Start::of("nine").path(&path);
-    let report = start.json(windows, "version");
-    let found = |report: &serde_json::Value| report["loaded"]["found_via"].clone();
-    assert_eq!(found(&report), "PATH, its entry `C:\\older`", "{report:#}");
-    assert_eq!(report["findings"], serde_json::json!([]));
-    let inspected = start.inspected(windows);
-    assert_eq!(inspected["cudnn"]["version"], "9.14.0", "{inspected:#}");
-}
-
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_cudnn_of_the_other_major_is_reported() {
