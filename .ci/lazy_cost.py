@@ -51,7 +51,7 @@ fn main() {
 """
 
 
-def project(root: pathlib.Path, link: str) -> pathlib.Path:
+def project(root: pathlib.Path, link: str, libs: list[str]) -> pathlib.Path:
     source = root / link.lower()
     (source / "src").mkdir(parents=True)
     (source / "Cargo.toml").write_text(
@@ -59,16 +59,17 @@ def project(root: pathlib.Path, link: str) -> pathlib.Path:
         f'cudnn-guard = {{ path = "{HERE}", default-features = false, features = ["runtime"] }}\n\n'
         f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n\n[workspace]\n'
     )
+    names = ", ".join(f'"{name}"' for name in libs)
     (source / "build.rs").write_text(
         f'fn main() {{\n    cudnn_guard::build(|| {{\n        let config = cudnn_guard::Config::new().cuda(">=13");\n'
-        f"        config.libs([\"curand\"]).link(cudnn_guard::Link::{link}).probe()?.link();\n        Ok(())\n    }});\n}}\n"
+        f"        config.libs([{names}]).link(cudnn_guard::Link::{link}).probe()?.link();\n        Ok(())\n    }});\n}}\n"
     )
     (source / "src/main.rs").write_text(MAIN)
     return source
 
 
-def library(path: pathlib.Path, soname: str) -> None:
-    code = "int curandFirst(int number) { return number; }\n"
+def library(path: pathlib.Path, soname: str, functions: list[str]) -> None:
+    code = "".join(f"int {name}(int number) {{ return number; }}\n" for name in functions)
     command = ["cc", "-O1", "-w", "-fno-builtin", "-shared", "-fPIC", "-xc", "-", f"-Wl,-soname,{soname}", "-o", path]
     subprocess.run(command, input=code, text=True, check=True)
 
@@ -83,13 +84,13 @@ def main() -> None:
     (cuda / "include").mkdir()
     (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
     (cuda / "lib64/libcudart_static.a").write_text("!<arch>\n")
-    library(cuda / "lib64/libcurand.so.10", "libcurand.so.10")
+    library(cuda / "lib64/libcurand.so.10", "libcurand.so.10", ["curandFirst"])
     (cuda / "lib64/libcurand.so").symlink_to("libcurand.so.10")
     target = HERE / "target/lazy-cost"
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("CUDA", "CUDNN"))}
     environment |= {"CARGO_TARGET_DIR": str(target), "CUDA_HOME": str(cuda)}
     for link in ("Dynamic", "Lazy"):
-        source = project(root, link)
+        source = project(root, link, ["curand"])
         subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=source, env=environment, check=True)
     ways = {"linked": ["dynamic"], "lazy": ["lazy"], "dlsym": ["lazy", "dlsym"]}
     figures = {way: [] for way in ways}
