@@ -6,7 +6,8 @@
 //! never: reason              a file that this place uses makes the finding, in a function that the place does not call
 //! ```
 //!
-//! This module checks that each test exists and that its file names the id.
+//! This module checks that each test exists and that its file names the id. `.ci/muted.py` checks that each test fails
+//! if its finding is reported under another id.
 
 use crate::support::repository;
 use cudnn_guard::FindingId;
