@@ -35,6 +35,7 @@ import tempfile
 import time
 from collections.abc import Callable
 
+sys.dont_write_bytecode = True  # leaves nothing in the tree
 import compat
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
