@@ -108,7 +108,8 @@ def device_code(library: BinaryIO) -> set[str]:
                 kind, _, head, size = struct.unpack_from("<HHIQ", data, entry)
                 arch, flags = struct.unpack_from("<I8xQ", data, entry + 28)
                 letter = "a" if flags & 1 << 20 else "f" if flags & 1 << 21 else ""
-                found.add(f"{'compute' if kind == 1 else 'sm'}_{arch}{letter}")
+                if kind in (1, 2):
+                    found.add(f"{'compute' if kind == 1 else 'sm'}_{arch}{letter}")
                 entry += head + size
             at = data.find(MAGIC, end)
         return found

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Measures how much the guard slows down rebuilds of the crate that includes it.
+"""Measures how much the guard slows down rebuilds of the crate that includes it, and how much it adds to a program.
 
-    python3 .ci/guard_compile.py [--runs N]
+    python3 .ci/guard_compile.py [--runs N] [--size]
 
 Builds two crates that differ only in their guard. Each is built once. Then a line of its main.rs is changed, and cargo
 builds it again, with `cargo build`, `cargo build --release` and `cargo check` in turn. Prints the medians of the CPU
 seconds of all processes, and marks a cost above 0.1 s. Exits with 1 if the guard costs more than 0.15 s.
+Then prints how many kB the guard adds to the stripped release program. With --size, does only this.
 """
 
 import argparse
@@ -68,22 +69,37 @@ def seconds(home: pathlib.Path, arguments: list[str], target: pathlib.Path) -> f
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
+def print_size(homes: dict[str, pathlib.Path], target: pathlib.Path) -> None:
+    sizes = {}
+    for form, home in homes.items():
+        edited(home, 0, "size")
+        seconds(home, ["build", "--release"], target)
+        subprocess.run(["strip", target / "release" / form], check=True)
+        sizes[form] = (target / "release" / form).stat().st_size
+    without, guarded = sizes.values()
+    print(f"stripped {without / 1000:,.0f} kB without a guard, {(guarded - without) / 1000:,.0f} kB more with one")
+
+
 def main() -> None:
     options = argparse.ArgumentParser()
     options.add_argument("--runs", type=int, default=9)
+    options.add_argument("--size", action="store_true")
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = pathlib.Path(scratch)
-        homes = [crate(folder, form) for form in FORMS]
+        homes = {form: crate(folder, form) for form in FORMS}
+        if options.size:
+            return print_size(homes, folder / "target")
         found = {(mode, form): [] for mode in MODES for form in FORMS}
         # The first round compiles the dependencies and does not count, and the second fills the caches.
         for run in range(options.runs + 2):
             for mode, arguments in MODES.items():
-                for home in homes:
-                    edited(home, run, mode)
-                    time = seconds(home, arguments, folder / "target")
+                for form in FORMS:
+                    edited(homes[form], run, mode)
+                    time = seconds(homes[form], arguments, folder / "target")
                     if run > 1:
-                        found[mode, home.name].append(time)
+                        found[mode, form].append(time)
+        print_size(homes, folder / "target")
     print(f"CPU seconds of an edit of main.rs, median of {options.runs} runs")
     over = False
     for mode in MODES:

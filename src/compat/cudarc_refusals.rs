@@ -2,9 +2,7 @@
 //! sources: it has no bindings for the version, or it does not open the libraries by their names.
 
 use crate::compat::cargo_lock::texts;
-use crate::compat::cudarc_sources::{
-    CHOICE, CUDA, CUDNN, LockedCudarc, feature, locked, resolve, update,
-};
+use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, locked, resolve};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Os;
@@ -51,8 +49,6 @@ pub enum CudarcRefusal {
         choice: Option<Version>,
         /// `true` if cudarc has a feature that accepts any version.
         has_any: bool,
-        /// A newer cudarc in the registry that has bindings.
-        update: Option<Version>,
     },
     /// A library that cudarc does not open by any of its names.
     Unopened {
@@ -71,11 +67,11 @@ pub enum CudarcRefusal {
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
     let cuda = cuda.filter(|_| !is_chosen(cudarc, installed.env) && !has_other_nvcc(installed));
-    let (env, driver) = (installed.env, installed.driver);
+    let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let mut found = Vec::new();
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
-        found.extend(version.and_then(|version| unlisted(cudarc, detected, version, env, driver)));
+        found.extend(version.and_then(|version| unlisted(cudarc, detected, version, driver)));
     }
     for library in cudarc.opened_libraries() {
         found.extend(unopened(cudarc, &library, installed));
@@ -89,12 +85,10 @@ pub fn accepted_instead(env: &Environment, cuda: Version) -> Option<(Version, St
     let lock = texts(env, "Cargo.lock").next()?;
     let cudarcs = locked(&lock, env, &|version| resolve(version, env));
     let mut cudarcs = cudarcs.iter().filter(|cudarc| !is_chosen(cudarc, env));
-    cudarcs.find_map(
-        |cudarc| match unlisted(cudarc, DETECTED[0], cuda, env, None)? {
-            CudarcRefusal::Unlisted { choice, .. } => Some((choice?, cudarc.release.clone())),
-            CudarcRefusal::Unopened { .. } => None,
-        },
-    )
+    cudarcs.find_map(|cudarc| match unlisted(cudarc, DETECTED[0], cuda, None)? {
+        CudarcRefusal::Unlisted { choice, .. } => Some((choice?, cudarc.release.clone())),
+        CudarcRefusal::Unopened { .. } => None,
+    })
 }
 
 /// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.
@@ -119,7 +113,6 @@ fn unlisted(
     cudarc: &LockedCudarc,
     (prefix, refusal): (&'static str, &str),
     version: Version,
-    env: &Environment,
     driver: Option<Version>,
 ) -> Option<CudarcRefusal> {
     let listed = cudarc.listed(prefix);
@@ -135,7 +128,6 @@ fn unlisted(
     let driver = driver.filter(|_| prefix == CUDA);
     Some(CudarcRefusal::Unlisted {
         choice: choice(&listed, version, driver),
-        update: update(env, &cudarc.release, &feature(prefix, version)),
         prefix,
         version,
         listed,

@@ -216,20 +216,6 @@ pub fn registries(env: &Environment) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the newest cudarc in the registries that is newer than this one and has this feature.
-pub fn update(env: &Environment, release: &str, feature: &str) -> Option<Version> {
-    let is_cudarc = |name: &str| name.starts_with("cudarc-");
-    let cudarcs = |dir: PathBuf| files::list_named(&dir, &is_cudarc).unwrap_or_default();
-    let dirs = registries(env).into_iter().flat_map(cudarcs);
-    let newer = dirs.take(MAX_DIRECTORIES).filter_map(|dir| {
-        let newer = Version::parse(dir.file_name()?.to_str()?.strip_prefix("cudarc-")?)?;
-        let manifest = read(&dir.join("Cargo.toml"))?;
-        let has_feature = features(&manifest).any(|one| one == feature);
-        (newer > Version::parse(release)? && has_feature).then_some(newer)
-    });
-    newer.max()
-}
-
 fn read(path: &Path) -> Option<String> {
     let is_file = files::is_file(path);
     is_file.then(|| files::read_start(path, MAX_FILE).ok())?

@@ -8,8 +8,6 @@ pub mod cudarc_refusals;
 pub mod cudarc_sources;
 #[cfg(feature = "cli")]
 pub mod fitting;
-#[cfg(feature = "cli")]
-pub mod image_driver;
 pub mod rules;
 
 #[cfg(test)]

@@ -3,7 +3,6 @@
 use crate::model::linkage::Missing;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
-use crate::runtime::loader::misplaced::Misplaced;
 use std::path::{Path, PathBuf};
 
 /// A reason why a program may not run.
@@ -14,8 +13,6 @@ pub enum InspectionFault<'a> {
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
     NotLinked(&'a str, &'a Path),
-    /// A program with libtorch that does not load this CUDA part of libtorch.
-    WithoutTorchCuda(&'a Path, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
     /// Functions that a file calls but its library does not have. The library's name is without numbers.
@@ -86,7 +83,7 @@ pub struct Alternatives<'a> {
     /// A cuDNN under a name that is not requested: its file and its directory.
     pub unrequested: Option<(&'a Path, String)>,
     /// The way to make the loader find one.
-    pub reach: Option<Reach<'a>>,
+    pub reach: Option<Reach>,
     pub install: Install,
 }
 
@@ -99,7 +96,7 @@ pub enum Request<'a> {
 }
 
 /// A way to make the loader find a cuDNN.
-pub enum Reach<'a> {
+pub enum Reach {
     /// Search this directory.
     Directory(String),
     /// Search this directory, also by an rpath.
@@ -108,8 +105,6 @@ pub enum Reach<'a> {
     Links(String),
     /// Create the name that cudarc requests in this directory, and search it.
     Rename(String),
-    /// Remove the quotation marks in PATH.
-    Unquote(&'a Misplaced),
 }
 
 /// A way to get a cuDNN.

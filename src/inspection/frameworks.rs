@@ -6,8 +6,8 @@ use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::device_code;
 use crate::inspection::fault::InspectionFault;
+use crate::inspection::loader_env;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
-use crate::inspection::{libtorch, loader_env};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library, shadowing};
 use crate::model::candidate::Candidate;
@@ -39,7 +39,7 @@ pub const FRAMEWORKS: [Framework; 2] = [
     },
     Framework {
         name: "tch",
-        library: libtorch::CUDA,
+        library: "libtorch_cuda.so",
         variables: &["LIBTORCH_LIB", "LIBTORCH"],
         package: "torch/lib",
     },

@@ -1,12 +1,10 @@
 //! The inspection of a compiled program.
 
 pub mod driver_stub;
-pub mod executable_stack;
 pub mod fault;
 pub mod frameworks;
 pub mod interpreter;
 pub mod json;
-pub mod libtorch;
 pub mod loader_env;
 pub mod mixed_libraries;
 pub mod nvrtc;
@@ -184,8 +182,6 @@ impl Inspection {
         let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
         let mut refused = undefined_symbols::findings(&graph, is_image);
-        refused.extend(executable_stack::findings(&graph, host));
-        let on_cpu = libtorch::finding(&graph);
         let mixed = mixed_libraries::find(&graph);
         refused.extend(mixed.iter().map(MixedLibraries::finding));
         // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
@@ -196,7 +192,7 @@ impl Inspection {
         let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
         self.findings.extend(by_cudarc);
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
-        for finding in on_cpu.into_iter().chain(stub) {
+        if let Some(finding) = stub {
             self.unknown.push("the program does not use the GPU".into());
             self.findings.push(finding);
         }

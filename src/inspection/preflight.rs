@@ -14,9 +14,7 @@ use crate::model::platform::{Os, Platform};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed::Allowed;
 use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::sysroot::Sysroot;
 use crate::{Finding, Version};
@@ -47,10 +45,6 @@ pub struct PreflightInput {
     pub unrequested: Option<PathBuf>,
     /// A cuDNN in an earlier directory, under a name that cudarc requests later.
     pub hidden: Option<Cudnn>,
-    /// For Windows: complete DLLs of the same name in later directories.
-    pub later: Vec<LaterDll>,
-    /// For Windows: the cuDNN in a directory that PATH has in quotation marks.
-    pub in_quotes: Option<Misplaced>,
     /// For Windows: the search path.
     pub dll_directories: Vec<LoadOrigin>,
     /// For Windows: the dependencies of cuDNN outside its own sub-libraries.

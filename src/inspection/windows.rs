@@ -1,22 +1,17 @@
 //! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
-use crate::cudnn::consistency;
 use crate::inspection::Inspection;
 use crate::inspection::provider::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
 use crate::loader::search_order::LoaderEnv;
-use crate::model::environment::Variable;
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::model::platform::Platform;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::built::{Built, Loader};
 use crate::runtime::facts::majors;
-use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::dll::misplaced;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use crate::system::Host;
@@ -50,13 +45,6 @@ impl Inspection {
                 let reason = "cuDNN may be on the PATH where the program runs";
                 self.unknown.push(reason.into());
             }
-            if path.known && host.root.is_none() {
-                let majors = self.opens().flat_map(rules::majors);
-                let names = majors.map(|major| self.input.platform.cudnn_library(major));
-                let path = host.env.get(Variable::Path).unwrap_or_default();
-                let names: Vec<String> = names.collect();
-                self.input.in_quotes = misplaced::in_quotes(&path.to_string_lossy(), &names);
-            }
             self.search_elsewhere(host);
             return provider;
         };
@@ -65,7 +53,6 @@ impl Inspection {
         if path.known && host.root.is_none() {
             let mut origins = self.input.dll_directories.iter();
             self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
-            self.input.later = later(&library, major, &self.input.platform, &path);
         }
         let platform = &self.input.platform;
         let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
@@ -139,32 +126,6 @@ fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
     let current = current.map(LoadOrigin::WorkingDirectory);
     let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
     own.chain(system).chain(current).chain(dirs).collect()
-}
-
-/// Returns the complete DLLs of the same name in other directories.
-fn later(taken: &Path, major: u32, platform: &Platform, path: &DllSearchPath<'_>) -> Vec<LaterDll> {
-    let dirs = path.directories();
-    let place = |file: &Path| dirs.iter().position(|dir| Some(&**dir) == file.parent());
-    let is_before = |file: &Path| place(file) < place(taken);
-    let name = platform.cudnn_library(major);
-    let others = |name: &str| {
-        let mut files = path.files(name);
-        files.retain(|file| file.parent() != taken.parent());
-        files.into_iter()
-    };
-    let later = |file: PathBuf| {
-        let cudnn = main_library::dlls(&file, major, platform, &|_| None);
-        let is_consistent = consistency::findings(&cudnn, &[]).is_empty();
-        if !is_consistent || cudnn.main_library_defect().is_some() {
-            return None;
-        }
-        let names = cudnn.parts.iter();
-        let names = names.map(|part| consistency::file_name(&part.path));
-        let firsts: Vec<PathBuf> = names.filter_map(|name| others(name).next()).collect();
-        let release = cudnn.library_version?;
-        Some(LaterDll::new(file, release, &firsts, &is_before))
-    };
-    others(&name).filter_map(later).collect()
 }
 
 /// Returns the reason why Windows searches this directory.

@@ -1,7 +1,7 @@
 //! The Windows search path for DLLs that are named without a path. It starts with the program's directory, which a
 //! build does not know.
 
-use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked, opens_zlib};
+use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked};
 use crate::model::candidate::{Cudnn, Toolkit};
 use crate::model::environment::{Environment, Variable};
 use crate::model::platform::Os;
@@ -89,13 +89,6 @@ impl<'a> DllSearchPath<'a> {
         first_in(self.sysroot, &self.directories(), name)
     }
 
-    #[cfg(feature = "cli")]
-    pub fn files(&self, name: &str) -> Vec<PathBuf> {
-        let dirs = self.directories().into_iter();
-        dirs.filter_map(|dir| first_in(self.sysroot, &[dir], name))
-            .collect()
-    }
-
     /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
@@ -123,17 +116,8 @@ impl<'a> DllSearchPath<'a> {
                 }
             }
         }
-        let zlib = first_in(self.sysroot, &places, "zlibwapi.dll");
-        let cpu = |path: &Path| Pe::read(path).ok()?.cpu();
-        let own = cudnn.library.as_deref().and_then(cpu);
-        let foreign_zlib = zlib.clone().and_then(|path| {
-            let cpu = cpu(&path).filter(|cpu| opens_zlib(cudnn) && Some(*cpu) != own)?;
-            Some((path, cpu))
-        });
         DllDependencies {
             places: shown,
-            is_zlib_missing: opens_zlib(cudnn) && zlib.is_none(),
-            foreign_zlib,
             missing_dlls,
             path_known: self.known,
         }

@@ -62,7 +62,6 @@ fn from_elf(elf: &Elf) -> Option<Linkage> {
         rpath: elf.rpath(),
         runpath: elf.runpath(),
         nodeflib: elf.is_nodeflib(),
-        executable_stack: elf.requires_executable_stack(),
         interpreter: elf.interpreter(),
         needed_versions: elf.needed_versions(),
         defined_versions: elf.versions(),

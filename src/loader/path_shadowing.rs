@@ -42,8 +42,6 @@ pub enum PathFault<'a> {
     /// A CUDA library and its caller, of different versions; a function that the library does not define; and the
     /// directory of LD_LIBRARY_PATH that contains one of the two. `true` if the program is linked to them.
     MixedLibraries([&'a Path; 2], &'a str, &'a Path, bool),
-    /// A cuDNN below a directory of PATH.
-    BelowPath { library: &'a Path, dir: &'a Path },
     /// An rpath to a conda environment's cuDNN, which also selects the environment's C++ library for the program.
     CondaRpath { link_dir: &'a Path, cxx: &'a Path },
 }
@@ -115,16 +113,6 @@ pub fn dll_path(
         by_system,
     };
     Some(fault.finding())
-}
-
-/// Returns the finding if the DLLs are below a directory of PATH: NVIDIA's installer adds `bin` to PATH, but the DLLs
-/// are in a subdirectory for their CUDA. `dirs` are the directories of PATH, none of which contains the library.
-pub fn below_path(cudnn: &Cudnn, dirs: &[PathBuf]) -> Option<Finding> {
-    let library = cudnn.library.as_deref()?;
-    let own = library.parent()?;
-    let above = |dir: &&PathBuf| own.starts_with(dir) && dir.starts_with(&cudnn.root);
-    let dir = dirs.iter().find(above)?;
-    Some(PathFault::BelowPath { library, dir }.finding())
 }
 
 #[cfg(test)]
@@ -227,13 +215,5 @@ mod tests {
         };
         assert!(summary(old).starts_with("PATH makes the program load cuDNN 9.1.0 from `/old`"));
         assert!(summary(rival("/s", true, None)).starts_with("Windows makes the program"));
-    }
-
-    /// LOD-15
-    #[test]
-    fn dlls_below_path_count_only_within_the_same_cudnn() {
-        let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();
-        assert!(below("/nv/v9.7/bin") && below("/nv/v9.7"));
-        assert!(!below("/nv") && !below("/nv/v9.6/bin") && !below("/nv/v9.7/lib"));
     }
 }

@@ -20,7 +20,6 @@ impl CudarcRefusal {
                 listed,
                 choice,
                 has_any,
-                update,
             } => {
                 let (name, source, id) = match *prefix {
                     CUDA => ("CUDA", "toolkit", FindingId::UnknownNewerVersion),
@@ -41,10 +40,7 @@ impl CudarcRefusal {
                 }
                 let any = format!("enable the feature `{ANY}` of cudarc {release}");
                 helps.extend(has_any.then_some(any));
-                helps.push(match update {
-                    Some(update) => format!("require cudarc {update}, which supports this {name}"),
-                    None => newer,
-                });
+                helps.push(newer);
                 let headline = format!(
                     "cudarc {release} has no bindings for {name} {}, the version of the installed {source}",
                     version.short()

@@ -43,7 +43,6 @@ impl UnresolvedCudnn<'_> {
                 format!("this program opens {names}, but the loader cannot find any of them")
             }
         };
-        let mut reason = None;
         let elsewhere = match &self.alternatives.reach {
             None => Vec::new(),
             Some(Reach::Directory(dir)) => vec![format!("add `{dir}` to {path}")],
@@ -58,10 +57,6 @@ impl UnresolvedCudnn<'_> {
             Some(Reach::Rename(dir)) => vec![format!(
                 "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"
             )],
-            Some(Reach::Unquote(quoted)) => {
-                reason = Some(quoted.reason());
-                vec![quoted.help()]
-            }
         };
         let install = match &self.alternatives.install {
             Install::Major(major) => {
@@ -83,7 +78,6 @@ impl UnresolvedCudnn<'_> {
         let unrequested = self.alternatives.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
-            .with_some("reason", reason)
             .with("searched", self.missing.searched.join("\n"))
             .with_lines(
                 "also found",
@@ -162,10 +156,7 @@ impl RefusedRelease<'_> {
             finding.help.extend(hidden.help(&help));
             return finding;
         }
-        evidence.extend(self.later.map(|later| ("available", later.words())));
-        let leads = self.later.zip(self.via);
-        let leads = leads.and_then(|(later, via)| later.help(via));
-        self.mismatch.finding(evidence).help(leads.unwrap_or(help))
+        self.mismatch.finding(evidence).help(help)
     }
 }
 

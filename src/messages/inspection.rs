@@ -47,16 +47,6 @@ impl InspectionFault<'_> {
                     .with("program", program.display())
                     .help("call a cuDNN function in the program: linkers omit unused libraries")
             }
-            Self::WithoutTorchCuda(program, cuda) => {
-                let program = program.display();
-                let summary = format!(
-                    "`{program}` does not load libtorch_cuda.so, so libtorch computes on the CPU"
-                );
-                Finding::warning(FindingId::NotLoadedYet, summary)
-                    .help("add `println!(\"cargo::rustc-link-arg=-Wl,--no-as-needed,-ltorch_cuda,--as-needed\");` to the program's build.rs")
-                    .with("available", cuda.display())
-                    .with("reason", "linkers omit unused libraries")
-            }
             Self::NoProvider(framework, library, dirs) => {
                 let summary =
                     format!("`{library}` was not found, so {framework} computes on the CPU");

@@ -75,16 +75,6 @@ impl PathFault<'_> {
                     .with("caller", caller.display())
                     .with("library", library.display())
             }
-            PathFault::BelowPath { library, dir } => {
-                let (file, own, dir) = (file_name(library), directory(library), dir.display());
-                let summary = format!(
-                    "PATH contains `{dir}`, but `{file}` is in `{own}`, which Windows does not search"
-                );
-                Finding::warning(FindingId::CudnnNotLoadable, summary)
-                    .with("library", library.display())
-                    .help(format!("add `{own}` to PATH where the program runs"))
-                    .help(format!("copy all DLLs from `{own}` to the program's directory"))
-            }
             PathFault::CondaRpath { link_dir, cxx } => hijack(format!(
                 "the rpath to `{}` also makes the program load the C++ library of that conda environment",
                 link_dir.display()
@@ -130,26 +120,6 @@ fn directory(library: &Path) -> String {
 impl DllFault<'_> {
     pub fn finding(&self, searched: &DllDependencies) -> Finding {
         match self {
-            DllFault::MissingZlib(version, dir) => {
-                let summary = format!(
-                    "cuDNN {version} for Windows requires `zlibwapi.dll`, which it does not include, and none was found"
-                );
-                looked_in(FindingId::CudnnNotLoadable, summary, searched)
-                    .help(format!(
-                        "download `zlibwapi.dll` as described in NVIDIA's installation guide for cuDNN 8, and copy it to `{}`",
-                        dir.display()
-                    ))
-                    .help("upgrade to cuDNN 9, which does not need it")
-            }
-            DllFault::ForeignZlib(version, path, cpu) => {
-                let path = path.display();
-                let summary = format!(
-                    "`{path}`, which cuDNN {version} requires, is for {cpu} (Windows error 193)"
-                );
-                looked_in(FindingId::WrongArchitecture, summary, searched).help(format!(
-                    "replace `{path}` with the 64-bit `zlibwapi.dll`, as described in NVIDIA's installation guide for cuDNN 8"
-                ))
-            }
             DllFault::MissingPart {
                 needs,
                 library,

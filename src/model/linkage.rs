@@ -31,8 +31,6 @@ pub struct Linkage {
     pub runpath: Option<String>,
     /// DF_1_NODEFLIB: the loader does not search the system directories for its libraries.
     pub nodeflib: bool,
-    /// `true` if PT_GNU_STACK requests an executable stack.
-    pub executable_stack: bool,
     pub interpreter: Option<String>,
     /// The symbol versions that it requires from other libraries, by file name.
     pub needed_versions: Vec<(String, Vec<String>)>,

@@ -2,7 +2,7 @@
 
 use crate::compat::cudarc_refusals::{self, Installed};
 use crate::compat::cudarc_sources::{listed_cudas, locked, resolve};
-use crate::compat::{cargo_lock, cudarc, image_driver, rules};
+use crate::compat::{cargo_lock, cudarc, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::platform::Os;
 use crate::report::host_compiler;
@@ -104,14 +104,7 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     if let Some(cuda) = machine.driver.as_ref().and_then(|driver| driver.cuda) {
         let (targets, gpus) = (&machine.targets, &machine.gpus);
         let platform = &toolchain.host.platform;
-        let found = rules::driver(cuda, toolkit, cudnn, targets, gpus, platform);
-        let driver = machine.driver.as_ref();
-        let release = driver.and_then(|driver| driver.version.as_deref());
-        let by_image = image_driver::unmet(&toolchain.host.env, cuda, release, platform);
-        let by_image = by_image.map(|fault| fault.finding());
-        let is_known = |id| found.iter().any(|finding| finding.id == id);
-        findings.extend(by_image.filter(|finding| !is_known(finding.id)));
-        findings.extend(found);
+        findings.extend(rules::driver(cuda, toolkit, cudnn, targets, gpus, platform));
     }
     if let Some(cudnn) = cudnn {
         if toolchain.host.platform.os == Os::Linux {

@@ -95,15 +95,12 @@ fn on_windows(
     path: &DllSearchPath,
     host: &Host,
 ) -> Vec<Finding> {
-    let Some(main_library) = cudnn.library.as_deref().and_then(Path::file_name) else {
+    if cudnn.library.is_none() {
         return Vec::new();
-    };
+    }
     let rivals = shadowing::libraries_in(path.directories(), cudnn, host);
     let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
     let mut findings: Vec<Finding> = hijack.into_iter().collect();
-    if path.file(&main_library.to_string_lossy()).is_none() {
-        findings.extend(path_shadowing::below_path(cudnn, &path.dirs));
-    }
     let dll_dependencies = path.dependencies(cudnn, toolkit);
     findings.extend(dll_dependencies::findings(cudnn, &dll_dependencies));
     findings

@@ -8,8 +8,6 @@ use std::path::Path;
 const PT_LOAD: u64 = 1;
 const PT_DYNAMIC: u64 = 2;
 const PT_INTERP: u64 = 3;
-const PT_GNU_STACK: u64 = 0x6474_e551;
-const PF_X: u64 = 1;
 /// The flags of a read-only segment, and of a segment that is also executable.
 const PF_R: u64 = 4;
 const PF_R_X: u64 = 5;
@@ -222,10 +220,7 @@ impl Elf {
             if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) {
                 self.reach = self.reach.max(segment.offset.saturating_add(segment.size));
             }
-            if matches!(
-                segment.kind,
-                PT_LOAD | PT_DYNAMIC | PT_INTERP | PT_GNU_STACK
-            ) {
+            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP) {
                 segments.push(segment);
             }
         }
@@ -347,15 +342,6 @@ impl Elf {
     pub fn is_nodeflib(&self) -> bool {
         self.dynamic_value(DT_FLAGS_1)
             .is_some_and(|flags| flags & DF_1_NODEFLIB != 0)
-    }
-
-    /// Returns `true` if it requires an executable stack. Without the segment, glibc's default for the CPU applies
-    /// (`DEFAULT_STACK_PERMS`).
-    pub fn requires_executable_stack(&self) -> bool {
-        match self.segment(PT_GNU_STACK) {
-            Some(stack) => stack.flags & PF_X != 0,
-            None => self.segments.is_some() && self.cpu() == Some("x86_64"),
-        }
     }
 
     /// Returns the read-only data, if it is no larger than `most` bytes. Some linkers put it beside the code.

@@ -10,8 +10,8 @@ use crate::runtime::convolution::graph::Graph;
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::devices::Devices;
+use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::driver::{confidential_computing, driver_library};
 use crate::runtime::facts::codec::{self, Fields};
 use crate::runtime::facts::sub_libraries::{self, SubLibrary, UsedFor};
 use crate::runtime::facts::version::Version;
@@ -61,9 +61,6 @@ pub enum ForkObstacle {
     TooManyFiles(String),
     Refused(String),
 }
-
-/// A GPU in confidential computing, which may not start again after a test.
-pub struct ConfidentialGpu;
 
 /// Does the task in a child, or in this process itself if there is no child and `allow_in_process`.
 ///
@@ -138,13 +135,6 @@ fn work(task: &Task, sink: Sink<'_>) {
         }
     }
     stage(sink, Stage::AskingDriver);
-    if !task.devices.is_explicit()
-        && !in_process::cuda_is_started()
-        && confidential_computing::is_enabled()
-    {
-        emit(sink, "problem", &ConfidentialGpu.finding());
-        return;
-    }
     let driver = query_driver(task.functions, sink);
     let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
     for number in &numbers {

@@ -1,8 +1,6 @@
 //! NVIDIA's driver: its library, the GPUs that it shows, and memory on them.
 
 pub mod call;
-#[cfg(feature = "runtime")]
-pub mod confidential_computing;
 pub mod container;
 #[cfg(feature = "runtime")]
 pub mod device_memory;

@@ -47,8 +47,6 @@ pub enum CudaLibrary {
     Cudart,
     /// `libnvrtc.so.12`
     Nvrtc,
-    /// `zlibwapi.dll`
-    Zlib,
 }
 
 /// A static library, such as `libcudnn_ops_static_v9.a`.
@@ -58,14 +56,6 @@ pub struct Archive {
     pub link_order: u8,
     /// `true` if nothing can be linked without it.
     pub needed: bool,
-}
-
-/// The compression library that cuDNN 8 for Windows opens but does not contain.
-pub const ZLIB: &str = "zlibwapi.dll";
-
-/// Returns `true` if this version opens [`ZLIB`]. cuDNN 9 still names it, but contains its functions.
-pub fn opens_zlib(release: Version) -> bool {
-    release.major == 8 && release.minor >= 3
 }
 
 /// The sub-libraries, in the order in which they can be opened: each after those that it is linked to.
@@ -118,7 +108,6 @@ pub const ALL: &[SubLibrary] = &[
     of_8("cnn_infer", UsedFor::Convolution)
         .with_symbol("cudnn_cnn_infer_version")
         .with_check("cudnnCnnInferVersionCheck")
-        .opening(&[CudaLibrary::Zlib])
         .with_archive(3),
     of_8("cnn_train", UsedFor::Training).with_archive(2),
     of_8("adv_infer", UsedFor::Other)
@@ -223,8 +212,6 @@ impl CudaLibrary {
             (CudaLibrary::Nvrtc, 11) => "libnvrtc.so.11.2".to_string(),
             (CudaLibrary::Nvrtc, _) if is_windows => format!("nvrtc64_{cuda}0_0.dll"),
             (CudaLibrary::Nvrtc, _) => of_major("nvrtc"),
-            (CudaLibrary::Zlib, _) if is_windows => ZLIB.to_string(),
-            (CudaLibrary::Zlib, _) => return None,
         })
     }
 }

@@ -5,7 +5,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::sub_libraries::{self, CudaLibrary, ZLIB};
+use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::SearchPath;
@@ -67,7 +67,6 @@ pub fn is_dependency(path: &Path) -> bool {
         by_system!("libcublasLt.so", "cublaslt64_"),
         NVRTC,
         BUILTINS,
-        ZLIB,
     ];
     known.iter().any(|one| name.starts_with(one))
 }

@@ -6,14 +6,10 @@ use crate::runtime::facts::built::{Built, Loader, Policy};
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::majors;
 use crate::runtime::facts::version::Version;
-#[cfg(windows)]
-use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_files::SubLibraries;
-#[cfg(windows)]
-use crate::runtime::install::zlib::MissingZlib;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
@@ -51,9 +47,6 @@ pub struct UnsuitableMainLibrary<'a> {
 pub enum Remedy {
     /// A compatible cuDNN whose name cudarc tries later.
     Hidden(HiddenCudnn),
-    /// A compatible cuDNN where Windows searches later.
-    #[cfg(windows)]
-    Later(LaterDll),
     /// The command that upgrades the Python package that contains the main library.
     Upgrade(String),
 }
@@ -79,12 +72,6 @@ impl MainLibrary {
         let mixed = mixed_sub_libraries::finding(&parts, &foreign, preloaded);
         parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
         parts.findings.extend(mixed);
-        #[cfg(windows)]
-        if let Some((release, _)) = parts.release() {
-            let zlib = MissingZlib::find(release, self.folder(), search_path);
-            let zlib = zlib.map(|zlib| zlib.finding(release));
-            parts.findings.extend(zlib);
-        }
         parts
     }
 
@@ -128,9 +115,6 @@ impl MainLibrary {
         };
         let remedy = find_hidden(built, &self.path)
             .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
-        #[cfg(windows)]
-        let remedy =
-            remedy.or_else(|| LaterDll::find(built, &self.path, self.major).map(Remedy::Later));
         let fault = UnsuitableMainLibrary {
             library: self,
             mismatch,

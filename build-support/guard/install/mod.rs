@@ -5,9 +5,6 @@ pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
 pub mod file_versions;
 #[cfg(feature = "runtime")]
-#[cfg(any(windows, feature = "build"))]
-pub mod later_dll;
-#[cfg(feature = "runtime")]
 pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
@@ -24,6 +21,3 @@ pub mod sub_library_files;
 #[cfg(feature = "runtime")]
 pub mod sub_library_lookup;
 pub mod version_evidence;
-#[cfg(feature = "runtime")]
-#[cfg(windows)]
-pub mod zlib;

@@ -87,8 +87,6 @@ pub enum Unsearched {
     Fetched,
     /// Nothing names the directory.
     Unnamed,
-    /// This entry of PATH has quotation marks: programs of Windows remove them, its loader does not.
-    Quoted(String),
 }
 
 /// A fault of an entry of LD_LIBRARY_PATH.

@@ -2,7 +2,7 @@
 
 use crate::runtime::check::exit_verdict::{InterruptedTest, Interruption, Tool};
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ChildNotStarted, ConfidentialGpu, ForkObstacle, SecondTry};
+use crate::runtime::child::work::{ChildNotStarted, ForkObstacle, SecondTry};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
@@ -40,14 +40,6 @@ impl ChildNotStarted {
                     "call `startup()` in the program itself, and allow it to start a copy of itself"
                 )),
         }
-    }
-}
-
-impl ConfidentialGpu {
-    pub fn finding(&self) -> Finding {
-        let summary = "the GPU is in confidential computing mode and may not start again after a test, so it was not tested";
-        Finding::warning(FindingId::DeviceBusy, summary)
-            .help("set CUDNN_GUARD_DEVICES=0 to test it anyway")
     }
 }
 

@@ -2,16 +2,12 @@
 
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
-#[cfg(any(windows, feature = "build"))]
-use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::main_library::{
     MainLibrary, NotLoadedYet, Remedy, UnsuitableMainLibrary,
 };
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::FIRST;
-#[cfg(any(windows, feature = "build"))]
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
 
@@ -23,13 +19,6 @@ impl UnsuitableMainLibrary<'_> {
             Some(Remedy::Hidden(hidden)) => {
                 evidence.push(("available", hidden.path.display().to_string()));
                 help = hidden.help(&help.concat());
-            }
-            #[cfg(windows)]
-            Some(Remedy::Later(later)) => {
-                evidence.push(("available", later.words()));
-                if let Some(other) = later.help(&self.library.origin) {
-                    help = vec![other];
-                }
             }
             Some(Remedy::Upgrade(command)) => help.push(format!(
                 "run `{command}`: the loaded cuDNN is from a Python package"
@@ -105,42 +94,5 @@ impl Replacement<'_> {
         }
         let entries = entries.join(" and ");
         format!("remove {entries} from {LIBRARY_PATH}, and {help}")
-    }
-}
-
-#[cfg(any(windows, feature = "build"))]
-impl LaterDll {
-    /// Returns the evidence.
-    pub fn words(&self) -> String {
-        let path = self.path.display();
-        format!(
-            "{} (version {}), which Windows searches later",
-            path, self.release
-        )
-    }
-
-    /// Returns the help that makes Windows load it instead of the cuDNN that it finds through `loaded`.
-    pub fn help(&self, loaded: &LoadOrigin) -> Option<String> {
-        let (dir, release) = (self.path.parent()?.display(), self.release);
-        let other = loaded.folder().display();
-        let remove = match loaded {
-            LoadOrigin::LibraryPath(_) if self.can_lead => {
-                return Some(format!(
-                    "move `{dir}`, which contains cuDNN {release}, before `{other}` in PATH"
-                ));
-            }
-            LoadOrigin::Application(_) | LoadOrigin::DllDirectory(_) | LoadOrigin::System(_)
-                if self.is_next =>
-            {
-                format!("remove the `cudnn*.dll` files from `{other}`")
-            }
-            LoadOrigin::WorkingDirectory(_) if self.is_next => {
-                format!("start the program in a directory other than `{other}`")
-            }
-            _ => return None,
-        };
-        Some(format!(
-            "{remove}: Windows then uses cuDNN {release} from `{dir}`"
-        ))
     }
 }

@@ -168,7 +168,6 @@ impl Misplaced {
             Unsearched::Unnamed => {
                 format!("neither LD_LIBRARY_PATH nor {CACHE} contains its directory")
             }
-            Unsearched::Quoted(entry) => format!("PATH contains {entry}, including the quotation marks"),
         }
     }
 
@@ -180,10 +179,6 @@ impl Misplaced {
                 "write full paths in LD_LIBRARY_PATH, separated by colons".to_string()
             }
             (Unsearched::Uncached(_), _) => "run `ldconfig` as root".to_string(),
-            (Unsearched::Quoted(entry), _) => format!(
-                "add `{}` to PATH without quotation marks",
-                entry.replace('"', "")
-            ),
             (_, Some((value, Starter::Shell))) => format!(
                 "run `export LD_LIBRARY_PATH={}` before you start the program",
                 quoted(value)

@@ -2,17 +2,11 @@
 
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
-#[cfg(windows)]
-use crate::runtime::facts::sub_libraries::ZLIB;
-#[cfg(windows)]
-use crate::runtime::facts::version::Version;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
 use crate::runtime::install::sub_library_files::{
     MissingSubLibraries, StraySubLibrary, SubLibraries, is_absent,
 };
-#[cfg(windows)]
-use crate::runtime::install::zlib::MissingZlib;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::messages::mixed_sub_libraries::names;
 use crate::runtime::system::platform::LIBRARY_PATH;
@@ -206,34 +200,6 @@ impl Foreign<'_> {
                 .origin
                 .help(self.path.parent().unwrap_or(self.path), complete),
             _ => install,
-        }
-    }
-}
-
-#[cfg(windows)]
-impl MissingZlib<'_> {
-    pub fn finding(&self, release: Version) -> Finding {
-        match self {
-            MissingZlib::OtherCpu(file, cpu) => {
-                let file = file.display();
-                let summary = format!(
-                    "`{file}`, which cuDNN {release} opens, is for {cpu}: Windows reports this as error 193"
-                );
-                Finding::warning(FindingId::WrongArchitecture, summary).help(format!(
-                    "replace `{file}` with the 64-bit `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 links to"
-                ))
-            }
-            MissingZlib::NotFound(folder, looked_at) => {
-                let summary = format!(
-                    "cuDNN {release} for Windows opens `{ZLIB}`, which cuDNN does not include and Windows cannot find"
-                );
-                Finding::warning(FindingId::CudnnNotLoadable, summary)
-                    .with("searched", looked_at.join("\n"))
-                    .help(format!(
-                        "copy the `{ZLIB}` that NVIDIA's installation guide for cuDNN 8 links to into `{}`, or upgrade to cuDNN 9, which does not need it",
-                        folder.display()
-                    ))
-            }
         }
     }
 }

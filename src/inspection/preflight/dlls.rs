@@ -41,8 +41,6 @@ impl PreflightInput {
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
         if missing.unfit.is_some() {
             // If an unusable file is in place of the library, only that is reported.
-        } else if let Some(quoted) = &self.in_quotes {
-            reach = Some(Reach::Unquote(quoted));
         } else if let Some(other) = self.usable_others().find(is_it) {
             reach = Some(Reach::Directory(dir(&other.path)));
             also_found.push((None, &*other.path));

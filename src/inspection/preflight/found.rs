@@ -13,7 +13,6 @@ use crate::runtime::facts::built::Built;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::tables::Tables;
-use crate::runtime::install::later_dll::LaterDll;
 use crate::runtime::install::mixed_sub_libraries::{
     self, Foreign, ForeignSubLibraries, LastingFolder,
 };
@@ -44,8 +43,6 @@ pub struct RefusedRelease<'a> {
     pub lasting: Vec<LastingFolder>,
     /// A compatible cuDNN that comes before it, under a name that cudarc requests later.
     pub hidden: Option<&'a Path>,
-    /// A compatible cuDNN in a later directory on Windows.
-    pub later: Option<&'a LaterDll>,
 }
 
 /// The facts about the program for the findings about the files of its cuDNN.
@@ -278,7 +275,6 @@ impl PreflightInput {
                 }),
                 via,
                 hidden: hidden.and_then(|hidden| hidden.library.as_deref()),
-                later: self.later.iter().find(|one| fits(one.release)),
             };
             findings.push(fault.finding());
         }

@@ -84,7 +84,7 @@ impl PreflightInput {
     }
 
     /// Returns how to make the loader find this cuDNN, which is in a directory that the loader does not search.
-    fn reach(&self, other: &Other, names: &[&str]) -> Reach<'_> {
+    fn reach(&self, other: &Other, names: &[&str]) -> Reach {
         let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
         let requested = self.by_cudarc().map(library_names::opened_names);
         let mut guards = self.guards.iter();

@@ -70,10 +70,6 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/driver/call.rs",
         "finds functions of NVIDIA's libraries",
     ),
-    (
-        "build-support/guard/driver/confidential_computing.rs",
-        "calls NVML",
-    ),
     ("build-support/guard/driver/query.rs", "calls the driver"),
     (
         "build-support/guard/facts/linked_in.rs",

@@ -189,11 +189,10 @@ What it means
 
   The guard skips a GPU in exclusive mode, because no other process can get the
   GPU while the guard uses it. It skips a GPU that is shared through MPS,
-  because a fault would crash the other processes, and a GPU in confidential
-  computing, which may not start again. If several ranks share a GPU, only one
-  of them tests it. CUDNN_GUARD_DEVICES overrides these rules. The guard also
-  skips a GPU if the program already uses CUDA and is capturing work into a
-  graph.
+  because a fault would crash the other processes. If several ranks share a GPU,
+  only one of them tests it. CUDNN_GUARD_DEVICES overrides these rules. The
+  guard also skips a GPU if the program already uses CUDA and is capturing work
+  into a graph.
 
 How to confirm it
     nvidia-smi

@@ -7,11 +7,9 @@ mod made {
 pub mod bundled;
 pub mod cuda_libraries;
 pub mod escapes;
-pub mod executable_stack;
 pub mod frameworks;
 pub mod image;
 pub mod interpreter;
-pub mod libtorch;
 pub mod openers;
 pub mod programs;
 pub mod providers;

@@ -20,12 +20,8 @@ const PLACES: [&str; 7] = [
 
 /// Finds one of these names in the directories of variables and installers.
 pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let quoted = in_quotes(&path.to_string_lossy(), wanted.names);
-    if quoted.is_some() {
-        return quoted;
-    }
     if ignores_path() {
+        let path = std::env::var_os("PATH").unwrap_or_default();
         let mut dirs = std::env::split_paths(&path);
         if let Some(file) = dirs.find_map(|dir| first_wanted(&[dir], wanted)) {
             return Some(misplaced(file, Unsearched::Path));
@@ -40,19 +36,6 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
             if let Some(file) = below(release, wanted) {
                 return Some(misplaced(file, Unsearched::Unnamed));
             }
-        }
-    }
-    None
-}
-
-/// Finds one of these names in a directory that is in quotation marks in PATH. Windows' programs remove the quotation
-/// marks, but its loader does not.
-pub fn in_quotes(path: &str, names: &[String]) -> Option<Misplaced> {
-    for entry in path.split(';').filter(|entry| entry.contains('"')) {
-        let dir = entry.replace('"', "");
-        let mut files = names.iter().map(|name| Path::new(&dir).join(name));
-        if let Some(file) = files.find(|file| file.is_file()) {
-            return Some(misplaced(file, Unsearched::Quoted(entry.to_string())));
         }
     }
     None

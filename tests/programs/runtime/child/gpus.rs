@@ -1,8 +1,8 @@
 //! The GPUs that are tested, and how the operator selects them.
 
 use super::{json, verdict_and_ids};
-use crate::support::circumstances::{command, do_all, installed, library};
-use crate::support::{fresh, run};
+use crate::support::circumstances::do_all;
+use crate::support::fresh;
 use std::fs;
 
 /// The rank variables of launchers, from the innermost to the outermost.
@@ -53,30 +53,6 @@ fn gpus_that_are_shared_through_mps_are_tested_only_on_request() {
     assert_eq!(verdict_and_ids(&ran.stdout), "unknown device-busy");
     let ran = do_all(&["check"], &[mps, ("CUDNN_GUARD_DEVICES", "0")]).exits_with(0);
     assert_eq!(verdict_and_ids(&ran.stdout), "pass ");
-}
-
-/// A GPU in confidential computing mode may not start again, so it is not tested by default.
-#[test]
-fn confidential_gpus_are_tested_only_on_request() {
-    let (nvml, tree) = (fresh("child-confidential"), installed((9, 14, 0)));
-    let code = "int nvmlInit_v2(void) { return 0; } int nvmlShutdown(void) { return 0; }
-                int nvmlSystemGetConfComputeState(unsigned *state) { state[1] = 1; return 0; }";
-    library(code, &nvml.join("libnvidia-ml.so.1"));
-    let calls = nvml.join("calls");
-    let folders = [nvml, tree.join("lib64"), tree.join("driver")];
-    let tried = |variable: (&str, &str)| {
-        let mut program = command(&["startup", "went-on"], &folders);
-        run(program.env("SIM_CALLS", &calls).env(variable.0, variable.1)).exits_with(0)
-    };
-    assert_eq!(
-        tried(("CUDNN_GUARD_REQUIRE_GPU", "1")).stderr,
-        "cudnn-guard: unknown: the GPU is in confidential computing mode and may not start again after a test, so it was not tested  [device-busy]
-  = help: set CUDNN_GUARD_DEVICES=0 to test it anyway
-"
-    );
-    assert!(!calls.exists());
-    assert_eq!(tried(("CUDNN_GUARD_DEVICES", "0")).stderr, "");
-    assert!(calls.exists());
 }
 
 /// In a container that is restarted whenever it exits, temporary conditions must not stop the program. Faults must.

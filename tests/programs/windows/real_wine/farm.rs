@@ -90,10 +90,3 @@ impl Farm {
         self.with(name, &bytes)
     }
 }
-
-/// Adds the compression library that cuDNN 8 opens, with enough symbols for the Windows loader.
-pub fn with_zlib(windows: &Windows, farm: Farm) -> Farm {
-    let source = "__declspec(dllexport) int deflate(void) { return 0; }\n";
-    windows.compile("zlibwapi", source, &farm.file("zlibwapi.dll"), &["-shared"]);
-    farm
-}

@@ -1,6 +1,6 @@
 //! Broken setups.
 
-use super::farm::{Farm, with_zlib};
+use super::farm::Farm;
 use super::judged::{SetUp, Start};
 use super::{V8_9_5, V8_9_7, V9_10, V9_14, V9_28};
 use crate::windows::wine::windows::Windows;
@@ -21,8 +21,6 @@ pub const ALL: &[SetUp<Fault>] = &[
     ("a sub-library of another cuDNN 8", part_of_another_8),
     ("a truncated sub-library", part_cut_short),
     ("a sub-library for another CPU", part_for_another_cpu),
-    ("no zlibwapi", no_zlib),
-    ("a 32-bit zlibwapi", small_zlib),
     ("only cudnn64_9.dll beside the program", alone),
     ("two sub-libraries first on PATH", parts_first),
     ("a sub-library that no convolution uses", unused_part_first),
@@ -44,7 +42,7 @@ const PART_OF_9: &str = "cudnn_ops64_9.dll";
 const PART_OF_8: &str = "cudnn_cnn_infer64_8.dll";
 
 pub fn part_removed(windows: &Windows) -> Fault {
-    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7)).without(PART_OF_8);
+    let farm = Farm::of(windows, "cuDNN", V8_9_7).without(PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
         id: "parts-missing",
@@ -74,7 +72,7 @@ pub fn part_of_another_release(windows: &Windows) -> Fault {
 }
 
 pub fn part_of_another_8(windows: &Windows) -> Fault {
-    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7)).from(V8_9_5, PART_OF_8);
+    let farm = Farm::of(windows, "cuDNN", V8_9_7).from(V8_9_5, PART_OF_8);
     Fault {
         start: Start::of("eight").path(&farm.path),
         id: "parts-mixed",
@@ -97,25 +95,6 @@ pub fn part_for_another_cpu(windows: &Windows) -> Fault {
         start: Start::of("nine").path(&farm.path),
         id: "wrong-architecture",
         culprit: r"C:\cuDNN\cudnn_ops64_9.dll",
-    }
-}
-
-pub fn no_zlib(windows: &Windows) -> Fault {
-    let farm = Farm::of(windows, "cuDNN", V8_9_7);
-    Fault {
-        start: Start::of("eight").path(&farm.path),
-        id: "cudnn-not-loadable",
-        culprit: "zlibwapi.dll",
-    }
-}
-
-pub fn small_zlib(windows: &Windows) -> Fault {
-    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
-    let farm = farm.for_cpu("zlibwapi.dll", 0x14c);
-    Fault {
-        start: Start::of("eight").path(&farm.path),
-        id: "wrong-architecture",
-        culprit: r"C:\cuDNN\zlibwapi.dll",
     }
 }
 
@@ -245,7 +224,7 @@ pub fn other_major(windows: &Windows) -> Fault {
 }
 
 fn renamed(windows: &Windows) -> Fault {
-    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
+    let farm = Farm::of(windows, "cuDNN", V8_9_7);
     fs::rename(farm.file("cudnn64_8.dll"), farm.file(MAIN_OF_9)).unwrap();
     Fault {
         start: Start::of("nine").path(&farm.path),

@@ -1,6 +1,6 @@
 //! Unusual setups that work: nothing is reported about cuDNN.
 
-use super::farm::{Farm, with_zlib};
+use super::farm::Farm;
 use super::judged::{SetUp, Start, ids, windows};
 use super::{V8_9_7, V9_10, V9_14, V9_28};
 use crate::windows::wine::windows::Windows;
@@ -97,7 +97,7 @@ fn a_newer_minor(windows: &Windows) -> Start {
 
 fn eight(windows: &Windows) -> Start {
     let farm = Farm::of(windows, "cuDNN", V8_9_7);
-    Start::of("eight").path(&with_zlib(windows, farm).path)
+    Start::of("eight").path(&farm.path)
 }
 
 fn junk_before(windows: &Windows) -> Start {

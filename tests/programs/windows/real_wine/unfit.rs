@@ -1,6 +1,6 @@
 //! A cuDNN of an incompatible version, whose other faults do not matter.
 
-use super::farm::{Farm, with_zlib};
+use super::farm::Farm;
 use super::judged::{Start, ids, windows};
 use super::{V8_9_7, V9_10, V9_28};
 use std::fs;
@@ -11,7 +11,7 @@ use std::fs;
 fn cudnn_8_under_the_name_of_cudnn_9_is_reported() {
     let windows = windows();
     let windows = windows.as_ref().unwrap();
-    let farm = with_zlib(windows, Farm::of(windows, "cuDNN", V8_9_7));
+    let farm = Farm::of(windows, "cuDNN", V8_9_7);
     fs::rename(farm.file("cudnn64_8.dll"), farm.file("cudnn64_9.dll")).unwrap();
     let start = Start::of("nine").path(&farm.path);
     let report = start.json(windows, "check");

@@ -2,7 +2,7 @@
  * Loaded by LD_PRELOAD, this library does unusual things before main, or plants faults in the functions that the guard's
  * child process gets from dlsym:
  *
- *   GPU_PARENT   what to do before main: libcuda, nvml, cuinit, fork, threads
+ *   GPU_PARENT   what to do before main: libcuda, cuinit, fork, threads
  *   GPU_FAULT    number: changes a number of the result. nothing: writes nothing. past: changes the word after the result.
  *                far: changes a word 768 bytes after the result. once, always: the call returns an error once or always
  *   GPU_MARK     the file that records that `once` has happened
@@ -127,12 +127,6 @@ __attribute__((constructor)) static void become(void) {
         return;
     if (strcmp(parent, "libcuda") == 0)
         dlopen("libcuda.so.1", RTLD_NOW);
-    if (strcmp(parent, "nvml") == 0) {
-        void *nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW);
-        int (*start)(void) = nvml == NULL ? NULL : (int (*)(void))real_dlsym(nvml, "nvmlInit_v2");
-        if (start != NULL)
-            start();
-    }
     if (strcmp(parent, "cuinit") == 0 || strcmp(parent, "fork") == 0) {
         int (*start)(unsigned) = (int (*)(unsigned))cuda("cuInit");
         start(0);
