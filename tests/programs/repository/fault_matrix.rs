@@ -58,7 +58,6 @@ const DOCTOR: &[&str] = &[
 /// Files that sort findings and create none.
 const SORTING: &[&str] = &[
     "build-support/guard/facts/finding_id.rs",
-    "src/cli/demo.rs",
     "src/error.rs",
     "src/inspection/text.rs",
     "src/report/text.rs",

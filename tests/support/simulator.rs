@@ -7,11 +7,10 @@
 //! <into>/driver/libcuda.so.1
 //! ```
 
-use crate::cli::simulation::sources::{self, SIMULATOR};
-use crate::system::files;
-use std::fs;
-use std::path::Path;
+use super::consumer::copy_edited;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::{fs, io};
 
 /// The simulated CUDA major.
 pub const CUDA: u32 = 13;
@@ -82,14 +81,25 @@ pub fn build_with(
         }
         text
     };
-    let written = sources::write(SIMULATOR, into, &with_numbers);
+    let written = copy_edited(&sources(), into, &with_numbers);
     written.map_err(|error| tree.not_written(&error))?;
     compile(&tree, cudnn, sub_libraries)?;
     // Headers are installed, sources are not.
-    for (path, _) in SIMULATOR.iter().filter(|(path, _)| !path.contains('/')) {
-        fs::remove_file(into.join(path)).map_err(|error| tree.not_written(&error))?;
-    }
-    Ok(())
+    let remove_sources = || {
+        for source in fs::read_dir(sources())? {
+            let source = into.join(source?.file_name());
+            if source.is_file() {
+                fs::remove_file(source)?;
+            }
+        }
+        Ok(())
+    };
+    remove_sources().map_err(|error| tree.not_written(&error))
+}
+
+/// Returns the directory of the simulator's sources.
+pub fn sources() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/simulator")
 }
 
 /// Returns the sub-libraries of a version: `engines_tensor_ir` exists since 9.21, `ext` since 9.22.
@@ -154,7 +164,7 @@ impl Tree<'_> {
         if dir == "driver" {
             return Ok(());
         }
-        files::link(Path::new(&soname), &self.into.join(stem)).map_err(|finding| finding.summary)
+        link(&soname, &self.into.join(stem)).map_err(|error| self.not_written(&error))
     }
 
     pub fn compile(&self, to: &str, sources: &[&str], flags: &[String]) -> Result<(), String> {
@@ -177,7 +187,7 @@ impl Tree<'_> {
         self.into.join(library).display().to_string()
     }
 
-    fn not_written(&self, error: &std::io::Error) -> String {
+    fn not_written(&self, error: &io::Error) -> String {
         format!("cannot write into `{}`: {error}", self.into.display())
     }
 
@@ -195,4 +205,19 @@ impl Tree<'_> {
             String::from_utf8_lossy(&output.stderr).trim_end()
         ))
     }
+}
+
+/// Links a library's short name, unless an earlier build did.
+#[cfg(unix)]
+fn link(soname: &str, name: &Path) -> io::Result<()> {
+    match std::os::unix::fs::symlink(soname, name) {
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Fails, because only Linux uses links for libraries.
+#[cfg(not(unix))]
+fn link(_: &str, _: &Path) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }

@@ -1,9 +1,7 @@
-//! `cudnn-guard demo --broken`: five incompatible stacks, and the guard's message for each.
+//! `cargo demo --broken`: five incompatible stacks, and the guard's message for each.
 
-use super::{Stack, command_on, not_started};
-use crate::Verdict;
-use crate::cli::simulation::simulator;
-use crate::cli::terminal::{harmless, heading, show_wrapped};
+use crate::{Stack, command_on, not_started, simulator};
+use cudnn_guard::Verdict;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 
@@ -69,8 +67,8 @@ pub fn run(work: &Path, stack: &Stack, program: &Path) -> Result<Verdict, String
         ended += usize::from(output.status.code() == Some(78));
         let output = String::from_utf8_lossy(&output.stderr);
         let first = output.lines().take_while(|line| !line.is_empty());
-        let first: Vec<String> = first.map(harmless).collect();
-        show_wrapped(format!("\n{}{}\n", heading(fault.title), first.join("\n")));
+        let first: Vec<&str> = first.collect();
+        println!("\n{}\n{}", fault.title, first.join("\n"));
     }
     Ok(if ended == FAULTS.len() {
         Verdict::Pass
