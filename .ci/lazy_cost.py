@@ -4,9 +4,8 @@
     python3 .ci/lazy_cost.py [--runs N]
 
 Builds one program twice, linked with `Link::Dynamic` and with `Link::Lazy`, with a library whose functions return their
-argument, and starts both in turn. Prints medians: nanoseconds per call after the first, the first call compared with
-dlopen and dlsym, and the size and build time of the archive of each library of CUDA, from the names of their functions
-in fixtures/exports.txt. Fails if a later call takes more than 2 ns longer, or the first one more than 1 ms longer.
+argument, and starts both in turn. Prints medians: nanoseconds per call after the first, and the first call compared with
+dlopen and dlsym. Fails if a later call takes more than 2 ns longer, or the first one more than 1 ms longer.
 """
 
 import argparse
@@ -16,7 +15,6 @@ import statistics
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
 LATER, FIRST = 2.0, 1.0
@@ -81,12 +79,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     runs = parser.parse_args().runs
     root = pathlib.Path(tempfile.mkdtemp(prefix="lazy-cost-"))
-    cuda, all_of_cuda = root / "cuda", root / "all"
-    for toolkit in (cuda, all_of_cuda):
-        (toolkit / "lib64").mkdir(parents=True)
-        (toolkit / "include").mkdir()
-        (toolkit / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
-        (toolkit / "lib64/libcudart_static.a").write_text("!<arch>\n")
+    cuda = root / "cuda"
+    (cuda / "lib64").mkdir(parents=True)
+    (cuda / "include").mkdir()
+    (cuda / "include/cuda.h").write_text("#define CUDA_VERSION 13000\n")
+    (cuda / "lib64/libcudart_static.a").write_text("!<arch>\n")
     library(cuda / "lib64/libcurand.so.10", "libcurand.so.10", ["curandFirst"])
     (cuda / "lib64/libcurand.so").symlink_to("libcurand.so.10")
     target = HERE / "target/lazy-cost"
@@ -107,28 +104,6 @@ def main() -> None:
         print(f"{way:8} first call {first[way]:7.3f} ms, later calls {later[way]:6.2f} ns")
     more_later, more_first = later["lazy"] - later["linked"], first["lazy"] - first["dlsym"]
     print(f"a later call takes {more_later:+.2f} ns (limit {LATER}), the first {more_first:+.3f} ms (limit {FIRST})")
-
-    names = []
-    for part in (HERE / "fixtures/exports.txt").read_text().split("---- ")[1:]:
-        head, *functions = part.splitlines()
-        names.append(head.split()[0])
-        path = all_of_cuda / f"lib64/lib{names[-1]}.so"
-        library(path, f"{path.name}.1", functions)
-    # With the static one, cudart gets no archive.
-    (all_of_cuda / "lib64/libcudart_static.a").unlink()
-    environment["CUDA_HOME"] = str(all_of_cuda)
-    source = root / "archives"
-    (root / "lazy").rename(source)
-    build = source / "build.rs"
-    text = build.read_text().replace('["curand"]', "[" + ", ".join(f'"{name}"' for name in names) + "]")
-    build.write_text(text)
-    (source / "src/main.rs").write_text("fn main() {}\n")
-    started = time.monotonic()
-    subprocess.run(["cargo", "build", "--quiet", "--release"], cwd=source, env=environment, check=True)
-    took = time.monotonic() - started
-    sizes = {file.stem[3:]: file.stat().st_size for file in target.glob("release/build/lazy-*/out/cudnn-guard/lazy/*.a")}
-    listed = ", ".join(f"{name} {size / 1024:.0f}" for name, size in sorted(sizes.items()))
-    print(f"archives in KiB: {listed}; building all of them and an empty program took {took:.1f} s")
     if more_later > LATER or more_first > FIRST:
         sys.exit("lazy_cost: a call takes longer than the limit")
 

@@ -81,7 +81,6 @@ mod tests {
         unmet(&env, cuda, release, &platform).map(|fault| fault.finding())
     }
 
-    /// DRV-02
     #[test]
     fn the_requirement_of_an_image_is_compared_with_the_driver() {
         let requirement =

@@ -212,7 +212,6 @@ mod tests {
         }
     }
 
-    /// LOD-14
     #[test]
     fn on_windows_the_same_version_does_not_matter_but_an_unknown_one_does() {
         let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
@@ -229,7 +228,6 @@ mod tests {
         assert!(summary(rival("/s", true, None)).starts_with("Windows makes the program"));
     }
 
-    /// LOD-15
     #[test]
     fn dlls_below_path_count_only_within_the_same_cudnn() {
         let below = |dir: &str| below_path(&dlls(), &[dir.into()]).is_some();

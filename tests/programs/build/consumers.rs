@@ -107,7 +107,7 @@ fn an_older_cudnn_first_in_the_path_stops_the_program() {
     assert_eq!(ran.stdout, "", "nothing of the program itself ran");
 }
 
-/// LOD-01, LOD-03: the loader runs before the guard. A program that opens cuDNN itself gets better messages.
+/// The loader runs before the guard. A program that opens cuDNN itself gets better messages.
 #[test]
 fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
     let home = installed("before-main-9.14", (9, 14, 0), &[]);
@@ -210,8 +210,8 @@ fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
     );
 }
 
-/// SUB-06: an engine sub-library that cannot be loaded fails at the first descriptor of a graph, after all convolutions
-/// of the legacy API have passed. LOD-20: without NVRTC a graph is refused, and the program may have an alternative.
+/// An engine sub-library that cannot be loaded fails at the first descriptor of a graph, after all convolutions
+/// of the legacy API have passed. Without NVRTC a graph is refused, and the program may have an alternative.
 #[test]
 fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
     let sound = installed("graph-9.14", (9, 14, 0), &[]);

@@ -282,7 +282,6 @@ fn a_hang_is_reported_at_the_deadline() {
     Report::by_check(&[&cudnn(V9_14)], &env).must_be("unknown", "convolution-timeout");
 }
 
-/// SUB-05
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_missing_sub_library_is_found() {
@@ -295,7 +294,6 @@ fn a_missing_sub_library_is_found() {
     }
 }
 
-/// SUB-06
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_sub_library_of_another_version_is_found() {
@@ -307,7 +305,6 @@ fn a_sub_library_of_another_version_is_found() {
         .says(file);
 }
 
-/// VER-01
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn an_older_cudnn_first_on_path_stops_the_program() {

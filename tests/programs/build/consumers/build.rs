@@ -134,7 +134,7 @@ fn the_guard_is_the_same_in_two_directories_and_contains_no_paths() {
     assert!(first == second, "the generated files differ");
 }
 
-/// LNK-09: the linker leaves out a library if no function of it is called, and the guard would then have nothing to
+/// The linker leaves out a library if no function of it is called, and the guard would then have nothing to
 /// check.
 #[test]
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -153,7 +153,7 @@ fn a_program_without_calls_of_cudnn_stays_linked_to_it() {
     needed("left-out", "fn main() {}\n").does_not_say("libcudnn.so.9");
 }
 
-/// NUM-02: a known fault of a version stops the build of a program that declares that it uses the faulty operation.
+/// A known fault of a version stops the build of a program that declares that it uses the faulty operation.
 #[test]
 fn a_program_that_needs_a_faulty_operation_is_not_built() {
     let bad = installed("needs-9.10", (9, 10, 2), &[]);
