@@ -8,29 +8,6 @@ use std::path::Path;
 use std::process::Command;
 
 #[test]
-fn a_variable_that_names_an_empty_directory_fails_the_build() {
-    let empty = fresh("empty-folder");
-    let sound = installed("variable-9.14", (9, 14, 0), &[]);
-    let dir = project("unusable", NEEDS_BOTH, "fn main() {}\n");
-    run(cargo(&dir, &["build"])
-        .env("CUDA_HOME", &empty)
-        .env("CUDNN_PATH", &sound))
-    .exits_with(101)
-    .says("[variable-unusable]")
-    .says("CUDA_HOME")
-    .says(&empty.display().to_string())
-    .says("cuda.h");
-    run(cargo(&dir, &["build"])
-        .env("CUDA_HOME", &sound)
-        .env("CUDNN_PATH", &empty))
-    .exits_with(101)
-    .says("[variable-unusable]")
-    .says("CUDNN_PATH")
-    .says(&empty.display().to_string())
-    .says("cudnn");
-}
-
-#[test]
 fn cargo_shows_only_the_message() {
     let old = installed("unmet-8.9.7", (8, 9, 7), &[]);
     let dir = project("unmet", NEEDS_BOTH, GUARDED);

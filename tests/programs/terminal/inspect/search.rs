@@ -249,25 +249,6 @@ fn cache(name: &str, path: &str) -> Vec<u8> {
     bytes
 }
 
-/// Like the loader, `inspect` skips libraries for another CPU.
-#[test]
-fn a_library_for_another_cpu_is_skipped() {
-    let image = Image::new("foreign");
-    image.cudnn("right", 14);
-    image.cudnn("wrong", 10);
-    let path = image.at("wrong/libcudnn.so.9");
-    let mut bytes = fs::read(&path).unwrap();
-    bytes[18] = 243;
-    fs::write(path, bytes).unwrap();
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/right/libcudnn.so.9", "-Wl,-rpath,/wrong:/right"],
-    );
-    let json = image.json();
-    assert_eq!(json["verdict"], "unknown", "{json}");
-    assert_eq!(json["cudnn"]["version"], "9.14.0");
-}
-
 /// The loader stops at a directory with the library's name, even if the library follows later on the search path.
 #[test]
 fn a_directory_with_the_name_of_the_library_stops_the_search() {
