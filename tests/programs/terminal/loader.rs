@@ -314,7 +314,7 @@ fn inspect_finds_the_same_files_as_the_loader() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// The same comparison below a root, with the cache of the image.
+/// Compares the files below a root, with the cache of the image.
 #[test]
 #[ignore = "needs ldconfig, and root or unprivileged user namespaces"]
 fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
