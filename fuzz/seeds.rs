@@ -66,16 +66,7 @@ fn fixtures(corpus: &Corpus) {
         "fixtures/smi",
         "build-support/compat",
     ] {
-        for entry in fs::read_dir(folder)
-            .expect("run this in the top directory of the repository")
-            .flatten()
-        {
-            let text = fs::read(entry.path()).expect("cannot read a fixture");
-            let name = entry.file_name().to_string_lossy().into_owned();
-            for target in ["tools", "lines"] {
-                corpus.add(target, &name, &text);
-            }
-        }
+        files(corpus, Path::new(folder));
     }
     let lists = fs::read_to_string("fixtures/targets/lists.txt").expect("cannot read the lists");
     for (index, line) in lists
@@ -89,6 +80,23 @@ fn fixtures(corpus: &Corpus) {
     for file in ["Cargo.lock", "Cargo.toml", ".cargo/config.toml"] {
         let text = fs::read_to_string(file).expect("cannot read a file of the repository");
         corpus.text("packages", &file.replace('/', "-"), &text);
+    }
+}
+
+fn files(corpus: &Corpus, folder: &Path) {
+    for entry in fs::read_dir(folder)
+        .expect("run this in the top directory of the repository")
+        .flatten()
+    {
+        if entry.path().is_dir() {
+            files(corpus, &entry.path());
+            continue;
+        }
+        let text = fs::read(entry.path()).expect("cannot read a fixture");
+        let name = entry.path().to_string_lossy().replace('/', "-");
+        for target in ["tools", "lines"] {
+            corpus.add(target, &name, &text);
+        }
     }
 }
 

@@ -56,8 +56,6 @@ pub use mount::runtime;
 #[cfg(feature = "runtime")]
 #[doc(hidden)]
 pub mod internals {
-    #[cfg(feature = "cli")]
-    pub use crate::cli::simulation::{consumer, simulator, sources};
     pub use crate::runtime::internals::*;
     pub use crate::runtime::*;
 }

@@ -116,7 +116,7 @@ fn in_lock() -> String {
     after.split('"').next().unwrap().to_string()
 }
 
-/// LOD-02: with and without SONAME, one or two directories, another major version, nothing, and a cudarc that opened
+/// With and without SONAME, one or two directories, another major version, nothing, and a cudarc that opened
 /// cuDNN first.
 #[test]
 fn the_guard_checks_the_file_that_cudarc_uses() {

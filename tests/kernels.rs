@@ -101,7 +101,7 @@ fn kernels_become_a_library_and_device_code() {
     assert_eq!(calls.len(), 5, "{calls:?}");
 }
 
-/// CMP-10: the target is rejected before nvcc is called, and the error names the last CUDA version that supports it.
+/// The target is rejected before nvcc is called, and the error names the last CUDA version that supports it.
 #[test]
 fn an_unsupported_target_is_rejected_before_nvcc_is_called() {
     let package = Package::new("lacking");
@@ -126,7 +126,7 @@ fn an_unsupported_target_is_rejected_before_nvcc_is_called() {
     assert!(!package.0.join("cuda/calls").exists());
 }
 
-/// CMP-12: the targets of an nvcc that is too old to list them follow from its version.
+/// The targets of an nvcc that is too old to list them follow from its version.
 #[test]
 fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
     let package = Package::new("old");
@@ -182,7 +182,7 @@ fn other_build_systems_get_the_same_output() {
     assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
 }
 
-/// CMP-11: a kernel that requires newer GPUs.
+/// A kernel that requires newer GPUs.
 #[test]
 fn kernels_are_compiled_only_for_the_gpus_they_support() {
     let package = Package::new("minimum");
@@ -285,7 +285,7 @@ fn target(text: &str) -> Target {
     }
 }
 
-/// ARC-01: PTX runs exactly on the GPUs for which ptxas can assemble it.
+/// PTX runs exactly on the GPUs for which ptxas can assemble it.
 #[test]
 fn ptx_runs_where_ptxas_accepts_it() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/targets/ptxas.txt");
@@ -322,7 +322,7 @@ fn ptx_runs_where_ptxas_accepts_it() {
     assert!(pairs > 1900, "{pairs}");
 }
 
-/// ARC-01: `ptxas` 13.0 treats the old number of this GPU in the same way.
+/// `ptxas` 13.0 treats the old number of this GPU in the same way.
 #[test]
 fn the_old_number_of_thor_still_means_thor() {
     let thor = ComputeCapability::new(11, 0);

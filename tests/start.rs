@@ -68,7 +68,7 @@ fn newer(machine: &Machine) -> String {
     machine.at("newer/libcuda.so.1").display().to_string()
 }
 
-/// LOD-24: a program is linked against a function of a later driver.
+/// A program is linked against a function of a later driver.
 #[test]
 fn a_function_missing_from_an_older_driver_is_reported() {
     let machine = Machine::new("linked");
@@ -123,7 +123,7 @@ fn a_function_missing_from_an_older_driver_is_reported() {
     }
 }
 
-/// LOD-24: a library of the program calls the function. The program and another library export nothing.
+/// A library of the program calls the function. The program and another library export nothing.
 #[test]
 fn a_missing_function_that_a_library_calls_is_reported() {
     let machine = Machine::new("library");
@@ -167,7 +167,7 @@ fn a_missing_function_that_a_library_calls_is_reported() {
     );
 }
 
-/// LOD-24: another library exports the function, or the reference is weak.
+/// Another library exports the function, or the reference is weak.
 #[test]
 fn a_function_that_exists_elsewhere_or_is_optional_is_not_reported() {
     let machine = Machine::new("elsewhere");
@@ -191,7 +191,7 @@ fn a_function_that_exists_elsewhere_or_is_optional_is_not_reported() {
     }
 }
 
-/// LOD-24: cudarc 0.15 to 0.18 looks functions up without being linked to a driver.
+/// cudarc 0.15 to 0.18 looks functions up without being linked to a driver.
 #[test]
 fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     let machine = Machine::new("cudarc");
@@ -223,7 +223,7 @@ fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     }
 }
 
-/// LOD-30: the program was linked with libcudart of one CUDA version, but an older libcudart or that of another CUDA
+/// The program was linked with libcudart of one CUDA version, but an older libcudart or that of another CUDA
 /// version is installed.
 #[test]
 fn an_incompatible_or_missing_libcudart_is_reported() {
@@ -292,7 +292,7 @@ fn real(set: &str) -> PathBuf {
     PathBuf::from(folder).join(set)
 }
 
-/// LOD-24: NVIDIA's own driver for CUDA 12.2 has the functions of versions up to 12.2, and none of the later ones.
+/// NVIDIA's own driver for CUDA 12.2 has the functions of versions up to 12.2, and none of the later ones.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
 fn a_real_driver_is_missing_only_later_functions() {

@@ -151,7 +151,6 @@ mod tests {
     fn reported_messages_are_explained() {
         let reports = include_str!("../../fixtures/messages.txt").lines();
         let reports: Vec<&str> = reports.filter(|line| !line.starts_with('#')).collect();
-        assert!(reports.len() > 250);
         for report in reports {
             let [finding, source, message] = report.split('\t').collect::<Vec<_>>()[..] else {
                 panic!("{report}");

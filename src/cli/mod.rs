@@ -2,7 +2,6 @@
 
 mod completions;
 mod cuda_version;
-mod demo;
 mod doctor;
 mod explain;
 pub(crate) mod fetch;
@@ -12,11 +11,6 @@ mod known_messages;
 mod manual;
 mod page;
 mod run;
-#[allow(
-    clippy::missing_errors_doc,
-    reason = "only the tests of this crate use it from outside"
-)]
-pub(crate) mod simulation;
 mod targets;
 mod terminal;
 mod whole_file;
@@ -36,7 +30,6 @@ const COMMANDS: &[Subcommand] = &[
     (targets::command, targets::run),
     (init::command, init::run),
     (fetch::command, fetch::run),
-    (demo::command, demo::run),
     (completions::command, completions::run),
     (manual::command, manual::run),
 ];

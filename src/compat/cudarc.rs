@@ -74,7 +74,7 @@ mod tests {
         assert_eq!(of(""), None);
     }
 
-    /// CFG-08: 12.8 is `cuda-12080`, and never newer than the driver. Only features in the manifest are named.
+    /// 12.8 is `cuda-12080`, and never newer than the driver. Only features in the manifest are named.
     #[test]
     fn the_feature_of_the_older_of_toolkit_and_driver() {
         let version = |major, minor| Some(Version::new(major, minor, 0));

@@ -41,7 +41,6 @@ pub fn is_without_cudnn_headers(env: &Environment) -> bool {
 mod tests {
     use super::*;
 
-    /// CMP-01
     #[test]
     fn an_image_is_identified_by_its_variables() {
         let image = |pairs: &[(&str, &str)]| {

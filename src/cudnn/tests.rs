@@ -138,7 +138,7 @@ fn a_build_of_two_versions_has_the_version_of_its_neighbors() {
     assert_eq!(alone, [None]);
 }
 
-/// CFG-11: NVIDIA's packages on Debian keep `cudnn_version_v9.h` in one directory and `cudnn.h` in another.
+/// NVIDIA's packages on Debian keep `cudnn_version_v9.h` in one directory and `cudnn.h` in another.
 #[test]
 fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
     let usr = std::env::temp_dir().join(format!("cudnn-guard-headers-{}", std::process::id()));

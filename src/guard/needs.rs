@@ -53,7 +53,7 @@ mod tests {
         assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }
 
-    /// NUM-02: the build stops only for a program that declares the affected operation.
+    /// The build stops only for a program that declares the affected operation.
     #[test]
     fn a_known_bug_in_a_needed_operation_stops_the_build() {
         let findings = |given: &[&str], minor| -> Vec<String> {

@@ -46,7 +46,7 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ double                 cospi
 extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sincospi(double x, double *sptr, double *cptr);
 ";
 
-    /// CMP-06: observed with CUDA 11.8 and the headers of glibc 2.41.
+    /// Observed with CUDA 11.8 and the headers of glibc 2.41.
     #[test]
     fn the_header_decides_which_functions_conflict() {
         let with = |text: &str, minor| contradictions(text, Version::new(2, minor, 0));
@@ -62,7 +62,6 @@ extern __DEVICE_FUNCTIONS_DECL__ __device_builtin__ void                   sinco
         assert_eq!(with("", 42), [""; 0], "what is not declared is unknown");
     }
 
-    /// CMP-06
     #[test]
     fn the_remedies_are_named() {
         let text = |names: &[&'static str], minor, cuda| {

@@ -110,7 +110,7 @@ fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<Strin
     Some(fault.finding().to_string())
 }
 
-/// CMP-07: nvcc fails with "unsupported Microsoft Visual Studio version!"
+/// nvcc fails with "unsupported Microsoft Visual Studio version!"
 #[test]
 fn a_visual_studio_on_either_side_of_the_limits() {
     let limits = Limits {
@@ -141,7 +141,6 @@ fn a_visual_studio_on_either_side_of_the_limits() {
     );
 }
 
-/// CMP-04
 #[test]
 fn a_clang_that_is_too_new() {
     let clang = HostCompiler {
@@ -201,7 +200,7 @@ fn the_origin_of_the_compilers_name() {
     assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Unset);
 }
 
-/// CMP-08: nvcc fails with "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
+/// nvcc fails with "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
 #[test]
 fn nvcc_gets_the_path_of_visual_studio() {
     let windows = Platform::from_triple("aarch64-pc-windows-msvc");
@@ -227,7 +226,7 @@ fn nvcc_gets_the_path_of_visual_studio() {
     assert_eq!(ccbin(&Choice::Unset, &windows, |_| None), nothing);
 }
 
-/// CMP-08: nvcc on Windows accepts no other compiler, not even for PTX.
+/// nvcc on Windows accepts no other compiler, not even for PTX.
 #[test]
 fn without_microsofts_compiler_the_help_names_its_installer() {
     let output = format!("nvcc fatal   : {NO_CL}");

@@ -131,7 +131,6 @@ mod tests {
         }
     }
 
-    /// LOD-24
     #[test]
     fn only_a_cudarc_that_looks_up_all_functions_is_recognized() {
         let lookup = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";

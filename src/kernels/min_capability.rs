@@ -43,7 +43,7 @@ mod tests {
     use crate::runtime::facts::finding::Severity;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
-    /// CMP-11: kernels that need a newer GPU than some targets are compiled for the others.
+    /// Kernels that need a newer GPU than some targets are compiled for the others.
     #[test]
     fn targets_below_the_minimum_are_left_out() {
         let minimum = ComputeCapability::new(8, 0);

@@ -295,7 +295,6 @@ fn findings_about_targets_are_warnings() {
     );
 }
 
-/// ARC-02, ARC-04
 #[test]
 fn targets_are_compared_with_cudnns() {
     let package = Package::new(&[("src/a.cu", "")]);

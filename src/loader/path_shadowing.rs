@@ -200,7 +200,6 @@ mod tests {
         }
     }
 
-    /// LOD-14
     #[test]
     fn on_windows_the_same_version_does_not_matter_but_an_unknown_one_does() {
         let same = rival("/copy", true, Some(Version::new(9, 14, 0)));

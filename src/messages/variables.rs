@@ -230,7 +230,7 @@ fn is_windows(value: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// CFG-03: characters that a shell would remove remain in `.env` files, in cargo's `[env]` and in values from
+    /// Characters that a shell would remove remain in `.env` files, in cargo's `[env]` and in values from
     /// `set`.
     #[test]
     fn what_is_wrong_with_a_path_that_is_not_there() {

@@ -104,7 +104,6 @@ impl fmt::Display for Owner {
 mod tests {
     use super::*;
 
-    /// VER-02
     #[test]
     fn install_commands_for_a_range_of_versions() {
         let range = |installer, name: &str, from, below| {

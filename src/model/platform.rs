@@ -119,7 +119,6 @@ impl Platform {
 mod tests {
     use super::*;
 
-    /// CFG-19
     #[test]
     fn a_32_bit_triple_has_a_64_bit_alternative() {
         for (triple, instead) in [

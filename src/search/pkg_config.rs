@@ -161,7 +161,6 @@ mod tests {
         paths.map(PathBuf::from).to_vec()
     }
 
-    /// CFG-03
     #[test]
     fn packages_are_recognized_by_their_names() {
         let toolkit = |name| version_in_name(name, Kind::Toolkit);
@@ -183,7 +182,6 @@ mod tests {
         assert_eq!(version_in_name("cudnn-frontend.pc", Kind::Cudnn), None);
     }
 
-    /// CFG-03, CFG-09
     #[test]
     fn the_newest_file_of_each_directory_is_first() {
         let top = std::env::temp_dir().join(format!("cudnn-guard-pc-{}", std::process::id()));

@@ -36,7 +36,6 @@ fn list(
     lines.collect::<Vec<_>>().join("\n")
 }
 
-/// CFG-03, CFG-09
 #[test]
 fn a_bare_machine() {
     assert_eq!(
@@ -238,7 +237,6 @@ fn a_project_environment_counts_if_no_other_is_active() {
     );
 }
 
-/// CFG-03
 #[test]
 fn pkg_config_files_are_searched_in_its_own_directories() {
     let places = |pairs: &[(&str, &str)], target: &str, root: Option<&str>| -> Vec<String> {
@@ -273,7 +271,6 @@ fn pkg_config_files_are_searched_in_its_own_directories() {
     assert_eq!(places(&[], "x86_64-pc-windows-msvc", None), [""; 0]);
 }
 
-/// CFG-03
 #[test]
 fn conda_build_is_recognized_by_its_variable() {
     let toolkits = |pairs: &[(&str, &str)]| -> String {
@@ -311,7 +308,6 @@ fn env(pairs: &[(&str, &str)]) -> Environment {
     )
 }
 
-/// CFG-03, CFG-10
 #[test]
 fn windows_with_a_root_and_with_its_own_variables() {
     let windows = "x86_64-pc-windows-msvc";
@@ -355,7 +351,6 @@ fn windows_with_a_root_and_with_its_own_variables() {
     assert_eq!(list(&[], &[], windows, None), "");
 }
 
-/// CFG-03, CFG-09
 #[test]
 fn the_paths_of_the_c_compiler_are_places() {
     let found = |pairs: &[(&str, &str)]| {

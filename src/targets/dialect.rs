@@ -276,7 +276,7 @@ mod tests {
         }
     }
 
-    /// CFG-15: names of generations and of products.
+    /// Names of generations and of products.
     #[test]
     fn names_are_targets() {
         reads(

@@ -149,7 +149,7 @@ mod tests {
     use crate::runtime::facts::finding::Severity;
     use std::os::unix::fs::PermissionsExt;
 
-    /// CFG-17: the driver's own library can hang or crash.
+    /// The driver's own library can hang or crash.
     #[test]
     fn a_driver_that_hangs_or_dies_is_a_note() {
         fn hangs() {
@@ -202,7 +202,7 @@ mod tests {
         Environment::new([("PATH".to_string(), program.0.parent().unwrap().into())])
     }
 
-    /// CFG-01, CFG-14: every valid row counts. Without the program or without rows there is no GPU, which is not an
+    /// Every valid row counts. Without the program or without rows there is no GPU, which is not an
     /// error.
     #[test]
     fn only_valid_output_of_nvidia_smi_is_used() {
@@ -243,7 +243,7 @@ mod tests {
         );
     }
 
-    /// CFG-14: variables from the build script count too, and an empty list of GPUs is valid.
+    /// Variables from the build script count too, and an empty list of GPUs is valid.
     #[test]
     fn variables_of_the_build_script_select_the_visible_gpus() {
         let program = fake(
@@ -261,7 +261,7 @@ mod tests {
         }
     }
 
-    /// CFG-17: `nvidia-smi` hangs with the driver, but the build does not.
+    /// `nvidia-smi` hangs with the driver, but the build does not.
     #[test]
     fn an_nvidia_smi_that_hangs_is_stopped() {
         let program = fake("hangs", "sleep 1000");

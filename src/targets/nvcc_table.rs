@@ -121,7 +121,7 @@ mod tests {
         assert_eq!(of(7, 5), None);
     }
 
-    /// CMP-10: the first and the last CUDA with a target.
+    /// The first and the last CUDA with a target.
     #[test]
     fn the_history_of_a_target() {
         for (target, expected) in [

@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(read, expected, "{variable:?} {by_bus}");
     }
 
-    /// CFG-14: every GPU counts, and other lines are skipped.
+    /// Every GPU counts, and other lines are skipped.
     #[test]
     fn reads_gpus_and_nothing_else() {
         let noise = "2, GPU-cc33, NVIDIA A100, [N/A]\n3, GPU-dd44, NVIDIA A100, [Not Supported]\n\
@@ -108,7 +108,7 @@ mod tests {
         sees("", None, false, &[]);
     }
 
-    /// CFG-14: CUDA respects the variable, but nvidia-smi ignores it.
+    /// CUDA respects the variable, but nvidia-smi ignores it.
     #[test]
     fn only_visible_gpus_count() {
         let (first, second) = ("NVIDIA H100 PCIe 9.0", "Tesla, with a comma 7.5");

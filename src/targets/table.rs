@@ -120,7 +120,7 @@ fn release(text: &str) -> Version {
     Version::new(major.parse().unwrap(), minor.parse().unwrap(), 0)
 }
 
-/// CFG-15, CMP-09, CMP-10, CMP-13: all ways in which people write targets, with old and new CUDAs.
+/// All ways in which people write targets, with old and new CUDAs.
 #[test]
 fn every_list_has_the_recorded_result() {
     let (text, rows) = rows();
@@ -156,7 +156,7 @@ fn every_list_has_the_recorded_result() {
     }
 }
 
-/// CMP-12: the table of a version matches the output of its nvcc, and nvcc accepts and rejects the same targets.
+/// The table of a version matches the output of its nvcc, and nvcc accepts and rejects the same targets.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn nvcc_accepts_these_flags_and_no_others() {

@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(listed(&cuda(&libs, cudnn, os).0), expected);
     }
 
-    /// LNK-05, LNK-12: in any requested order, each archive precedes those that it calls.
+    /// In any requested order, each archive precedes those that it calls.
     #[test]
     fn archives_are_in_the_order_of_their_calls() {
         assert_archives(&[], None, Os::Linux, "cudart");
@@ -218,7 +218,7 @@ mod tests {
         );
     }
 
-    /// LNK-05: there is no culibos for Windows.
+    /// There is no culibos for Windows.
     #[test]
     fn culibos_is_not_required_on_windows() {
         assert_archives(

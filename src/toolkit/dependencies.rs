@@ -174,7 +174,7 @@ mod tests {
     const BLAS: &str = "int cublasLtCreate(void);\nint cublasLtGetStatusString(void);\n\
         int cublasCreate(void) { return cublasLtCreate() + cublasLtGetStatusString(); }\n";
 
-    /// LNK-11: cuBLAS exists, but its cublasLt is missing or has another major.
+    /// cuBLAS exists, but its cublasLt is missing or has another major.
     #[test]
     fn a_missing_dependency_is_named() {
         let made = TestDir::new("absent");
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(unmet_dependency(&blas, &[], &[other]), None);
     }
 
-    /// LNK-11: the linker reports `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
+    /// The linker reports `undefined reference to cublasLtGetStatusString@libcublasLt.so.11`.
     #[test]
     fn a_dependency_of_an_older_version_is_named() {
         let made = TestDir::new("older");

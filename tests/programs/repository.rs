@@ -1,10 +1,7 @@
 //! The repository's own documents and tables.
 
-pub mod catalogue;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod documents;
-#[cfg(unix)]
-pub mod fault_matrix;
 #[cfg(unix)]
 pub mod linux_texts;
 #[cfg(unix)]
@@ -14,5 +11,7 @@ pub mod missing_programs;
 #[cfg(unix)]
 pub mod module_order;
 pub mod report_schema;
+#[cfg(unix)]
+pub mod sources;
 #[cfg(unix)]
 pub mod unsafe_code;

@@ -102,7 +102,6 @@ fn a_command_line_that_is_wrong_exits_with_2() {
         &["fetch", "--cuda", "thirteen"],
         &["fetch", "--cudnn", "9.1.2.3"],
         &["fetch", "--check", "--cudnn", "9.1"],
-        &["demo", "more"],
     ] {
         must_exit(&cudnn_guard(arguments), 2);
     }

@@ -71,7 +71,6 @@ fn a_result_that_was_never_written_is_found() {
     }
 }
 
-/// NUM-04
 #[test]
 fn zeros_are_found() {
     fault(V9_14, "zero").must_have(": every number is 0  [convolution-wrong]");
@@ -153,7 +152,6 @@ warning: cuDNN 9.14.0 wrote within 512 bytes past the end of its output buffer i
         .must_have(": error 2.5e-1 exceeds the limit of 1.2e-4  [convolution-wrong]");
 }
 
-/// DRV-15
 #[test]
 fn a_full_gpu_is_unknown() {
     // cuDNN is not called if there is no memory left: it would end the process.
@@ -278,7 +276,6 @@ fn a_flood_is_as_loud_as_it_says() {
     assert!(ended.printed.len() >= 16 << 20);
 }
 
-/// SUB-05
 #[test]
 fn a_missing_sub_library_ends_the_process_or_is_refused() {
     for part in ["graph", "ops", "cnn", "heuristic", "engines_precompiled"] {
@@ -300,7 +297,6 @@ fn a_missing_sub_library_ends_the_process_or_is_refused() {
     convolve_in(&without(V9_14, &["adv"]), V9_14, &[]).must_have("pass");
 }
 
-/// SUB-06, VER-10
 #[test]
 fn a_foreign_engine_is_found_only_by_the_convolution() {
     let tree = without(V9_14, &["heuristic", "adv"]);
@@ -325,7 +321,6 @@ fn the_programs_own_context_is_current_again() {
         .must_have("same context: true");
 }
 
-/// VER-05
 #[test]
 fn statuses_have_the_names_of_their_version() {
     assert_eq!(status::status_name(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");

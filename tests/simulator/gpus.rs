@@ -16,7 +16,7 @@ fn the_driver_reports_its_gpus() {
     ));
 }
 
-/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14: cuDNN returns the same status for all, so the driver is queried
+/// cuDNN returns the same status for all, so the driver is queried
 /// first.
 #[test]
 fn errors_of_the_driver_are_explained() {
@@ -69,7 +69,6 @@ fn errors_of_the_driver_are_explained() {
         .must_have("`cuDeviceGetName` returned CUDA_ERROR_INVALID_DEVICE (101)");
 }
 
-/// DRV-10
 #[test]
 fn the_variable_that_hides_the_gpus_is_named() {
     ask(&[("CUDA_VISIBLE_DEVICES", "")])

@@ -17,7 +17,7 @@ fn cuda_is_started_once_and_fails_in_a_forked_child() {
     assert_eq!(called.lines().count(), 2, "{called}");
 }
 
-/// DRV-09, DRV-10, DRV-11, DRV-12, DRV-13: the reasons why no GPU is visible.
+/// The reasons why no GPU is visible.
 #[test]
 fn hidden_and_inaccessible_gpus_are_distinguished() {
     let report = |around: &GpuVisibility| around.finding().to_string();
@@ -103,7 +103,6 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
     }
 }
 
-/// DRV-04, DRV-13
 #[test]
 fn every_problem_has_a_message() {
     let with_version = |version: &str| {

@@ -127,7 +127,7 @@ fn the_thorough_check_tests_everything() {
     }
 }
 
-/// NUM-02: a format that is wrong in only one version. NUM-04: a result of zeros, or one that was never written,
+/// A format that is wrong in only one version. NUM-04: a result of zeros, or one that was never written,
 /// although cuDNN reports success.
 #[test]
 fn every_fault_is_found_in_every_operation_and_format() {
@@ -165,7 +165,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
     }
 }
 
-/// NUM-02: f16 results of 8 bits, which small whole numbers do not detect.
+/// F16 results of 8 bits, which small whole numbers do not detect.
 #[test]
 fn the_thorough_check_finds_results_with_too_few_bits() {
     for (operation, words, _, _) in OPERATIONS {
@@ -327,7 +327,7 @@ fn training_sub_libraries_may_be_missing() {
     assert_eq!(rows(&ended, ": fail").len(), 0);
 }
 
-/// NUM-01: TF32 passes and is reported where it is allowed. Where it is not allowed, it is also reported, but stops
+/// TF32 passes and is reported where it is allowed. Where it is not allowed, it is also reported, but stops
 /// nothing, since the user of the program may have requested it.
 #[test]
 fn tf32_is_reported() {

@@ -131,7 +131,6 @@ fn driver_capabilities_can_exclude_the_library() {
     }
 }
 
-/// LOD-05
 #[test]
 fn without_any_driver_both_fixes_are_named() {
     assert_eq!(
@@ -145,7 +144,6 @@ fn without_any_driver_both_fixes_are_named() {
     );
 }
 
-/// LOD-05
 #[test]
 fn a_container_and_its_host_are_distinguished() {
     let container = ".dockerenv";
@@ -180,7 +178,6 @@ fn a_kernel_module_without_libraries_results_in_installation_help() {
     );
 }
 
-/// LOD-28
 #[test]
 fn nixos_has_its_own_driver_directory() {
     assert_eq!(

@@ -339,7 +339,7 @@ fn a_comparison_takes_nothing_on_trust() {
     assert_eq!(compare(&[]), (Some(0), 3));
 }
 
-/// NUM-01: TF32 keeps ten bits of each factor. It must fail as single precision, and pass as TF32.
+/// TF32 keeps ten bits of each factor. It must fail as single precision, and pass as TF32.
 #[test]
 fn tf32_fails_as_single_precision_and_passes_as_tf32() {
     let operands = Operands::for_case(&case::FIRST);

@@ -74,7 +74,7 @@ fn an_unsupported_convolution_on_a_new_gpu_or_version_is_unknown() {
 
 const GIB: &str = "1073741824";
 
-/// DRV-15: cuDNN's status may not name the lack of memory, and there may be enough memory again afterwards.
+/// cuDNN's status may not name the lack of memory, and there may be enough memory again afterwards.
 #[test]
 fn a_lack_of_memory_is_recognized_by_any_of_its_statuses() {
     let low = "unknown None

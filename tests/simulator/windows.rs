@@ -48,7 +48,7 @@ mod made_dll {
     include!("../../src/system/library_file/made_dll.rs");
 }
 
-/// LOD-14: Windows rejects a DLL if another DLL does not export a function that it imports (error 127), and names neither
+/// Windows rejects a DLL if another DLL does not export a function that it imports (error 127), and names neither
 /// the function nor the DLL. Wine loads such a DLL, so the message of Windows is a constant here.
 #[test]
 fn a_function_that_another_dll_does_not_export_is_named() {

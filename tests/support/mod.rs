@@ -5,15 +5,15 @@
 pub mod builds;
 #[cfg(unix)]
 pub mod circumstances;
+pub mod consumer;
 pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
 #[cfg(unix)]
 pub mod simulated_windows;
-
-pub use cudnn_guard::internals::consumer;
 #[cfg(unix)]
-pub use cudnn_guard::internals::{simulator, sources};
+pub mod simulator;
+
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
@@ -288,9 +288,7 @@ pub fn consumers() -> &'static Path {
     static STAGED: OnceLock<PathBuf> = OnceLock::new();
     STAGED.get_or_init(|| {
         let dir = scratch("consumers");
-        let source = consumer::by_path(repository());
-        consumer::stage(&source, &dir).unwrap();
-        consumer::lock(repository(), &dir).unwrap();
+        consumer::stage(repository(), &dir).unwrap();
         for text in fs::read_dir(repository().join("fixtures/programs")).unwrap() {
             let text = fs::read_to_string(text.unwrap().path()).unwrap();
             unpack(&text, &dir);

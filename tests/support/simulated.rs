@@ -1,8 +1,8 @@
 //! Simulated installations for tests. Each version is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+use super::simulated_windows;
 use super::simulator::{self, Release};
-use super::{simulated_windows, sources::SIMULATOR};
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -79,9 +79,16 @@ fn made_once(
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let _guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let mut hasher = DefaultHasher::new();
-    include_str!("../../src/cli/simulation/simulator.rs").hash(&mut hasher);
+    include_str!("simulator.rs").hash(&mut hasher);
     include_str!("simulated_windows.rs").hash(&mut hasher);
-    SIMULATOR.hash(&mut hasher);
+    for dir in [simulator::sources(), simulator::sources().join("include")] {
+        let entries = fs::read_dir(dir).unwrap().map(|it| it.unwrap().path());
+        let mut files: Vec<PathBuf> = entries.filter(|path| path.is_file()).collect();
+        files.sort();
+        for file in files {
+            fs::read(file).unwrap().hash(&mut hasher);
+        }
+    }
     let (major, minor, patch) = cudnn;
     let name = format!("{system}{major}.{minor}.{patch}-{:016x}", hasher.finish());
     let into = below("simulated").join(&name);

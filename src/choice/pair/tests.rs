@@ -180,7 +180,6 @@ fn a_requested_place_must_be_usable_before_its_version_counts() {
     );
 }
 
-/// VER-06, VER-08
 #[test]
 fn no_pair_is_compatible() {
     let all = [toolkit("a", (13, 0), true), cudnn("b", (9, 10, 2), 12)];

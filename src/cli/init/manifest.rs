@@ -1,6 +1,5 @@
 //! The dependencies and features in a manifest.
 
-use crate::cli::demo::place;
 use crate::cli::init::metadata::Package;
 use std::path::Path;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, Value};
@@ -87,9 +86,14 @@ fn default_source() -> InlineTable {
         env!("CARGO_PKG_VERSION_MINOR")
     );
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (key, source) = match repository.to_str().filter(|_| place::is_clone(repository)) {
+    let (key, source) = match repository.to_str().filter(|_| is_clone(repository)) {
         Some(path) => ("path", path),
         None => ("version", version),
     };
     InlineTable::from_iter([(key, source)])
+}
+
+/// Returns `true` if the repository was cloned by the user. cargo puts `.cargo-ok` beside sources that it unpacked.
+fn is_clone(repository: &Path) -> bool {
+    repository.join(".git").exists() && !repository.join(".cargo-ok").exists()
 }

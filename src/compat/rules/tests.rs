@@ -49,7 +49,7 @@ fn check_both(toolkit: &Toolkit, cudnn: &Cudnn) -> Vec<String> {
     texts(&releases(Some(toolkit), Some(cudnn), &linux()))
 }
 
-/// NUM-02: a build warns about versions with known bugs.
+/// A build warns about versions with known bugs.
 #[test]
 fn a_version_with_known_bugs_is_named() {
     assert_eq!(
@@ -92,7 +92,7 @@ fn versions_newer_than_the_tables_are_a_note() {
     assert_eq!(check_both(&toolkit(12, 3), &cudnn(9, 0, 0, 12)).len(), 0);
 }
 
-/// ARC-02, ARC-04: a build compares the targets of kernels with the cuDNN.
+/// A build compares the targets of kernels with the cuDNN.
 #[test]
 fn targets_that_the_cudnn_does_not_support_are_warnings() {
     let ptx = Target {
@@ -135,7 +135,7 @@ fn targets_that_the_cudnn_does_not_support_are_warnings() {
     );
 }
 
-/// ARC-02, ARC-03, ARC-04: targets that were read from the files take precedence over the table.
+/// Targets that were read from the files take precedence over the table.
 #[test]
 fn targets_from_the_files_outrank_the_table() {
     let read = |major, minor, patch, cuda_major, words: &str| Cudnn {
@@ -180,7 +180,7 @@ fn targets_from_the_files_outrank_the_table() {
     assert_eq!(texts_for(&newer_targets, 130).len(), 0);
 }
 
-/// DRV-01, DRV-03, VER-06: the program may run on a machine with another driver.
+/// The program may run on a machine with another driver.
 #[test]
 fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     let findings_for = |driver_minor: (u32, u32), targets: &[Target], cuda: (u32, u32)| {

@@ -233,7 +233,7 @@ fn a_compiler_of_another_version_is_reported_with_all_others() {
     );
 }
 
-/// SUB-08: a sub-library that was added in 9.21 is only required since then.
+/// A sub-library that was added in 9.21 is only required since then.
 #[test]
 fn a_later_sub_library_is_only_missing_in_later_versions() {
     let without = |numbers| {
@@ -247,7 +247,6 @@ fn a_later_sub_library_is_only_missing_in_later_versions() {
     assert_eq!(without((9, 14, 0)), [""; 0]);
 }
 
-/// VER-08
 #[test]
 fn packages_of_two_versions_are_brought_to_one() {
     let apt = |name: &str, version: &str| Owner {

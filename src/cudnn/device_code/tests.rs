@@ -61,7 +61,7 @@ fn targets(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
     targets
 }
 
-/// ARC-02, ARC-04: the targets of a cuDNN come from the sub-libraries that every GPU needs.
+/// The targets of a cuDNN come from the sub-libraries that every GPU needs.
 #[test]
 fn the_core_sub_libraries_determine_the_targets() {
     let old = fatbin("sm_50 sm_75");

@@ -56,7 +56,7 @@ fn cuda_rejects_the_traditional_preprocessor() {
     }
 }
 
-/// CMP-04: CUDA 11.8 supports gcc 11, and this machine has a newer one.
+/// CUDA 11.8 supports gcc 11, and this machine has a newer one.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL and a gcc newer than 11"]
 fn debians_cuda_with_a_newer_gcc() {

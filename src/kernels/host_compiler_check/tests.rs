@@ -61,7 +61,7 @@ fn warned(lines: &[String]) -> Vec<&str> {
         .collect()
 }
 
-/// CMP-04: nvcc fails with "unsupported GNU version! gcc versions later than 14 are not supported!"
+/// nvcc fails with "unsupported GNU version! gcc versions later than 14 are not supported!"
 #[test]
 fn a_gcc_that_is_too_new_is_reported_before_nvcc_fails() {
     let package = package("15.1.0 2.36");
@@ -79,7 +79,7 @@ fn a_gcc_that_is_too_new_is_reported_before_nvcc_fails() {
     assert_eq!(package.calls(), [""; 0]);
 }
 
-/// CMP-04: a supported compiler replaces the default one, with a warning.
+/// A supported compiler replaces the default one, with a warning.
 #[test]
 fn a_supported_gcc_replaces_the_default_one() {
     let package = package("15.1.0 2.36");
@@ -178,7 +178,7 @@ fn nvcc_is_never_its_own_host_compiler() {
     );
 }
 
-/// CMP-04: a compiler that was named explicitly is never replaced.
+/// A compiler that was named explicitly is never replaced.
 #[test]
 fn an_explicitly_named_compiler_is_kept() {
     let package = package("14.2.0 2.36");
@@ -301,7 +301,7 @@ fn without_a_header_the_toolkits_version_decides() {
     package.compile_with(&own).0.unwrap();
 }
 
-/// CMP-05: Ubuntu 22.04 packages CUDA 11.5 with g++ 11.
+/// Ubuntu 22.04 packages CUDA 11.5 with g++ 11.
 #[test]
 fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
     let package = package("11.4.0 2.35");
@@ -323,7 +323,7 @@ fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
     assert_eq!(warned(&package.compile_with(&own).1), [""; 0]);
 }
 
-/// CMP-06: nvcc fails with "exception specification is incompatible with that of previous function "cospi"".
+/// nvcc fails with "exception specification is incompatible with that of previous function "cospi"".
 #[test]
 fn an_incompatible_glibc_is_reported_before_nvcc_fails() {
     let package = package("14.2.0 2.41");
@@ -351,7 +351,7 @@ fn an_incompatible_glibc_is_reported_before_nvcc_fails() {
     compile().0.unwrap();
 }
 
-/// CMP-01: an error of nvcc is reported with help.
+/// An error of nvcc is reported with help.
 #[test]
 fn errors_of_nvcc_are_explained() {
     let package = package("14.2.0 2.36");

@@ -294,7 +294,6 @@ mod tests {
         assert_eq!(with_env(output, &[("TMPDIR", "/")], &[]), None);
     }
 
-    /// CMP-01
     #[test]
     fn a_missing_header_that_is_not_cudas() {
         helps(
@@ -340,7 +339,6 @@ mod tests {
         );
     }
 
-    /// CMP-05
     #[test]
     fn a_cpp_library_that_cuda_cannot_compile() {
         helps(
@@ -349,7 +347,6 @@ mod tests {
         );
     }
 
-    /// CMP-08
     #[test]
     fn a_missing_host_compiler() {
         helps(

@@ -93,7 +93,6 @@ fn nvcc_is_searched_on_the_path_of_the_build_machine() {
     );
 }
 
-/// CFG-04
 #[test]
 fn a_variable_for_the_target_wins() {
     let steps = |host: &str, pairs: &[(&str, &str)], script: &[(&str, &str)]| -> Vec<String> {

@@ -65,7 +65,7 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
     TargetList::new(gencodes.collect())
 }
 
-/// CFG-15: a list that is written in a dialect is parsed back unchanged.
+/// A list that is written in a dialect is parsed back unchanged.
 #[test]
 fn a_list_survives_every_dialect() {
     let mut random = Random(0x5eed);

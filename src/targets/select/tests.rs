@@ -84,7 +84,7 @@ fn all_means_every_target_of_this_nvcc() {
     );
 }
 
-/// CFG-14: all GPUs count, not only the first.
+/// All GPUs count, not only the first.
 #[test]
 fn without_a_request_this_machines_gpus_are_selected() {
     let selection = gives(
@@ -96,7 +96,7 @@ fn without_a_request_this_machines_gpus_are_selected() {
     gives(None, &[90], "sm_90 compute_90");
 }
 
-/// CFG-01: a missing GPU is not an error.
+/// A missing GPU is not an error.
 #[test]
 fn without_wish_and_gpu_all_majors_are_compiled() {
     let selection = gives(
@@ -185,14 +185,14 @@ fn without_nvcc_a_list_is_used_unchanged() {
     assert_eq!(listed(&selection.list.targets()), "sm_37 sm_200");
 }
 
-/// CMP-13: `native` becomes targets and never reaches nvcc.
+/// `native` becomes targets and never reaches nvcc.
 #[test]
 fn native_is_the_machine_code_of_this_machine() {
     gives(Some("native"), &[90, 86, 90], "sm_86 sm_90");
     gives(Some("native compute_75"), &[90], "compute_75 sm_90");
 }
 
-/// CMP-09: a GPU that is newer than nvcc.
+/// A GPU that is newer than nvcc.
 #[test]
 fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
     for request in [None, Some("native")] {
@@ -237,7 +237,7 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
     );
 }
 
-/// CFG-15: an invalid word, and how targets are written.
+/// An invalid word, and how targets are written.
 #[test]
 fn says_what_cannot_be_read() {
     refuses(
@@ -282,7 +282,7 @@ fn says_what_cannot_be_read() {
     );
 }
 
-/// CMP-10: targets that this nvcc no longer supports, and the CUDA that did.
+/// Targets that this nvcc no longer supports, and the CUDA that did.
 #[test]
 fn names_the_unsupported_targets() {
     refuses(

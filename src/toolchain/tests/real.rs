@@ -176,7 +176,7 @@ fn a_toolkit_of_wheels_is_complete() {
     );
 }
 
-/// CFG-03, LNK-04, LNK-06: Debian spreads its toolkit over `/usr`, with a script for nvcc. None of it has to be run.
+/// Debian spreads its toolkit over `/usr`, with a script for nvcc. None of it has to be run.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn debians_toolkit_is_found_in_an_image() {
@@ -229,7 +229,7 @@ fn debians_toolkit_is_found_in_an_image() {
     assert!(other.link_dirs.is_empty(), "{other:?}");
 }
 
-/// LNK-03: a library for another CPU is read but not used.
+/// A library for another CPU is read but not used.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_cudnn_for_another_cpu_is_read() {
@@ -269,7 +269,7 @@ fn a_cudnn_for_another_cpu_is_read() {
     assert_eq!(here.findings[0].id, FindingId::WrongArchitecture);
 }
 
-/// LNK-03: the libraries of this machine's toolkit are not used for another CPU.
+/// The libraries of this machine's toolkit are not used for another CPU.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_toolkit_for_this_cpu_has_nothing_for_another() {

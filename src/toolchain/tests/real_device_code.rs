@@ -116,7 +116,7 @@ const BUILDS: [Build; 9] = [
     ),
 ];
 
-/// ARC-02, ARC-03, ARC-04: the table matches the device code.
+/// The table matches the device code.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn device_code_is_read_correctly() {

@@ -13,7 +13,7 @@ const WINDOWS: &str = "x86_64-pc-windows-msvc";
 const EIGHT: &str = "cudnn-win-cu12-8.9.7";
 const NINE: &str = "cudnn-win-cu13-9.28";
 
-/// CFG-10, LNK-07, LNK-08: the wheels for Windows can be read on any system.
+/// The wheels for Windows can be read on any system.
 #[test]
 #[cfg(unix)]
 #[ignore = "needs CUDNN_GUARD_REAL"]
@@ -147,7 +147,6 @@ fn link(target: &Path, link: &Path) {
     std::os::unix::fs::symlink(target, link).unwrap();
 }
 
-/// LOD-17, SUB-08
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_valid_cudnn_for_windows_has_no_findings() {
@@ -155,7 +154,6 @@ fn a_valid_cudnn_for_windows_has_no_findings() {
     assert_eq!(Mixed::new("sound-8", EIGHT).messages(), "");
 }
 
-/// LOD-17, SUB-08
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn a_truncated_or_missing_dll_is_named() {
@@ -183,7 +181,7 @@ fn a_truncated_or_missing_dll_is_named() {
     );
 }
 
-/// LOD-14: sub-libraries of unknown version that do not define each other's functions cause error 127.
+/// Sub-libraries of unknown version that do not define each other's functions cause error 127.
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn dlls_of_different_versions_are_detected() {

@@ -125,7 +125,7 @@ fn main() {
 }
 "#;
 
-/// LNK-05: the program contains everything, including engines that are not called by name, and needs no library of
+/// The program contains everything, including engines that are not called by name, and needs no library of
 /// NVIDIA.
 #[test]
 fn a_program_contains_cuda_and_cudnn() {
@@ -225,7 +225,7 @@ fn main() {
 }
 "#;
 
-/// LNK-05: a cuDNN that is linked into the program is queried for its version, and convolves in a child.
+/// A cuDNN that is linked into the program is queried for its version, and convolves in a child.
 #[test]
 fn a_guard_checks_the_cudnn_inside_its_program() {
     let test = fresh("links-static-guard");
@@ -312,7 +312,7 @@ fn main() {
 }
 "#;
 
-/// LNK-12: an object's calls of CUDA are resolved if `link()` is called after the compilation, as documented.
+/// An object's calls of CUDA are resolved if `link()` is called after the compilation, as documented.
 #[test]
 fn objects_that_a_program_compiles_are_linked_with_cuda() {
     let test = fresh("links-order");
@@ -346,7 +346,7 @@ fn objects_that_a_program_compiles_are_linked_with_cuda() {
         .says("undefined reference to `cudnnGetVersion'");
 }
 
-/// LNK-11: the linker or the program would fail. The build reports that first, and continues.
+/// The linker or the program would fail. The build reports that first, and continues.
 #[test]
 fn a_library_without_its_neighbor_is_a_warning() {
     let test = fresh("links-neighbor");

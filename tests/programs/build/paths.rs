@@ -48,7 +48,7 @@ fn build(dir: &Path, cudnn: &Path) -> Command {
     command
 }
 
-/// LNK-01, LNK-07: the linker finds the library in that directory, and so does the program at run time.
+/// The linker finds the library in that directory, and so does the program at run time.
 #[test]
 fn libraries_in_unusual_directories_are_linked_and_run() {
     let test = fresh("paths-odd");

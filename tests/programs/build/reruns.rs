@@ -63,7 +63,7 @@ fn another_version_with_an_older_date_runs_the_build_script() {
     assert!(runs(&dir, ask, &in_venv), "the variable is unset");
 }
 
-/// CFG-18: a link such as /usr/local/cuda is changed.
+/// A link such as /usr/local/cuda is changed.
 #[test]
 fn a_symlink_to_another_version_runs_the_build_script() {
     let test = fresh("builds-switched");
@@ -99,7 +99,7 @@ fn a_symlink_to_another_version_runs_the_build_script() {
     assert!(!runs(&dir, ask, &env), "nothing changed");
 }
 
-/// CFG-18: CUDA is installed after a build without it. Its installer runs ldconfig, or sets a variable.
+/// CUDA is installed after a build without it. Its installer runs ldconfig, or sets a variable.
 #[test]
 fn a_newly_installed_cuda_runs_the_build_script() {
     let test = fresh("builds-appears");
@@ -263,7 +263,7 @@ const FAR: &str = "fn main() {
 }
 ";
 
-/// CFG-18: nothing else shows that another package has replaced it.
+/// Nothing else shows that another package has replaced it.
 #[test]
 #[ignore = "needs pkg-config"]
 fn the_file_that_names_a_package_runs_the_build_script() {

@@ -76,7 +76,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
     ));
 }
 
-/// SUB-01, SUB-02, SUB-04: bundlers often copy the main library only.
+/// Bundlers often copy the main library only.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_main_library_without_its_sub_libraries_is_reported() {
@@ -162,7 +162,7 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
     assert_eq!(reports(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
-/// SUB-06, SUB-08: an engine library is missing. 9.21 added the last one.
+/// An engine library is missing. 9.21 added the last one.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn every_missing_engine_library_is_reported() {
@@ -181,7 +181,7 @@ fn every_missing_engine_library_is_reported() {
     ran.must_be("unknown", &["driver-missing"]);
 }
 
-/// VER-03: every version that cuDNN itself reports is that of the sub-libraries.
+/// Every version that cuDNN itself reports is that of the sub-libraries.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_main_library_of_another_version_is_found() {
@@ -204,7 +204,7 @@ fn a_main_library_of_another_version_is_found() {
     );
 }
 
-/// SUB-10, SUB-14, VER-10: mixes of similar versions, most of which cuDNN itself does not detect.
+/// Mixes of similar versions, most of which cuDNN itself does not detect.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_sub_library_of_a_similar_version_is_found() {
@@ -248,7 +248,7 @@ fn a_sub_library_of_a_similar_version_is_found() {
     assert!(cause.starts_with(headline), "{cause}");
 }
 
-/// SUB-02: a file was truncated by a full disk, or is for another CPU. Opening a truncated file crashes the process
+/// A file was truncated by a full disk, or is for another CPU. Opening a truncated file crashes the process
 /// with SIGBUS.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
@@ -287,7 +287,7 @@ fn files_that_cannot_be_opened_are_named() {
     assert!(cause.starts_with(wanted), "{cause}");
 }
 
-/// LOD-04: a symlink that users create from one major to the other.
+/// A symlink that users create from one major to the other.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn cudnn_8_under_the_name_of_9_is_recognized() {
@@ -305,7 +305,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
     );
 }
 
-/// LOD-11: the entire process uses the cuDNN that is loaded first, regardless of the library path.
+/// The entire process uses the cuDNN that is loaded first, regardless of the library path.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_cudnn_that_is_already_loaded_is_checked() {
@@ -326,7 +326,7 @@ loaded cuDNN 9.1.0 is older than 9.28.0, which this program was built with  [cud
     );
 }
 
-/// LOD-03: 8.5 is linked to a cuBLAS that is not in its directory.
+/// 8.5 is linked to a cuBLAS that is not in its directory.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_missing_dependency_of_a_sub_library_is_named() {
@@ -339,7 +339,7 @@ fn a_missing_dependency_of_a_sub_library_is_named() {
     );
 }
 
-/// LOD-23: cuDNN itself reports the CUDA version that it was built for.
+/// cuDNN itself reports the CUDA version that it was built for.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_build_for_another_cuda_is_a_warning() {
@@ -352,7 +352,7 @@ fn a_build_for_another_cuda_is_a_warning() {
     );
 }
 
-/// LOD-27: since 9.28, a sub-library is linked to the driver.
+/// Since 9.28, a sub-library is linked to the driver.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_sub_library_that_needs_the_driver_is_not_a_fault() {
@@ -363,7 +363,7 @@ fn a_sub_library_that_needs_the_driver_is_not_a_fault() {
     assert!(ran.text.contains(line), "{}", ran.text);
 }
 
-/// SUB-08: a cuDNN that is shipped for graphs only is complete.
+/// A cuDNN that is shipped for graphs only is complete.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_cudnn_for_graphs_only_is_complete() {

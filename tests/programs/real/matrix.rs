@@ -125,7 +125,6 @@ fn program() {
     writeln!(std::io::stderr(), "{text}").unwrap();
 }
 
-/// VER-01, VER-02, LOD-04, LOD-13
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn every_cell_has_its_verdict() {
@@ -162,7 +161,7 @@ fn every_cell_has_its_verdict() {
     assert_eq!(cells, 372);
 }
 
-/// VER-01, LOD-04, LOD-11, LOD-13: a message of each kind.
+/// A message of each kind.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn each_kind_of_mismatch_has_the_exact_message() {

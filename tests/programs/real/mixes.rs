@@ -20,7 +20,7 @@ fn opened(shim: &Path) -> (&str, &str) {
     ("TEST_OPEN", shim.to_str().unwrap())
 }
 
-/// LOD-13: up to 9.21, the main library has a RUNPATH, which LD_LIBRARY_PATH overrides. Since 9.22, it has an RPATH.
+/// Up to 9.21, the main library has a RUNPATH, which LD_LIBRARY_PATH overrides. Since 9.22, it has an RPATH.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn two_sub_libraries_from_the_library_path_are_named_until_they_are_pinned() {
@@ -182,7 +182,7 @@ fn plugin(farm: &Farm, files: &[&str]) -> String {
     plugin.to_str().unwrap().to_string()
 }
 
-/// LOD-11: the entire process uses the cuDNN that is loaded first. The finding names the library that loaded it.
+/// The entire process uses the cuDNN that is loaded first. The finding names the library that loaded it.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn the_library_that_loaded_another_cudnn_first_is_named() {

@@ -154,7 +154,6 @@ fn versions_are_read_from_the_sub_libraries() {
     }
 }
 
-/// VER-01, LOD-13, LOD-27
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn every_pair_of_versions_gets_its_verdict() {
@@ -196,7 +195,6 @@ fn every_pair_of_versions_gets_its_verdict() {
     }
 }
 
-/// SUB-01, SUB-02, SUB-03, SUB-04, SUB-05, SUB-06
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_missing_sub_library_is_named_and_nothing_aborts() {
@@ -228,7 +226,6 @@ fn a_missing_sub_library_is_named_and_nothing_aborts() {
     }
 }
 
-/// SUB-10, SUB-14, VER-10
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_sub_library_of_another_version_is_found() {

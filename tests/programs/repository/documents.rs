@@ -1,7 +1,7 @@
 //! Checks of README.md and docs: their outputs are those that the programs print, and their programs compile. Those
 //! marked `rust,no_run` are documentation tests of the crate.
 
-use crate::repository::fault_matrix::shipped;
+use crate::repository::sources::shipped;
 use crate::support::{cargo, fresh, program, project, repository, run, simulated, target};
 use crate::terminal::inspect::image::{Image, linked};
 use std::fs;

@@ -1,6 +1,6 @@
 //! Texts that name a command, file or variable of Linux.
 
-use super::fault_matrix::shipped;
+use super::sources::shipped;
 use std::collections::BTreeMap;
 
 const WORDS: [&str; 15] = [

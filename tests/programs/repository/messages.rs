@@ -1,6 +1,6 @@
 //! Sentences are only written in `messages`.
 
-use super::fault_matrix::shipped;
+use super::sources::shipped;
 
 /// Functions that create or change a finding.
 const WRITES: [&str; 12] = [

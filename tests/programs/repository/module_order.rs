@@ -1,6 +1,6 @@
 //! The order of the runtime's modules, which its documentation lists.
 
-use super::fault_matrix::shipped;
+use super::sources::shipped;
 
 #[test]
 fn a_module_of_the_runtime_uses_only_earlier_modules() {

@@ -1,6 +1,6 @@
 //! The files with `unsafe` code, and the reason why they need it. clippy requires a comment that justifies each block.
 
-use crate::repository::fault_matrix::shipped;
+use crate::repository::sources::shipped;
 use std::collections::BTreeSet;
 
 const FILES: &[(&str, &str)] = &[

@@ -42,7 +42,7 @@ fn a_crash_before_a_convolution_names_the_convolution() {
     check_all_reports(planted::on_the_way());
 }
 
-/// SUB-11: engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and
+/// Engines of another version, on a machine without a GPU. The version checks of cuDNN do not cover them, and
 /// no convolution can be run.
 #[test]
 fn incompatible_engines_are_reported_without_a_gpu() {

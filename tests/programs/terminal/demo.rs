@@ -1,17 +1,19 @@
-//! The output of `cudnn-guard demo`.
+//! The output of `cargo demo`.
 
 use super::{must_exit, text};
-use crate::support::{cargo, fresh, program, repository, run, scratch};
+use crate::support::{fresh, program, repository, target};
 use std::fs;
-use std::process::Command;
+
+#[path = "../../../examples/demo/directory.rs"]
+mod directory;
 
 #[test]
-#[ignore = "builds a consumer and three simulators"]
+#[ignore = "builds a consumer and two simulators"]
 fn each_of_five_broken_installations_is_reported() {
-    let mut demo = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    demo.args(["demo", "--broken"])
-        .env_remove("LD_LIBRARY_PATH");
-    let output = demo.output().expect("cudnn-guard runs");
+    let mut demo = program(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    demo.args(["demo", "--broken"]).current_dir(repository());
+    let output = demo.env("CARGO_TARGET_DIR", target()).output();
+    let output = output.expect("cargo runs");
     must_exit(&output, 0);
     let shown = text(&output);
     let mut rest = shown.as_str();
@@ -35,49 +37,31 @@ fn each_of_five_broken_installations_is_reported() {
     }
 }
 
-/// Simulates `cargo install` after cargo has cleaned its cache. This repository replaces the version of cudnn-guard that
-/// cargo would download from the registry.
 #[test]
-#[ignore = "builds the terminal program again"]
-fn an_installed_program_does_not_need_its_sources() {
-    let package = fresh("demo-package");
-    let list = run(&mut cargo(
-        repository(),
-        &["package", "--list", "--allow-dirty"],
-    ))
-    .stdout;
-    for path in list
-        .lines()
-        .filter(|path| repository().join(path).is_file())
-    {
-        let to = package.join(path);
-        fs::create_dir_all(to.parent().expect("a parent")).expect("a directory");
-        fs::copy(repository().join(path), to).expect("a copy");
+fn the_demo_uses_only_a_directory_that_it_created() {
+    let dir = fresh("demo-directory");
+    let own = dir.join("demo");
+    directory::create(&own).expect("a new directory");
+    directory::create(&own).expect("the same directory");
+
+    let other = dir.join("other");
+    fs::create_dir(&other).expect("a directory");
+    fs::write(other.join("report.json"), "mine").expect("a file");
+    let refused = |path: &std::path::Path| {
+        let expected = format!(
+            "cannot use `{}`: the demo did not create it\n  = help: move or remove it",
+            path.display()
+        );
+        assert_eq!(directory::create(path), Err(expected));
+    };
+    refused(&other);
+    assert_eq!(fs::read_dir(&other).expect("a directory").count(), 1);
+    refused(&other.join("report.json"));
+    #[cfg(unix)]
+    for target in [&own, &dir.join("nowhere")] {
+        let link = dir.join("link");
+        std::os::unix::fs::symlink(target, &link).expect("a link");
+        refused(&link);
+        fs::remove_file(&link).expect("a link");
     }
-    // cargo removes tests from a package's manifest if their files are not packaged.
-    let manifest = fs::read_to_string(package.join("Cargo.toml")).expect("a manifest");
-    let manifest = manifest.replace(
-        "[[test]]\nname = \"cudarc\"\nrequired-features = [\"cudarc\"]\n",
-        "",
-    );
-    fs::write(package.join("Cargo.toml"), manifest).expect("a file");
-    let target = scratch("demo-target");
-    let mut build = cargo(
-        &package,
-        &["build", "--features", "cli", "--bin", "cudnn-guard"],
-    );
-    run(build.env("CARGO_TARGET_DIR", &target)).exits_with(0);
-    fs::remove_dir_all(&package).expect("removed");
-    let home = fresh("demo-home");
-    let config = format!(
-        "[patch.crates-io]\ncudnn-guard = {{ path = {:?} }}\n",
-        repository()
-    );
-    fs::create_dir(home.join(".cargo")).expect("a directory");
-    fs::write(home.join(".cargo/config.toml"), config).expect("a file");
-    let mut demo = program(target.join("debug/cudnn-guard"));
-    demo.args(["demo", "--dir", "work"]).current_dir(&home);
-    run(&mut demo)
-        .exits_with(0)
-        .says("\nverdict: pass (simulated");
 }

@@ -302,7 +302,7 @@ fn a_machine_with_everything_passes() {
     );
 }
 
-/// ARC-04: the GPU code in the files of a stripped-down cuDNN takes precedence over the table for NVIDIA's builds.
+/// The GPU code in the files of a stripped-down cuDNN takes precedence over the table for NVIDIA's builds.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_doctor_reads_which_gpus_a_cudnn_supports() {
@@ -345,7 +345,7 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     );
 }
 
-/// CFG-08: cudarc requires one of its CUDA features; doctor suggests the compatible one.
+/// cudarc requires one of its CUDA features; doctor suggests the compatible one.
 #[test]
 fn doctor_names_the_compatible_feature_of_cudarc() {
     let root = folder("doctor-cudarc");
@@ -612,7 +612,7 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
     );
 }
 
-/// CFG-11: a file that exists but cannot be read is not reported as missing.
+/// A file that exists but cannot be read is not reported as missing.
 #[cfg(target_os = "linux")]
 #[test]
 fn an_unreadable_file_is_not_reported_as_missing() {
@@ -711,7 +711,7 @@ int open64(const char *path, int flags, ...) {
     assert_eq!(doctor(Path::new("")), "");
 }
 
-/// SUB-08: a sub-library that only later versions contain is found in LD_LIBRARY_PATH.
+/// A sub-library that only later versions contain is found in LD_LIBRARY_PATH.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {

@@ -25,7 +25,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-/// VER-01: two crates of one program have different requirements.
+/// Two crates of one program have different requirements.
 #[test]
 fn every_guard_of_a_program_is_checked() {
     let image = Image::new("older");
@@ -52,7 +52,7 @@ fn every_guard_of_a_program_is_checked() {
     assert_eq!(other.unwrap()["cudnn"], "9.20.0");
 }
 
-/// LOD-29, LOD-27, LOD-20: a sub-library and a library opened by name are missing, and a sub-library needs the driver.
+/// A sub-library and a library opened by name are missing, and a sub-library needs the driver.
 #[test]
 fn missing_dependencies_of_sub_libraries_are_reported() {
     let image = Image::new("parts");
@@ -121,7 +121,7 @@ fn files_that_are_mounted_later_are_unknown() {
         .says("libcudnn.so.9 may be mounted later");
 }
 
-/// LOD-19: the system contains the library, but not the required symbol version.
+/// The system contains the library, but not the required symbol version.
 #[test]
 fn a_system_library_that_is_too_old_is_reported() {
     let image = Image::new("too-old");
@@ -162,7 +162,7 @@ fn a_system_library_that_is_too_old_is_reported() {
         .says("= help: run the program on a system or in a container whose glibc is 2.38 or later");
 }
 
-/// LNK-09: the linker dropped cuDNN because the program calls none of its functions.
+/// The linker dropped cuDNN because the program calls none of its functions.
 #[test]
 fn a_program_whose_linker_dropped_cudnn_is_reported() {
     let image = Image::new("dropped");
@@ -174,7 +174,7 @@ fn a_program_whose_linker_dropped_cudnn_is_reported() {
         .says("[not-loaded-yet]");
 }
 
-/// LOD-02: a program that opens cuDNN itself uses the newest version that it allows.
+/// A program that opens cuDNN itself uses the newest version that it allows.
 #[test]
 fn a_program_that_opens_cudnn_itself_uses_the_newest() {
     let image = Image::new("opens");

@@ -300,7 +300,7 @@ fn differing(layouts: &[(&str, &str)], mut make: impl FnMut(&str, &str) -> Layou
     differing
 }
 
-/// LOD-13: RPATH, LD_LIBRARY_PATH, RUNPATH, LD_PRELOAD and the subdirectories for more capable CPUs, as in ld.so.
+/// RPATH, LD_LIBRARY_PATH, RUNPATH, LD_PRELOAD and the subdirectories for more capable CPUs, as in ld.so.
 #[test]
 fn inspect_finds_the_same_files_as_the_loader() {
     let objects = Objects::compile("loader-objects");
@@ -314,7 +314,7 @@ fn inspect_finds_the_same_files_as_the_loader() {
     assert!(differing.is_empty(), "{}", differing.join("\n"));
 }
 
-/// LOD-13: the same comparison below a root, with the cache of the image.
+/// Compares the files below a root, with the cache of the image.
 #[test]
 #[ignore = "needs ldconfig, and root or unprivileged user namespaces"]
 fn inspect_finds_the_same_files_as_the_loader_of_an_image() {

@@ -131,7 +131,7 @@ fn doctor_reports_an_incompatible_host_compiler() {
     }
 }
 
-/// CFG-17: a build waits for it, too.
+/// A build waits for it, too.
 #[test]
 fn doctor_reports_an_nvidia_smi_that_hangs() {
     let (root, other) = (everything("hangs"), fresh("machine-smi"));
@@ -159,7 +159,7 @@ fn targets_reports_a_driver_that_fails() {
     }
 }
 
-/// ARC-01, DRV-01: reported before the program is started.
+/// Reported before the program is started.
 #[test]
 fn inspect_reports_what_the_machine_does_not_support() {
     let image = Image::new("machine");

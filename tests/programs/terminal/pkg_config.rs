@@ -63,7 +63,6 @@ fn doctor(arguments: &[&str], env: &[(&str, &Path)]) -> Output {
         .expect("cudnn-guard runs")
 }
 
-/// CFG-03, CFG-09
 #[test]
 #[ignore = "needs pkg-config"]
 fn a_package_points_to_its_directories() {
@@ -98,7 +97,6 @@ fn a_package_points_to_its_directories() {
     assert_eq!(asked.count(), 0);
 }
 
-/// CFG-03
 #[test]
 #[ignore = "needs pkg-config"]
 fn a_package_that_points_nowhere_or_is_refused_is_named() {
@@ -138,7 +136,6 @@ fn a_package_that_points_nowhere_or_is_refused_is_named() {
     }
 }
 
-/// CFG-03
 #[test]
 fn without_pkg_config_its_files_are_skipped() {
     let root = folder("pkg-config-none");

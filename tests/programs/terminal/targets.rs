@@ -77,7 +77,7 @@ fn the_default_is_all_major_on_a_machine_without_a_gpu() {
     assert!(help.contains(default), "{help}");
 }
 
-/// CMP-09: targets that an nvcc does not know yet, and the CUDA version that added them.
+/// Targets that an nvcc does not know yet, and the CUDA version that added them.
 #[test]
 fn unsupported_targets_are_reported_with_the_first_cuda_that_supports_them() {
     let output = cudnn_guard(&["targets", "120", "--cuda", "12.4"]);
@@ -114,7 +114,7 @@ fn with_gpus(list: &str, env: &[(&str, &str)]) -> Output {
         .expect("cudnn-guard runs")
 }
 
-/// CFG-14, ARC-05: all visible GPUs are targets, and a release build reports the GPUs that are not covered.
+/// All visible GPUs are targets, and a release build reports the GPUs that are not covered.
 #[cfg(unix)]
 #[test]
 fn every_gpu_of_this_machine_is_a_target() {

@@ -143,7 +143,7 @@ const REQUIREMENT: &[Row] = &[
     (">=8.6", "= = = = ="),
 ];
 
-/// VER-01, VER-02, LOD-04, LOD-13: each cell is a separate process.
+/// Each cell is a separate process.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn every_cell_has_the_expected_verdict() {

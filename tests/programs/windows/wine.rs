@@ -73,7 +73,7 @@ fn doctor(windows: &Windows, env: &[(&str, &str)]) -> Ran {
     ran.does_not_say(r"\\?\")
 }
 
-/// CFG-03, CFG-10: NVIDIA's installers, nvcc.exe itself, and the variables that users set.
+/// NVIDIA's installers, nvcc.exe itself, and the variables that users set.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn doctor_finds_the_installations_on_windows() {
@@ -127,7 +127,7 @@ fn doctor_finds_the_installations_on_windows() {
         .says("✓ library   8.9.7 in c:\\tools\\CUDNN\\bin\\cudnn64_8.dll\n");
 }
 
-/// CFG-14: the Windows driver.
+/// The Windows driver.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn the_windows_driver_is_queried_for_gpus() {
@@ -142,7 +142,7 @@ fn the_windows_driver_is_queried_for_gpus() {
         .says("✓ targets   sm_86 compute_86\n");
 }
 
-/// CMP-08: NVIDIA's nvcc.exe with a `cl.exe` that is not on PATH. nvcc gets the variables for it without running a
+/// NVIDIA's nvcc.exe with a `cl.exe` that is not on PATH. nvcc gets the variables for it without running a
 /// script.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
@@ -171,7 +171,7 @@ fn nvcc_gets_the_installed_visual_studio() {
         .says_in_words(&format!("= help: {help}"));
 }
 
-/// LNK-01, CFG-10: a build script as cargo runs it on Windows.
+/// A build script as cargo runs it on Windows.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_build_script_prints_windows_paths() {

@@ -236,23 +236,6 @@ fn a_valid_cudnn_passes() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn wrong_numbers_are_found() {
-    for fault in ["wrong", "nan", "zero", "unwritten", "overrun"] {
-        Report::of_fault(fault).must_be("fail", "convolution-wrong");
-    }
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_refusal_is_found() {
-    Report::of_fault("status:cudnnConvolutionForward:5000")
-        .must_be("fail", "convolution-failed")
-        .says("CUDNN_STATUS_EXECUTION_FAILED (5000)");
-    Report::of_fault("status:cudnnCreate:1001").must_be("fail", "cudnn-create-failed");
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
 fn a_crash_is_reported_with_its_exception_code() {
     let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
     for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
@@ -280,47 +263,6 @@ fn a_hang_is_reported_at_the_deadline() {
         ("CUDNN_GUARD_DEADLINE", "5"),
     ];
     Report::by_check(&[&cudnn(V9_14)], &env).must_be("unknown", "convolution-timeout");
-}
-
-/// SUB-05
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_missing_sub_library_is_found() {
-    for part in ["graph", "ops", "cnn", "heuristic"] {
-        let bin = copied("missing", V9_14);
-        let file = format!("cudnn_{part}64_9.dll");
-        fs::remove_file(bin.join(&file)).unwrap();
-        let report = Report::by_check(&[&bin], &[]).must_be("fail", "parts-missing");
-        report.says(&file);
-    }
-}
-
-/// SUB-06
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_sub_library_of_another_version_is_found() {
-    let bin = copied("mixed", V9_14);
-    let file = "cudnn_ops64_9.dll";
-    fs::copy(cudnn(V9_10).join(file), bin.join(file)).unwrap();
-    Report::by_check(&[&bin], &[])
-        .must_be("fail", "parts-mixed")
-        .says(file);
-}
-
-/// VER-01
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn an_older_cudnn_first_on_path_stops_the_program() {
-    let (older, newer) = (cudnn(V9_1), cudnn(V9_14));
-    let first = [&*older, &newer];
-    Report::by_check(&first, &[]).must_be("fail", "cudnn-version-mismatch");
-    let windows = windows();
-    let acts = ["startup", "went-on"];
-    guarded(windows.as_ref().unwrap(), &first, &acts, &[])
-        .exits_with(78)
-        .says("[cudnn-version-mismatch]")
-        .says(&path(&older))
-        .does_not_say("went on");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use super::wine::windows::{WINDOWS, Windows, path};
 use super::wine_guard;
 use super::wine_guard::msvc::{self, MSVC};
-use crate::build::lazy::{LIBRARY, MAIN, consumers, exports, script};
+use crate::build::lazy::{LIBRARY, MAIN, consumers, script};
 use crate::support::builds::write;
 use crate::support::{Ran, cargo, fresh, program, project, run, target};
 use std::fs;
@@ -222,13 +222,18 @@ fn other_crates_are_lazy_too() {
     }
     write(&cuda.join("include/cuda.h"), "#define CUDA_VERSION 13000\n");
     // cudarc refers to functions that the simulated DLLs do not contain.
-    let all = |name: &str| exports::functions().remove(name).unwrap();
+    let project = consumers::all_kinds("lazy-all-gnu");
     let libraries = [
-        ("cuda", "nvcuda.dll", cuda.join("lib/x64/cuda.lib")),
+        ("driver", "nvcuda.dll", cuda.join("lib/x64/cuda.lib")),
         ("cudnn", "cudnn64_9.dll", tree.join("lib/x64/cudnn.lib")),
     ];
-    for (name, dll, into) in libraries {
-        msvc::import_of(dll, &all(name), &into);
+    for (module, dll, into) in libraries {
+        let mut functions = consumers::declared(&project, module);
+        if module == "cudnn" {
+            functions.insert("cudnnSubquadraticOpsVersionCheck".to_string());
+        }
+        let functions: Vec<&str> = functions.iter().map(String::as_str).collect();
+        msvc::import_of(dll, &functions, &into);
     }
     let (bin, empty) = (tree.join("bin"), fresh("lazy-wine-empty-4"));
     for (name, triple) in [("lazy-all-gnu", WINDOWS), ("lazy-all-msvc", MSVC)] {

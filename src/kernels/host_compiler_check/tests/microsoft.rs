@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// CMP-08: a program for Windows, and a Visual Studio that is found outside its developer prompt.
+/// A program for Windows, and a Visual Studio that is found outside its developer prompt.
 #[test]
 fn nvcc_gets_the_variables_of_visual_studio() {
     let package = Package::new(&[("src/a.cu", "")]);

@@ -16,7 +16,7 @@ fn select_with(cuda: &str, request: &str, gpus: &[u32], expected: &str) -> Selec
     selection
 }
 
-/// CMP-12: if nvcc cannot list its targets, its version determines them. A version newer than all known ones may
+/// If nvcc cannot list its targets, its version determines them. A version newer than all known ones may
 /// support more.
 #[test]
 fn newer_versions_may_support_more_than_the_table() {
@@ -33,7 +33,7 @@ fn newer_versions_may_support_more_than_the_table() {
     );
 }
 
-/// ARC-01: Thor has two numbers, and each nvcc supports one of them.
+/// Thor has two numbers, and each nvcc supports one of them.
 #[test]
 fn a_renamed_gpu_is_one_gpu() {
     let note = select_with("13.0", "101a", &[], "sm_110a");
@@ -112,7 +112,7 @@ fn a_generation_contains_the_gpus_that_nvcc_supports() {
     );
 }
 
-/// ARC-05: a release build for the GPUs of one machine lists the GPUs that it leaves out.
+/// A release build for the GPUs of one machine lists the GPUs that it leaves out.
 #[test]
 fn a_release_build_says_whom_it_leaves_out() {
     let machine = [code(86), ptx(ComputeCapability::new(8, 6))];

@@ -1,9 +1,8 @@
-//! A case is a text file, `fixtures/cases/<name>.txt`. If a file contains several cases, each starts with its name:
-//! `[case static-windows]`.
+//! A case is a text file, `fixtures/cases/<finding>/<name>.txt`. Cases in `fixtures/cases/found` are about what is found,
+//! not about a finding.
 //!
 //! ```text
 //! CUDNN_PATH names a directory of libraries without headers
-//! CFG-09 LNK-07
 //!
 //! [config]
 //! cuda >=12.0
@@ -22,8 +21,7 @@
 //! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
-//! The first line is the title. An optional second line lists the failures in `fixtures/catalogue.txt` that the case
-//! covers. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
+//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
 //! `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU targets. `[env]` is
 //! the environment. `[expected]` is the report, up to the end of the file: the installations that are found and chosen,
 //! and the findings. `$ROOT` stands for the small file system. `[files]` contains its entries, one per line:
@@ -55,14 +53,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The first line of a case in a file with several cases.
-const BEGIN: &str = "[case ";
 /// The prefix of each line of a file's text.
 const INDENT: &str = "    ";
 
 #[derive(Clone, Default)]
 pub struct Case {
-    file: PathBuf,
     name: String,
     pub about: Vec<String>,
     pub config: Vec<String>,
@@ -77,34 +72,22 @@ pub struct Case {
 impl Case {
     /// Returns every case, sorted by name.
     pub fn all() -> Vec<Self> {
-        let mut files: Vec<PathBuf> = fs::read_dir(directory())
-            .unwrap()
-            .map(|file| file.unwrap().path())
-            .collect();
-        files.sort();
-        files.iter().flat_map(|file| Self::read_all(file)).collect()
-    }
-
-    fn read_all(file: &Path) -> Vec<Self> {
-        let text = fs::read_to_string(file).unwrap();
-        let Some(several) = text.strip_prefix(BEGIN) else {
-            let name = file.file_stem().unwrap().to_str().unwrap();
-            return vec![Self::read(file, name, &text)];
+        let entries = |dir: &Path| -> Vec<PathBuf> {
+            let entries = fs::read_dir(dir).unwrap();
+            entries.map(|entry| entry.unwrap().path()).collect()
         };
-        several
-            .split(&format!("\n{BEGIN}"))
-            .map(|case| {
-                let (name, text) = case.split_once("]\n").unwrap();
-                Self::read(file, name, text)
-            })
-            .collect()
+        let dirs = entries(&directory());
+        let mut files: Vec<PathBuf> = dirs.iter().flat_map(|dir| entries(dir)).collect();
+        files.sort();
+        files.iter().map(|file| Self::read(file)).collect()
     }
 
-    fn read(file: &Path, name: &str, text: &str) -> Self {
-        let (given, expected) = split_report(text);
+    fn read(file: &Path) -> Self {
+        let text = fs::read_to_string(file).unwrap();
+        let (given, expected) = split_report(&text);
+        let name = file.strip_prefix(directory()).unwrap().with_extension("");
         let mut case = Self {
-            file: file.to_path_buf(),
-            name: name.to_string(),
+            name: name.to_str().unwrap().replace('\\', "/"),
             expected: expected.to_string(),
             ..Self::default()
         };
@@ -138,6 +121,7 @@ impl Case {
         case
     }
 
+    /// Returns the file's path in `fixtures/cases`, without `.txt`.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -193,14 +177,10 @@ impl Case {
 
     /// Writes `report` to the file as the expected report.
     pub fn bless(&self, report: &str) {
-        let text = fs::read_to_string(&self.file).unwrap();
-        let begin = format!("{BEGIN}{}]\n", self.name);
-        let start = text.find(&begin).unwrap_or(0);
-        let end = text[start..].find(&format!("\n{BEGIN}"));
-        let end = end.map_or(text.len(), |end| start + end);
-        let given = split_report(&text[start..end]).0.trim_end();
-        let case = format!("{given}\n\n[expected]\n{report}");
-        fs::write(&self.file, [&text[..start], &case, &text[end..]].concat()).unwrap();
+        let file = directory().join(format!("{}.txt", self.name));
+        let text = fs::read_to_string(&file).unwrap();
+        let given = split_report(&text).0.trim_end();
+        fs::write(file, format!("{given}\n\n[expected]\n{report}")).unwrap();
     }
 }
 

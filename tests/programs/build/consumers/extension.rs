@@ -60,7 +60,7 @@ fn an_extension_loads_no_cudnn() {
     assert_eq!(mapped, "");
 }
 
-/// LOD-11: a cuDNN that another package has loaded is used by all, whatever the library path is.
+/// A cuDNN that another package has loaded is used by all, whatever the library path is.
 #[test]
 fn the_cudnn_of_another_package_is_checked() {
     let (first, other) = (installed((9, 14, 0)), installed((9, 28, 0)));

@@ -2,7 +2,8 @@
 //! passes `-lcudnn` to the linker.
 
 use crate::support::builds::write;
-use crate::support::{program, project, run};
+use crate::support::{cargo, program, project, run};
+use std::collections::BTreeSet;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,25 @@ pub fn all_kinds(name: &str) -> PathBuf {
     write(&below.join("build.rs"), script);
     write(&below.join("src/lib.rs"), BELOW);
     dir
+}
+
+/// Returns the functions that cudarc, a dependency of the project, declares in a module.
+pub fn declared(project: &Path, module: &str) -> BTreeSet<String> {
+    let arguments = ["metadata", "--format-version=1"];
+    let metadata = run(&mut cargo(project, &arguments)).exits_with(0).stdout;
+    let metadata: serde_json::Value = serde_json::from_str(&metadata).unwrap();
+    let mut packages = metadata["packages"].as_array().unwrap().iter();
+    let cudarc = packages.find(|package| package["name"] == "cudarc");
+    let manifest = Path::new(cudarc.unwrap()["manifest_path"].as_str().unwrap());
+    let bindings = manifest.with_file_name(format!("src/{module}/sys/mod.rs"));
+    let bindings = fs::read_to_string(bindings).unwrap();
+    let names = bindings.split("fn cu").skip(1);
+    let names = names.filter_map(|rest| Some(format!("cu{}", rest.split_once('(')?.0)));
+    let is_name = |name: &String| {
+        name.bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    names.filter(is_name).collect()
 }
 
 /// Adds a stub of the driver's library to the files of a wheel with CUDA.

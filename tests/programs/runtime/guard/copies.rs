@@ -3,7 +3,6 @@
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
 
-/// LOD-11
 #[test]
 fn the_cudnn_in_the_process_is_checked() {
     let old = Folder::new().with_cudnn("9.10.2");
@@ -29,7 +28,6 @@ fn the_cudnn_in_the_process_is_checked() {
     .must_be("pass", &[]);
 }
 
-/// LOD-11
 #[test]
 fn a_second_copy_is_a_warning() {
     let (one, two) = (sound(), sound());
@@ -107,7 +105,6 @@ fn a_sub_library_that_is_overwritten_during_the_check_fails() {
     }
 }
 
-/// LOD-13
 #[test]
 fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
     // `libcudnn.so.9` has a RUNPATH, and LD_LIBRARY_PATH takes precedence over it for everything that it opens.
@@ -145,7 +142,6 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
     assert!(sub_libraries.starts_with(&shim), "{sub_libraries}");
 }
 
-/// VER-10
 #[test]
 fn a_sub_library_that_is_loaded_by_its_full_name_is_found() {
     // `libcudnn.so.9` tries the full file names first, which match no pinned file.

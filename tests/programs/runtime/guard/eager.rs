@@ -9,7 +9,7 @@ static PANIC: [u8; 26] = *b"Expected symbol in library";
 #[used]
 static NAME: [u8; 15] = *b"\0cuLogsCurrent\0";
 
-/// LOD-24: `Expected symbol in library: DlSym { desc: "libcuda.so.1: undefined symbol: cuLogsCurrent" }`
+/// `Expected symbol in library: DlSym { desc: "libcuda.so.1: undefined symbol: cuLogsCurrent" }`
 #[test]
 fn a_cudarc_that_will_panic_with_this_driver_is_reported() {
     let cudnn = Folder::new().with_cudnn("9.14.0");

@@ -22,7 +22,7 @@ fn suspects(ran: &Ran) -> Vec<String> {
     headlines.collect()
 }
 
-/// LOD-03, LOD-20, LOD-23: only the driver is installed, or the libraries of another CUDA version.
+/// Only the driver is installed, or the libraries of another CUDA version.
 #[test]
 fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     let cudnn = sound();
@@ -66,7 +66,6 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     run("check", &cudnn.0, &[GPU, REFUSED]).must_be("fail", &["convolution-failed"]);
 }
 
-/// LOD-21
 #[test]
 fn nvrtc_without_its_builtins_is_reported() {
     let cudnn = sound();
@@ -82,7 +81,6 @@ fn nvrtc_without_its_builtins_is_reported() {
     );
 }
 
-/// LOD-22
 #[test]
 fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
     let cudnn = Folder::new().with_cudnn("8.9.7");
@@ -116,7 +114,7 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
     );
 }
 
-/// LOD-30: since 9.22, a sub-library opens libcudart, which cuDNN does not include. The installed libcudart may belong
+/// Since 9.22, a sub-library opens libcudart, which cuDNN does not include. The installed libcudart may belong
 /// to another CUDA version.
 #[test]
 fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
@@ -167,7 +165,7 @@ fn that_opens(cudnn: &Folder, name: &str, then: &str) {
     compile(&code, &cudnn.file("libcudnn.so.9"), &[]);
 }
 
-/// LOD-06: every driver includes libcuda.so.1, but cuDNN 8 opens libcuda.so.
+/// Every driver includes libcuda.so.1, but cuDNN 8 opens libcuda.so.
 #[test]
 fn a_missing_unversioned_name_of_the_driver_is_reported() {
     let cudnn = sound();
@@ -201,7 +199,7 @@ fn a_missing_unversioned_name_of_the_driver_is_reported() {
     ));
 }
 
-/// LOD-06, LOD-30: a message of cuDNN about a missing library counts only if cuDNN then fails.
+/// A message of cuDNN about a missing library counts only if cuDNN then fails.
 #[test]
 fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let cudnn = sound();

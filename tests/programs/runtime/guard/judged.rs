@@ -19,7 +19,7 @@ fn fits(built: &Built, loaded: &str) -> bool {
     program_rules::version(built, release(loaded)).is_ok()
 }
 
-/// VER-01, VER-02, VER-09: the rules of other systems, each represented by a policy.
+/// The rules of other systems, each represented by a policy.
 #[test]
 fn each_policy_is_a_rule_of_another_system() {
     let with = |policy, cudnn| Built {
@@ -86,7 +86,7 @@ fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     fault.map(|fault| fault.finding())
 }
 
-/// ARC-02, ARC-03: the GPU is no longer supported.
+/// The GPU is no longer supported.
 #[test]
 fn a_dropped_gpu_is_named_with_the_last_version_that_supported_it() {
     let finding = on("9.14.0", 6, 1).unwrap();
@@ -105,7 +105,7 @@ fn a_dropped_gpu_is_named_with_the_last_version_that_supported_it() {
     assert_eq!(on("9.12.0", 8, 6), None);
 }
 
-/// ARC-04: the GPU is newer than the cuDNN.
+/// The GPU is newer than the cuDNN.
 #[test]
 fn a_newer_gpu_is_named_with_the_first_version_that_supports_it() {
     let finding = on("9.14.0", 12, 0).unwrap();
@@ -163,7 +163,7 @@ fn no_older_version_is_named_for_a_newer_gpu() {
     assert_eq!(first("9.10.0"), Some((release("9.10.0"), 13)));
 }
 
-/// DRV-01, VER-06: the first driver that supports the CUDA version is named.
+/// The first driver that supports the CUDA version is named.
 #[test]
 fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
     let built = Built {
@@ -197,7 +197,7 @@ fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
     );
 }
 
-/// DRV-03, ARC-01: PTX is exempt from minor-version compatibility.
+/// PTX is exempt from minor-version compatibility.
 #[test]
 fn only_ptx_requires_a_driver_of_its_cuda() {
     const fn target(major: u32, minor: u32, code: Code) -> Target {
@@ -240,7 +240,7 @@ fn only_ptx_requires_a_driver_of_its_cuda() {
     );
 }
 
-/// NUM-02: known bugs of a version.
+/// Known bugs of a version.
 #[test]
 fn known_faults_are_reported_where_they_apply() {
     use cudnn_guard::internals::facts::tables::KnownBad;

@@ -5,7 +5,7 @@ use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
 use std::path::Path;
 
-/// LOD-01, LOD-04: only another major version is installed, which is no substitute.
+/// Only another major version is installed, which is no substitute.
 #[test]
 fn another_major_is_reported_and_not_opened() {
     let both = Folder::new().with_cudnn("8.9.7").with_cudnn("9.14.0");
@@ -51,7 +51,7 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
     }
 }
 
-/// LOD-19, LOD-22: a dependency of cuDNN is older than the version it was linked against, or differs from a related
+/// A dependency of cuDNN is older than the version it was linked against, or differs from a related
 /// library.
 #[test]
 fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
@@ -107,7 +107,7 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
     ));
 }
 
-/// LOD-20, LOD-22, SUB-10: the messages of loaders on other systems and of older loaders, as users reported them.
+/// The messages of loaders on other systems and of older loaders, as users reported them.
 #[test]
 fn messages_of_other_loaders_are_understood() {
     let describe = |words: &str| {
@@ -146,7 +146,7 @@ fn messages_of_other_loaders_are_understood() {
     }
 }
 
-/// LOD-22, SUB-10: with lazy binding, the loader looks functions up on the first call and kills the process if one is
+/// With lazy binding, the loader looks functions up on the first call and kills the process if one is
 /// missing.
 #[test]
 fn a_function_missing_at_its_first_call_is_reported() {
@@ -163,7 +163,7 @@ the loader stopped the test process while calling cudnnGetVersion: a function is
     ));
 }
 
-/// SUB-08: since 9.21, no convolution runs without this sub-library. cuDNN 9.20 tries to open it but works without it.
+/// Since 9.21, no convolution runs without this sub-library. cuDNN 9.20 tries to open it but works without it.
 #[test]
 fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
     let file = "libcudnn_engines_tensor_ir.so.9";
@@ -219,7 +219,7 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
     run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
 }
 
-/// SUB-08: the version of the main library decides which sub-libraries it has, even if the others are later.
+/// The version of the main library decides which sub-libraries it has, even if the others are later.
 #[test]
 fn an_older_main_library_does_not_miss_a_later_sub_library() {
     let old = Folder::new().with_cudnn("9.20.0");
@@ -232,7 +232,7 @@ fn an_older_main_library_does_not_miss_a_later_sub_library() {
     run("check", &mixed.0, &[GPU]).must_be("fail", &["parts-mixed"]);
 }
 
-/// SUB-11: the loader does not find the dependency of a sub-library without RPATH. The guard opens both by their paths,
+/// The loader does not find the dependency of a sub-library without RPATH. The guard opens both by their paths,
 /// the dependency first, and the program finds them open.
 #[test]
 fn sub_libraries_that_do_not_find_each_other_are_opened_in_order() {

@@ -7,7 +7,6 @@ use cudnn_guard::internals::install::refusal;
 use cudnn_guard::internals::loader::map_failures;
 use std::path::Path;
 
-/// SUB-01, SUB-02, SUB-03, SUB-04, LOD-29
 #[test]
 fn a_missing_sub_library_stops_the_program() {
     for part in ["graph", "cnn", "engines_precompiled"] {
@@ -89,7 +88,7 @@ fn a_sub_library_that_no_convolution_needs_stops_nothing() {
     run("check", &cudnn.0, &[GPU]).must_be("pass", &["library-damaged"]);
 }
 
-/// LOD-29: without the check, a framework would silently fall back to the CPU.
+/// Without the check, a framework would silently fall back to the CPU.
 #[test]
 fn a_missing_sub_library_that_the_program_declares_stops_it() {
     let needs = ("TEST_NEEDS", "1");
@@ -164,7 +163,6 @@ fn a_sub_library_for_another_cpu_is_reported() {
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["wrong-architecture"]);
 }
 
-/// VER-03, VER-10
 #[test]
 fn sub_libraries_of_two_versions_stop_the_program() {
     let cudnn = sound().with_file_of("9.10.2", "libcudnn_ops.so.9");
@@ -196,7 +194,6 @@ fn sub_libraries_of_two_versions_stop_the_program() {
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["parts-mixed"]);
 }
 
-/// LOD-17, SUB-06
 #[test]
 fn a_library_that_a_sub_library_needs_is_named() {
     let cudnn = sound();
@@ -218,7 +215,6 @@ fn a_library_that_a_sub_library_needs_is_named() {
     ));
 }
 
-/// LOD-27, SUB-06
 #[test]
 fn a_driver_that_is_missing_for_a_sub_library_is_not_a_fault_of_cudnn() {
     let cudnn = sound();
@@ -238,7 +234,7 @@ fn a_driver_that_is_missing_for_a_sub_library_is_not_a_fault_of_cudnn() {
     run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
 }
 
-/// SUB-11: sub-libraries without a search path, in a directory that nothing searches.
+/// Sub-libraries without a search path, in a directory that nothing searches.
 #[test]
 fn sub_libraries_of_cudnn_8_that_do_not_find_each_other_are_opened_in_order() {
     let eight = Folder::new().with_cudnn("8.9.7");
@@ -255,7 +251,6 @@ fn sub_libraries_of_cudnn_8_that_do_not_find_each_other_are_opened_in_order() {
     run("check", &eight.0, &[GPU, open, nowhere, old]).must_be("pass", &[]);
 }
 
-/// SUB-10
 #[test]
 fn sub_libraries_of_two_versions_of_cudnn_8_stop_the_program() {
     let eight = Folder::new().with_cudnn("8.9.7");
@@ -263,7 +258,7 @@ fn sub_libraries_of_two_versions_of_cudnn_8_stop_the_program() {
     run("check", &eight.0, &[GPU, ("TEST_BUILT", "8.9.7")]).must_be("fail", &["parts-mixed"]);
 }
 
-/// SUB-14: cuDNN 8 itself reports that its sub-libraries differ, with status 14, when no file shows it.
+/// cuDNN 8 itself reports that its sub-libraries differ, with status 14, when no file shows it.
 #[test]
 fn a_failed_version_check_of_cudnn_8_is_named() {
     let eight = Folder::new().with_cudnn("8.9.7");
@@ -297,7 +292,7 @@ fn the_version_check_of_adv_runs_if_the_program_needs_adv() {
     assert_eq!(evidence["mismatch"], "cudnnAdvVersionCheck");
 }
 
-/// LOD-19: for example a cuDNN that is newer than the system's C library.
+/// For example a cuDNN that is newer than the system's C library.
 #[test]
 fn a_sub_library_that_requires_a_newer_library_is_reported_with_the_loaders_message() {
     let cudnn = sound();

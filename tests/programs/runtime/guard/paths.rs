@@ -136,7 +136,7 @@ fn unread(mut command: Command) -> Option<i32> {
     status.unwrap().code()
 }
 
-/// LOD-02: cudarc opens `libcudnn.so` first, which may differ in version from any `libcudnn.so.9`.
+/// cudarc opens `libcudnn.so` first, which may differ in version from any `libcudnn.so.9`.
 #[test]
 fn the_library_that_cudarc_opens_is_checked() {
     let cudarc = ("TEST_CUDARC", "1");
@@ -272,7 +272,7 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     startup(&way).must_end_with(0).must_say("");
 }
 
-/// LOD-02: cudarc before 0.19.2 does not know `libcudnn.so.9`, and panics if no other name exists.
+/// cudarc before 0.19.2 does not know `libcudnn.so.9`, and panics if no other name exists.
 #[test]
 fn an_old_cudarc_does_not_open_libcudnn_so_9() {
     let cudnn = sound();
@@ -336,7 +336,7 @@ fn the_names_that_cudarc_opens_are_known_in_order() {
     assert_eq!(names(Some(Version::new(0, 18, 2))), before);
 }
 
-/// LOD-04: the help never recommends a link from one major version's name to the other.
+/// The help never recommends a link from one major version's name to the other.
 #[test]
 fn another_major_is_reported_if_the_required_one_is_missing() {
     let eight = Folder::new().with_cudnn("8.9.7");
@@ -399,7 +399,7 @@ fn files_that_the_loader_skips_are_skipped() {
     run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
 }
 
-/// LOD-17: the loader skips a broken link, and fails on the next file because of its missing dependency.
+/// The loader skips a broken link, and fails on the next file because of its missing dependency.
 #[test]
 fn a_missing_dependency_of_the_main_library_is_named() {
     let cudnn = sound();

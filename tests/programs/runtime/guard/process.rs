@@ -81,7 +81,6 @@ fn a_version_check_starts_nothing() {
     assert!(ran.json["driver"].is_null());
 }
 
-/// VER-01
 #[test]
 fn an_older_cudnn_stops_the_program() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
@@ -162,7 +161,6 @@ fn an_unknown_finding_id_is_named() {
     .must_say("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"; did you mean `cudnn-version-mismatch`?\n");
 }
 
-/// LOD-05
 #[test]
 fn without_a_gpu_at_most_four_lines_are_printed() {
     let cudnn = sound();
@@ -241,7 +239,6 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
         .must_say("");
 }
 
-/// LOD-01
 #[test]
 fn a_missing_cudnn_is_a_failure_only_with_a_gpu() {
     let empty = Folder::new();
@@ -313,7 +310,7 @@ fn the_convolution_decides_the_verdict() {
     );
 }
 
-/// ARC-02, ARC-04: a GPU that computes is supported, whatever the tables say. The tables decide for GPUs that were not
+/// A GPU that computes is supported, whatever the tables say. The tables decide for GPUs that were not
 /// tested.
 #[test]
 fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
@@ -330,7 +327,7 @@ fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
     check("90", "right").must_be("pass", &[bad]);
 }
 
-/// NUM-02: a version with a known bug, and a version that is newer than all known ones.
+/// A version with a known bug, and a version that is newer than all known ones.
 #[test]
 fn known_faults_are_reported_without_a_gpu() {
     let tables = ("TEST_TABLES", "1");

@@ -4,7 +4,7 @@ use super::image::{Image, ids, linked};
 use serde_json::Value;
 use std::fs;
 
-/// LOD-02: cudarc tries `libcudnn.so` first, in all directories. Versions before 0.19.2 never try `libcudnn.so.9`.
+/// cudarc tries `libcudnn.so` first, in all directories. Versions before 0.19.2 never try `libcudnn.so.9`.
 #[test]
 fn the_names_that_cudarc_opens_are_searched_in_its_order() {
     let image = Image::new("cudarc");

@@ -63,7 +63,7 @@ pub fn wheel(set: &str) -> PathBuf {
     PathBuf::from(folder).join(set).join("nvidia/cudnn")
 }
 
-/// LOD-13, VER-01: uses NVIDIA's own files.
+/// Uses NVIDIA's own files.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
 fn real_libraries_beside_a_program_are_found() {

@@ -41,7 +41,7 @@ fn a_link_to_another_major_is_reported_without_a_guard() {
         .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help");
 }
 
-/// LOD-13: LD_PRELOAD takes precedence over all directories. A path outside of the image does not count.
+/// LD_PRELOAD takes precedence over all directories. A path outside of the image does not count.
 #[test]
 fn a_preloaded_cudnn_is_used() {
     let image = Image::new("preloaded");
@@ -75,7 +75,7 @@ fn a_preloaded_cudnn_is_used() {
     );
 }
 
-/// LOD-13: `/etc/ld.so.preload` takes precedence, like LD_PRELOAD.
+/// `/etc/ld.so.preload` takes precedence, like LD_PRELOAD.
 #[test]
 fn a_cudnn_that_the_system_preloads_is_used() {
     let image = Image::new("preloaded-everywhere");
@@ -216,7 +216,7 @@ fn a_pipe_is_reported_and_not_opened() {
         .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and reinstall cuDNN in ");
 }
 
-/// LOD-04: cuDNN 8 under the name of 9 is reported, but the sub-libraries of 9 are not reported as missing.
+/// cuDNN 8 under the name of 9 is reported, but the sub-libraries of 9 are not reported as missing.
 #[test]
 fn another_major_under_the_name_of_this_one_is_reported() {
     let image = Image::new("misnamed");

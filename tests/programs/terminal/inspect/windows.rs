@@ -42,7 +42,7 @@ fn for_windows(machine: u16, text: &str) -> Vec<u8> {
     bytes
 }
 
-/// LOD-13, VER-01: uses NVIDIA's own files.
+/// Uses NVIDIA's own files.
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
 fn real_dlls_beside_a_program_are_found() {
@@ -108,7 +108,7 @@ fn cudnn(image: &Image, folder: &str, release: &str) {
     }
 }
 
-/// LOD-14: an older cuDNN is in System32, but the program's own directory takes precedence.
+/// An older cuDNN is in System32, but the program's own directory takes precedence.
 #[test]
 fn the_programs_own_directory_precedes_windows() {
     let image = Image::new("windows-order");
@@ -138,7 +138,7 @@ fn the_programs_own_directory_precedes_windows() {
     assert_eq!(names, ["cudnn64_9.dll"]);
 }
 
-/// LOD-13: the main library loads the sub-libraries by name only, and Windows finds one beside the program.
+/// The main library loads the sub-libraries by name only, and Windows finds one beside the program.
 #[test]
 fn a_sub_library_beside_the_program_precedes_those_of_windows() {
     let image = Image::new("windows-stray");
@@ -157,7 +157,7 @@ fn a_sub_library_beside_the_program_precedes_those_of_windows() {
     assert_eq!(ids(&image.json()), [""; 0]);
 }
 
-/// LOD-17: an imported DLL is not in any directory that can be searched.
+/// An imported DLL is not in any directory that can be searched.
 #[test]
 fn a_dll_that_is_not_beside_the_program_is_reported() {
     let image = Image::new("windows-missing");
@@ -189,7 +189,7 @@ fn a_dll_that_is_not_beside_the_program_is_reported() {
         .says("cudart64_13.dll may be on the PATH where the program runs");
 }
 
-/// LOD-17: the program imports cuDNN, whose sub-libraries import a missing DLL.
+/// The program imports cuDNN, whose sub-libraries import a missing DLL.
 #[test]
 fn imports_of_sub_libraries_may_be_on_path() {
     let image = Image::new("windows-parts");
@@ -208,7 +208,7 @@ fn imports_of_sub_libraries_may_be_on_path() {
     assert_eq!(image.json()["cudnn"]["version"], "9.14.0");
 }
 
-/// LOD-17: MSVC's `/DELAYLOAD` defers loading to the first call.
+/// MSVC's `/DELAYLOAD` defers loading to the first call.
 #[test]
 fn a_dll_that_is_loaded_at_its_first_call_is_checked() {
     let image = Image::new("windows-delayed");

@@ -2,9 +2,8 @@
 
 use crate::support::builds::{library, toolkit, write};
 use crate::support::{repository, run, simulated};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
-use std::os::unix::process::CommandExt;
+use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -18,8 +17,6 @@ pub struct Machine {
     root: PathBuf,
     variables: Vec<(String, String)>,
     is_image: bool,
-    /// A directory that the doctor's user cannot enter.
-    closed: Option<PathBuf>,
     /// The lock on the one directory that all machines use.
     _alone: MutexGuard<'static, ()>,
 }
@@ -37,7 +34,6 @@ impl Machine {
             root,
             variables: Vec::new(),
             is_image: false,
-            closed: None,
             _alone: alone,
         }
     }
@@ -107,42 +103,14 @@ impl Machine {
         self.variables.retain(|(name, _)| name != variable);
     }
 
-    /// Sets the permissions of a directory for all users. The doctor runs as one of them.
-    pub fn allow(&mut self, path: &str, mode: u32) {
-        let path = self.at(path);
-        fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
-        self.closed = Some(path);
-    }
-
-    /// Returns a command that runs the program as a user other than root, who could read everything, from a directory
-    /// that this user can enter.
-    fn as_another_user(&self) -> Command {
-        let own = self.at("bin/cudnn-guard");
-        // Copied by another process: a file that this process writes is busy while a child of another test has it open.
-        let mut copy = Command::new("cp");
-        run(copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&own)).exits_with(0);
-        let mut doctor = Command::new(own);
-        doctor.uid(65534).gid(65534);
-        doctor
-    }
-
     /// Returns the output of the doctor in 80 columns, and its exit code.
     pub fn doctor(&self, arguments: &[&str]) -> (String, Option<i32>) {
-        self.doctor_in(80, arguments)
-    }
-
-    /// Like [`doctor`](Self::doctor), but for a terminal of this width.
-    pub fn doctor_in(&self, columns: usize, arguments: &[&str]) -> (String, Option<i32>) {
-        let is_root = |closed: &PathBuf| fs::read_dir(closed).is_ok();
-        let mut doctor = match self.closed.as_ref().is_some_and(is_root) {
-            true => self.as_another_user(),
-            false => Command::new(env!("CARGO_BIN_EXE_cudnn-guard")),
-        };
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         doctor.arg("doctor").args(arguments).env_clear();
         doctor
             .env("PATH", self.at("bin"))
             .env("HOME", self.at("me"))
-            .env("COLUMNS", columns.to_string());
+            .env("COLUMNS", "80");
         doctor.envs(self.variables.iter().cloned());
         if self.is_image {
             doctor.arg("--root").arg(&self.root);
@@ -165,9 +133,6 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        if let Some(closed) = &self.closed {
-            let _ = fs::set_permissions(closed, Permissions::from_mode(0o755));
-        }
         let _ = fs::remove_dir_all(&self.root);
     }
 }

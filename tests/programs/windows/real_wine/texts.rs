@@ -37,7 +37,7 @@ fn again(windows: &Windows, set: &str) -> Farm {
     Farm::of(windows, "cuDNN", set)
 }
 
-/// SUB-05: Windows reports error 126.
+/// Windows reports error 126.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_removed_sub_library_is_named() {
@@ -56,7 +56,6 @@ fn a_removed_sub_library_is_named() {
     helps(windows, &fault.start);
 }
 
-/// VER-01
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn an_older_cudnn_first_on_path_stops_the_program() {
@@ -114,7 +113,6 @@ fn an_older_cudnn_beside_the_program_is_reported() {
     helps(windows, &start.within(windows, &own.path));
 }
 
-/// SUB-06
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_sub_library_of_another_version_is_named() {
@@ -217,7 +215,7 @@ fn cudnn_uses_the_first_sub_libraries_on_path() {
     }
 }
 
-/// LOD-13: `cudnn64_9.dll` asks Windows for the sub-libraries by name only.
+/// `cudnn64_9.dll` asks Windows for the sub-libraries by name only.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn sub_libraries_found_before_the_main_library_are_reported() {
@@ -274,7 +272,6 @@ fn a_32_bit_main_library_is_reported() {
     helps(windows, &fault.start);
 }
 
-/// LOD-15
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_cudnn_that_windows_does_not_search_is_reported() {

@@ -58,7 +58,7 @@ fn the_names_that_cudarc_opens_are_known_in_order() {
     assert_eq!(names[0], names[1]);
 }
 
-/// LOD-02: one or two directories, another name, another major version, nothing, and a cudarc that opened cuDNN first.
+/// With one or two directories, another name, another major version, nothing, and a cudarc that opened cuDNN first.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_guard_checks_the_file_that_cudarc_uses() {

@@ -28,7 +28,6 @@ fn the_driver_version_is_read() {
     );
 }
 
-/// LOD-07, DRV-04, DRV-05, DRV-07, DRV-09, DRV-14
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn driver_answers_are_reported_as_on_linux() {
