@@ -187,7 +187,7 @@ fn list() -> Explained {
 }
 
 fn unknown(word: &str) -> String {
-    let mut text = format!("unknown finding `{}`\n", terminal::harmless(word));
+    let mut text = format!("unknown finding `{word}`\n");
     for id in similar_ids(word) {
         text.push_str(&format!("  = help: run `cudnn-guard explain {id}`\n"));
     }

@@ -2,7 +2,9 @@
 
 use crate::Verdict;
 use crate::report::layout::{wrapped, wrapped_lines};
+use crate::runtime::facts::finding::escaped;
 use crate::runtime::facts::json::is_unprintable;
+use crate::system::files;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};
 use clap::{Arg, ArgAction, ArgMatches};
@@ -12,11 +14,21 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use terminal_size::{Height, Width, terminal_size_of};
 
+/// Escapes a text for a terminal. Lines, tabs and the style of a [`heading`] stay.
+fn safe(text: &str) -> String {
+    let text = escaped(text, |c| !"\n\t".contains(c) && is_unprintable(c));
+    text.replace("\\u{1b}[1m", "\u{1b}[1m")
+        .replace("\\u{1b}[0m", "\u{1b}[0m")
+}
+
 /// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it, and are
 /// ASCII characters in a locale without UTF-8. A closed pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
-    let text = painted(&text.to_string(), has_utf8(|name| std::env::var(name).ok()));
+    let text = painted(
+        &safe(&text.to_string()),
+        has_utf8(|name| std::env::var(name).ok()),
+    );
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
 }
@@ -34,7 +46,8 @@ pub fn show_wrapped(text: impl Display) {
 /// Like [`show_wrapped`], but prints to standard error.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
-    let _ = out.write_all(wrapped_lines(&text.to_string(), message_columns()).as_bytes());
+    let text = wrapped_lines(&safe(&text.to_string()), message_columns());
+    let _ = out.write_all(text.as_bytes());
 }
 
 pub fn color() -> Arg {
@@ -127,7 +140,7 @@ pub fn redacted(text: &str) -> String {
     let user = ["USER", "LOGNAME", "USERNAME"]
         .into_iter()
         .find_map(variable);
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    let host = files::read_to_string("/proc/sys/kernel/hostname".as_ref()).ok();
     let host = host.or_else(|| variable("COMPUTERNAME"));
     let home = home.unwrap_or_default();
     let of_home = home.rsplit(['/', '\\']).next().map(String::from);
@@ -239,6 +252,15 @@ mod tests {
             let text = "/root/x/cuda";
             assert_eq!(without(text, word, "USER"), text);
         }
+    }
+
+    #[test]
+    fn only_lines_and_styles_reach_the_terminal() {
+        let text = heading("a") + "\tb\u{1b}[2J\r\u{202e}\u{200b}\u{e0001}\u{ad}ü\n";
+        assert_eq!(
+            safe(&text),
+            heading("a") + "\tb\\u{1b}[2J\\r\\u{202e}\\u{200b}\\u{e0001}\\u{ad}ü\n"
+        );
     }
 
     #[test]

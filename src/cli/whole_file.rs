@@ -1,5 +1,7 @@
 //! Atomic replacement of a text file: if it is interrupted, the old file remains.
 
+use crate::runtime::report::output::replace_file;
+use crate::system::files;
 use std::path::Path;
 use std::{fs, io};
 
@@ -7,30 +9,17 @@ const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// Reads a text without its byte order mark, and with `\n` if every line ends with `\r\n`.
 pub fn read(path: &Path) -> io::Result<String> {
-    Ok(as_edited(&fs::read_to_string(path)?))
+    Ok(as_edited(&files::read_to_string(path)?))
 }
 
-/// Replaces a file, keeping its byte order mark, line ends and mode. A link is kept, and its target is replaced.
+/// Replaces a file, keeping its byte order mark, line ends and mode. Like in an editor, a link is kept, and its target is
+/// replaced. A link without a target is replaced itself.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    let mut name = real.file_name().unwrap_or_default().to_os_string();
-    name.push(".new");
-    let fresh = real.with_file_name(name);
-    let write = || {
-        match fs::read_to_string(&real) {
-            Ok(old) => {
-                fs::write(&fresh, in_form_of(&old, text))?;
-                fs::set_permissions(&fresh, fs::metadata(&real)?.permissions())?;
-            }
-            Err(_) => fs::write(&fresh, text)?,
-        }
-        fs::rename(&fresh, &real)
-    };
-    let replaced = write();
-    if replaced.is_err() {
-        let _ = fs::remove_file(&fresh);
+    match files::read_to_string(&real) {
+        Ok(old) => replace_file(&real, &in_form_of(&old, text)),
+        Err(_) => replace_file(&real, text),
     }
-    replaced
 }
 
 /// Converts a file's text to the form that [`read`] returns.
@@ -98,5 +87,40 @@ mod tests {
         );
         fs::remove_file(&path).unwrap();
         assert_eq!((text.unwrap().as_str(), mode & 0o777), ("new", 0o600));
+    }
+
+    /// A cloned repository may contain a link with any name.
+    #[test]
+    #[cfg(unix)]
+    fn no_other_file_is_written() {
+        use std::os::unix::fs::symlink;
+        let dir = std::env::temp_dir().join(format!("cudnn-guard-beside-{}", std::process::id()));
+        fs::create_dir(&dir).unwrap();
+        let at = |name: &str| dir.join(name);
+        for (name, text) in [
+            ("own", "old"),
+            ("own.new", "mine"),
+            ("real", "old"),
+            ("other", "mine"),
+        ] {
+            fs::write(at(name), text).unwrap();
+        }
+        symlink(at("other"), at("fresh.new")).unwrap();
+        symlink("real", at("link")).unwrap();
+        symlink(at("absent"), at("dangling")).unwrap();
+        for name in ["own", "fresh", "link", "dangling"] {
+            replace(&at(name), "new").unwrap();
+        }
+        let read = |name| fs::read_to_string(at(name)).unwrap_or_default();
+        let (texts, links) = (
+            [
+                "own", "fresh", "real", "dangling", "own.new", "other", "absent",
+            ]
+            .map(read),
+            ["fresh.new", "link", "dangling"].map(|name| at(name).is_symlink()),
+        );
+        fs::remove_dir_all(&dir).unwrap();
+        assert_eq!(texts, ["new", "new", "new", "new", "mine", "mine", ""]);
+        assert_eq!(links, [true, true, false]);
     }
 }

@@ -4,7 +4,7 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
-use crate::runtime::facts::finding::{Finding, Severity, printable};
+use crate::runtime::facts::finding::{Finding, Severity, printable, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::judge::program_rules;
@@ -52,7 +52,8 @@ impl UnresolvedCudnn<'_> {
                     .into(),
             ],
             Some(Reach::Links(dir)) => vec![format!(
-                "run `sudo ldconfig -n {dir}` to create its links, and add `{dir}` to {path}"
+                "run `sudo ldconfig -n {}` to create its links, and add `{dir}` to {path}",
+                quoted(dir)
             )],
             Some(Reach::Rename(dir)) => vec![format!(
                 "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"

@@ -380,16 +380,30 @@ fn the_short_form_shows_only_the_chosen_stack() {
     );
 }
 
-/// The characters that change the direction of text: Unicode's Bidi_Control.
-const BIDI_CONTROLS: [char; 12] = [
-    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}',
-    '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
+/// The characters that change the direction of text (Unicode's Bidi_Control), and some without a width.
+const HIDDEN: [char; 16] = [
+    '\u{61c}',
+    '\u{200e}',
+    '\u{200f}',
+    '\u{202a}',
+    '\u{202b}',
+    '\u{202c}',
+    '\u{202d}',
+    '\u{202e}',
+    '\u{2066}',
+    '\u{2067}',
+    '\u{2068}',
+    '\u{2069}',
+    '\u{ad}',
+    '\u{200b}',
+    '\u{feff}',
+    '\u{e0001}',
 ];
 
 #[test]
 fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     let mut report = complete_report();
-    let evil = "a\u{1b}[2Jb\n  ✓ c".to_string() + &String::from_iter(BIDI_CONTROLS);
+    let evil = "a\u{1b}[2Jb\n  ✓ c".to_string() + &String::from_iter(HIDDEN);
     let evil = &*evil;
     if let Some(toolkit) = &mut report.toolkit {
         toolkit.root = evil.into();
@@ -429,13 +443,13 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     ];
     let text = report.to_string();
     assert!(!text.contains(['\u{1b}', '\u{7}']), "{text}");
-    assert!(!text.contains(BIDI_CONTROLS), "{text:?}");
+    assert!(!text.contains(HIDDEN), "{text:?}");
     assert!(!text.lines().any(|line| line == "  ✓ c"), "{text}");
     assert!(!report.to_json().contains(is_unprintable));
-    assert!(!report.to_json().contains(BIDI_CONTROLS));
+    assert!(!report.to_json().contains(HIDDEN));
     // The runtime escapes them too.
-    assert!(!report.findings[0].to_string().contains(BIDI_CONTROLS));
-    assert!(!Json::text(&evil).to_string().contains(BIDI_CONTROLS));
+    assert!(!report.findings[0].to_string().contains(HIDDEN));
+    assert!(!Json::text(&evil).to_string().contains(HIDDEN));
 }
 
 #[test]

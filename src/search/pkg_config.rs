@@ -1,14 +1,16 @@
 //! Reads the .pc files of CUDA and cuDNN through the `pkg-config` crate.
 //!
 //! The crate itself reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from
-//! the process's environment, so it does not see the pairs of `Config::env`. It has no deadline: a pkg-config that
-//! hangs also hangs the build. Its `get_variable` prints lines for cargo, so it cannot be used here.
+//! the process's environment, so it does not see the pairs of `Config::env`. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
 use crate::model::environment::Variable;
+use crate::model::invocation::Invocation;
 use crate::model::platform::Platform;
 use crate::model::text::{newest_first, parse_numbers};
+use crate::runtime::facts::finding_id::FindingId;
 use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};
+use crate::system::programs::CAP;
 use crate::system::{Host, files};
 use pkg_config::{Config, Error};
 use std::io::ErrorKind;
@@ -82,6 +84,17 @@ pub enum PackageFault {
 
 /// Runs pkg-config on a .pc file. Returns `None` if the file names no directory.
 pub fn tree(file: &Path, kind: Kind, host: &Host) -> Result<Option<Tree>, PackageFault> {
+    // The crate has no deadline and no limit on the output, so it only runs what has ended before.
+    let program = host.env.get(Variable::PkgConfig);
+    let program = Path::new(program.unwrap_or("pkg-config".as_ref()));
+    let query = Invocation::new(program, &["--libs", "--cflags", &file.to_string_lossy()]);
+    match host.answers.query(&query, &|_| None) {
+        Err(fault) if fault.id == FindingId::ProgramTimeout => {
+            return Err(PackageFault::Other(fault.summary));
+        }
+        Ok(output) if output.printed().len() >= CAP => return Err(PackageFault::InvalidAnswer),
+        _ => {}
+    }
     // pkg-config accepts the path of a file as a package. The crate panics if the output is empty or not Unicode.
     let probed = catch_unwind(|| config().probe(&file.to_string_lossy()))
         .map_err(|_| PackageFault::InvalidAnswer)?;

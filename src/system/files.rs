@@ -27,10 +27,20 @@ pub fn read(path: &Path) -> Result<String, Finding> {
 
 pub fn bytes(path: &Path) -> Result<Vec<u8>, Finding> {
     let bytes = start(path, MAX_SIZE + 1)?;
-    if bytes.len() > MAX_SIZE {
-        return Err(failed("read", path, &io::ErrorKind::FileTooLarge.into()));
+    complete(bytes).map_err(|error| failed("read", path, &error))
+}
+
+/// Reads a text file like [`std::fs::read_to_string`], but within the limits of [`read`].
+pub fn read_to_string(path: &Path) -> io::Result<String> {
+    let bytes = complete(read_most(path, MAX_SIZE + 1)?)?;
+    String::from_utf8(bytes).map_err(|error| io::Error::other(error.utf8_error()))
+}
+
+fn complete(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
+    match bytes.len() > MAX_SIZE {
+        true => Err(io::ErrorKind::FileTooLarge.into()),
+        false => Ok(bytes),
     }
-    Ok(bytes)
 }
 
 /// Reads the complete lines in the first `most` bytes of a file.
@@ -49,8 +59,13 @@ fn start(path: &Path, most: usize) -> Result<Vec<u8>, Finding> {
     read_most(path, most).map_err(|error| failed("read", path, &error))
 }
 
-/// Reads the first bytes of a file, in a loop, since `Read::take` would be compiled once more in this crate.
+/// Reads the first bytes of a file, in a loop, since `Read::take` would be compiled once more in this crate. A pipe
+/// without a writer would never be opened, and a device may never end.
 fn read_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
+    let kind = std::fs::metadata(path)?;
+    if !kind.is_file() && !kind.is_dir() {
+        return Err(io::Error::other("not a regular file"));
+    }
     let mut file = File::open(path)?;
     let (mut bytes, mut chunk) = (Vec::new(), [0; 1 << 16]);
     loop {
@@ -72,7 +87,7 @@ fn text(bytes: Vec<u8>) -> String {
 
 /// Writes a file unless it already contains this text: a new modification time would trigger a rebuild.
 pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
-    if std::fs::read(path).is_ok_and(|old| old == text.as_bytes()) {
+    if read_most(path, text.len() + 1).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
     std::fs::write(path, text).map_err(|error| failed("write", path, &error))
@@ -373,6 +388,20 @@ mod tests {
             error.to_string(),
             "cannot read `/nowhere/at all`  [io-error]\n  reason      No such file or directory (os error 2)"
         );
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_pipe_or_a_device_is_not_read() {
+        let pipe = std::env::temp_dir().join(format!("cudnn-guard-pipe-{}", std::process::id()));
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let reason = |path: &Path| read_to_string(path).unwrap_err().to_string();
+        let finding = read_start(&pipe, 9).unwrap_err();
+        let reasons = [reason(&pipe), reason(Path::new("/dev/null"))];
+        std::fs::remove_file(&pipe).unwrap();
+        assert_eq!(reasons, ["not a regular file", "not a regular file"]);
+        assert_eq!(finding.evidence, [("reason", reasons[0].clone())]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Runs other programs with empty input, limited output and a deadline.
 
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, printable};
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 /// The limit of each stream. Anything beyond it is read and dropped, so that endless output cannot fill the memory.
-const CAP: usize = 1 << 20;
+pub const CAP: usize = 1 << 20;
 
 /// The time that the streams may stay open after the program has exited, for example because a child process holds
 /// them.
@@ -179,6 +179,7 @@ impl Waiting {
         if !self.is_printed && waited >= PATIENCE && limit > PATIENCE {
             self.is_printed = true;
             let limit = limit.as_secs_f64();
+            let what = printable(&what.to_string());
             let line = format!("waiting for {what}, at most {limit} s in total\n");
             let _ = std::io::stderr().write_all(line.as_bytes());
         }

@@ -1,6 +1,7 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::system::platform;
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
@@ -24,6 +25,10 @@ pub struct BoundedFile {
 
 impl BoundedFile {
     pub fn open(path: &Path) -> io::Result<Self> {
+        // Opening a pipe would wait for a writer.
+        if !platform::metadata(path)?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
         let file = File::open(path)?;
         Ok(Self {
             length: file.metadata()?.len(),

@@ -243,8 +243,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Escapes the control characters in text from the machine, so that it cannot move a cursor, start a new cargo line or
-/// hide what follows, and the characters that change the direction of text.
+/// Escapes the characters in text from the machine that [`is_unprintable`], so that it cannot move a cursor, start a new
+/// cargo line, or look like another text.
 pub fn printable(text: &str) -> String {
     escaped(text, is_unprintable)
 }

@@ -37,7 +37,11 @@ impl Json {
                 '\t' => out.push_str("\\t"),
                 '\u{8}' => out.push_str("\\b"),
                 '\u{c}' => out.push_str("\\f"),
-                c if is_unprintable(c) => out += &format!("\\u{:04x}", u32::from(c)),
+                c if is_unprintable(c) => {
+                    for unit in c.encode_utf16(&mut [0; 2]) {
+                        out += &format!("\\u{unit:04x}");
+                    }
+                }
                 c => out.push(c),
             }
         }
@@ -81,9 +85,18 @@ impl fmt::Display for Json {
     }
 }
 
-/// Returns `true` if a terminal does not draw the character in its place: a control character, a line end, or a
-/// character that changes the direction of text (Unicode's Bidi_Control).
+/// Returns `true` if a terminal does not draw the character in its place: a control character, a line end, a character
+/// that changes the direction of text, or one without a width (Unicode's general category Cf and
+/// Default_Ignorable_Code_Point).
 pub fn is_unprintable(character: char) -> bool {
-    character.is_control()
-        || matches!(character, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    // The first character of each range, and the first one behind it.
+    const RANGES: [u32; 50] = [
+        0xad, 0xae, 0x34f, 0x350, 0x600, 0x606, 0x61c, 0x61d, 0x6dd, 0x6de, 0x70f, 0x710, 0x890,
+        0x892, 0x8e2, 0x8e3, 0x115f, 0x1161, 0x17b4, 0x17b6, 0x180b, 0x1810, 0x200b, 0x2010,
+        0x2028, 0x202f, 0x2060, 0x2070, 0x3164, 0x3165, 0xfe00, 0xfe10, 0xfeff, 0xff00, 0xffa0,
+        0xffa1, 0xfff0, 0xfffc, 0x110bd, 0x110be, 0x110cd, 0x110ce, 0x13430, 0x13440, 0x1bca0,
+        0x1bca4, 0x1d173, 0x1d17b, 0xe0000, 0xe1000,
+    ];
+    let behind = RANGES.partition_point(|start| *start <= u32::from(character));
+    character.is_control() || behind % 2 == 1
 }

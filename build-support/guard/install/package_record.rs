@@ -2,7 +2,6 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::version::Version;
-use crate::runtime::system;
 use std::path::Path;
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
@@ -99,10 +98,6 @@ fn slashed(dir: &Path) -> Option<String> {
 }
 
 pub fn read(path: &Path) -> Option<String> {
-    // Opening a pipe would wait for a writer.
-    if !system::is_file(path) {
-        return None;
-    }
     let file = BoundedFile::open(path).ok()?;
     let bytes = file.read(0, file.length().min(MOST))?;
     Some(String::from_utf8_lossy(&bytes).into_owned())

@@ -11,7 +11,7 @@ use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::finding::{Finding, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
@@ -196,16 +196,17 @@ fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
 
 /// Returns the help that makes the loader search this directory of the driver's library.
 fn searched_help(dir: &str) -> Vec<String> {
+    let word = quoted(dir);
     let other = match dir {
         NIXOS => "build the program with `addDriverRunpath` if it is a Nix package".to_string(),
         WSL_LIBRARIES => format!(
-            "make the loader search it: `echo {dir} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
+            "make the loader search it: `echo {word} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
         ),
         // The system's C library, which is also in that directory, does not run with the loader of the program.
         _ => {
             return vec![format!(
                 "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia \
-                 && ln -sf {dir}/libcuda.so* {dir}/libnvidia-* ~/.nvidia`"
+                 && ln -sf {word}/libcuda.so* {word}/libnvidia-* ~/.nvidia`"
             )];
         }
     };

@@ -39,7 +39,7 @@ impl NotLoadedYet {
                 "call a function of cuDNN in this program: linkers drop libraries that are not used",
             ),
             NotLoadedYet::Unopened => (
-                "no cuDNN is loaded in this process yet, and the guard of a library does not load one",
+                "no cuDNN was found among the libraries of this process, and the guard of a library does not load one",
                 "call `check()` after the first use of cuDNN, to check the loaded one",
             ),
         };

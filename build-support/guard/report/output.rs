@@ -52,11 +52,10 @@ fn line(result: &Result<Report, Failure>) -> String {
     line
 }
 
-/// Replaces a regular file atomically, so that no process reads an incomplete file. Other files, and files that cannot
-/// be replaced, are written in place.
+/// Replaces a regular file. Other files are written in place, and so is the target of a link: the kernel may refuse to
+/// follow another user's link in a directory such as /tmp (fs.protected_symlinks).
 fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
-    // A link stays, and its target is replaced.
-    let path = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     // Windows reports no metadata for `NUL` and `CON`, nor that they do not exist.
     let special = match std::fs::metadata(&path) {
         Ok(data) => !data.is_file(),
@@ -69,10 +68,19 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
         let reason = "the file would exceed the limit of `ulimit -f`";
         return Err(std::io::Error::other(reason));
     }
-    match replace(&path, text) {
+    match path.is_symlink() {
+        true => write_over(&path, text),
+        false => replace_file(&path, text),
+    }
+}
+
+/// Replaces a file atomically, so that no process reads an incomplete file. A file that cannot be replaced is written in
+/// place.
+pub fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
+    match replace(path, text) {
         // A writer in another container removed this one's file: see `remove_abandoned`.
-        Err(error) if error.kind() == ErrorKind::NotFound => replace(&path, text),
-        Err(error) if is_not_replaceable(error.kind()) && path.exists() => write_over(&path, text),
+        Err(error) if error.kind() == ErrorKind::NotFound => replace(path, text),
+        Err(error) if is_not_replaceable(error.kind()) && path.exists() => write_over(path, text),
         replaced => replaced,
     }
 }
@@ -85,6 +93,7 @@ fn is_not_replaceable(error: ErrorKind) -> bool {
         ErrorKind::PermissionDenied
             | ErrorKind::ReadOnlyFilesystem
             | ErrorKind::ResourceBusy
+            | ErrorKind::CrossesDevices
             | ErrorKind::AlreadyExists
             | ErrorKind::Unsupported
     )
@@ -93,7 +102,10 @@ fn is_not_replaceable(error: ErrorKind) -> bool {
 /// Overwrites a file, and restores its contents if there is not enough space.
 fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
     let old = std::fs::read(path).unwrap_or_default();
-    let mut file = OpenOptions::new().write(true).open(path)?;
+    let mut options = OpenOptions::new();
+    // A link without a target creates it. The kernel refuses to create an existing file of another user in /tmp.
+    options.write(true).truncate(false).create(!path.exists());
+    let mut file = options.open(path)?;
     let mut write = |bytes: &[u8]| {
         file.rewind()?;
         file.write_all(bytes)?;

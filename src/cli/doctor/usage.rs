@@ -3,7 +3,7 @@
 use crate::compat::cudarc_sources::{cargo_tree, unpacked};
 use crate::model::environment::Environment;
 use crate::system::files;
-use std::{fs, path::Path};
+use std::path::Path;
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
@@ -60,7 +60,9 @@ fn of_package(
 fn in_code(dir: &Path) -> Option<Usage> {
     let mut code = String::new();
     for file in files::glob(&(glob::Pattern::escape(&dir.to_string_lossy()) + "/*.rs")).ok()? {
-        let text = fs::read_to_string(file).ok()?.replace("cudnn_guard", "");
+        let text = files::read_to_string(&file)
+            .ok()?
+            .replace("cudnn_guard", "");
         code.extend(text.lines().filter_map(|line| line.split("//").next()));
     }
     let code = code.to_lowercase();

@@ -6,8 +6,8 @@ use crate::cli::init::usage::Usage;
 use crate::cli::init::{Change, migration, recipe, refusal, source};
 use crate::cli::whole_file;
 use crate::system::files;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
 use toml_edit::DocumentMut;
 
 /// Crates that compile kernels in build scripts.
@@ -145,7 +145,7 @@ impl CrateFiles {
         let pattern = glob::Pattern::escape(&root.to_string_lossy()) + "/src/**/*.rs";
         let mut modules = files::glob(&pattern).unwrap_or_default();
         modules.retain(|path| !texts.iter().any(|(_, program)| root.join(program) == *path));
-        let modules = modules.iter().map(fs::read_to_string);
+        let modules = modules.iter().map(|path| files::read_to_string(path));
         let modules: String = modules.flatten().collect();
         let mut all = texts.iter().map(|(text, _)| text).chain([&modules]);
         if (is_extension || !texts.is_empty())
@@ -211,7 +211,7 @@ fn read(dir: &Path, path: &Path) -> Result<Option<String>, String> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(refusal(
             format!("`{}` cannot be read: {error}", path.display()),
-            "allow this user to read it",
+            "make it a text file that this user can read",
         )),
     }
 }

@@ -23,6 +23,17 @@ pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
     if !full.ancestors().any(|one| one.join("Cargo.toml").exists()) {
         return Err(no_crate(dir));
     }
+    let files = ["Cargo.toml", ".cargo/config.toml"];
+    let mut files = full
+        .ancestors()
+        .flat_map(|dir| files.map(|file| dir.join(file)));
+    // cargo would wait for a pipe.
+    if let Some(file) = files.find(|file| file.exists() && !file.is_file()) {
+        return Err(refusal(
+            format!("`{}` is not a regular file", file.display()),
+            "remove it, and run the same command again",
+        ));
+    }
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo")));
     cargo.args("metadata --color=never --no-deps --offline --format-version 1".split(' '));
     // Otherwise rustup would install the toolchain that the package names.

@@ -59,11 +59,11 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     match add_guard(arguments) {
         Ok(text) => {
-            terminal::show(terminal::harmless_lines(&text));
+            terminal::show(text);
             ExitCode::SUCCESS
         }
         Err(refusal) => {
-            terminal::show_on_stderr(terminal::harmless_lines(&refusal));
+            terminal::show_on_stderr(refusal);
             ExitCode::from(1)
         }
     }

@@ -4,8 +4,8 @@ use crate::cli::init::metadata::{Package, name};
 use crate::cli::init::recipe::{self, Recipe};
 use crate::cli::init::refusal;
 use crate::model::text::joined;
+use crate::system::files;
 use serde_json::Value;
-use std::fs;
 use std::path::Path;
 use toml_edit::DocumentMut;
 
@@ -92,7 +92,7 @@ impl Usage {
 /// Reads the manifest of a path dependency, which may link cuDNN with cudnn-guard.
 fn links_cudnn(dependency: &Value) -> Option<()> {
     let path = Path::new(dependency["path"].as_str()?).join("Cargo.toml");
-    let manifest: DocumentMut = fs::read_to_string(path).ok()?.parse().ok()?;
+    let manifest: DocumentMut = files::read_to_string(&path).ok()?.parse().ok()?;
     manifest.get("build-dependencies")?.get("cudnn-guard")?;
     let links = manifest.get("package")?.get("links")?.as_str()?;
     (links == "cudnn").then_some(())

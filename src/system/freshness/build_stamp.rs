@@ -12,6 +12,7 @@
 //! It is valid while all of this is unchanged. A file with an older modification time also counts as changed.
 
 use crate::runtime::facts::codec;
+use crate::system::files;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::freshness::{fingerprint, header_shadowing};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -31,7 +32,7 @@ pub struct Artifact<'a> {
 impl Artifact<'_> {
     /// Returns the files that were read for the output, if it is up to date.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
-        let text = std::fs::read_to_string(self.stamp).ok()?;
+        let text = files::read_to_string(self.stamp).ok()?;
         let (mut how, mut hash, mut lines) = (String::new(), "", Vec::new());
         codec::each_line(&text, &mut |key, value| match key {
             "how" => codec::set(&mut how, value),

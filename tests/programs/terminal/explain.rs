@@ -225,7 +225,7 @@ fn an_unknown_id_gets_the_nearest_as_a_suggestion() {
         &explain(&["driver-missing\u{1b}[2J"]),
         2,
         "",
-        "unknown finding `driver-missing[2j`\n  \
+        "unknown finding `driver-missing\\u{1b}[2j`\n  \
          = help: run `cudnn-guard explain driver-missing`\n  \
          = help: run `cudnn-guard explain` for a list of all findings\n",
     );

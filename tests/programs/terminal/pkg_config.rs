@@ -210,3 +210,36 @@ fn a_cross_build_only_runs_pkg_config_if_configured() {
     // The crate pkg-config does not know a target given on the command line.
     assert!(!calls(&["--target", other], &[here]));
 }
+
+#[test]
+fn a_pkg_config_that_hangs_or_prints_too_much_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let root = folder("pkg-config-hangs");
+    let dir = root.join("pkgconfig");
+    let pc = dir.join("cudart-99.4.pc");
+    file(&dir, "cudart-99.4.pc", "");
+    for (script, expected) in [
+        ("exec sleep 20", "did not finish within 1 s and was stopped"),
+        (
+            "head -c 2000000 /dev/zero | tr '\\0' a",
+            "the output of pkg-config for it cannot be parsed",
+        ),
+    ] {
+        let program = root.join("pkg-config");
+        fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let path = std::env::var_os("PATH").expect("a PATH");
+        let env = [
+            ("PKG_CONFIG", program.as_path()),
+            ("PKG_CONFIG_PATH", dir.as_path()),
+            ("CUDNN_GUARD_PROGRAM_DEADLINE", Path::new("1")),
+            ("PATH", Path::new(&path)),
+        ];
+        let begun = std::time::Instant::now();
+        let shown = text(&doctor(&FAR, &env));
+        assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
+        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains(expected), "{shown}");
+        assert!(shown.contains(&format!("`{}`", pc.display())), "{shown}");
+    }
+}

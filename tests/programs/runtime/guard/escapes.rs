@@ -5,8 +5,9 @@ use super::tree::{Folder, GPU};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// An escape sequence, a line break, and all characters that change the text direction: Unicode's Bidi_Control.
-const NAME: &str = "a\u{1b}[2J\nline\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+/// An escape sequence, a line break, all characters that change the text direction (Unicode's Bidi_Control), and some
+/// without a width.
+const NAME: &str = "a\u{1b}[2J\nline\u{61c}\u{200e}\u{200f}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}\u{ad}\u{200b}\u{2060}\u{feff}\u{e0001}";
 
 /// Returns everything that a run writes: stderr, the JSON report and the termination message.
 fn written(task: &str, library_path: &str, variables: &[(&str, &str)]) -> String {

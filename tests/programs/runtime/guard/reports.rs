@@ -53,6 +53,12 @@ fn the_report_is_written_to_the_requested_file() {
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(link).unwrap()).unwrap();
     assert_eq!(json["verdict"], "unknown");
+    let absent = cudnn.file("absent.json");
+    std::os::unix::fs::symlink("absent.json", cudnn.file("dangling.json")).unwrap();
+    let dangling = cudnn.file("dangling.json");
+    let report = ("CUDNN_GUARD_REPORT", dangling.to_str().unwrap());
+    run("startup", &cudnn.0, &[report]).must_end_with(0);
+    assert!(dangling.is_symlink() && absent.is_file());
 
     // The permissions of an existing report are kept.
     use std::os::unix::fs::PermissionsExt;
@@ -108,6 +114,58 @@ fn a_planted_symlink_does_not_redirect_the_report() {
     assert!(!std::fs::read_to_string(report).unwrap().is_empty());
     let mut names = std::fs::read_dir(&cudnn.0).unwrap();
     assert!(names.any(|file| file.unwrap().path().extension() == Some("part".as_ref())));
+}
+
+/// In such a directory, the kernel refuses to follow another user's link (fs.protected_symlinks). Whether a file can be
+/// renamed there, or within a mounted directory, is also up to the kernel.
+#[test]
+fn the_kernel_decides_what_the_report_replaces() {
+    let cudnn = sound();
+    let (trap, kept, link, report) = (
+        cudnn.file("trap.so"),
+        cudnn.file("kept"),
+        cudnn.file("link"),
+        cudnn.file("report"),
+    );
+    let code = r#"
+        #define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <errno.h>
+        #include <string.h>
+        #include <sys/types.h>
+        int open64(const char *path, int flags, mode_t mode) {
+            int (*next)(const char *, int, mode_t) = dlsym(RTLD_NEXT, "open64");
+            if (!strcmp(strrchr(path, '/') ? strrchr(path, '/') : path, "/link")) {
+                errno = EACCES;
+                return -1;
+            }
+            return next(path, flags, mode);
+        }
+        int rename(const char *from, const char *to) {
+            int (*next)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+            if (!strstr(to, "/report"))
+                return next(from, to);
+            errno = EXDEV;
+            return -1;
+        }
+    "#;
+    library(code, &trap);
+    std::fs::write(&kept, "kept").unwrap();
+    std::fs::write(&report, "old").unwrap();
+    std::os::unix::fs::symlink(&kept, &link).unwrap();
+    let run = |file: &Path| {
+        let preload = ("LD_PRELOAD", trap.to_str().unwrap());
+        let report = ("CUDNN_GUARD_REPORT", file.to_str().unwrap());
+        run("startup", &cudnn.0, &[GPU, preload, report])
+    };
+    let message = format!(
+        "cudnn-guard: CUDNN_GUARD_REPORT: cannot write `{}`: Permission denied (os error 13)  [io-error]\n",
+        link.display()
+    );
+    run(&link).must_end_with(0).must_say(&message);
+    assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
+    run(&report).must_end_with(0);
+    assert!(std::fs::read_to_string(report).unwrap().starts_with('{'));
 }
 
 #[test]

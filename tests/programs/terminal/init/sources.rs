@@ -1,7 +1,11 @@
 //! Crates whose guard is in a module, and libraries of several kinds.
 
+#[cfg(unix)]
+use super::command;
 use super::{complaint, file, init, must_exit, package, read, text};
 use std::fs;
+#[cfg(unix)]
+use std::process::Command;
 
 const INCLUDE: &str = "include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n";
 
@@ -99,4 +103,70 @@ fn check_finds_a_program_that_calls_no_guard() {
     let stated = "exits with 1 if lines are missing, or if a program or Python module does not call the guard, as far as the \
                   names of the called functions show. It does not check calls to a library's guard.";
     assert!(guide.contains(stated));
+}
+
+/// Reading a pipe would never end.
+#[test]
+#[cfg(unix)]
+fn a_pipe_in_the_crate_is_not_read() {
+    for (pipe, code, message) in [
+        (
+            "build.rs",
+            1,
+            "build.rs` cannot be read: not a regular file\n",
+        ),
+        ("src/other.rs", 0, ""),
+        (
+            "src/main.rs",
+            1,
+            "main.rs` cannot be read: not a regular file\n",
+        ),
+        ("Cargo.toml", 1, "Cargo.toml` is not a regular file\n"),
+        (
+            ".cargo/config.toml",
+            1,
+            "config.toml` is not a regular file\n",
+        ),
+    ] {
+        let dir = package("pipe", "");
+        fs::create_dir(dir.join(".cargo")).expect("a directory");
+        let _ = fs::remove_file(dir.join(pipe));
+        let made = Command::new("mkfifo").arg(dir.join(pipe)).status();
+        assert!(made.expect("mkfifo").success());
+        let mut limited = Command::new("timeout");
+        let init = command(&dir, &[]);
+        limited
+            .arg("20")
+            .arg(init.get_program())
+            .args(init.get_args());
+        let variables = init
+            .get_envs()
+            .filter_map(|(name, value)| Some((name, value?)));
+        let cargo = std::path::Path::new(env!("CARGO")).parent();
+        let path = std::env::var("PATH").expect("a PATH");
+        let path = format!("{}:{path}", cargo.expect("a directory").display());
+        limited.env_clear().envs(variables).env("PATH", path);
+        let output = limited.output().expect("timeout runs");
+        must_exit(&output, code);
+        assert!(
+            complaint(&output).contains(message),
+            "{}",
+            complaint(&output)
+        );
+    }
+}
+
+/// Nothing calls itself for each of the parentheses.
+#[test]
+fn deeply_nested_code_is_changed() {
+    let dir = package("nested", "");
+    let (open, close) = ("(".repeat(100_000), ")".repeat(100_000));
+    let main = format!("fn main() {{\n    let _ = {open}1{close};\n}}\n");
+    for path in ["build.rs", "src/main.rs"] {
+        file(&dir, path, &main);
+    }
+    must_exit(&init(&dir, &["--write"]), 0);
+    for path in ["build.rs", "src/main.rs"] {
+        assert!(read(&dir, path).len() > main.len() + 30, "{path}");
+    }
 }
