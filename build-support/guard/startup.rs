@@ -10,7 +10,6 @@ use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
-use std::io::Write;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 pub const EXIT: i32 = 78;
@@ -91,11 +90,7 @@ pub fn print(finding: &Finding) {
     write_stderr(&format!("cudnn-guard: {finding}"));
 }
 
-/// Writes a line to stderr. A closed stderr is no reason to panic or to exit.
+/// Writes a line to stderr. Nothing that stderr is ends the program or makes it wait for long.
 fn write_stderr(text: &str) {
-    if !platform::stderr_is_open() {
-        return;
-    }
-    // A single write, since other processes may write there too.
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    platform::write_stderr(&format!("{text}\n"));
 }
