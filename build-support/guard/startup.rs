@@ -67,22 +67,17 @@ fn start(built: &Built, functions: Functions) {
             return;
         }
     };
-    if env_config.mode == Mode::Warn {
-        write_stderr(&format!("{failure}"));
-        return;
+    let mut text = failure.to_string();
+    let is_stopped = env_config.mode != Mode::Warn;
+    if is_stopped && !platform::is_privileged() {
+        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program anyway";
+        // The hint goes under the cause, before the report.
+        text.insert_str(text.find("\n\n").unwrap_or(text.len()), hint);
     }
-    let text = failure.to_string();
-    if platform::is_privileged() {
-        write_stderr(&text);
+    write_stderr(&text);
+    if is_stopped {
         std::process::exit(EXIT);
     }
-    let hint = "  = help: set CUDNN_GUARD=warn to start the program anyway";
-    // The hint goes under the cause, before the report.
-    match text.split_once("\n\n") {
-        Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),
-        None => write_stderr(&format!("{text}\n{hint}")),
-    }
-    std::process::exit(EXIT);
 }
 
 /// Prints the finding about a call that cannot succeed.

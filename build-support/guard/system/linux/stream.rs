@@ -2,7 +2,7 @@
 
 use crate::runtime::system::linux::process::PollFd;
 use std::ffi::{c_int, c_long, c_short, c_ulong, c_void};
-use std::fs::OpenOptions;
+use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
@@ -17,12 +17,10 @@ const SIG_BLOCK: c_int = 0;
 const SIG_SETMASK: c_int = 2;
 /// The signals of a failed write: SIGPIPE and SIGXFSZ.
 const OF_WRITE: c_ulong = 1 << 12 | 1 << 24;
-/// The signal of a process that writes in the background of a terminal. If it is blocked, the process may write.
+/// The signal of a process in the background of a terminal. If the signal is blocked, the process may write.
 const SIGTTOU: c_ulong = 1 << 21;
-const EFBIG: c_int = 27;
-const EPIPE: c_int = 32;
-/// The time for a reader: so many times 100 ms.
-const MOST_WAITS: u32 = 10;
+/// The bytes that a pipe or a socket takes without waiting if it is ready.
+const PIPE_BUF: usize = 4096;
 
 /// `sigset_t`.
 type Signals = [c_ulong; 1024 / c_ulong::BITS as usize];
@@ -38,62 +36,53 @@ unsafe extern "C" {
 /// Writes to stderr, without the lock of `std::io::stderr()`, which another thread may hold.
 pub fn write_stderr(text: &str) {
     let path = Path::new("/proc/self/fd/2");
-    let kind = std::fs::metadata(path).map(|data| data.file_type());
-    let options = OpenOptions::new().write(true).clone();
     // Setting O_NONBLOCK for fd 2 itself would change it for all processes that have it open.
-    let own = match kind {
-        Ok(kind) if kind.is_fifo() || kind.is_char_device() => open(options, path).ok(),
+    let own = match std::fs::metadata(path).map(|data| data.file_type()) {
+        Ok(kind) if kind.is_fifo() || kind.is_char_device() => open(path).ok(),
         _ => None,
     };
-    let fd = own.as_ref().map_or(2, AsRawFd::as_raw_fd);
-    // A pipe or a socket that is ready takes PIPE_BUF bytes.
-    let at_once = own.is_some() || kind.is_ok_and(|kind| kind.is_file());
-    let most = if at_once { usize::MAX } else { 4096 };
-    let _ = write_pieces(fd, text.as_bytes(), most);
+    let _ = write_all(own.as_ref().map_or(2, AsRawFd::as_raw_fd), text.as_bytes());
 }
 
-/// Writes to a device or a pipe without replacing it, and waits at most a second for its reader.
+/// Writes to a device or a pipe without replacing it.
 pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
-    let options = OpenOptions::new().write(true).truncate(true).clone();
-    write_pieces(
-        open(options, path)?.as_raw_fd(),
-        text.as_bytes(),
-        usize::MAX,
-    )
+    let file = open(path)?;
+    write_all(file.as_raw_fd(), text.as_bytes())
 }
 
-fn open(mut options: OpenOptions, path: &Path) -> std::io::Result<std::fs::File> {
+fn open(path: &Path) -> std::io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.write(true).truncate(true);
     options.custom_flags(O_NONBLOCK | O_NOCTTY).open(path)
 }
 
-/// Writes pieces of at most this size. No signal ends or stops the program, and a signal that was pending stays pending.
-fn write_pieces(fd: c_int, mut text: &[u8], most: usize) -> std::io::Result<()> {
-    let (mut set, mut old, mut pending) =
-        (Signals::default(), Signals::default(), Signals::default());
+/// Waits at most a second for a reader. No signal ends or stops the program, and pending signals stay pending.
+fn write_all(fd: c_int, mut text: &[u8]) -> std::io::Result<()> {
+    let [mut set, mut old, mut pending] = [Signals::default(); 3];
     set[0] = OF_WRITE | SIGTTOU;
-    // SAFETY: the sets are valid. Only this thread's mask changes.
+    // SAFETY: the sets are valid. Only the mask of this thread changes.
     unsafe { pthread_sigmask(SIG_BLOCK, &set, &mut old) };
-    // Otherwise no such signal is pending.
+    // Signals that were not blocked are not pending.
     if old[0] & OF_WRITE != 0 {
         // SAFETY: a valid set.
         unsafe { sigpending(&mut pending) };
     }
-    let mut waits = 0;
-    let mut written = Ok(());
+    let (mut waits, mut written) = (0, Ok(()));
     while !text.is_empty() && written.is_ok() {
-        match write_piece(fd, &text[..text.len().min(most)]) {
+        match write_piece(fd, &text[..text.len().min(PIPE_BUF)]) {
             Ok(size) => text = &text[size..],
-            Err(error) if is_temporary(error.kind()) && waits < MOST_WAITS => waits += 1,
+            Err(error) if is_temporary(error.kind()) && waits < 10 => waits += 1,
             Err(error) => written = Err(error),
         }
     }
-    set[0] = OF_WRITE & !pending[0];
-    if let Some(EFBIG | EPIPE) = written.as_ref().err().and_then(Error::raw_os_error) {
-        // SAFETY: a valid set and time; no details are requested. The call does not wait.
-        unsafe { sigtimedwait(&set, std::ptr::null_mut(), &[0, 0]) };
+    // SAFETY: valid sets and a valid time, which is 0.
+    unsafe {
+        set[0] = OF_WRITE & !pending[0];
+        if written.is_err() {
+            sigtimedwait(&set, std::ptr::null_mut(), &[0, 0]);
+        }
+        pthread_sigmask(SIG_SETMASK, &old, std::ptr::null_mut());
     }
-    // SAFETY: restores this thread's mask.
-    unsafe { pthread_sigmask(SIG_SETMASK, &old, std::ptr::null_mut()) };
     written
 }
 
@@ -101,22 +90,22 @@ fn is_temporary(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
+/// Waits at most 100 ms.
 fn write_piece(fd: c_int, piece: &[u8]) -> std::io::Result<usize> {
+    let (events, revents) = (POLLOUT, 0);
     let mut stream = PollFd {
         fd,
-        events: POLLOUT,
-        revents: 0,
+        events,
+        revents,
     };
     // SAFETY: one valid entry.
-    let ready = unsafe { poll(&mut stream, 1, 100) };
-    // If the call is refused, the stream counts as ready.
-    if ready == 0 {
+    if unsafe { poll(&mut stream, 1, 100) } == 0 {
         return Err(ErrorKind::WouldBlock.into());
     }
     if stream.revents & CLOSED != 0 {
         return Err(ErrorKind::BrokenPipe.into());
     }
-    // SAFETY: the piece is valid.
+    // SAFETY: a valid piece.
     let size = unsafe { write(fd, piece.as_ptr().cast(), piece.len()) };
     usize::try_from(size).map_err(|_| Error::last_os_error())
 }
