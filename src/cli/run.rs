@@ -95,9 +95,15 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let mut command = std::process::Command::new(&program);
     command.args(words);
     #[cfg(target_os = "linux")]
-    // SAFETY: only one system call runs before exec.
+    let restore = || {
+        // SAFETY: only this system call runs before exec.
+        unsafe { signal(SIGPIPE, INHERITED.load(Ordering::Relaxed)) };
+        Ok(())
+    };
+    // SAFETY: as above.
+    #[cfg(target_os = "linux")]
     unsafe {
-        command.pre_exec(|| Ok(drop(signal(SIGPIPE, INHERITED.load(Ordering::Relaxed)))))
+        command.pre_exec(restore)
     };
     #[cfg(unix)]
     let error = command.exec();
