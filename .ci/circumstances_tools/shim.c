@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,31 +14,25 @@ static int shim(const char *name) {
     return value && !strcmp(value, name);
 }
 
-static long number(void) {
-    const char *value = getenv("SHIM_NUMBER");
-    return value ? atol(value) : 0;
+static int number(const char *name) {
+    const char *value = getenv(name);
+    return value ? atoi(value) : 0;
 }
 
-// read-SUBLIBRARY: read number SHIM_NUMBER of this sub-library of cuDNN, or all from then on with `reads`, fails.
+// read: read number SHIM_NUMBER of the sub-libraries of cuDNN fails with the error SHIM_ERROR.
 static int fails(int fd) {
     static atomic_long reads;
-    if (!shim("read") && !shim("reads")) return 0;
+    if (!shim("read")) return 0;
     char link[64], path[4096] = "";
     snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
     if (readlink(link, path, sizeof path - 1) < 0 || !strstr(path, "/libcudnn_")) return 0;
-    long at = ++reads;
-    return at == number() || (shim("reads") && at > number());
-}
-
-static int error(void) {
-    const char *value = getenv("SHIM_ERROR");
-    return value ? atoi(value) : EIO;
+    return ++reads == number("SHIM_NUMBER");
 }
 
 #define READ(name, parameters, arguments) \
     ssize_t name parameters { \
         ssize_t (*next) parameters = dlsym(RTLD_NEXT, #name); \
-        if (fails(fd)) { errno = error(); return -1; } \
+        if (fails(fd)) { errno = number("SHIM_ERROR"); return -1; } \
         return next arguments; \
     }
 READ(read, (int fd, void *into, size_t size), (fd, into, size))
