@@ -85,7 +85,7 @@ pub fn print(finding: &Finding) {
     write_stderr(&format!("cudnn-guard: {finding}"));
 }
 
-/// Writes a line to stderr. Nothing that stderr is ends the program or makes it wait for long.
+/// Writes a line to stderr, which cannot stop the program: see [`platform::write_stderr`].
 fn write_stderr(text: &str) {
     platform::write_stderr(&format!("{text}\n"));
 }

@@ -2,6 +2,8 @@
 
 use crate::cli::terminal;
 use crate::system::programs::on_path;
+#[cfg(target_os = "linux")]
+use crate::system::programs::sigpipe;
 use crate::{Finding, FindingId, Inspection, Severity};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;
@@ -9,32 +11,6 @@ use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-#[cfg(target_os = "linux")]
-use std::sync::atomic::{AtomicUsize, Ordering};
-
-#[cfg(target_os = "linux")]
-unsafe extern "C" {
-    fn signal(number: i32, handler: usize) -> usize;
-}
-#[cfg(target_os = "linux")]
-const SIGPIPE: i32 = 13;
-/// The disposition of SIGPIPE when this program began: systemd ignores the signal for its services. Rust's standard
-/// library ignores it before `main`, and resets it when it starts a program.
-#[cfg(target_os = "linux")]
-static INHERITED: AtomicUsize = AtomicUsize::new(0);
-
-/// The C library calls this function before Rust's standard library.
-#[cfg(target_os = "linux")]
-#[used]
-#[unsafe(link_section = ".init_array")]
-static BEFORE_MAIN: extern "C" fn() = {
-    extern "C" fn read_disposition() {
-        const SIG_IGN: usize = 1;
-        // SAFETY: no other thread exists yet.
-        INHERITED.store(unsafe { signal(SIGPIPE, SIG_IGN) }, Ordering::Relaxed);
-    }
-    read_disposition
-};
 
 /// The exit code of a guarded program whose cuDNN is incompatible.
 const INCOMPATIBLE: u8 = 78;
@@ -95,16 +71,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let mut command = std::process::Command::new(&program);
     command.args(words);
     #[cfg(target_os = "linux")]
-    let restore = || {
-        // SAFETY: only this system call runs before exec.
-        unsafe { signal(SIGPIPE, INHERITED.load(Ordering::Relaxed)) };
-        Ok(())
-    };
-    // SAFETY: as above.
-    #[cfg(target_os = "linux")]
-    unsafe {
-        command.pre_exec(restore)
-    };
+    sigpipe::keep(&mut command);
     #[cfg(unix)]
     let error = command.exec();
     #[cfg(not(unix))]

@@ -99,6 +99,10 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/system/linux/stack.rs",
         "asks the C library for the test thread's stack",
     ),
+    (
+        "build-support/guard/system/linux/stream.rs",
+        "writes without a wait or a signal: poll, and the signals of a thread",
+    ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
     ("src/guard/linked_in.rs", "text of the generated file"),
     ("src/guard/text.rs", "text of the generated file"),
