@@ -113,7 +113,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/system/job_server.rs", "cargo's job server on Windows"),
     (
         "src/system/programs.rs",
-        "ends a program with all that it started",
+        "ends a program with all that it started, and keeps the disposition of SIGPIPE",
     ),
     ("src/targets/gpus.rs", "calls the driver through cudarc"),
 ];
