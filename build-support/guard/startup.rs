@@ -10,7 +10,6 @@ use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
-use std::io::Write;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.
 pub const EXIT: i32 = 78;
@@ -68,22 +67,17 @@ fn start(built: &Built, functions: Functions) {
             return;
         }
     };
-    if env_config.mode == Mode::Warn {
-        write_stderr(&format!("{failure}"));
-        return;
+    let mut text = failure.to_string();
+    let is_stopped = env_config.mode != Mode::Warn;
+    if is_stopped && !platform::is_privileged() {
+        let hint = "\n  = help: set CUDNN_GUARD=warn to start the program anyway";
+        // The hint goes under the cause, before the report.
+        text.insert_str(text.find("\n\n").unwrap_or(text.len()), hint);
     }
-    let text = failure.to_string();
-    if platform::is_privileged() {
-        write_stderr(&text);
+    write_stderr(&text);
+    if is_stopped {
         std::process::exit(EXIT);
     }
-    let hint = "  = help: set CUDNN_GUARD=warn to start the program anyway";
-    // The hint goes under the cause, before the report.
-    match text.split_once("\n\n") {
-        Some((cause, rest)) => write_stderr(&format!("{cause}\n{hint}\n\n{rest}")),
-        None => write_stderr(&format!("{text}\n{hint}")),
-    }
-    std::process::exit(EXIT);
 }
 
 /// Prints the finding about a call that cannot succeed.
@@ -91,11 +85,7 @@ pub fn print(finding: &Finding) {
     write_stderr(&format!("cudnn-guard: {finding}"));
 }
 
-/// Writes a line to stderr. A closed stderr is no reason to panic or to exit.
+/// Writes a line to stderr, which cannot stop the program: see [`platform::write_stderr`].
 fn write_stderr(text: &str) {
-    if !platform::stderr_is_open() {
-        return;
-    }
-    // A single write, since other processes may write there too.
-    let _ = std::io::stderr().write_all(format!("{text}\n").as_bytes());
+    platform::write_stderr(&format!("{text}\n"));
 }

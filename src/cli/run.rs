@@ -2,9 +2,13 @@
 
 use crate::cli::terminal;
 use crate::system::programs::on_path;
+#[cfg(target_os = "linux")]
+use crate::system::programs::sigpipe;
 use crate::{Finding, FindingId, Inspection, Severity};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;
+#[cfg(unix)]
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -66,8 +70,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
     let mut command = std::process::Command::new(&program);
     command.args(words);
+    #[cfg(target_os = "linux")]
+    sigpipe::keep(&mut command);
     #[cfg(unix)]
-    let error = std::os::unix::process::CommandExt::exec(&mut command);
+    let error = command.exec();
     #[cfg(not(unix))]
     let error = match command.status() {
         Ok(status) => std::process::exit(status.code().unwrap_or(1)),

@@ -279,6 +279,43 @@ pub fn die_with_this_process(command: &mut Command) {
     };
 }
 
+/// The disposition of SIGPIPE when this program began: systemd ignores the signal for its services. Rust's standard
+/// library ignores it before `main`, and resets it when it starts a program.
+#[cfg(all(target_os = "linux", feature = "cli"))]
+pub mod sigpipe {
+    use std::os::unix::process::CommandExt;
+    use std::process::Command;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    const SIGPIPE: i32 = 13;
+    const SIG_IGN: usize = 1;
+    static INHERITED: AtomicUsize = AtomicUsize::new(0);
+    /// The C library calls this function before Rust's standard library.
+    #[used]
+    #[unsafe(link_section = ".init_array")]
+    static BEFORE_MAIN: extern "C" fn() = read;
+
+    unsafe extern "C" {
+        fn signal(number: i32, handler: usize) -> usize;
+    }
+
+    extern "C" fn read() {
+        // SAFETY: no other thread exists yet.
+        INHERITED.store(unsafe { signal(SIGPIPE, SIG_IGN) }, Ordering::Relaxed);
+    }
+
+    /// Passes the disposition on to a program.
+    pub fn keep(command: &mut Command) {
+        let restore = || {
+            // SAFETY: only this system call runs between fork and exec.
+            unsafe { signal(SIGPIPE, INHERITED.load(Ordering::Relaxed)) };
+            Ok(())
+        };
+        // SAFETY: as above.
+        unsafe { command.pre_exec(restore) };
+    }
+}
+
 /// Does nothing, because other systems do not support this. The program continues there.
 #[cfg(not(target_os = "linux"))]
 pub fn die_with_this_process(_: &mut Command) {}

@@ -17,4 +17,6 @@ pub mod quiet;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod soak;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod stderr;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod verdicts;

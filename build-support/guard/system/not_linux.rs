@@ -1,7 +1,9 @@
 //! Functions that other systems than Linux do not need, or implement with the standard library.
 
 use std::ffi::OsString;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 /// Returns no file: mapped files cannot be deleted or replaced.
@@ -40,4 +42,17 @@ pub fn pause(time: Duration) -> bool {
 /// Returns the largest number: there is no limit.
 pub fn most_in_a_file() -> u64 {
     u64::MAX
+}
+
+/// Writes to stderr in another thread, and waits for that thread at most a second: stderr may be locked or a full pipe.
+pub fn write_stderr(text: &str) {
+    let text = text.to_string();
+    let (sender, receiver) = channel();
+    let write = move || {
+        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = sender.send(());
+    };
+    if std::thread::Builder::new().spawn(write).is_ok() {
+        let _ = receiver.recv_timeout(Duration::from_secs(1));
+    }
 }

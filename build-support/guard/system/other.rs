@@ -70,10 +70,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
     one == other
 }
 
-pub fn stderr_is_open() -> bool {
-    true
-}
-
 /// Converts bytes, lossily.
 pub fn path_of(bytes: Vec<u8>) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(&bytes).into_owned())

@@ -19,7 +19,6 @@ const LOAD_WITH_ALTERED_SEARCH_PATH: u32 = 8;
 const SEM_FAILCRITICALERRORS: u32 = 1;
 const BY_ADDRESS: u32 = 4;
 const UNCHANGED_REFERENCES: u32 = 2;
-const STD_ERROR: u32 = -12_i32 as u32;
 /// The longest path, in words.
 const LONGEST: u32 = 1 << 15;
 /// A limit above the number of DLLs in a process.
@@ -42,7 +41,6 @@ unsafe extern "system" {
     fn GetSystemDirectoryW(into: *mut u16, size: u32) -> u32;
     fn GetWindowsDirectoryW(into: *mut u16, size: u32) -> u32;
     fn GetDllDirectoryW(size: u32, into: *mut u16) -> u32;
-    fn GetStdHandle(which: u32) -> *mut c_void;
     fn SetThreadErrorMode(mode: u32, old: *mut u32) -> i32;
 }
 
@@ -229,12 +227,6 @@ pub fn same_file(one: &Path, other: &Path) -> bool {
         (Ok(one), Ok(other)) => one.as_os_str().eq_ignore_ascii_case(other.as_os_str()),
         _ => false,
     }
-}
-
-/// Returns `true` if there is a stderr. A GUI program has none.
-pub fn stderr_is_open() -> bool {
-    // SAFETY: GetStdHandle has no conditions.
-    !unsafe { GetStdHandle(STD_ERROR) }.is_null()
 }
 
 /// Creates a path from bytes of `OsStr::as_encoded_bytes`.

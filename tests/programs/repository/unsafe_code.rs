@@ -99,6 +99,10 @@ const FILES: &[(&str, &str)] = &[
         "build-support/guard/system/linux/stack.rs",
         "asks the C library for the test thread's stack",
     ),
+    (
+        "build-support/guard/system/linux/stream.rs",
+        "writes without a wait or a signal: poll, and the signals of a thread",
+    ),
     ("build-support/guard/system/windows.rs", "asks the loader"),
     ("src/guard/linked_in.rs", "text of the generated file"),
     ("src/guard/text.rs", "text of the generated file"),
@@ -109,7 +113,7 @@ const FILES: &[(&str, &str)] = &[
     ("src/system/job_server.rs", "cargo's job server on Windows"),
     (
         "src/system/programs.rs",
-        "ends a program with all that it started",
+        "ends a program with all that it started, and keeps the disposition of SIGPIPE",
     ),
     ("src/targets/gpus.rs", "calls the driver through cudarc"),
 ];

@@ -138,3 +138,46 @@ fn a_program_whose_provider_does_not_load_is_started() {
     );
     assert!(stderr.starts_with(&wanted), "{stderr}");
 }
+
+/// systemd starts its services with an ignored SIGPIPE. A program that relies on this ends at the first closed connection
+/// otherwise.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_program_inherits_the_signals_of_the_caller() {
+    let dir = folder("run-signals");
+    let (source, program) = (dir.join("code.c"), dir.join("app"));
+    let code = "#define _GNU_SOURCE
+        #include <signal.h>
+        #include <stdio.h>
+        int main(void) {
+            sigset_t blocked;
+            struct sigaction action;
+            sigprocmask(SIG_BLOCK, 0, &blocked);
+            for (int i = 1; i < NSIG; i++) {
+                if (!sigaction(i, 0, &action) && action.sa_handler == SIG_IGN) printf(\"-%d \", i);
+                if (sigismember(&blocked, i) == 1) printf(\"+%d \", i);
+            }
+        }";
+    fs::write(&source, code).unwrap();
+    let mut cc = Command::new("cc");
+    let made = cc.arg(&source).arg("-o").arg(&program).status();
+    assert!(made.unwrap().success(), "{cc:?}");
+    let own = env!("CARGO_BIN_EXE_cudnn-guard");
+    let inherited = |script: &str, guard: &[&str]| {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &format!("{script} exec \"$@\""), "sh"]);
+        let output = shell.args(guard).arg(&program).output().unwrap();
+        must_exit(&output, 0);
+        text(&output)
+    };
+    // Of the tests themselves, Rust resets SIGPIPE.
+    for (script, is_ignored) in [
+        ("", ""),
+        ("trap '' PIPE;", "-13 "),
+        ("trap '' INT TERM HUP PIPE USR1;", "-1 -2 -10 -13 -15 "),
+    ] {
+        let without = inherited(script, &[]);
+        assert_eq!(without, is_ignored, "{script}");
+        assert_eq!(inherited(script, &[own, "run"]), without, "{script}");
+    }
+}

@@ -7,6 +7,8 @@ pub mod maps;
 pub mod process;
 #[cfg(feature = "runtime")]
 pub mod stack;
+#[cfg(feature = "runtime")]
+pub mod stream;
 
 use crate::runtime::facts::linked_in::LinkedIn;
 use crate::runtime::system::linux::maps::{current_path, path};
@@ -23,6 +25,8 @@ pub use crate::runtime::system::linux::mapped::{mapped, replaced};
 pub use crate::runtime::system::linux::process::*;
 #[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::stack::stack_left;
+#[cfg(feature = "runtime")]
+pub use crate::runtime::system::linux::stream::{write_in_place, write_stderr};
 
 /// `true` if the guard supports this system. In a static program, a library would load a second C library.
 pub const SUPPORTED: bool = !cfg!(target_feature = "crt-static");

@@ -3,21 +3,15 @@
 use crate::runtime::system::linux::Library;
 use crate::runtime::system::linux::mapped::mapped;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const DT_STRTAB: c_long = 5;
 const DT_RPATH: c_long = 15;
 const DT_RUNPATH: c_long = 29;
-const O_NONBLOCK: c_int = 0o4_000;
 const AT_SECURE: c_ulong = 23;
 const RLIMIT_FSIZE: c_int = 1;
-const POLLERR: c_short = 8;
-const POLLNVAL: c_short = 32;
 
 unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
@@ -100,18 +94,6 @@ pub fn given_environment(name: &str) -> Option<OsString> {
     value.map(|value| OsString::from_vec(value.to_vec()))
 }
 
-/// Returns `true` if stderr can be written. A write to a pipe without a reader ends a program with the default SIGPIPE.
-pub fn stderr_is_open() -> bool {
-    let mut stderr = PollFd {
-        fd: 2,
-        events: 0,
-        revents: 0,
-    };
-    // SAFETY: one valid entry.
-    unsafe { poll(&mut stderr, 1, 0) };
-    stderr.revents & (POLLERR | POLLNVAL) == 0
-}
-
 /// Sleeps for this time, whatever the program's clock shows. Returns `false` if a signal or a system call filter prevents
 /// that: `std::thread::sleep` panics then.
 pub fn pause(time: Duration) -> bool {
@@ -125,13 +107,6 @@ pub fn most_in_a_file() -> u64 {
     // SAFETY: getrlimit writes two numbers.
     unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
     limit[0]
-}
-
-/// Writes to a file, a device or a pipe without replacing it, and never waits for a reader.
-pub fn write_in_place(path: &Path, text: &str) -> std::io::Result<()> {
-    let mut options = OpenOptions::new();
-    options.write(true).truncate(true).custom_flags(O_NONBLOCK);
-    options.open(path)?.write_all(text.as_bytes())
 }
 
 /// Creates a path from bytes of `OsStr::as_encoded_bytes`.
