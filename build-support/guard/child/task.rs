@@ -33,7 +33,7 @@ pub const REAL: Functions = Functions {
 #[derive(Clone)]
 pub struct Task {
     pub functions: Functions,
-    /// The cuDNN; if `None`, only the driver is queried.
+    /// The cuDNN; if `None`, the sub-libraries are only opened, or if there are none, the driver is only queried.
     pub main_library: Option<Library>,
     /// Its sub-libraries, in the order in which they are opened.
     pub parts: Vec<SubLibraryFile>,

@@ -9,6 +9,7 @@ use crate::runtime::install::package_owner;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::{loader_words, map_failures};
+use crate::runtime::system;
 use std::path::Path;
 
 /// A file of a cuDNN that this process cannot load.
@@ -66,9 +67,13 @@ pub fn finding(path: &Path, message: &str) -> Finding {
     }
     let file = Path::new(named);
     let file = if file.is_absolute() { file } else { path };
+    if let Some(reason) = map_failures::unread(message) {
+        let defect = Defect::Unreadable(reason.into());
+        return UnusableFile::new(file, &defect, Need::Refused(message)).finding();
+    }
     match Image::open(file) {
         // A file that does not exist proves nothing.
-        Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {
+        Err(defect) if !matches!(defect, Defect::Unreadable(_)) || system::is_there(file) => {
             UnusableFile::new(file, &defect, Need::Refused(message)).finding()
         }
         _ => loader_words::refused(path, message).finding(),

@@ -18,6 +18,17 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
+/// glibc's messages about a file that it could not open or read, before the system's message.
+const OPENING: &str = ": cannot open shared object file: ";
+const READING: &str = ": cannot read file data: ";
+/// The system's messages that show what is wrong with the file. Any other shows that it could not be read this time.
+const CERTAIN: [&str; 5] = [
+    "No such file or directory",
+    "Too many levels of symbolic links",
+    "Is a directory",
+    "Permission denied",
+    "Operation not permitted",
+];
 /// The system's message when a process, or all of them together, cannot open more files, and its error numbers.
 pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
@@ -66,6 +77,20 @@ pub fn find<'a>(
         (None, Some((mebibytes, by))) => Refusal::MemoryLimit(file, mebibytes, by),
         (None, None) => Refusal::Unmapped(file),
     }))
+}
+
+/// Returns the reason why the loader could not read a file that may be valid.
+pub fn unread(message: &str) -> Option<&str> {
+    let reason = message.split_once(OPENING).or(message.split_once(READING));
+    reason
+        .map(|(_, reason)| reason)
+        .filter(|reason| !CERTAIN.contains(reason))
+}
+
+/// Returns `true` if the loader found no file of this name.
+pub fn is_missing(name: &str, message: &str) -> bool {
+    let named = message.split_once(OPENING).map(|(named, _)| named);
+    named == Some(name) && unread(message).is_none()
 }
 
 /// Returns the fault if this process cannot open enough files to read a cuDNN.

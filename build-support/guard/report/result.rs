@@ -1,6 +1,8 @@
 //! The result of a check.
 
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::child::protocol::ChildReport;
+use crate::runtime::child::work::SecondTry;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
@@ -143,14 +145,19 @@ impl Report {
         }
     }
 
-    /// Adds the loader's refusal of a sub-library, with its message.
-    pub(crate) fn refused(&mut self, path: &Path, message: &str) {
+    /// Adds the loader's refusal of a sub-library, with its message. `second`: the second child, if the loader did not
+    /// refuse a sub-library there.
+    pub(crate) fn refused(&mut self, path: &Path, message: &str, second: Option<&SecondTry>) {
         if loader_words::requires_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             return self.unchecked(format!("{file}: requires {DRIVER}"));
         }
-        let finding = refusal::finding(path, message);
+        let mut finding = refusal::finding(path, message);
+        if let (Severity::Error, Some(second)) = (finding.severity, second) {
+            second.lower(&mut finding);
+            finding.help = vec![Defect::Unreadable(String::new()).help(path)];
+        }
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;
         self.contents.findings.retain(|known| !same(known));

@@ -1,6 +1,6 @@
 //! The search path of the loader of Linux in this process.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::defect::{Defect, is_absent};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::elf::candidates::{View, hwcaps_level};
@@ -122,7 +122,12 @@ impl SearchPath {
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut skipped = None;
         for (_, file) in self.candidates(name, &View::default()) {
-            if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
+            // The loader ends its search at a file that cannot be read now.
+            let is_skipped = match platform::metadata(&file) {
+                Ok(data) => data.is_dir(),
+                Err(error) => is_absent(&error),
+            };
+            if is_skipped {
                 continue;
             }
             match Elf::open(&file) {
