@@ -113,7 +113,7 @@ impl Elf {
         };
         elf.segments = elf.read_segments();
         elf.dynamic = elf.read_dynamic();
-        match elf.failure() {
+        match elf.file.failure() {
             Some(failure) => Err(failure),
             None => Ok(elf),
         }
@@ -160,11 +160,6 @@ impl Elf {
 
     pub fn length(&self) -> u64 {
         self.file.length()
-    }
-
-    /// Returns the first read error.
-    pub fn failure(&self) -> Option<Defect> {
-        self.file.failure()
     }
 
     /// Returns the ELF number of its CPU.
@@ -229,9 +224,9 @@ impl Elf {
             let end = segment.offset.saturating_add(segment.size);
             let left = self.length().saturating_sub(segment.offset);
             // The kernel fills the rest of the last page with zeros.
-            let has_pages = end <= self.length().next_multiple_of(PAGE);
-            let is_mapped = matches!(segment.kind, PT_LOAD | PT_DYNAMIC) && segment.size > 0;
-            if is_mapped && (!has_pages || left == 0) {
+            let pages = self.length().next_multiple_of(PAGE);
+            let most = if left > 0 { pages } else { segment.offset };
+            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) && end > most {
                 self.reach = self.reach.max(end);
             }
             segment.size = segment.size.min(left);

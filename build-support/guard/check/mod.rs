@@ -12,7 +12,7 @@ use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
 use crate::runtime::child::work;
 use crate::runtime::convolution::case_result::{Extent, Scope};
-use crate::runtime::driver::devices::{self, Devices};
+use crate::runtime::driver::devices;
 use crate::runtime::facts::built::Built;
 use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -21,7 +21,7 @@ use crate::runtime::install::main_library::{self, MainLibrary};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{self, SubLibraries};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::loader::map_failures;
+use crate::runtime::loader::map_failures::{self, NOT_FOUND};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
@@ -69,11 +69,9 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     report.contents.findings = env_config.findings();
     if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, &env_config, None) {
         let is_unread = |part: &SubLibraryFile| part.needed && part.defect.is_some();
-        report.contents.unknown = match parts.list.iter().any(is_unread) {
-            true => Some(FindingId::IoError),
-            false if parts.missing.is_empty() => None,
-            false => Some(FindingId::PartsMissing),
-        };
+        if parts.list.iter().any(is_unread) {
+            report.contents.unknown = Some(FindingId::IoError);
+        }
         file_findings::add(&mut report, &cudnn, parts);
         if report.cudnn_version().is_none() {
             let folder = cudnn.main_library.folder();
@@ -180,33 +178,23 @@ impl LocatedCudnn<'_> {
         }
         let part = |file: &String| SubLibraryFile::new("", PathBuf::from(file), None, true);
         let task = Task {
-            functions: REAL,
-            main_library: None,
             parts: parts.missing.iter().map(part).collect(),
-            devices: Devices::First,
-            built: self.built.clone(),
-            convolution: None,
+            ..Task::default()
         };
         let answer = work::run(&task, deadline, false).map(|outcome| outcome.answer);
         let Some(answer) = answer.ok().filter(|answer| answer.is_complete) else {
-            let findings = parts.findings.into_iter();
-            for finding in findings.filter(|finding| finding.id == FindingId::PartsMissing) {
-                report.unknown(finding);
-            }
+            let is_it = |finding: &Finding| finding.id == FindingId::PartsMissing;
+            report.unknown(parts.findings.into_iter().find(is_it)?);
             return None;
         };
-        for name in &parts.missing {
-            let mut refused = answer.unopened.iter();
-            match refused.find(|(path, _)| path == Path::new(name)) {
-                None => {
-                    let _ = Library::open(name);
-                }
-                Some((_, words)) if map_failures::is_missing(name, words) => {}
-                Some((path, words)) => {
-                    report.refused(path, words, None);
-                    return None;
-                }
+        for (name, words) in &answer.unopened {
+            if !words.starts_with(&format!("{}{NOT_FOUND}", name.display())) {
+                report.refused(name, words, None);
+                return None;
             }
+        }
+        for name in &parts.missing {
+            let _ = Library::open(name);
         }
         Some(self.parts(false))
     }
@@ -264,11 +252,9 @@ fn add_not_loadable(
     report.contents.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
         functions,
-        main_library: None,
-        parts: Vec::new(),
         devices: env_config.devices.clone(),
         built: built.clone(),
-        convolution: None,
+        ..Task::default()
     };
     let outcome = functions.and_then(|functions| {
         // If CUDA is already started, a query in this process changes nothing.

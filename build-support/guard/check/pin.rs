@@ -32,9 +32,7 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
         let Some(after) = now.next() else {
             return;
         };
-        let is_changed = before
-            .version
-            .is_some_and(|version| after.is_other_than(version));
+        let is_changed = before.version.is_some_and(|one| after.is_other_than(one));
         if is_changed || is_other(&before.path, &after.path) {
             let changed = ChangedFile {
                 checked: &before.path,

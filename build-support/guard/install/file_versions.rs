@@ -38,15 +38,12 @@ impl<'a> FileVersions<'a> {
             return inside;
         }
         let path = std::fs::canonicalize(path).unwrap_or_default();
-        let version = self.detector.version(&VersionEvidence {
+        self.detector.version(&VersionEvidence {
             size: platform::metadata(&path).map_or(0, |data| data.len()),
             path,
             inside,
             builds: self.builds(image),
-        });
-        // Without the contents of the file, its name or a record may be that of another file.
-        let is_unread = image.as_elf().is_some_and(|elf| elf.failure().is_some());
-        version.filter(|_| !is_unread)
+        })
     }
 
     fn builds(&self, image: &Image) -> Vec<Version> {

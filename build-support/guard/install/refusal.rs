@@ -9,7 +9,6 @@ use crate::runtime::install::package_owner;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::{loader_words, map_failures};
-use crate::runtime::system;
 use std::path::Path;
 
 /// A file of a cuDNN that this process cannot load.
@@ -73,7 +72,7 @@ pub fn finding(path: &Path, message: &str) -> Finding {
     }
     match Image::open(file) {
         // A file that does not exist proves nothing.
-        Err(defect) if !matches!(defect, Defect::Unreadable(_)) || system::is_there(file) => {
+        Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {
             UnusableFile::new(file, &defect, Need::Refused(message)).finding()
         }
         _ => loader_words::refused(path, message).finding(),

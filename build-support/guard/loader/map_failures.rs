@@ -5,6 +5,7 @@
 use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
 use std::fs::File;
+use std::io::Error;
 use std::path::{Path, PathBuf};
 
 /// glibc's messages, after the name of the file; on Windows `ERROR_COMMITMENT_LIMIT`, whose message names the page
@@ -18,17 +19,16 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
+/// glibc's message about a name that it did not find, after the name.
+pub const NOT_FOUND: &str = ": cannot open shared object file: No such file or directory";
 /// glibc's messages about a file that it could not open or read, before the system's message.
-const OPENING: &str = ": cannot open shared object file: ";
-const READING: &str = ": cannot read file data: ";
-/// The system's messages that show what is wrong with the file. Any other shows that it could not be read this time.
-const CERTAIN: [&str; 5] = [
-    "No such file or directory",
-    "Too many levels of symbolic links",
-    "Is a directory",
-    "Permission denied",
-    "Operation not permitted",
+const READING: [&str; 2] = [
+    "cannot open shared object file: ",
+    "cannot read file data: ",
 ];
+/// The errors that show what is wrong with the file: EPERM, ENOENT, EACCES, EISDIR and ELOOP. After any other, it may
+/// be valid.
+const CERTAIN: [i32; 5] = [1, 2, 13, 21, 40];
 /// The system's message when a process, or all of them together, cannot open more files, and its error numbers.
 pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
@@ -81,16 +81,13 @@ pub fn find<'a>(
 
 /// Returns the reason why the loader could not read a file that may be valid.
 pub fn unread(message: &str) -> Option<&str> {
-    let reason = message.split_once(OPENING).or(message.split_once(READING));
-    reason
-        .map(|(_, reason)| reason)
-        .filter(|reason| !CERTAIN.contains(reason))
-}
-
-/// Returns `true` if the loader found no file of this name.
-pub fn is_missing(name: &str, message: &str) -> bool {
-    let named = message.split_once(OPENING).map(|(named, _)| named);
-    named == Some(name) && unread(message).is_none()
+    let (_, reason) = READING.iter().find_map(|words| message.split_once(words))?;
+    let is_it = |number| {
+        Error::from_raw_os_error(number)
+            .to_string()
+            .starts_with(reason)
+    };
+    (!CERTAIN.into_iter().any(is_it)).then_some(reason)
 }
 
 /// Returns the fault if this process cannot open enough files to read a cuDNN.

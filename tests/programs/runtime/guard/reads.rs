@@ -191,6 +191,34 @@ fn a_failed_read_stops_no_program() {
     assert!(wrong.is_empty(), "{}\n{}", wrong.len(), wrong.join("\n"));
 }
 
+/// Nothing else shows that the file is valid.
+#[test]
+fn a_version_check_that_cannot_read_a_needed_file_is_unknown() {
+    let place = Folder::new();
+    let row = Failing {
+        shim: shim(&place),
+        file: "/libcudnn_cnn.so.9",
+        error: ERRORS[0],
+        in_loader: false,
+        lasts: true,
+    };
+    let ran = row.run("version", 1).unwrap();
+    ran.must_be("unknown", &["io-error"]);
+    let finding = &ran.json["findings"][0];
+    let path = ran.json["loaded"]["parts"][2]["path"].as_str().unwrap();
+    let dir = path.strip_suffix("/libcudnn_cnn.so.9").unwrap();
+    assert_eq!(
+        finding["summary"],
+        format!("`{path}` cannot be read: Input/output error (os error 5)")
+    );
+    assert_eq!(
+        finding["help"][0],
+        format!(
+            "check the disk or mount of the file: `df {dir}` shows it, and `dmesg` shows its errors"
+        )
+    );
+}
+
 /// A library that the loader refuses once is loaded by the second child.
 #[test]
 fn a_refusal_that_does_not_recur_stops_no_program() {
