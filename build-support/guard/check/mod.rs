@@ -18,10 +18,11 @@ use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::{self, MainLibrary};
+use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{self, SubLibraries};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::loader::map_failures::{self, NOT_FOUND};
+use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
@@ -68,8 +69,8 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
     if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, &env_config, None) {
-        let is_unread = |part: &SubLibraryFile| part.needed && part.defect.is_some();
-        if parts.list.iter().any(is_unread) {
+        let mut needed = parts.list.iter().filter(|part| part.needed);
+        if needed.any(|part| part.defect.is_some()) {
             report.contents.unknown = Some(FindingId::IoError);
         }
         file_findings::add(&mut report, &cudnn, parts);
@@ -113,9 +114,8 @@ pub fn check_for(
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
-    let located = locate_cudnn(&mut report, built, env_config, Some(functions));
-    if let Some((cudnn, by_name)) = located {
-        run_checks(&mut report, &cudnn, by_name, env_config, mode, functions);
+    if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
+        run_checks(&mut report, &cudnn, parts, env_config, mode, functions);
     }
     let result = report.finish(env_config);
     output::write(result, env_config)
@@ -170,7 +170,7 @@ impl LocatedCudnn<'_> {
 
     /// Returns the sub-libraries that the loader would select. The loader also finds files that no searched directory
     /// contains: a child opens the missing names, then this process opens those that the loader found. If the loader
-    /// refuses a file for another reason than that it is missing, adds that reason and returns `None`.
+    /// refuses a name for another reason, adds that reason and returns `None`.
     fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> Option<SubLibraries> {
         let parts = self.parts(false);
         if parts.missing.is_empty() || cfg!(windows) {
@@ -188,8 +188,10 @@ impl LocatedCudnn<'_> {
             return None;
         };
         for (name, words) in &answer.unopened {
-            if !words.starts_with(&format!("{}{NOT_FOUND}", name.display())) {
-                report.refused(name, words, None);
+            // The message begins with the path of a file that the loader found.
+            let is_found = !words.starts_with(&*name.to_string_lossy());
+            if is_found || map_failures::unread(words).is_some() {
+                report.unknown(refusal::finding(name, words));
                 return None;
             }
         }

@@ -47,8 +47,8 @@ pub struct MissingSubLibraries<'a> {
     pub files: Vec<String>,
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
-    /// `true` if the cuDNN may not need the files, since its version is newer than this cudnn-guard knows, or may find
-    /// them, since its main library, which names directories, cannot be read.
+    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
+    /// main library, which names the directories, cannot be read.
     pub is_uncertain: bool,
     /// `true` if this cuDNN never contained them.
     pub jit_only: bool,
@@ -80,9 +80,7 @@ impl SubLibraries {
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
         let mut detector = FileVersions::new(&built.tables.build_ids);
-        let image = Image::open(main_library);
-        let is_unread = image.as_ref().is_err_and(Defect::is_unread);
-        let image = image.ok();
+        let image = Image::open(main_library).ok();
         let version = image.as_ref();
         let version = version.and_then(|image| detector.part(image, "cudnn", main_library));
         let main = SubLibraryFile::new("cudnn", main_library.to_path_buf(), version, true);
@@ -179,7 +177,7 @@ impl SubLibraries {
                     release: release_of_all,
                     files,
                     is_declared,
-                    is_uncertain: is_unread || release_of_all.is_some_and(is_newer),
+                    is_uncertain: image.is_none() || release_of_all.is_some_and(is_newer),
                     jit_only: no_others,
                     reinstall: package_owner::reinstall_command(folder),
                     looked_at: search_path.with_own(Vec::new(), true).looked_at(),

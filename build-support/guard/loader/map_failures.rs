@@ -19,15 +19,9 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
-/// glibc's message about a name that it did not find, after the name.
-pub const NOT_FOUND: &str = ": cannot open shared object file: No such file or directory";
-/// glibc's messages about a file that it could not open or read, before the system's message.
-const READING: [&str; 2] = [
-    "cannot open shared object file: ",
-    "cannot read file data: ",
-];
-/// The errors that show what is wrong with the file: EPERM, ENOENT, EACCES, EISDIR and ELOOP. After any other, it may
-/// be valid.
+/// The ends of glibc's messages about a file that it could not open or read, before the system's message.
+const READING: [&str; 2] = ["open shared object file: ", "read file data: "];
+/// EPERM, ENOENT, EACCES, EISDIR and ELOOP, which show what is wrong with a file.
 const CERTAIN: [i32; 5] = [1, 2, 13, 21, 40];
 /// The system's message when a process, or all of them together, cannot open more files, and its error numbers.
 pub const TOO_MANY_FILES: &str = "Too many open files";
@@ -82,11 +76,8 @@ pub fn find<'a>(
 /// Returns the reason why the loader could not read a file that may be valid.
 pub fn unread(message: &str) -> Option<&str> {
     let (_, reason) = READING.iter().find_map(|words| message.split_once(words))?;
-    let is_it = |number| {
-        Error::from_raw_os_error(number)
-            .to_string()
-            .starts_with(reason)
-    };
+    let text = |number| Error::from_raw_os_error(number).to_string();
+    let is_it = |number| text(number).starts_with(reason);
     (!CERTAIN.into_iter().any(is_it)).then_some(reason)
 }
 

@@ -145,8 +145,7 @@ impl Report {
         }
     }
 
-    /// Adds the loader's refusal of a sub-library, with its message. `second`: the second child, if the loader did not
-    /// refuse a sub-library there.
+    /// Adds the loader's refusal of a sub-library, with its message. It did not recur in the second child, if given.
     pub(crate) fn refused(&mut self, path: &Path, message: &str, second: Option<&SecondTry>) {
         if loader_words::requires_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
