@@ -173,12 +173,15 @@ impl LocatedCudnn<'_> {
     /// refuses a name for another reason, adds that reason and returns `None`.
     fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> Option<SubLibraries> {
         let parts = self.parts(false);
-        if parts.missing.is_empty() || cfg!(windows) {
+        // The program's RUNPATH does not apply to what cuDNN opens.
+        let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
+        let names: Vec<&String> = parts.missing.iter().filter(is_elsewhere).collect();
+        if names.is_empty() || cfg!(windows) {
             return Some(parts);
         }
-        let part = |file: &String| SubLibraryFile::new("", PathBuf::from(file), None, true);
+        let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
         let task = Task {
-            parts: parts.missing.iter().map(part).collect(),
+            parts: names.iter().map(part).collect(),
             ..Task::default()
         };
         let answer = work::run(&task, deadline, false).map(|outcome| outcome.answer);
@@ -189,13 +192,13 @@ impl LocatedCudnn<'_> {
         };
         for (name, words) in &answer.unopened {
             // The message begins with the path of a file that the loader found.
-            let is_found = !words.starts_with(&*name.to_string_lossy());
-            if is_found || map_failures::unread(words).is_some() {
+            if !words.starts_with(&*name.to_string_lossy()) || map_failures::unread(words).is_some()
+            {
                 report.unknown(refusal::finding(name, words));
                 return None;
             }
         }
-        for name in &parts.missing {
+        for name in &names {
             let _ = Library::open(name);
         }
         Some(self.parts(false))

@@ -278,8 +278,7 @@ impl SubLibraries {
         let version = version.and_then(|image| detector.part(image, name, &path));
         let mut file = SubLibraryFile::new(name, path, version, needed);
         let is_loaded = || Library::loaded_file(&file.path).is_some();
-        let defect = image.err();
-        file.defect = defect.filter(|defect| !defect.is_unread() || !is_loaded());
+        file.defect = image.err().filter(|it| !it.is_unread() || !is_loaded());
         self.list.push(file);
     }
 }

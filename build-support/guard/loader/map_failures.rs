@@ -5,7 +5,6 @@
 use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
 use std::fs::File;
-use std::io::Error;
 use std::path::{Path, PathBuf};
 
 /// glibc's messages, after the name of the file; on Windows `ERROR_COMMITMENT_LIMIT`, whose message names the page
@@ -76,7 +75,7 @@ pub fn find<'a>(
 /// Returns the reason why the loader could not read a file that may be valid.
 pub fn unread(message: &str) -> Option<&str> {
     let (_, reason) = READING.iter().find_map(|words| message.split_once(words))?;
-    let text = |number| Error::from_raw_os_error(number).to_string();
+    let text = |number| std::io::Error::from_raw_os_error(number).to_string();
     let is_it = |number| text(number).starts_with(reason);
     (!CERTAIN.into_iter().any(is_it)).then_some(reason)
 }

@@ -1,6 +1,5 @@
 //! The result of a check.
 
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::work::SecondTry;
 use crate::runtime::driver::query::{Device, Driver};
@@ -155,7 +154,6 @@ impl Report {
         let mut finding = refusal::finding(path, message);
         if let (Severity::Error, Some(second)) = (finding.severity, second) {
             second.lower(&mut finding);
-            finding.help = vec![Defect::Unreadable(String::new()).help(path)];
         }
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;

@@ -122,13 +122,11 @@ impl SearchPath {
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut skipped = None;
         for (_, file) in self.candidates(name, &View::default()) {
-            // The loader ends its search at a file that cannot be read now.
-            let is_skipped = match platform::metadata(&file) {
-                Ok(data) => data.is_dir(),
-                Err(error) => is_absent(&error),
-            };
-            if is_skipped {
-                continue;
+            match platform::metadata(&file) {
+                Ok(data) if data.is_dir() => continue,
+                Err(error) if is_absent(&error) => continue,
+                // The loader ends its search at a file that cannot be read now.
+                _ => {}
             }
             match Elf::open(&file) {
                 Err(defect) if defect.is_passed_over() => skipped = skipped.or(Some(file)),

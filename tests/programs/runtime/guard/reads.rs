@@ -243,7 +243,7 @@ fn a_refusal_that_does_not_recur_stops_no_program() {
     ran.must_say(&format!(
         "\
 cudnn-guard: unknown: `{dir}/libcudnn_cnn.so.9` cannot be loaded  [cudnn-not-loadable]
-  = help: check the disk or mount of the file: `df {dir}` shows it, and `dmesg` shows its errors
+  = help: restart the program; if the failure comes and goes, check the disk or mount of the file
   retry       passed
   loader      {dir}/libcudnn_cnn.so.9: some new message
 "
