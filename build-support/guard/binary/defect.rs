@@ -77,7 +77,8 @@ impl Defect {
             return Some(Defect::SymlinkLoop);
         };
         match std::fs::symlink_metadata(&end) {
-            Ok(data) if data.is_file() => None,
+            // A link whose target cannot be read now.
+            Ok(data) if data.is_file() || data.is_symlink() => None,
             Ok(data) if data.is_dir() => Some(Defect::Directory),
             Ok(_) => Some(Defect::Special),
             Err(error) if error.kind() == ErrorKind::PermissionDenied => {
@@ -89,8 +90,8 @@ impl Defect {
                     dir => Defect::Closed(dir),
                 })
             }
-            Err(_) if end == path => None,
-            Err(_) => Some(Defect::Dangling(end)),
+            Err(error) if end != path && is_absent(&error) => Some(Defect::Dangling(end)),
+            Err(_) => None,
         }
     }
 
@@ -116,19 +117,29 @@ impl Defect {
         )
     }
 
+    /// Returns `true` if the contents of the file are unknown. A file that is already mapped may be valid.
+    pub fn is_unread(&self) -> bool {
+        matches!(self, Defect::Unreadable(_) | Defect::Locked) || self.is_passed_over()
+    }
+
     /// Returns `true` if the loader skips the file and continues with the next directory.
     pub fn is_passed_over(&self) -> bool {
         matches!(
             self,
             Defect::Machine(..)
                 | Defect::Class
-                | Defect::Unreadable(_)
                 | Defect::Forbidden
                 | Defect::Closed(_)
                 | Defect::Dangling(_)
                 | Defect::Unlinked(_)
         )
     }
+}
+
+/// Returns `true` if there is nothing for this process at a path. Any other error proves nothing.
+pub fn is_absent(error: &std::io::Error) -> bool {
+    use ErrorKind::{NotADirectory, NotFound, PermissionDenied};
+    matches!(error.kind(), NotFound | NotADirectory | PermissionDenied)
 }
 
 /// Returns the final target of a symlink, or the path itself; `None` for a symlink loop. Symlinks stay below the root.

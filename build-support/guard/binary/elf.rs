@@ -25,6 +25,8 @@ const HEAD: u64 = 64;
 /// search.
 const MOST_SEGMENTS: usize = 64;
 const LONGEST_DYNAMIC: u64 = 1 << 16;
+/// The smallest page of a supported CPU. The loader maps pages.
+const PAGE: u64 = 4096;
 
 /// The size and the byte order of the numbers in a file.
 #[derive(Clone, Copy)]
@@ -84,7 +86,7 @@ pub struct Elf {
     /// The first 64 bytes, or the whole file if it is shorter.
     pub(super) start: Vec<u8>,
     pub(super) layout: Option<Layout>,
-    /// The end of the last segment, or of their table.
+    /// The end of the table of segments, or of the last segment with a page that is not in the file.
     reach: u64,
     segments: Option<Vec<Segment>>,
     /// Tags and values.
@@ -131,7 +133,7 @@ impl Elf {
         }
         match elf.defect() {
             Some(defect) => Err(defect),
-            None if elf.segments.is_none() || elf.dynamic.is_none() => Err(Defect::Garbled),
+            None if elf.dynamic_value(DT_STRTAB).is_none() => Err(Defect::Garbled),
             None => Ok(elf),
         }
     }
@@ -210,16 +212,22 @@ impl Elf {
         let rows = self.rows(start, row, count, layout.either(32, 56))?;
         let mut segments = Vec::new();
         for row in rows {
-            let segment = Segment {
+            let mut segment = Segment {
                 kind: layout.number(&row, 0, 4)?,
                 flags: layout.number(&row, layout.either(24, 4), 4)?,
                 offset: layout.address(&row, 4, 8)?,
                 address: layout.address(&row, 8, 16)?,
                 size: layout.address(&row, 16, 32)?,
             };
-            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) {
-                self.reach = self.reach.max(segment.offset.saturating_add(segment.size));
+            let end = segment.offset.saturating_add(segment.size);
+            let left = self.length().saturating_sub(segment.offset);
+            // The kernel fills the rest of the last page with zeros.
+            let pages = self.length().next_multiple_of(PAGE);
+            let most = if left > 0 { pages } else { segment.offset };
+            if matches!(segment.kind, PT_LOAD | PT_DYNAMIC) && end > most {
+                self.reach = self.reach.max(end);
             }
+            segment.size = segment.size.min(left);
             if matches!(segment.kind, PT_LOAD | PT_DYNAMIC | PT_INTERP) {
                 segments.push(segment);
             }
@@ -239,7 +247,7 @@ impl Elf {
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
-        let layout = self.layout?;
+        let layout = self.layout.filter(|_| self.reach <= self.length())?;
         let segment = self.segment(PT_DYNAMIC)?;
         let bytes = self
             .file

@@ -53,6 +53,7 @@ impl Elf {
         Some(id)
     }
 
+    /// Returns its sections; `None` if it has none, since its contents may be in no section.
     pub fn sections(&self) -> Option<Vec<Section>> {
         let (layout, head) = (self.layout?, &self.start);
         let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
@@ -71,7 +72,7 @@ impl Elf {
                 size: layout.address(row, 20, 32)?,
             });
         }
-        Some(sections)
+        (!sections.is_empty()).then_some(sections)
     }
 
     /// Returns the offset and the size of the names of the sections.

@@ -64,7 +64,7 @@ pub fn judge(
         report.contents.findings.push(disagreement.finding());
     }
     for (path, message) in &answer.unopened {
-        report.refused(path, message);
+        report.refused(path, message, outcome.second_try.as_ref());
     }
     let mismatch = answer.cuda_major;
     let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));

@@ -18,6 +18,8 @@ use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::{self, MainLibrary};
+use crate::runtime::install::refusal;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{self, SubLibraries};
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::map_failures;
@@ -25,8 +27,9 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
 use crate::runtime::report::result::{Failure, Report};
-use crate::runtime::system::platform;
-use std::path::Path;
+use crate::runtime::system::platform::{self, Library};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 impl BuiltRecord {
     /// Checks that the cuDNN of this program is compatible and works. A child process does everything that could crash.
@@ -65,8 +68,12 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
-    if let Some(cudnn) = locate_cudnn(&mut report, built, &env_config, None) {
-        file_findings::add(&mut report, &cudnn, cudnn.parts(false));
+    if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, &env_config, None) {
+        let mut needed = parts.list.iter().filter(|part| part.needed);
+        if needed.any(|part| part.defect.is_some()) {
+            report.contents.unknown = Some(FindingId::IoError);
+        }
+        file_findings::add(&mut report, &cudnn, parts);
         if report.cudnn_version().is_none() {
             let folder = cudnn.main_library.folder();
             report.unknown(NotChecked::UnknownVersion(folder).finding());
@@ -107,8 +114,8 @@ pub fn check_for(
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
-    if let Some(cudnn) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
-        run_checks(&mut report, &cudnn, env_config, mode, functions);
+    if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
+        run_checks(&mut report, &cudnn, parts, env_config, mode, functions);
     }
     let result = report.finish(env_config);
     output::write(result, env_config)
@@ -160,15 +167,51 @@ impl LocatedCudnn<'_> {
         self.main_library
             .parts(&self.search_path, pinned, self.built)
     }
+
+    /// Returns the sub-libraries that the loader would select. The loader also finds files that no searched directory
+    /// contains: a child opens the missing names, then this process opens those that the loader found. If the loader
+    /// refuses a name for another reason, adds that reason and returns `None`.
+    fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> Option<SubLibraries> {
+        let parts = self.parts(false);
+        // The program's RUNPATH does not apply to what cuDNN opens.
+        let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
+        let names: Vec<&String> = parts.missing.iter().filter(is_elsewhere).collect();
+        if names.is_empty() || cfg!(windows) {
+            return Some(parts);
+        }
+        let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
+        let task = Task {
+            parts: names.iter().map(part).collect(),
+            ..Task::default()
+        };
+        let answer = work::run(&task, deadline, false).map(|outcome| outcome.answer);
+        let Some(answer) = answer.ok().filter(|answer| answer.is_complete) else {
+            let is_it = |finding: &Finding| finding.id == FindingId::PartsMissing;
+            report.unknown(parts.findings.into_iter().find(is_it)?);
+            return None;
+        };
+        for (name, words) in &answer.unopened {
+            // The message begins with the path of a file that the loader found.
+            if !words.starts_with(&*name.to_string_lossy()) || map_failures::unread(words).is_some()
+            {
+                report.unknown(refusal::finding(name, words));
+                return None;
+            }
+        }
+        for name in &names {
+            let _ = Library::open(name);
+        }
+        Some(self.parts(false))
+    }
 }
 
-/// Returns the cuDNN to check, or adds the reason why there is none to the report.
+/// Returns the cuDNN to check and its sub-libraries, or adds the reason why there is none to the report.
 fn locate_cudnn<'a>(
     report: &mut Report,
     built: &'a Built,
     env_config: &EnvConfig,
     functions: Option<Functions>,
-) -> Option<LocatedCudnn<'a>> {
+) -> Option<(LocatedCudnn<'a>, SubLibraries)> {
     if let Some(reason) = NotChecked::detect(built) {
         report.unknown(reason.finding());
         return None;
@@ -187,11 +230,13 @@ fn locate_cudnn<'a>(
                     .findings
                     .push(main_library.others_finding(others));
             }
-            return Some(LocatedCudnn {
+            let cudnn = LocatedCudnn {
                 built,
                 search_path,
                 main_library,
-            });
+            };
+            let parts = cudnn.parts_by_name(report, env_config.deadline)?;
+            return Some((cudnn, parts));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
             add_not_loadable(report, built, finding, env_config, functions);
@@ -212,11 +257,9 @@ fn add_not_loadable(
     report.contents.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
         functions,
-        main_library: None,
-        parts: Vec::new(),
         devices: env_config.devices.clone(),
         built: built.clone(),
-        convolution: None,
+        ..Task::default()
     };
     let outcome = functions.and_then(|functions| {
         // If CUDA is already started, a query in this process changes nothing.
@@ -242,12 +285,12 @@ fn add_not_loadable(
 fn run_checks(
     report: &mut Report,
     cudnn: &LocatedCudnn<'_>,
+    by_name: SubLibraries,
     env_config: &EnvConfig,
     mode: CheckMode,
     functions: Functions,
 ) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
-    let by_name = cudnn.parts(false);
     let mut parts = by_name.clone();
     if !by_name.is_together() {
         parts = cudnn.parts(true);

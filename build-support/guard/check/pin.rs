@@ -20,7 +20,7 @@ pub struct ChangedFile<'a> {
 pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
     for part in parts.list.iter().filter(|part| part.needed) {
         if let Err(message) = Library::open_file(&part.path) {
-            report.refused(&part.path, &message);
+            report.refused(&part.path, &message, None);
         }
     }
     let again = cudnn.parts(true);
@@ -32,7 +32,8 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
         let Some(after) = now.next() else {
             return;
         };
-        if before.version != after.version || is_other(&before.path, &after.path) {
+        let is_changed = before.version.is_some_and(|one| after.is_other_than(one));
+        if is_changed || is_other(&before.path, &after.path) {
             let changed = ChangedFile {
                 checked: &before.path,
                 loaded: &after.path,

@@ -6,6 +6,7 @@ use crate::runtime::child::work::{self, ChildOutcome, SecondTry};
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::finding::Verdict;
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::loader::loader_words;
 use std::time::Duration;
 
 /// Repeats a failed task in a second child. Failures whose id does not recur become unknown, and the report shows both
@@ -32,7 +33,8 @@ pub fn confirm(
             second.lower(finding);
         }
     }
-    if !again.contains(&FindingId::CudnnAborted) {
+    let recurs = |id| failed.contains(&id) && again.contains(&id);
+    if !recurs(FindingId::CudnnAborted) && !recurs(FindingId::CudnnNotLoadable) {
         outcome.second_try = Some(second);
     }
 }
@@ -41,6 +43,11 @@ fn faults(outcome: &ChildOutcome) -> Vec<FindingId> {
     let mut ids = failed_ids(&outcome.answer.outcomes);
     if exit_verdict::is_caused_by_cudnn(outcome) {
         ids.push(FindingId::CudnnAborted);
+    }
+    // A refusal for lack of a driver is no fault.
+    let mut unopened = outcome.answer.unopened.iter();
+    if unopened.any(|(path, words)| !loader_words::requires_driver(path, words)) {
+        ids.push(FindingId::CudnnNotLoadable);
     }
     ids
 }

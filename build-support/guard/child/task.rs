@@ -30,10 +30,16 @@ pub const REAL: Functions = Functions {
     convolve: suite::run,
 };
 
-#[derive(Clone)]
+impl Default for Functions {
+    fn default() -> Self {
+        REAL
+    }
+}
+
+#[derive(Clone, Default)]
 pub struct Task {
     pub functions: Functions,
-    /// The cuDNN; if `None`, only the driver is queried.
+    /// The cuDNN; if `None`, the sub-libraries are only opened, or if there are none, the driver is only queried.
     pub main_library: Option<Library>,
     /// Its sub-libraries, in the order in which they are opened.
     pub parts: Vec<SubLibraryFile>,
@@ -87,14 +93,7 @@ impl ParsedTask {
     /// Parses the lines. Returns `None` if they are truncated.
     pub fn parse(text: &str, token: &str) -> Option<Self> {
         let (mut pipe, mut main_library, mut is_complete) = (0, None, false);
-        let mut task = Task {
-            functions: REAL,
-            main_library: None,
-            parts: Vec::new(),
-            devices: Devices::First,
-            built: Built::default(),
-            convolution: None,
-        };
+        let mut task = Task::default();
         codec::each_line(text, &mut |key, value| match key {
             "pipe" => codec::set(&mut pipe, value),
             "main" => main_library = Fields::decode(value),

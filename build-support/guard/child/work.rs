@@ -120,6 +120,12 @@ pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
 }
 
 fn work(task: &Task, sink: Sink<'_>) {
+    if task.main_library.is_none() && !task.parts.is_empty() {
+        for part in &task.parts {
+            open(std::slice::from_ref(part), sink);
+        }
+        return;
+    }
     let (mut cudnn, mut judged) = (None, None);
     if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);

@@ -4,9 +4,10 @@ use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
 /// A choice among the visible GPUs, in CUDA's order.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Devices {
     /// The first GPU, by default; none if other programs share the GPUs through MPS.
+    #[default]
     First,
     /// The GPU for this rank of the process on its machine, by default if a launcher sets a rank.
     Rank(usize),

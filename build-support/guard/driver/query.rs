@@ -225,7 +225,7 @@ pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
             Err(defect @ (Defect::Truncated(..) | Defect::Garbled)) => {
                 return Some((path, defect));
             }
-            Err(defect) if defect.is_passed_over() => {}
+            Err(defect) if defect.is_passed_over() || !system::is_there(&path) => {}
             _ => break,
         }
     }

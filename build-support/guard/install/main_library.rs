@@ -257,6 +257,11 @@ fn open(
         if let Some(failure) = map_failures::find(message, &locate) {
             return Err(failure.finding());
         }
+        if map_failures::unread(message).is_some() {
+            let name = message.split(": ").next().unwrap_or_default();
+            let file = locate(name).unwrap_or_else(|| PathBuf::from(name));
+            return Err(refusal::finding(&file, message));
+        }
     }
     if let Some((path, message)) = refused {
         if !loader_words::requires_driver(&path, &message) {

@@ -66,6 +66,10 @@ pub fn finding(path: &Path, message: &str) -> Finding {
     }
     let file = Path::new(named);
     let file = if file.is_absolute() { file } else { path };
+    if let Some(reason) = map_failures::unread(message) {
+        let defect = Defect::Unreadable(reason.into());
+        return UnusableFile::new(file, &defect, Need::Refused(message)).finding();
+    }
     match Image::open(file) {
         // A file that does not exist proves nothing.
         Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {

@@ -18,7 +18,7 @@ use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::system::platform;
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of a cuDNN, from its files.
@@ -31,6 +31,8 @@ pub struct SubLibraries {
     /// `true` if only graphs that are compiled at run time are supported.
     pub jit_only: bool,
     pub main: SubLibraryFile,
+    /// The names of the needed files that do not exist.
+    pub missing: Vec<String>,
     /// On Windows, the needed sub-libraries beside the main library that Windows does not find by their names.
     pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
@@ -45,8 +47,9 @@ pub struct MissingSubLibraries<'a> {
     pub files: Vec<String>,
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
-    /// `true` if the version is newer than this cudnn-guard knows. The cuDNN may not need the files.
-    pub is_newer: bool,
+    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
+    /// main library, which names the directories, cannot be read.
+    pub is_uncertain: bool,
     /// `true` if this cuDNN never contained them.
     pub jit_only: bool,
     /// The command that installs its package again.
@@ -169,17 +172,18 @@ impl SubLibraries {
             files.retain(|file| !is_absent(Path::new(file), release_of_all));
             if !files.is_empty() {
                 let is_newer = |release| gpu_support::is_newer(&built.tables.gpus, release);
-                let missing = MissingSubLibraries {
+                let mut missing = MissingSubLibraries {
                     folder,
                     release: release_of_all,
                     files,
                     is_declared,
-                    is_newer: release_of_all.is_some_and(is_newer),
+                    is_uncertain: image.is_none() || release_of_all.is_some_and(is_newer),
                     jit_only: no_others,
                     reinstall: package_owner::reinstall_command(folder),
                     looked_at: search_path.with_own(Vec::new(), true).looked_at(),
                 };
                 parts.findings.push(missing.finding());
+                parts.missing.append(&mut missing.files);
             }
         }
         for part in &parts.list {
@@ -273,7 +277,8 @@ impl SubLibraries {
         let version = image.as_ref().ok();
         let version = version.and_then(|image| detector.part(image, name, &path));
         let mut file = SubLibraryFile::new(name, path, version, needed);
-        file.defect = image.err();
+        let is_loaded = || Library::loaded_file(&file.path).is_some();
+        file.defect = image.err().filter(|it| !it.is_unread() || !is_loaded());
         self.list.push(file);
     }
 }

@@ -18,6 +18,10 @@ const WORDS: &[&str] = by_system!(
     ],
     &["(os error 1455)", "(os error 8)"]
 );
+/// The ends of glibc's messages about a file that it could not open or read, before the system's message.
+const READING: [&str; 2] = ["open shared object file: ", "read file data: "];
+/// EPERM, ENOENT, EACCES, EISDIR and ELOOP, which show what is wrong with a file.
+const CERTAIN: [i32; 5] = [1, 2, 13, 21, 40];
 /// The system's message when a process, or all of them together, cannot open more files, and its error numbers.
 pub const TOO_MANY_FILES: &str = "Too many open files";
 const ENFILE: i32 = 23;
@@ -66,6 +70,14 @@ pub fn find<'a>(
         (None, Some((mebibytes, by))) => Refusal::MemoryLimit(file, mebibytes, by),
         (None, None) => Refusal::Unmapped(file),
     }))
+}
+
+/// Returns the reason why the loader could not read a file that may be valid.
+pub fn unread(message: &str) -> Option<&str> {
+    let (_, reason) = READING.iter().find_map(|words| message.split_once(words))?;
+    let text = |number| std::io::Error::from_raw_os_error(number).to_string();
+    let is_it = |number| text(number).starts_with(reason);
+    (!CERTAIN.into_iter().any(is_it)).then_some(reason)
 }
 
 /// Returns the fault if this process cannot open enough files to read a cuDNN.

@@ -162,10 +162,15 @@ impl InterruptedTest<'_> {
 impl SecondTry {
     /// Turns the finding of the first child into a warning: a fault that does not recur does not stop the program.
     pub fn lower(&self, finding: &mut Finding) {
-        let help = by_system!(
-            "restart the program; if the failure comes and goes, check `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
-            "restart the program; if the failure comes and goes, check the Windows event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
-        );
+        let help = match finding.id {
+            FindingId::CudnnNotLoadable => {
+                "restart the program; if the failure comes and goes, check the disk or mount of the file"
+            }
+            _ => by_system!(
+                "restart the program; if the failure comes and goes, check `dmesg` for lines with Xid, and `nvidia-smi -q -d ECC`",
+                "restart the program; if the failure comes and goes, check the Windows event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
+            ),
+        };
         finding.severity = Severity::Warning;
         finding.help = vec![help.to_string()];
         finding.evidence.insert(0, ("retry", self.words()));

@@ -92,12 +92,10 @@ impl Defect {
             Defect::Locked => {
                 "close the program that uses it, such as an installer, and restart this program".to_string()
             }
-            Defect::Unreadable(_) => {
-                let path = word(path);
-                format!(
-                    "let the user who runs this program read it: `ls -lL {path}` shows its permissions"
-                )
-            }
+            Defect::Unreadable(_) => format!(
+                "check the disk or mount of the file: `df {}` shows it, and `dmesg` shows its errors",
+                word(folder)
+            ),
             Defect::Forbidden => {
                 format!("make it readable: `sudo chmod -R a+rX {}`", word(path))
             }

@@ -14,12 +14,12 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl UnusableFile<'_> {
-    /// Returns the finding. The loader may be able to map a file that cannot be read here, so this is only a warning.
+    /// Returns the finding, only a warning for a file that cannot be read here: the loader may be able to map it.
     pub fn finding(&self) -> Finding {
         let severity = match (&self.need, self.defect) {
-            (Need::Needed, Defect::Unreadable(_) | Defect::Forbidden) | (Need::Unneeded, _) => {
-                Severity::Warning
-            }
+            (_, Defect::Unreadable(_))
+            | (Need::Needed, Defect::Forbidden)
+            | (Need::Unneeded, _) => Severity::Warning,
             _ => Severity::Error,
         };
         let summary = format!("`{}` {}", self.path.display(), self.defect);

@@ -13,8 +13,7 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl MissingSubLibraries<'_> {
-    /// Returns the finding, only a warning for an unknown version: it may consist of other sub-libraries. The
-    /// convolutions show if files are missing.
+    /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
         let here = self.folder.display().to_string();
         let release = self
@@ -40,7 +39,7 @@ impl MissingSubLibraries<'_> {
             ),
         };
         let others = self.looked_at.iter().filter(|place| **place != here);
-        let severity = Severity::error_if(!self.is_newer);
+        let severity = Severity::error_if(!self.is_uncertain);
         Finding::new(FindingId::PartsMissing, severity, summary)
             .with_lines("searched", [&here].into_iter().chain(others))
             .help(help)

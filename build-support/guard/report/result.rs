@@ -1,6 +1,7 @@
 //! The result of a check.
 
 use crate::runtime::child::protocol::ChildReport;
+use crate::runtime::child::work::SecondTry;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::allowed;
 use crate::runtime::facts::built::Built;
@@ -143,14 +144,17 @@ impl Report {
         }
     }
 
-    /// Adds the loader's refusal of a sub-library, with its message.
-    pub(crate) fn refused(&mut self, path: &Path, message: &str) {
+    /// Adds the loader's refusal of a sub-library, with its message. It did not recur in the second child, if given.
+    pub(crate) fn refused(&mut self, path: &Path, message: &str, second: Option<&SecondTry>) {
         if loader_words::requires_driver(path, message) {
             // Without a driver nothing is wrong with this cuDNN.
             let file = path.file_name().unwrap_or_default().to_string_lossy();
             return self.unchecked(format!("{file}: requires {DRIVER}"));
         }
-        let finding = refusal::finding(path, message);
+        let mut finding = refusal::finding(path, message);
+        if let (Severity::Error, Some(second)) = (finding.severity, second) {
+            second.lower(&mut finding);
+        }
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;
         self.contents.findings.retain(|known| !same(known));

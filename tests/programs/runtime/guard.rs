@@ -12,6 +12,7 @@ pub mod elf_bounds;
 pub mod escapes;
 #[cfg(target_arch = "x86_64")]
 pub mod farm;
+pub mod found_by_loader;
 pub mod hidden;
 pub mod judged;
 pub mod misfits;
@@ -21,8 +22,10 @@ pub mod parts;
 pub mod paths;
 pub mod process;
 pub mod program;
+pub mod reads;
 pub mod record;
 pub mod reports;
+pub mod rights;
 pub mod route;
 pub mod tree;
 pub mod units;

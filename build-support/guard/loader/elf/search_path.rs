@@ -1,6 +1,6 @@
 //! The search path of the loader of Linux in this process.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::defect::{Defect, is_absent};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::elf::candidates::{View, hwcaps_level};
@@ -122,8 +122,11 @@ impl SearchPath {
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let mut skipped = None;
         for (_, file) in self.candidates(name, &View::default()) {
-            if !platform::metadata(&file).is_ok_and(|data| !data.is_dir()) {
-                continue;
+            match platform::metadata(&file) {
+                Ok(data) if data.is_dir() => continue,
+                Err(error) if is_absent(&error) => continue,
+                // The loader ends its search at a file that cannot be read now.
+                _ => {}
             }
             match Elf::open(&file) {
                 Err(defect) if defect.is_passed_over() => skipped = skipped.or(Some(file)),

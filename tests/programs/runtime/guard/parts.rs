@@ -2,7 +2,9 @@
 
 use super::program::run;
 use super::tree::{Folder, GPU, compile, sound};
+use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::finding::Severity;
+use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::install::refusal;
 use cudnn_guard::internals::loader::map_failures;
 use std::path::Path;
@@ -145,6 +147,41 @@ fn a_damaged_sub_library_is_detected_before_it_is_opened() {
     let cudnn = sound().cut("libcudnn.so.9", 5000);
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
     let cudnn = sound().cut("libcudnn_cnn.so.9", 0);
+    run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
+}
+
+/// As by `eu-strip --strip-sections`: the loader reads no sections, and fills the last page with zeros.
+#[test]
+fn a_cudnn_without_sections_passes() {
+    let cudnn = sound();
+    for entry in std::fs::read_dir(&cudnn.0).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        // The section header table: its offset, the number of its entries and the index of their names.
+        bytes[40..48].fill(0);
+        bytes[60..64].fill(0);
+        let number = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+        let rows = (64..).step_by(56).take(usize::from(bytes[56]));
+        let mapped = rows.filter(|row| bytes[*row..row + 4] == [1, 0, 0, 0]);
+        let end = mapped.map(|row| number(row + 8) + number(row + 32)).max();
+        let end = end.unwrap() - 4;
+        assert!(end % 4096 > 0, "the last page has another byte");
+        bytes.truncate(usize::try_from(end).unwrap());
+        std::fs::write(&path, bytes).unwrap();
+    }
+    run("load", &cudnn.0, &[]).must_end_with(0);
+    run("startup", &cudnn.0, &[GPU])
+        .must_end_with(0)
+        .must_say("");
+    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    let graph = Elf::open(&cudnn.file("libcudnn_graph.so.9")).unwrap();
+    let (version, _) = graph.release("graph").unwrap();
+    assert_eq!(version, Version::new(9, 14, 0));
+    // Its device code may be anywhere.
+    assert_eq!(graph.device_code(), None);
+    // Without its last page, the process would die in dlopen with SIGBUS.
+    let page = graph.length() / 4096 * 4096;
+    let cudnn = cudnn.cut("libcudnn_graph.so.9", page);
     run("check", &cudnn.0, &[GPU]).must_be("fail", &["library-damaged"]);
 }
 

@@ -1,0 +1,63 @@
+//! Sub-libraries that the loader finds, although they are in no directory of the search path.
+
+use super::program::run;
+use super::tree::{Folder, GPU, compile, sound};
+use std::fs;
+
+const PART: &str = "libcudnn_ops.so.9";
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_sub_library_for_a_level_of_the_cpu_is_found() {
+    let cudnn = sound();
+    let (level, out) = (cudnn.file("glibc-hwcaps/x86-64-v2"), Folder::new());
+    fs::create_dir_all(&level).unwrap();
+    fs::rename(cudnn.file(PART), level.join(PART)).unwrap();
+    let way = ("LD_LIBRARY_PATH", cudnn.text());
+    run("load", &out.0, &[way]).must_end_with(0);
+    run("startup", &out.0, &[way, GPU])
+        .must_end_with(0)
+        .must_say("");
+    let ran = run("check", &out.0, &[way, GPU]);
+    ran.must_be("pass", &[]);
+    let path = &ran.json["loaded"]["parts"][1]["path"];
+    assert_eq!(path, level.join(PART).to_str().unwrap());
+    run("version", &out.0, &[way]).must_be("pass", &[]);
+    // Its version counts too.
+    let old = Folder::new().with_cudnn("9.10.2");
+    fs::copy(old.file(PART), level.join(PART)).unwrap();
+    run("check", &out.0, &[way, GPU]).must_be("fail", &["parts-mixed"]);
+}
+
+#[test]
+fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
+    let (cudnn, other, out) = (sound().without(PART), sound(), Folder::new());
+    let redirect = format!(
+        "#define _GNU_SOURCE
+        #include <dlfcn.h>
+        #include <string.h>
+        void *dlopen(const char *name, int flags) {{
+            void *(*real)(const char *, int) = dlsym(RTLD_NEXT, \"dlopen\");
+            return real(name && !strcmp(name, \"{PART}\") ? \"{}\" : name, flags);
+        }}",
+        other.file(PART).display()
+    );
+    let shim = out.file("redirect.so");
+    compile(&redirect, &shim, &["-lc"]);
+    let variables = [
+        GPU,
+        ("LD_LIBRARY_PATH", cudnn.text()),
+        ("LD_PRELOAD", shim.to_str().unwrap()),
+    ];
+    run("load", &out.0, &variables).must_end_with(0);
+    run("startup", &out.0, &variables)
+        .must_end_with(0)
+        .must_say("");
+    let ran = run("check", &out.0, &variables);
+    ran.must_be("pass", &[]);
+    let path = &ran.json["loaded"]["parts"][1]["path"];
+    assert_eq!(path, other.file(PART).to_str().unwrap());
+    // Without the redirection, the loader refuses the name too.
+    let ran = run("check", &out.0, &variables[..2]);
+    ran.must_be("fail", &["parts-missing"]);
+}
