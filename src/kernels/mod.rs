@@ -40,7 +40,7 @@ pub mod target_flags;
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::inputs::rerun::is_own;
+use crate::kernels::inputs::rerun::watch;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::library::Library;
@@ -225,8 +225,20 @@ impl Kernels<'_> {
         let targets = TargetList::new(targets);
         let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
+        let mut watched = BTreeSet::new();
+        for line in &*lines {
+            if let Directive::RerunIfChanged(path) = line {
+                watched.insert(path.into());
+            }
+        }
+        for path in &setup.programs {
+            watch(path, &mut watched, lines);
+        }
         self.register(product, dir, &jobs, &setup)?;
         let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
+        for path in &setup.programs {
+            watch(path, &mut watched, lines);
+        }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let (mut read, mut failed, mut shown) = (Vec::new(), Vec::new(), BTreeSet::new());
         for inputs in fresh {
@@ -251,15 +263,10 @@ impl Kernels<'_> {
                 Some(Err(finding)) => failed.push(finding),
             }
         }
-        let system_dirs = self.system_dirs();
         for file in read {
             // Most headers are included by many sources.
-            if file.is_reported.replace(true) || !is_own(&file, &system_dirs) {
-                continue;
-            }
-            let line = Directive::RerunIfChanged(file.path.clone());
-            if !lines.contains(&line) {
-                lines.push(line);
+            if !file.is_reported.replace(true) && file.is_regular {
+                watch(&file.path, &mut watched, lines);
             }
         }
         if !failed.is_empty() {
