@@ -60,6 +60,8 @@ pub struct Archive {
     pub needed: bool,
 }
 
+const MOST_UNKNOWN: usize = 64;
+
 /// The compression library that cuDNN 8 for Windows opens but does not contain.
 pub const ZLIB: &str = "zlibwapi.dll";
 
@@ -231,6 +233,18 @@ impl CudaLibrary {
 
 pub fn find(name: &str) -> Option<&'static SubLibrary> {
     ALL.iter().find(|one| one.name == name)
+}
+
+/// Removes files with unknown names after the first 64. A cuDNN consists of about ten files, and a directory may contain
+/// any number of others.
+pub fn drop_excess<T>(files: &mut Vec<T>, name: impl Fn(&T) -> String) {
+    let mut unknown = 0;
+    files.retain(|file| {
+        let name = name(file);
+        let is_known = name.is_empty() || name == "cudnn" || find(&name).is_some();
+        unknown += usize::from(!is_known);
+        is_known || unknown <= MOST_UNKNOWN
+    });
 }
 
 /// Returns the sub-libraries that every version of this major contains; none if the major is unknown.
