@@ -218,11 +218,8 @@ impl Kernels<'_> {
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
         let requests = self.requests(product, sources, &targets, lines)?;
-        let mut targets = Vec::new();
-        for request in &requests {
-            targets.extend_from_slice(&request.targets);
-        }
-        let targets = TargetList::new(targets);
+        let targets = requests.iter().flat_map(|request| &request.targets);
+        let targets = TargetList::new(targets.copied().collect());
         let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         let mut watched = BTreeSet::new();
@@ -272,10 +269,7 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs = Vec::new();
-        for job in &jobs {
-            outputs.push(job.output.clone());
-        }
+        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && self.is_relocatable() {
             let (targets, dir) = (targets.gencodes(), jobs[0].dir());
             outputs.push(device_link::link(&setup, targets, &outputs, dir)?);
@@ -325,10 +319,7 @@ impl Kernels<'_> {
         let written = &self.toolchain.written;
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            let mut how = Vec::new();
-            for job in jobs {
-                how.push(job.how(setup));
-            }
+            let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             return written.product(&archive, "library", name, &how.join("\n"));
         }
         for job in jobs {
@@ -356,12 +347,8 @@ fn run_outdated(
     lines: &mut Vec<Directive>,
 ) -> Vec<Option<Result<JobOutput, Finding>>> {
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let mut stale = Vec::new();
-    for place in durations.longest_first(jobs) {
-        if fresh[place].is_none() {
-            stale.push(place);
-        }
-    }
+    let mut stale = durations.longest_first(jobs);
+    stale.retain(|place| fresh[*place].is_none());
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
@@ -384,10 +371,7 @@ fn run_outdated(
             output
         },
     );
-    let mut made = Vec::new();
-    for _ in jobs {
-        made.push(None);
-    }
+    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
     for (at, output) in anew {
         let job = &jobs[stale[at]];
         let again = |first| retry(&first, job, setup);
