@@ -106,10 +106,19 @@ pub fn wheel(file: &Path) -> Option<Owner> {
     })
 }
 
-/// Returns the records of the packages that contain the toolkit in this directory.
-pub fn toolkit_records(root: &Path) -> Vec<PathBuf> {
-    let wheels = site_packages(root).map(|site| matching(site, "nvidia_cuda_", "", ".dist-info"));
-    let mut found = records_of(wheels.unwrap_or_default(), root, "cuda-", "");
+/// Returns the records of the packages that contain the toolkit in this directory of the system in `top`.
+pub fn toolkit_records(root: &Path, top: &Path) -> Vec<PathBuf> {
+    let mut wheels = Vec::new();
+    // cicc is in a wheel of its own.
+    for start in ["nvidia_cuda_", "nvidia_nvvm-"] {
+        wheels.extend(site_packages(root).map(|site| matching(site, start, "", ".dist-info")));
+    }
+    let mut found = records_of(wheels.concat(), root, "cuda-", "");
+    if root.starts_with("/usr") {
+        for start in ["cuda-", "libnvvm-", "nvidia-cuda-"] {
+            found.extend(matching(&top.join(LISTS), start, "", ".list"));
+        }
+    }
     files::keep(&mut found, &files::is_file);
     found
 }

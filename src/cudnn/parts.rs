@@ -235,7 +235,14 @@ pub fn beside(
     let mut real_files = Named::new();
     let mut closed = Vec::new();
     let dir = library.parent().unwrap_or(library);
-    for path in &files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default() {
+    let mut paths = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
+    let name = |path: &PathBuf| {
+        platform
+            .cudnn_part(path)
+            .map_or_else(String::new, |(name, _)| name)
+    };
+    sub_libraries::drop_excess(&mut paths, name);
+    for path in &paths {
         let Some((name, file)) = platform.cudnn_part(path) else {
             continue;
         };

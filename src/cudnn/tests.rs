@@ -158,3 +158,29 @@ fn the_directory_of_headers_is_the_one_that_a_program_can_include_from() {
     assert_eq!(cudnn.include_dir, Some(usr.join("include")));
     std::fs::remove_dir_all(&usr).unwrap();
 }
+
+/// A package manager gives the new files the dates of the package.
+#[test]
+fn the_records_of_every_package_with_a_part_of_the_toolkit() {
+    let top = std::env::temp_dir().join(format!("cudnn-guard-records-{}", std::process::id()));
+    let records = [
+        "site/nvidia_cuda_nvcc-13.0.88.dist-info/RECORD",
+        "site/nvidia_nvvm-13.0.88.dist-info/RECORD",
+        "var/lib/dpkg/info/cuda-nvcc-13-0.list",
+        "var/lib/dpkg/info/libnvvm-13-0.list",
+    ];
+    let others = [
+        "site/nvidia_cudnn_cu13-9.14.0.64.dist-info/RECORD",
+        "var/lib/dpkg/info/gcc.list",
+    ];
+    for path in records.iter().chain(&others) {
+        let path = top.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, "").unwrap();
+    }
+    let of_wheels = package_owner::toolkit_records(&top.join("site/nvidia/cu13"), &top);
+    let of_debian = package_owner::toolkit_records(Path::new("/usr/local/cuda-13.0"), &top);
+    std::fs::remove_dir_all(&top).unwrap();
+    let all = records.map(|path| top.join(path));
+    assert_eq!([of_wheels, of_debian], [&all[..2], &all[2..]]);
+}

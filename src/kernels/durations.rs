@@ -5,6 +5,7 @@ use crate::kernels::job::{Job, JobOutput};
 use crate::runtime::facts::codec;
 use crate::system::directive::Directive;
 use crate::system::files;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 
 /// The durations for one library, or for all files of one product.
@@ -66,11 +67,8 @@ impl Durations {
 
 /// Returns the indices of these numbers, the largest number first.
 fn descending(numbers: &[u64]) -> Vec<usize> {
-    let mut places: Vec<usize> = Vec::new();
-    for (at, number) in numbers.iter().enumerate() {
-        let before = places.partition_point(|other| numbers[*other] >= *number);
-        places.insert(before, at);
-    }
+    let mut places: Vec<usize> = (0..numbers.len()).collect();
+    places.sort_by_key(|at| Reverse(numbers[*at]));
     places
 }
 

@@ -40,7 +40,7 @@ pub mod target_flags;
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::inputs::rerun::is_own;
+use crate::kernels::inputs::rerun::watch;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::gencode::Gencode;
 use crate::model::library::Library;
@@ -218,15 +218,24 @@ impl Kernels<'_> {
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let out_dir = self.output_dir()?;
         let requests = self.requests(product, sources, &targets, lines)?;
-        let mut targets = Vec::new();
-        for request in &requests {
-            targets.extend_from_slice(&request.targets);
-        }
-        let targets = TargetList::new(targets);
+        let targets = requests.iter().flat_map(|request| &request.targets);
+        let targets = TargetList::new(targets.copied().collect());
         let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
+        let mut watched = BTreeSet::new();
+        for line in &*lines {
+            if let Directive::RerunIfChanged(path) = line {
+                watched.insert(path.into());
+            }
+        }
+        for path in &setup.programs {
+            watch(path, &mut watched, lines);
+        }
         self.register(product, dir, &jobs, &setup)?;
         let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
+        for path in &setup.programs {
+            watch(path, &mut watched, lines);
+        }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let (mut read, mut failed, mut shown) = (Vec::new(), Vec::new(), BTreeSet::new());
         for inputs in fresh {
@@ -251,24 +260,16 @@ impl Kernels<'_> {
                 Some(Err(finding)) => failed.push(finding),
             }
         }
-        let system_dirs = self.system_dirs();
         for file in read {
             // Most headers are included by many sources.
-            if file.is_reported.replace(true) || !is_own(&file, &system_dirs) {
-                continue;
-            }
-            let line = Directive::RerunIfChanged(file.path.clone());
-            if !lines.contains(&line) {
-                lines.push(line);
+            if !file.is_reported.replace(true) && file.is_regular {
+                watch(&file.path, &mut watched, lines);
             }
         }
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs = Vec::new();
-        for job in &jobs {
-            outputs.push(job.output.clone());
-        }
+        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && self.is_relocatable() {
             let (targets, dir) = (targets.gencodes(), jobs[0].dir());
             outputs.push(device_link::link(&setup, targets, &outputs, dir)?);
@@ -318,10 +319,7 @@ impl Kernels<'_> {
         let written = &self.toolchain.written;
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            let mut how = Vec::new();
-            for job in jobs {
-                how.push(job.how(setup));
-            }
+            let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
             return written.product(&archive, "library", name, &how.join("\n"));
         }
         for job in jobs {
@@ -349,12 +347,8 @@ fn run_outdated(
     lines: &mut Vec<Directive>,
 ) -> Vec<Option<Result<JobOutput, Finding>>> {
     let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let mut stale = Vec::new();
-    for place in durations.longest_first(jobs) {
-        if fresh[place].is_none() {
-            stale.push(place);
-        }
-    }
+    let mut stale = durations.longest_first(jobs);
+    stale.retain(|place| fresh[*place].is_none());
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
@@ -377,10 +371,7 @@ fn run_outdated(
             output
         },
     );
-    let mut made = Vec::new();
-    for _ in jobs {
-        made.push(None);
-    }
+    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
     for (at, output) in anew {
         let job = &jobs[stale[at]];
         let again = |first| retry(&first, job, setup);

@@ -13,7 +13,9 @@ use std::path::PathBuf;
 pub struct Setup<'a> {
     pub plan: Plan,
     pub host: &'a Host,
-    /// The fingerprint of nvcc and the programs that it runs.
+    /// nvcc and the programs that it runs.
+    pub programs: Vec<PathBuf>,
+    /// The fingerprint of `programs`.
     pub tools: String,
     /// The version of the toolkit, if it is known.
     pub release: Option<Version>,
@@ -39,9 +41,11 @@ impl<'a> Setup<'a> {
                 others.extend(candidate.toolkit());
             }
         }
+        let programs = toolchain_fingerprint::programs(&plan, &toolchain.host, root);
         Self {
             search,
-            tools: toolchain_fingerprint::state(&plan, &toolchain.host, root),
+            tools: toolchain_fingerprint::state(&plan, &toolchain.host, &programs),
+            programs,
             release: toolkit.and_then(|toolkit| toolkit.version),
             others,
             wrapper: NvccWrapper::find(&toolchain.host.env),

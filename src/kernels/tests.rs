@@ -57,6 +57,7 @@ fn a_library_from_two_files_with_the_same_name() {
             call("./src/b/gelu.cu", &hashes[1])
         ]
     );
+    let nvcc = package.path("cuda/bin/nvcc").canonicalize().unwrap();
     assert_eq!(
         lines,
         [
@@ -65,8 +66,11 @@ fn a_library_from_two_files_with_the_same_name() {
             "cargo::rerun-if-changed=./src/b/gelu.cu",
             "cargo::rerun-if-env-changed=CPATH",
             "cargo::rerun-if-env-changed=CPLUS_INCLUDE_PATH",
+            &format!("cargo::rerun-if-changed={}", nvcc.display()),
+            "cargo::rerun-if-changed=./cuda/bin/nvcc",
             "cargo::warning=./src/b/gelu.cu(1): warning #177-D: variable was declared but never referenced",
             "cargo::rerun-if-changed=./src/a/gelu.h",
+            "cargo::rerun-if-changed=./cuda/include/cuda.h",
             "cargo::rustc-link-search=native=./out",
             "cargo::rustc-link-lib=static=k",
             "cargo::rustc-link-lib=static:-bundle=k_cudart",

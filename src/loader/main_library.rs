@@ -168,11 +168,16 @@ fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
 fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
     let dir = library.parent().unwrap_or(library);
     let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
-    let parts = files.iter().filter_map(|path| {
-        let (name, file) = platform.cudnn_part(path)?;
-        (file.numbers == [major] && name != "cudnn").then(|| (name.to_string(), path.clone()))
-    });
-    parts.collect()
+    let mut parts = Named::new();
+    for path in files {
+        if let Some((name, file)) = platform.cudnn_part(&path) {
+            if file.numbers == [major] && name != "cudnn" {
+                parts.push((name.to_string(), path.clone()));
+            }
+        }
+    }
+    sub_libraries::drop_excess(&mut parts, |(name, _)| name.clone());
+    parts
 }
 
 fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {

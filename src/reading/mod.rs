@@ -273,7 +273,9 @@ impl<'a> Reader<'a> {
         self.scan.record_all(read, sysroot);
         let mut records = match &found {
             Found::Cudnn(cudnn) => package_owner::records(&cudnn.root, cudnn.library.as_deref()),
-            Found::Toolkit(toolkit) => package_owner::toolkit_records(&toolkit.root),
+            Found::Toolkit(toolkit) => {
+                package_owner::toolkit_records(&toolkit.root, Path::new("/"))
+            }
         };
         if step.fixed && sysroot.root.is_none() {
             records.extend(package_owner::alternatives());

@@ -83,7 +83,9 @@ impl Sysroot<'_> {
                 found.push((release, path));
             }
         }
-        newest_first(found)
+        let mut newest = newest_first(found);
+        newest.truncate(MOST_VERSIONS);
+        newest
     }
 
     /// Returns the path unchanged, or resolved inside the root if the system would follow its links out of the root.
@@ -104,6 +106,9 @@ impl Sysroot<'_> {
         }
     }
 }
+
+/// The number of versions side by side that are searched. Each has many files.
+const MOST_VERSIONS: usize = 256;
 
 /// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {

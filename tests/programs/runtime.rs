@@ -4,6 +4,8 @@
 pub mod child;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod crashes;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+pub mod crowds;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod denied;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

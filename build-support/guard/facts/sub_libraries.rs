@@ -58,6 +58,8 @@ pub struct Archive {
     pub needed: bool,
 }
 
+const MOST_UNKNOWN: usize = 64;
+
 /// The sub-libraries, in the order in which they can be opened: each after those that it is linked to.
 pub const ALL: &[SubLibrary] = &[
     of_9("graph", UsedFor::ConvolutionAndJit)
@@ -218,6 +220,18 @@ impl CudaLibrary {
 
 pub fn find(name: &str) -> Option<&'static SubLibrary> {
     ALL.iter().find(|one| one.name == name)
+}
+
+/// Removes files with unknown names after the first 64. A cuDNN consists of about ten files, and a directory may contain
+/// any number of others.
+pub fn drop_excess<T>(files: &mut Vec<T>, name: impl Fn(&T) -> String) {
+    let mut unknown = 0;
+    files.retain(|file| {
+        let name = name(file);
+        let is_known = name.is_empty() || name == "cudnn" || find(&name).is_some();
+        unknown += usize::from(!is_known);
+        is_known || unknown <= MOST_UNKNOWN
+    });
 }
 
 /// Returns the sub-libraries that every version of this major contains; none if the major is unknown.

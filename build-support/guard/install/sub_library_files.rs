@@ -301,6 +301,7 @@ fn beside(folder: &Path, major: u32) -> Vec<String> {
     }
     names.sort_unstable();
     names.dedup();
+    sub_libraries::drop_excess(&mut names, String::clone);
     names
 }
 

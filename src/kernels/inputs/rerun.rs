@@ -5,8 +5,10 @@ use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::setup::include_dirs;
 use crate::system::directive::Directive;
 use crate::system::files;
-use crate::system::freshness::stat_cache::File;
-use std::path::{Path, PathBuf};
+use crate::system::path_encoding::cargo_cannot_take;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::path::Path;
 
 impl Kernels<'_> {
     /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
@@ -39,24 +41,11 @@ impl Kernels<'_> {
         }
         lines
     }
-
-    /// Returns the directories of the toolkit and the system, whose headers cargo need not watch.
-    pub(in crate::kernels) fn system_dirs(&self) -> Vec<PathBuf> {
-        let mut dirs: Vec<PathBuf> = vec!["/usr/include".into(), "/usr/lib".into()];
-        if let Some(toolkit) = self.toolchain.toolkit() {
-            // A package may be in /usr/src/app.
-            if toolkit.root != Path::new("/usr") {
-                dirs.extend(files::canonical(&toolkit.root, None));
-            }
-            for dir in &toolkit.include_dirs {
-                dirs.extend(files::canonical(dir, None));
-            }
-        }
-        dirs
-    }
 }
 
-/// Returns `true` if the file belongs to the package and is in none of these directories.
-pub fn is_own(file: &File, system_dirs: &[PathBuf]) -> bool {
-    file.is_regular && !system_dirs.iter().any(|dir| file.real.starts_with(dir))
+/// Has cargo watch a file, unless it is among the files that are watched already.
+pub fn watch(path: &Path, watched: &mut BTreeSet<OsString>, lines: &mut Vec<Directive>) {
+    if cargo_cannot_take(path).is_none() && watched.insert(path.into()) {
+        lines.push(Directive::RerunIfChanged(path.to_path_buf()));
+    }
 }

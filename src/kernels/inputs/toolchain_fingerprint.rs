@@ -6,15 +6,17 @@ use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Programs that nvcc runs. NVIDIA ships them in separate wheels, so one may be replaced without the other. Debian has
-/// them in two directories.
-const BESIDE_NVCC: [&str; 7] = [
+/// Programs that nvcc runs, and files that these read. NVIDIA ships them in separate wheels, so one may be replaced
+/// without the other. Debian has them in two directories.
+const BESIDE_NVCC: [&str; 9] = [
     "nvcc.profile",
     "cudafe++",
     "ptxas",
     "fatbinary",
+    "nvlink",
+    "crt/link.stub",
     "cicc",
     "../nvvm/bin/cicc",
     "../nvvm/libdevice/libdevice.10.bc",
@@ -29,22 +31,19 @@ pub fn variables(os: Os) -> &'static [&'static str] {
     }
 }
 
-/// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
-/// result.
-pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
+/// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
+pub fn programs(plan: &Plan, host: &Host, root: Option<&Path>) -> Vec<PathBuf> {
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
-    let mut programs = vec![nvcc.clone()];
+    let mut found = vec![plan.nvcc.clone()];
     let mut dirs = vec![nvcc.parent().unwrap_or(&nvcc).to_path_buf()];
     dirs.extend(root.map(|root| root.join("bin")));
-    dirs.dedup();
     for dir in dirs {
         for name in BESIDE_NVCC {
-            // The other names are of programs, with `.exe` on Windows.
-            let is_file = name.ends_with(".profile") || name.ends_with(".bc");
-            programs.push(match is_file {
-                true => dir.join(name),
-                false => dir.join(builder.program(name)),
+            // Names without an extension are of programs, with `.exe` on Windows.
+            found.push(match Path::new(name).extension() {
+                Some(_) => dir.join(name),
+                None => dir.join(builder.program(name)),
             });
         }
     }
@@ -54,17 +53,28 @@ pub fn state(plan: &Plan, host: &Host, root: Option<&Path>) -> String {
     };
     let compiler = plan.ccbin.as_deref().unwrap_or(usual);
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let compiler = on_path(compiler, path.as_ref());
-    programs.extend(compiler.and_then(|compiler| files::canonical(&compiler, None).ok()));
+    found.extend(on_path(compiler, path.as_ref()));
+    files::keep(&mut found, &files::is_file);
+    let mut programs = Vec::new();
+    for file in found {
+        programs.extend(files::canonical(&file, None));
+        programs.push(file);
+    }
+    files::dedup(programs.into_iter())
+}
+
+/// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
+/// result.
+pub fn state(plan: &Plan, host: &Host, programs: &[PathBuf]) -> String {
     let mut states = Vec::new();
-    for file in &programs {
+    for file in programs {
         states.extend(fingerprint::read(file));
     }
     let states = states.join("\n");
     let [before, after] = NVCC_FLAGS;
     let flags = [host.env.get(before), host.env.get(after)];
     let mut read = Vec::new();
-    for name in variables(builder.os) {
+    for name in variables(host.builder().os) {
         let own = plan.env.iter().find(|(own, _)| own == name);
         let own = own.map(|(_, value)| value.as_os_str());
         read.push(own.or(host.env.os_var(name)).unwrap_or_default());

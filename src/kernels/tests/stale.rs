@@ -111,6 +111,57 @@ fn cargo_watches_the_packages_own_directories_of_headers() {
 }
 
 #[test]
+fn cargo_watches_nvcc_the_programs_that_it_runs_and_the_headers_that_it_reads() {
+    let files = [
+        "cuda/bin/nvcc.profile",
+        "cuda/bin/cudafe++",
+        "cuda/bin/ptxas",
+        "cuda/bin/nvlink",
+        "cuda/nvvm/bin/cicc",
+        "cuda/nvvm/libdevice/libdevice.10.bc",
+        "cuda/include/cub/cub.cuh",
+        "gcc/gcc",
+    ];
+    let mut package = Package::new(&files.map(|file| (file, "1")));
+    package.write("src/a.cu", "#include \"cub/cub.cuh\"\n");
+    package.write("src/b.cu", "#include \"cub/cub.cuh\"\n");
+    std::fs::create_dir(package.path("cuda/bin/fatbinary")).unwrap();
+    symlink(package.path("gcc/gcc"), package.path("gcc/g++")).unwrap();
+    package.env = vec![("CXX", package.path("gcc/g++").display().to_string())];
+    let include = package.path("cuda/include");
+    package.flags = vec![format!("-I{}", include.display())];
+    let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
+    let nvcc = package.shown(&nvcc.canonicalize().unwrap().display().to_string());
+    for _ in 0..2 {
+        let lines = package.compile().1;
+        let mut watched = Vec::new();
+        for line in &lines {
+            watched.extend(line.strip_prefix("cargo::rerun-if-changed="));
+        }
+        let real = |path: &str| package.path(path).canonicalize().unwrap();
+        for file in files {
+            let is_it =
+                |path: &&&str| Path::new(path).ends_with(&file[file.rfind('/').unwrap() + 1..]);
+            let named = watched.iter().filter(is_it).map(|path| real(path));
+            assert!(
+                named.clone().any(|path| path == real(file)),
+                "{file}: {watched:#?}"
+            );
+        }
+        for file in ["./cuda/bin/nvcc", "./gcc/g++", &nvcc] {
+            assert!(watched.contains(&file), "{file}: {watched:#?}");
+        }
+        let mut once = watched.clone();
+        once.sort_unstable();
+        once.dedup();
+        assert_eq!(once.len(), watched.len(), "{watched:#?}");
+        let missing = |path: &&&str| !package.path(path).exists();
+        assert_eq!(watched.iter().find(missing), None);
+        assert!(!watched.iter().any(|path| path.contains("fatbinary")));
+    }
+}
+
+#[test]
 fn a_link_with_another_target() {
     let package = Package::new(&[
         ("src/a.cu", "#include \"link.h\"\n#include \"linked/b.h\"\n"),

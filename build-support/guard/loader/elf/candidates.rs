@@ -4,6 +4,7 @@ use crate::runtime::binary::defect::target;
 use crate::runtime::binary::ld_so_cache::{self, CACHE};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The directory of the library variants for more capable CPUs.
@@ -122,12 +123,8 @@ impl SearchPath {
         }
         lines.push(view.cache_path().display().to_string());
         lines.append(&mut system);
-        let mut places = Vec::new();
-        for line in lines {
-            if !places.contains(&line) {
-                places.push(line);
-            }
-        }
-        places
+        let mut known = BTreeSet::new();
+        lines.retain(|line| known.insert(line.clone()));
+        lines
     }
 }

@@ -10,6 +10,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPat
 use crate::runtime::loader::{opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
@@ -32,37 +33,37 @@ impl SearchPath {
         // A DT_RUNPATH disables a DT_RPATH.
         let rpath = if runpath.is_some() { None } else { rpath };
         let program = std::env::current_exe().unwrap_or_default();
-        let entries = |list: Option<OsString>, separators: &str| -> Vec<PathBuf> {
+        let entries = |list: Option<OsString>, separators: &str| -> BTreeSet<OsString> {
             let list = list.as_ref().map(|list| list.as_encoded_bytes());
             let entries = list.map(|list| directories(list, separators.as_bytes(), &program));
             let entries = entries.unwrap_or_default().into_iter();
-            entries.map(as_reported).collect()
+            entries
+                .map(|entry| as_reported(entry).into_os_string())
+                .collect()
         };
         let named = [
             (entries(rpath, ":"), LoadOrigin::Rpath as fn(_) -> _),
             (entries(library_path, ":;"), LoadOrigin::LibraryPath),
             (entries(runpath, ":"), LoadOrigin::Runpath),
         ];
-        // The current list, and the number of directories before it.
-        let (mut stage, mut start) = (0, 0);
+        // The current list, and the directories in it so far. Directories are compared as text, like the loader does.
+        let (mut stage, mut own) = (0, BTreeSet::new());
         let mut directories: Vec<SearchDirectory> = Vec::new();
         for folder in folders {
-            // As text, like the loader.
-            let is_it = |one: &PathBuf| one.as_os_str() == folder.as_os_str();
-            // The loader drops repeated entries of a list, so a repeated directory is in a later list.
-            let mut own = directories.iter().skip(start);
-            let is_repeated = own.any(|place| is_it(&place.dir));
+            let name = folder.as_os_str();
             let mut origin = LoadOrigin::System as fn(_) -> _;
-            let first = stage + usize::from(is_repeated);
+            // The loader drops repeated entries of a list, so a repeated directory is in a later list.
+            let first = stage + usize::from(own.contains(name));
             for (at, (list, named)) in named.iter().enumerate().skip(first) {
-                if list.iter().any(is_it) {
+                if list.contains(name) {
                     if at > stage {
-                        (stage, start) = (at, directories.len());
+                        (stage, own) = (at, BTreeSet::new());
                     }
                     origin = *named;
                     break;
                 }
             }
+            own.insert(name);
             directories.push(SearchDirectory::from(origin(folder.clone())));
         }
         Self { directories }
