@@ -121,8 +121,8 @@ fn fetched() -> Result<Stack, String> {
         "Fetching NVIDIA's CUDA and cuDNN, unless they are installed, and running on them.\n\n",
     );
     let installed = fetch::home()
-        .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default(), None))
-        .map_err(|fault| fault.finding().to_string())?;
+        .and_then(|home| fetch::fetch(&home, fetch::choice::Choice::default()))
+        .map_err(|finding| finding.to_string())?;
     let build = installed.variables();
     let report = survey(&build);
     show(format!("\n{report:#0$}\n", columns()));
