@@ -12,7 +12,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The prefix of temporary directories.
+/// The prefix of temporary directories, which no build searches.
 const TEMPORARY: &str = ".fetching-";
 
 /// The time between two attempts to lock the directory.

@@ -83,8 +83,10 @@ impl Choice {
     /// newest.
     fn with_later_cuda(mut self, least: &CudaVersion, installed: Option<Release>) -> Self {
         let installed = installed.filter(|cuda| least.may_be(cuda));
-        if let (None, Some(chosen)) = (&installed, self.with_machine(&|cuda| least.may_be(cuda))) {
-            return chosen;
+        if installed.is_none() {
+            if let Some(chosen) = self.with_machine(&|cuda| least.may_be(cuda)) {
+                return chosen;
+            }
         }
         let newest = || Release(vec![majors::NEWEST_CUDA.max(least.release.major())]);
         self.cuda = Some(installed.unwrap_or_else(newest).into());
