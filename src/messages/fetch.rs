@@ -137,7 +137,7 @@ pub fn not_locked(path: &Path) -> Finding {
     let help =
         format!("remove the file, and run `cudnn-guard fetch --lock {path}` to create it again");
     failed(format!(
-        "the lock file `{shown}` does not contain a toolkit and a cuDNN, with hashes"
+        "the lock file `{shown}` does not consist of wheels with hashes, with a toolkit and a cuDNN"
     ))
     .help(help)
 }

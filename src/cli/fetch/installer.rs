@@ -2,7 +2,6 @@
 
 use crate::Finding;
 use crate::cli::fetch::home::Temporary;
-use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::fetch::wheels::Wheels;
 use crate::cli::terminal::{harmless, show};
 use crate::messages::fetch as fault;
@@ -10,11 +9,11 @@ use crate::model::invocation::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
 use anstream::ColorChoice;
 use serde_json::Value;
+use std::env;
 use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
-use std::{env, fs};
 
 /// The number of lines to keep of the installer's output, which ends with the reason.
 const LAST_LINES: usize = 12;
@@ -81,34 +80,28 @@ impl Installer {
         ))
     }
 
-    /// Returns the hashes of the wheels in a list: for all platforms with uv, for this one with pip.
-    pub fn hashes(&self, list: &Path) -> Result<Vec<Pin>, Finding> {
+    /// Returns the text of a lock file for the wheels in a list, with the hashes for all platforms with uv, for this one
+    /// with pip.
+    pub fn lock(&self, list: &Path) -> Result<String, Finding> {
         let (mut command, call) = self.command(PRINT_HASHES, &[list.display().to_string()]);
-        let printed =
-            last_words(command.output()).map_err(|words| fault::no_hashes(&call, &words))?;
-        Ok(match self.is_uv {
-            true => requirements::parse(&printed),
-            false => parse_report(&printed),
+        let printed = last_words(command.output());
+        let printed = printed.map_err(|words| fault::no_hashes(&call, &words))?;
+        Ok(if self.is_uv {
+            printed
+        } else {
+            parse_report(&printed)
         })
     }
 
     /// Installs wheels into the temporary directory.
     pub fn install(&self, wheels: &Wheels, temporary: &Temporary) -> Result<(), Finding> {
-        let mut installations = wheels.installations.clone();
-        if !wheels.pins.is_empty() {
-            let list = temporary.dir("wheels.txt");
-            let text = requirements::text(&wheels.pins);
-            fs::write(&list, text).map_err(fault::io("write", &list))?;
-            let list = list.display().to_string();
-            let args = ["--no-deps", "--require-hashes", "-r", &list];
-            installations.push(args.map(String::from).to_vec());
-        }
-        let target = temporary.dir("new").display().to_string();
-        for packages in installations {
-            let args = [vec!["--target".to_string(), target.clone()], packages].concat();
-            self.install_args(&args, temporary)?;
-        }
-        Ok(())
+        let target = [
+            "--target".to_string(),
+            temporary.dir("new").display().to_string(),
+        ];
+        let mut installations = wheels.installations.iter();
+        installations
+            .try_for_each(|packages| self.install_args(&[&target, &**packages].concat(), temporary))
     }
 
     /// Runs the installer with more arguments. On a terminal the installer draws its progress bars, elsewhere the names
@@ -183,8 +176,8 @@ fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
-        if let Some(file) = parse_download(text) {
-            show(format!("    {file}\n"));
+        if text.starts_with("Downloading ") || text.starts_with("Using cached ") {
+            show(format!("    {text}\n"));
         }
         // Progress bars consist of box characters from U+2500.
         let is_bar = text.starts_with(|c: char| ('\u{2500}'..='\u{257f}').contains(&c));
@@ -197,54 +190,20 @@ fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     }
 }
 
-/// Parses pip's report of an installation.
-fn parse_report(report: &str) -> Vec<Pin> {
+/// Converts pip's report of an installation to the format of a lock file.
+fn parse_report(report: &str) -> String {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let installs = report["install"].as_array().into_iter().flatten();
-    let pin = |one: &Value| {
-        let text = |value: &Value| value.as_str().map(str::to_string);
-        let hash = text(&one["download_info"]["archive_info"]["hashes"]["sha256"])?;
-        Some(Pin {
-            package: text(&one["metadata"]["name"])?,
-            version: text(&one["metadata"]["version"])?,
-            hashes: vec![format!("sha256:{hash}")],
-        })
+    let line = |one: &Value| {
+        let name = one["metadata"]["name"].as_str()?;
+        let version = one["metadata"]["version"].as_str()?;
+        let hash = one["download_info"]["archive_info"]["hashes"]["sha256"].as_str()?;
+        Some(format!("{name}=={version} --hash=sha256:{hash}\n"))
     };
-    installs.filter_map(pin).collect()
-}
-
-/// Returns the name of the wheel in a line, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
-fn parse_download(line: &str) -> Option<String> {
-    let file = line.strip_prefix("Downloading ");
-    let file = file.or_else(|| line.strip_prefix("Using cached "))?;
-    match (file.split_once("-py"), file.split_once(' ')) {
-        (Some((wheel, _)), Some((_, size))) => Some(format!("{wheel} {size}")),
-        _ => Some(file.to_string()),
-    }
+    installs.filter_map(line).collect()
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     on_path(&name, &env::var_os("PATH")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_download;
-
-    #[test]
-    fn a_download_has_a_short_name() {
-        assert_eq!(
-            parse_download(
-                "Downloading nvidia_nvvm-13.5.37-py3-none-manylinux2010_x86_64.whl (75.1 MB)"
-            )
-            .as_deref(),
-            Some("nvidia_nvvm-13.5.37 (75.1 MB)")
-        );
-        assert_eq!(
-            parse_download("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
-            Some("nvidia-nvvm (71.6MiB)")
-        );
-        assert_eq!(parse_download("Collecting nvidia-nvvm"), None);
-    }
 }

@@ -131,14 +131,16 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
         cudnn: arguments.get_one::<Release>("cudnn").cloned(),
         libraries: libraries.cloned().collect(),
     };
-    let file = arguments.get_one::<PathBuf>("lock");
-    let pins = file.map(|file| lock::read(file)).transpose()?.flatten();
-    let installed = match &pins {
-        Some(_) if named != Choice::default() => return Err(fault::releases_named_twice()),
-        Some(pins) => install(home, &|_| Ok(Wheels::locked(pins)))?,
-        None => fetch(home, named.or_of_crate()?)?,
+    let file = arguments.get_one::<PathBuf>("lock").map(PathBuf::as_path);
+    let locked = file.map(lock::read).transpose()?.flatten();
+    let installed = match (file, &locked) {
+        (_, Some(_)) if named != Choice::default() => return Err(fault::releases_named_twice()),
+        (Some(file), Some(wheels)) => {
+            install(home, &|_| Ok(Wheels::locked(wheels, &absolute(file)?)))?
+        }
+        _ => fetch(home, named.or_of_crate()?)?,
     };
-    if let (Some(file), None) = (file, &pins) {
+    if let (Some(file), None) = (file, &locked) {
         lock::write(file, &installed)?;
         show_step("✓", "locked", file.display());
     }

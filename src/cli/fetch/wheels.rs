@@ -4,10 +4,10 @@ use crate::Finding;
 use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::release::Release;
-use crate::cli::fetch::requirements::Pin;
 use crate::messages::fetch as fault;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
+use std::path::Path;
 
 /// The extras of NVIDIA's project `cuda-toolkit`, and its wheels from CUDA 13 on. The first has the toolkit's version.
 const TOOLKIT: (&str, &str) = (
@@ -30,10 +30,8 @@ pub struct Wheels {
     pub required: Vec<(String, Option<String>)>,
     /// The packages of each installation, with options.
     pub installations: Vec<Vec<String>>,
-    /// The wheels of `--lock`, instead of [`Self::installations`].
-    pub pins: Vec<Pin>,
     /// The approximate size of the downloads in GB. Neither pip nor uv reports it beforehand.
-    gigabytes: f32,
+    gigabytes: Option<f32>,
 }
 
 impl Wheels {
@@ -83,23 +81,21 @@ impl Wheels {
             installations.push(["--no-deps", "nvidia-cutlass"].map(String::from).to_vec());
         }
         Ok(Self {
-            gigabytes: gigabytes + 0.15 * libraries.len() as f32,
+            gigabytes: Some(gigabytes + 0.15 * libraries.len() as f32),
             required,
             installations,
-            pins: Vec::new(),
         })
     }
 
-    /// Returns exactly these wheels.
-    pub fn locked(pins: &[Pin]) -> Self {
-        let required = pins
-            .iter()
-            .map(|pin| (pin.package.clone(), Some(pin.version.clone())));
+    /// Returns exactly the wheels in a lock file.
+    pub fn locked(wheels: &[(String, String)], file: &Path) -> Self {
+        let file = file.display().to_string();
+        let arguments = ["--no-deps", "--require-hashes", "-r", &file];
+        let exact = |(name, version): &(String, String)| (name.clone(), Some(version.clone()));
         Self {
-            required: required.collect(),
-            installations: Vec::new(),
-            pins: pins.to_vec(),
-            gigabytes: 0.0,
+            required: wheels.iter().map(exact).collect(),
+            installations: vec![arguments.map(String::from).to_vec()],
+            gigabytes: None,
         }
     }
 
@@ -116,9 +112,9 @@ impl Wheels {
     /// Describes the downloads.
     pub fn download(&self) -> String {
         let count = self.required.len();
-        match self.pins.is_empty() {
-            true => format!("{count} wheels, about {:.1} GB", self.gigabytes),
-            false => format!("the {count} wheels of the lock file"),
+        match self.gigabytes {
+            Some(size) => format!("{count} wheels, about {size:.1} GB"),
+            None => format!("the {count} wheels of the lock file"),
         }
     }
 

@@ -56,7 +56,7 @@ fn a_file_without_a_required_wheel_or_with_conflicting_options_is_refused() {
         complaint(&output)
     };
     let anew = "\n  = help: remove the file, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
-    let incomplete = "\nthe lock file `cuda.lock` does not contain a toolkit and a cuDNN, with hashes  [fetch-failed]";
+    let incomplete = "\nthe lock file `cuda.lock` does not consist of wheels with hashes, with a toolkit and a cuDNN  [fetch-failed]";
     for text in [
         "",
         "nvidia-cuda-nvcc==13.5.37 --hash=sha256:0a\nnvidia-cudnn-cu13==9.28.1.4\n",
