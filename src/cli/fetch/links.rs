@@ -28,7 +28,7 @@ const NEIGHBORS: [(&str, &str); 3] = [
     ("nvrtc", "cuda_nvrtc"),
 ];
 
-/// Creates [`NEIGHBORS`] in the directory of the wheels, each with a link to libraries that are there.
+/// Creates [`NEIGHBORS`] in the directory of the wheels, each with a link to existing libraries.
 pub fn add_neighbors(nvidia: &Path) -> io::Result<()> {
     for (dir, to) in NEIGHBORS {
         // A link that was created before does not count.

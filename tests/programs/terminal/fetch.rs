@@ -265,7 +265,7 @@ fn a_cuda_without_wheels_is_refused() {
     }
 }
 
-/// What uv and pip print for each cause.
+/// The output of uv and pip for each cause.
 #[cfg(unix)]
 #[test]
 fn each_cause_of_a_failed_download_has_its_message() {
