@@ -12,7 +12,7 @@ mod cudarc;
 mod cudnn;
 mod environment;
 #[cfg(feature = "cli")]
-pub mod fetch;
+mod fetch;
 mod guard;
 mod host_compiler;
 #[cfg(feature = "cli")]

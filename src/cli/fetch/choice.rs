@@ -2,10 +2,10 @@
 
 use crate::Finding;
 use crate::cli::cuda_version::{self, CudaVersion};
+use crate::cli::fetch::fault;
 use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
-use crate::messages::fetch as fault;
 use crate::model::text::joined;
 use crate::system::files;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;

@@ -1,10 +1,10 @@
 //! The installer: `uv` or `pip`.
 
 use crate::Finding;
+use crate::cli::fetch::fault;
 use crate::cli::fetch::home::Temporary;
 use crate::cli::fetch::wheels::Wheels;
 use crate::cli::terminal::{harmless, show};
-use crate::messages::fetch as fault;
 use crate::model::invocation::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
 use anstream::ColorChoice;

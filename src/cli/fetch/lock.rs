@@ -1,12 +1,12 @@
 //! The file of `fetch --lock`: exact versions of wheels with their hashes, which pip and uv enforce.
 
 use crate::Finding;
+use crate::cli::fetch::fault;
 use crate::cli::fetch::home::Temporary;
 use crate::cli::fetch::installed::{Installed, Wheel};
 use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::requirements;
 use crate::cli::whole_file;
-use crate::messages::fetch as fault;
 use crate::runtime::facts::finding::quoted;
 use crate::system::files;
 use std::fs;

@@ -16,6 +16,7 @@
 pub mod cargo_config;
 pub mod choice;
 mod driver_stub;
+pub mod fault;
 mod home;
 mod installed;
 mod installer;
@@ -37,7 +38,6 @@ use crate::cli::fetch::installer::Installer;
 use crate::cli::fetch::release::Release;
 use crate::cli::fetch::wheels::Wheels;
 use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step, show_wrapped};
-use crate::messages::fetch as fault;
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::runtime::facts::finding::quoted;
 use crate::system::files;

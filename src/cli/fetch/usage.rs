@@ -1,10 +1,10 @@
 //! Instructions for using the fetched files.
 
 use crate::Finding;
+use crate::cli::fetch::fault;
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::{cargo_config, default_home};
 use crate::cli::whole_file;
-use crate::messages::fetch as fault;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::quoted;
 use crate::system::files;

@@ -2,9 +2,9 @@
 
 use crate::Finding;
 use crate::cli::fetch::choice::Choice;
+use crate::cli::fetch::fault;
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::release::Release;
-use crate::messages::fetch as fault;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
 use std::path::Path;
