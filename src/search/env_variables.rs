@@ -3,7 +3,6 @@
 use crate::model::environment::{Names, Origin, Variable};
 use crate::model::found_via::{FoundVia, Named};
 use crate::model::platform::Os;
-use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{Places, context_step, install_layout, windows};
 use crate::system::files;
@@ -105,7 +104,7 @@ impl Places<'_> {
         let Some(dir) = self.request(Variable::GuardHome, origin) else {
             return Vec::new();
         };
-        let mut steps = self.wheels(&self.via(Variable::GuardHome), false, &dir, PACKAGES);
+        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), false, &dir);
         for step in &mut steps {
             step.request = Some(Variable::GuardHome);
         }

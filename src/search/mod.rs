@@ -137,7 +137,18 @@ impl Places<'_> {
         };
         // The fetched files of this machine are not part of an image.
         let dir = self.below_root(&dir);
-        self.wheels(&FoundVia::Fetched, true, &dir, PACKAGES)
+        self.fetched_in(&FoundVia::Fetched, true, &dir)
+    }
+
+    /// Returns the places of what `cudnn-guard fetch` installs in a directory. A lock file may name the wheel that only
+    /// compiles graphs at run time. It does not exist for Windows.
+    fn fetched_in(&self, via: &FoundVia, fixed: bool, dir: &Path) -> Vec<Step> {
+        let mut steps = self.wheels(via, fixed, dir, PACKAGES);
+        if self.platform.os == Os::Linux {
+            let jit = install_layout::cudnn(self.platform, dir, &format!("{PACKAGES}/cudnn_jit"));
+            steps.push(context_step(via, fixed, Kind::Cudnn, jit));
+        }
+        steps
     }
 
     /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's

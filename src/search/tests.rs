@@ -80,7 +80,8 @@ fn a_bare_machine() {
          Cudnn home directory: /image/home/me/cudnn-linux-x86_64-*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cu*\n\
          Toolkit fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia\n\
-         Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn"
+         Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn\n\
+         Cudnn fetched by cudnn-guard: /image/home/me/.local/share/cudnn-guard/nvidia/cudnn_jit"
     );
 }
 

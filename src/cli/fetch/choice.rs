@@ -1,14 +1,14 @@
 //! The versions to fetch: those of the command line, or else those that the current crate names.
 
+use crate::Finding;
 use crate::cli::cuda_version::{self, CudaVersion};
-use crate::cli::fetch::fault::FetchFault;
+use crate::cli::fetch::fault;
 use crate::cli::fetch::project::{self, Used};
 use crate::cli::fetch::release::Release;
 use crate::cli::terminal::{harmless, show_step};
-use crate::model::kind::Kind;
 use crate::model::text::joined;
+use crate::system::files;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
-use std::fs;
 use std::path::Path;
 use toml_edit::{DocumentMut, TableLike, Value};
 
@@ -26,8 +26,8 @@ const MANIFEST: &str = "Cargo.toml";
 impl Choice {
     /// Fills in open versions from `[package.metadata.cudnn-guard]` in the current directory, or that table of the
     /// workspace.
-    pub fn or_of_crate(self) -> Result<Self, FetchFault> {
-        let text = fs::read_to_string(MANIFEST).unwrap_or_default();
+    pub fn or_of_crate(self) -> Result<Self, Finding> {
+        let text = files::read(Path::new(MANIFEST)).unwrap_or_default();
         let named = read(&text)?;
         let mut chosen = Self {
             cuda: self.cuda.clone().or(named.cuda),
@@ -65,7 +65,7 @@ pub fn show_chosen(what: &str) {
 }
 
 /// Reads the versions in a manifest. An invalid manifest has none.
-fn read(text: &str) -> Result<Choice, FetchFault> {
+fn read(text: &str) -> Result<Choice, Finding> {
     let Ok(manifest) = text.parse::<DocumentMut>() else {
         return Ok(Choice::default());
     };
@@ -79,42 +79,42 @@ fn read(text: &str) -> Result<Choice, FetchFault> {
     let Some((table, item)) = own("package").or_else(|| own("workspace")) else {
         return Ok(Choice::default());
     };
-    let mut keys = item.as_table_like().into_iter().flat_map(TableLike::iter);
-    if let Some((key, _)) = keys.find(|(key, _)| !["cuda", "cudnn", "libs"].contains(key)) {
-        return Err(FetchFault::UnknownKey(table, key.to_string()));
-    }
-    let version = |kind: Kind| {
-        let Some(value) = item.get(kind.name()) else {
-            return Ok(None);
-        };
+    let mut choice = Choice::default();
+    for (key, value) in item.as_table_like().into_iter().flat_map(TableLike::iter) {
         let text = value.as_str().unwrap_or_default();
-        let version = match kind {
-            Kind::Toolkit => cuda_version::parse(text).ok(),
-            Kind::Cudnn => Release::parse(text, kind.numbers()).map(CudaVersion::from),
+        let is_valid = match key {
+            "cuda" => {
+                choice.cuda = cuda_version::parse(text).ok();
+                choice.cuda.is_some()
+            }
+            "cudnn" => {
+                choice.cudnn = Release::parse(text, 3);
+                choice.cudnn.is_some()
+            }
+            "libs" => {
+                let names: Option<Vec<&str>> = value
+                    .as_array()
+                    .and_then(|list| list.iter().map(Value::as_str).collect());
+                let names = names
+                    .filter(|names| names.iter().all(|name| FETCHED_ON_REQUEST.contains(name)));
+                choice.libraries = names
+                    .iter()
+                    .flatten()
+                    .map(|name| (*name).to_string())
+                    .collect();
+                names.is_some()
+            }
+            _ => false,
         };
-        version.map(Some).ok_or_else(|| {
-            let value = value.to_string().trim().to_string();
-            FetchFault::InvalidRelease(kind, table.clone(), value)
-        })
-    };
-    let libraries = || {
-        let Some(value) = item.get("libs") else {
-            return Ok(Vec::new());
-        };
-        let name = |item: &Value| {
-            let known = item.as_str().filter(|one| FETCHED_ON_REQUEST.contains(one));
-            known.map(String::from)
-        };
-        let list = value.as_array();
-        let names = list.and_then(|list| list.iter().map(name).collect());
-        let value = value.to_string().trim().to_string();
-        names.ok_or_else(|| FetchFault::UnknownLibrary(table.clone(), value))
-    };
-    Ok(Choice {
-        cuda: version(Kind::Toolkit)?,
-        cudnn: version(Kind::Cudnn)?.map(|cudnn| cudnn.release),
-        libraries: libraries()?,
-    })
+        if !is_valid {
+            return Err(fault::invalid_metadata(
+                &table,
+                key,
+                value.to_string().trim(),
+            ));
+        }
+    }
+    Ok(choice)
 }
 
 #[cfg(test)]
@@ -158,10 +158,11 @@ mod tests {
         for value in ["[\"curant\"]", "\"curand\"", "[1]"] {
             let text = format!("[workspace.metadata.cudnn-guard]\nlibs = {value}\n");
             assert_eq!(
-                read(&text).expect_err("no library").finding().to_string(),
+                read(&text).expect_err("no library").to_string(),
                 format!(
-                    "`libs` in [workspace.metadata.cudnn-guard] of Cargo.toml is not a list of known libraries: {value}  [config-invalid]\n  \
-                     = help: set it to a list of these names: \"nvjitlink\", \"curand\", \"cufft\", \"cusparse\", \"cusolver\", \"npp\", \"nvjpeg\", \"cutlass\""
+                    "`libs = {value}` in [workspace.metadata.cudnn-guard] of Cargo.toml is not valid  [config-invalid]\n  \
+                     = help: set it to a list such as `libs = [\"curand\"]` of these names: nvjitlink, curand, cufft, cusparse, \
+                     cusolver, npp, nvjpeg, cutlass"
                 )
             );
         }
@@ -169,18 +170,12 @@ mod tests {
 
     #[test]
     fn an_invalid_version_is_rejected() {
-        for (value, reason) in [
-            ("\"12.8.1\"", "is not a version"),
-            ("'<12'", "is not a version"),
-            ("12", "must be a string"),
-            ("12.8", "must be a string"),
-            ("{}", "must be a string"),
-        ] {
+        for value in ["\"12.8.1\"", "'<12'", "12", "12.8", "{}"] {
             let text = format!("[package.metadata.cudnn-guard]\ncuda = {value}\n");
             assert_eq!(
-                read(&text).expect_err("no release").finding().to_string(),
+                read(&text).expect_err("no release").to_string(),
                 format!(
-                    "`cuda` in [package.metadata.cudnn-guard] of Cargo.toml {reason}: {value}  [config-invalid]\n  \
+                    "`cuda = {value}` in [package.metadata.cudnn-guard] of Cargo.toml is not valid  [config-invalid]\n  \
                      = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`"
                 )
             );
@@ -191,8 +186,8 @@ mod tests {
     fn an_unknown_key_is_rejected() {
         let text = "[package.metadata.cudnn-guard]\ncudnn = \"9\"\ncudda = \"12\"\n";
         assert_eq!(
-            read(text).expect_err("no key").finding().to_string(),
-            "[package.metadata.cudnn-guard] of Cargo.toml has an unknown key: `cudda`  [config-invalid]\n  \
+            read(text).expect_err("no key").to_string(),
+            "`cudda = \"12\"` in [package.metadata.cudnn-guard] of Cargo.toml is not valid  [config-invalid]\n  \
              = help: use one of the keys `cuda`, `cudnn` and `libs`"
         );
     }

@@ -4,7 +4,7 @@ use crate::model::text::pattern::pattern;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The return value of all functions in NVIDIA's own stub: `CUDA_ERROR_STUB_LIBRARY`.
@@ -15,8 +15,8 @@ const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
 const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
 
 /// Creates `lib/stubs/libcuda.so` from the functions in the headers, with the C compiler that Rust links with. A
-/// directory without the headers or with a stub is left unchanged. Returns the mark and the text to show.
-pub fn add(dir: &Path) -> Option<(&'static str, String)> {
+/// directory without the headers or with a stub is left unchanged. Returns the stub, or the reason for messages.
+pub fn add(dir: &Path) -> Option<Result<PathBuf, String>> {
     let stub = dir.join("lib/stubs/libcuda.so");
     if !cfg!(unix) || stub.exists() {
         return None;
@@ -30,10 +30,7 @@ pub fn add(dir: &Path) -> Option<(&'static str, String)> {
         .iter()
         .map(|name| format!("int {name}(void) {{ return {ANSWER}; }}\n"))
         .collect();
-    Some(match compile(&source, &stub) {
-        Ok(()) => ("✓", format!("to link against: {}", stub.display())),
-        Err(why) => ("i", format!("no stub to link against: {why}")),
-    })
+    Some(compile(&source, &stub).map(|()| stub))
 }
 
 /// Returns the functions of the driver: the declared ones, and the targets of `#define`.
@@ -48,14 +45,13 @@ fn functions(header: &str) -> BTreeSet<&str> {
 
 /// Compiles the stub. A program linked with it loads the driver's own `libcuda.so.1`.
 fn compile(source: &str, stub: &Path) -> Result<(), String> {
-    let fresh = stub.with_extension("so.new");
     if let Some(dir) = stub.parent() {
         fs::create_dir_all(dir).map_err(|error| error.to_string())?;
     }
     let mut child = Command::new("cc")
         .args(["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libcuda.so.1"])
         .args(["-w", "-x", "c", "-", "-o"])
-        .arg(&fresh)
+        .arg(stub)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
@@ -67,9 +63,7 @@ fn compile(source: &str, stub: &Path) -> Result<(), String> {
         .map(|mut pipe| pipe.write_all(source.as_bytes()));
     let status = child.wait().map_err(|error| error.to_string())?;
     match written {
-        Some(Ok(())) if status.success() => {
-            fs::rename(&fresh, stub).map_err(|error| error.to_string())
-        }
+        Some(Ok(())) if status.success() => Ok(()),
         _ => Err(format!("`cc` failed, {status}")),
     }
 }
@@ -117,11 +111,7 @@ mod tests {
             "int cuInit(unsigned); int main(void) { return cuInit(0); }\n",
         )
         .expect("a program");
-        let (mark, text) = add(&dir).expect("a stub");
-        assert!(
-            mark == "✓" && text.starts_with("to link against: "),
-            "{text}"
-        );
+        assert!(matches!(add(&dir), Some(Ok(_))));
         assert_eq!(add(&dir), None);
         let status = Command::new("cc")
             .arg(dir.join("main.c"))

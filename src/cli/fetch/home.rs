@@ -1,144 +1,142 @@
-//! The directory to fetch into, the directories in it that this program owns, and the replacement of a component.
+//! The directory to fetch into. Files are complete before they are moved to their names in it.
 
-use crate::cli::fetch::component::Component;
-use crate::cli::fetch::fault::{FetchFault, failed};
-use crate::cli::fetch::installer::Installer;
-use crate::cli::fetch::links;
-use crate::cli::fetch::wheel::Wheel;
-use crate::cli::terminal::show;
-use crate::model::kind::Kind;
+use crate::cli::fetch::installed::{claims, is_moved, names};
+use crate::cli::terminal::show_step;
+use crate::model::text::joined;
 use crate::system::files;
-use crate::toolkit::package_names::FETCH_CLAIMS;
+use crate::toolkit::package_names::{CUTLASS_DIR, FETCH_CLAIMS};
+use fs4::{FileExt, TryLockError};
+use std::fs::{self, File};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fs, io};
+use std::time::Duration;
 
-/// The prefix of temporary directories, followed by the process id.
+/// The prefix of temporary directories, which no build searches.
 const TEMPORARY: &str = ".fetching-";
 
-/// The directory for the old files in the temporary directory, when the new files are already in the home.
-const REPLACED: &str = "replaced";
+/// The time between two attempts to lock the directory.
+const TICK: Duration = Duration::from_millis(100);
 
-/// Returns `true` if this program created that directory.
-pub fn is_ours(home: &Path, dir: &str) -> bool {
-    let claims = fs::read_to_string(home.join(FETCH_CLAIMS)).unwrap_or_default();
-    claims.lines().any(|line| line == dir)
-}
+/// A lock on the directory: one `fetch` at a time. The system releases the lock when the process exits for any reason.
+pub struct Lock(#[allow(dead_code, reason = "open while the lock is held")] File);
 
-/// Returns `true` if this program created all directories of a component.
-pub fn is_claimed(home: &Path, component: &Component) -> bool {
-    component.dirs.iter().all(|dir| is_ours(home, dir))
-}
-
-/// Returns the component of a kind that this program installed, with its libraries.
-pub fn ours(home: &Path, kind: Kind) -> Option<Component> {
-    let is_installed = |one: &Component| one.wheels(home).iter().any(Option::is_some);
-    let mut every = kind.every().into_iter();
-    let ours = every.find(|one| is_claimed(home, one) && is_installed(one));
-    ours.map(|one| one.with_installed(home))
-}
-
-/// Returns a directory below `nvidia` that this program did not create. The home is then a virtual environment or
-/// another directory of pip, and nothing is added to it.
-pub fn foreign_directory(home: &Path, kind: Kind) -> Option<PathBuf> {
-    let dirs = kind.dirs().into_iter();
-    let foreign = dirs.filter(|dir| !is_ours(home, dir));
-    let mut paths = foreign.map(|dir| home.join(dir));
-    paths.find(|path| path.exists() && !links::is_neighbor(path))
-}
-
-/// Adds directories to the claims, and drops claims on missing ones. If it is interrupted, its incomplete file is in
-/// the temporary directory.
-fn claim(home: &Path, dirs: &[String], temporary: &Path) -> io::Result<()> {
-    let path = home.join(FETCH_CLAIMS);
-    let before = fs::read_to_string(&path).unwrap_or_default();
-    let others = before
-        .lines()
-        .filter(|line| !dirs.iter().any(|dir| dir == line) && home.join(line).exists());
-    let lines = others.chain(dirs.iter().map(String::as_str));
-    let text: String = lines.map(|line| format!("{line}\n")).collect();
-    let fresh = temporary.join("claims");
-    fs::write(&fresh, text)?;
-    fs::rename(&fresh, &path)
-}
-
-/// Installs a component into a temporary directory, checks it there, and moves it to its place. Returns its version.
-pub fn replace(
-    installer: &Installer,
-    home: &Path,
-    component: &Component,
-) -> Result<String, FetchFault> {
-    let temporary = home.join(format!("{TEMPORARY}{}", std::process::id()));
-    let result = install(installer, home, component, &temporary);
-    clean_up(home, &temporary);
-    result
-}
-
-fn install(
-    installer: &Installer,
-    home: &Path,
-    component: &Component,
-    temporary: &Path,
-) -> Result<String, FetchFault> {
-    let fresh = &temporary.join("new");
-    fs::create_dir_all(fresh).map_err(failed("create", fresh))?;
-    show(format!("  fetching {}\n", component.kind.product()));
-    let wheels = component.wheels(home);
-    let mut installed = wheels.iter().flatten();
-    let is_damaged = installed.any(|wheel| wheel.damage().is_some());
-    installer.install(component, fresh, is_damaged)?;
-    let checked = component.check(fresh);
-    let release = checked.map_err(FetchFault::IncompleteDownload)?;
-    move_in(home, component, temporary).map_err(failed("change", home))?;
-    Ok(release)
-}
-
-/// Moves a component to the place of the installed one, which may be for another CUDA. The old records are moved away
-/// first, and the new ones are moved last. So after an interruption, the next `fetch` finds an incomplete component.
-fn move_in(home: &Path, component: &Component, temporary: &Path) -> io::Result<()> {
-    let (old, fresh) = (temporary.join("old"), temporary.join("new"));
-    fs::create_dir_all(old.join("nvidia"))?;
-    fs::create_dir_all(home.join("nvidia"))?;
-    move_records(component.kind.wheels(home), &old)?;
-    claim(home, &component.dirs, temporary)?;
-    if component.kind == Kind::Toolkit {
-        links::remove_neighbors(home)?;
-    }
-    for dir in component.kind.dirs() {
-        if home.join(&dir).exists() {
-            fs::rename(home.join(&dir), old.join(dir))?;
+/// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the system cannot lock it.
+pub fn lock(home: &Path) -> Option<Lock> {
+    let mut is_shown = false;
+    let file = File::open(home).ok()?;
+    loop {
+        // Not std's, which requires Rust 1.89.
+        match FileExt::try_lock(&file) {
+            Ok(()) => return Some(Lock(file)),
+            Err(TryLockError::Error(_)) => return None,
+            Err(_) if is_shown => std::thread::sleep(TICK),
+            Err(_) => {
+                let home = home.display();
+                let text = format!("for another `cudnn-guard fetch` that is running in {home}");
+                show_step("i", "waiting", text);
+                is_shown = true;
+            }
         }
     }
-    for dir in &component.dirs {
-        fs::rename(fresh.join(dir), home.join(dir))?;
+}
+
+/// A new directory in the directory of `fetch`, and so on its file system, which is removed when it is dropped:
+///
+/// ```text
+/// .fetching-<random>/new  the files, until they are complete
+/// .fetching-<random>/old  the files that they replace
+/// .fetching-<random>/tmp  temporary files of uv or pip
+/// ```
+pub struct Temporary(PathBuf);
+
+impl Temporary {
+    /// Creates the directory. With a lock, also removes those of processes that were killed.
+    pub fn new(home: &Path, lock: Option<&Lock>) -> io::Result<Self> {
+        let is_left = |name: &str| lock.is_some() && name.starts_with(TEMPORARY);
+        for left in files::list_named(home, &is_left).unwrap_or_default() {
+            // Not through a symlink, which is removed itself.
+            let _ = fs::remove_dir_all(left);
+        }
+        let random = RandomState::new().build_hasher().finish();
+        let dir = home.join(format!("{TEMPORARY}{random:016x}"));
+        fs::create_dir(&dir)?;
+        let temporary = Self(dir);
+        for name in ["new", "old", "tmp"] {
+            fs::create_dir(temporary.dir(name))?;
+        }
+        Ok(temporary)
     }
-    fs::rename(&old, temporary.join(REPLACED))?;
-    move_records(component.kind.wheels(&fresh), home)?;
-    claim(home, &component.dirs, temporary)
-}
 
-fn move_records(wheels: Vec<Wheel>, to: &Path) -> io::Result<()> {
-    for wheel in wheels {
-        let name = wheel.info.file_name().unwrap_or_default();
-        fs::rename(&wheel.info, to.join(name))?;
+    pub fn dir(&self, name: &str) -> PathBuf {
+        self.0.join(name)
     }
-    Ok(())
 }
 
-/// Returns the temporary directories. While the lock is held, they belong to processes that were interrupted.
-pub fn leftovers(home: &Path) -> Vec<PathBuf> {
-    files::list_named(home, &|name| name.starts_with(TEMPORARY)).unwrap_or_default()
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
 }
 
-/// Removes a temporary directory. The old records are restored, since the next `fetch` reads the version from them. If
-/// the new directories are in place, the new records are moved after them.
-pub fn clean_up(home: &Path, temporary: &Path) {
-    let records = if temporary.join(REPLACED).exists() {
-        temporary.join("new")
-    } else {
-        temporary.join("old")
+/// Returns something in the place of the new files that `fetch` did not create: a symlink, or a directory below
+/// `nvidia`. The directory may be an environment of pip, and nothing is added to it.
+pub fn foreign(home: &Path) -> Option<PathBuf> {
+    let claims = claims(home);
+    let is_dir = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
+    let is_claimed = |path: &Path| claims.iter().any(|claim| home.join(claim) == path);
+    let nvidia = home.join("nvidia");
+    if files::exists(&nvidia) && !is_dir(&nvidia) {
+        return Some(nvidia);
+    }
+    let mut places = files::list(&nvidia).unwrap_or_default();
+    places.push(home.join(CUTLASS_DIR));
+    places.extend(claims.iter().map(|claim| home.join(claim)));
+    places.retain(|path| !path.ends_with("__init__.py") && !path.ends_with("__pycache__"));
+    let mut places = places.into_iter().filter(|path| files::exists(path));
+    places.find(|path| !is_dir(path) || !is_claimed(path) && !files::is_link(&path.join("lib")))
+}
+
+/// Moves the new files to their places, and the files that they replace away. No build finds a mixture of both, since
+/// all of `nvidia` is moved at once. The records are moved last. So after an interruption, the next `fetch` finds an
+/// incomplete installation.
+pub fn move_in(home: &Path, temporary: &Temporary) -> io::Result<()> {
+    let (new, old) = (temporary.dir("new"), temporary.dir("old"));
+    let mut moved = names(&new);
+    moved.retain(|name| is_moved(name));
+    moved.sort_by_key(|name| name.ends_with(".dist-info"));
+    let below = |name: &String| match name.as_str() {
+        "nvidia" => names(&new.join("nvidia"))
+            .iter()
+            .map(|name| format!("nvidia/{name}"))
+            .collect(),
+        name => vec![name.to_string()],
     };
-    for kind in Kind::BOTH {
-        let _ = move_records(kind.wheels(&records), home);
+    let owned: Vec<String> = moved.iter().flat_map(below).collect();
+    let before = claims(home);
+    claim(home, temporary, &[&*owned, &before].concat())?;
+    let claimed = before.iter().filter_map(|name| name.split('/').next());
+    let replaced = claimed.chain(["nvidia"]);
+    for name in replaced.filter(|name| files::exists(&home.join(name))) {
+        if let Err(error) = fs::rename(home.join(name), old.join(name)) {
+            for name in names(&old) {
+                let _ = fs::rename(old.join(&name), home.join(&name));
+            }
+            return Err(error);
+        }
     }
-    let _ = fs::remove_dir_all(temporary);
+    for name in &moved {
+        fs::rename(new.join(name), home.join(name))?;
+    }
+    claim(home, temporary, &owned)
+}
+
+/// Writes the names that `fetch` created.
+fn claim(home: &Path, temporary: &Temporary, names: &[String]) -> io::Result<()> {
+    let fresh = temporary.dir("claims");
+    fs::write(
+        &fresh,
+        joined(names.iter().map(|name| format!("{name}\n")), ""),
+    )?;
+    fs::rename(&fresh, home.join(FETCH_CLAIMS))
 }

@@ -1,130 +1,203 @@
-//! Instructions for using the fetched files.
+//! Installed wheels: their versions, and the files in their RECORDs.
 
-use crate::cli::fetch::component::Component;
-use crate::cli::fetch::fault::{FetchFault, failed};
 use crate::cli::fetch::release::Release;
-use crate::cli::fetch::{cargo_config, default_home};
-use crate::cli::whole_file;
-use crate::runtime::facts::finding::quoted;
-use std::path::{Path, PathBuf};
-use std::{fs, io};
+use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::facts::majors;
+use crate::system::files;
+use crate::toolkit::package_names::{CUTLASS_DIR, FETCH_CLAIMS, FETCHED_ON_REQUEST};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
 
-/// The toolkit and the cuDNN in a directory of `fetch`.
+/// The wheels in a directory.
 pub struct Installed {
     pub home: PathBuf,
-    pub components: Vec<Component>,
+    pub wheels: Vec<Wheel>,
+}
+
+/// A wheel, as left by `pip install --target` in a directory.
+pub struct Wheel {
+    /// The name of its project: `nvidia-cudnn-cu13`.
+    pub name: String,
+    /// Its version: `9.14.0.64`.
+    pub version: String,
+    /// The directory of its RECORD: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
+    pub info: PathBuf,
 }
 
 impl Installed {
-    /// Returns `true` if a build with cudnn-guard searches the directory by default.
-    fn is_default(&self) -> bool {
-        default_home().as_deref() == Some(&*self.home)
+    /// Finds the wheels of `fetch` in its directory, also those whose record is gone.
+    pub fn by_fetch(home: &Path) -> Self {
+        Self::new(home, claims(home))
     }
 
-    /// Returns the variables that a build needs.
-    pub fn variables(&self) -> Vec<(&'static str, String)> {
-        let mut variables = Vec::new();
-        if !self.is_default() {
-            variables.push(("CUDNN_GUARD_HOME", self.home.display().to_string()));
-        }
-        for (name, component) in ["CUDA_HOME", "CUDNN_PATH"].iter().zip(&self.components) {
-            // Other crates expect a complete toolkit in CUDA_HOME.
-            if let Some(dir) = component.dir() {
-                variables.push((name, self.home.join(dir).display().to_string()));
-            }
-        }
-        variables
+    /// Finds all wheels in a directory.
+    pub fn all(dir: &Path) -> Self {
+        Self::new(dir, names(dir))
     }
 
-    /// Describes what a build and a program need.
-    pub fn how_to_use(&self) -> String {
-        let components = self.components.iter();
-        let wheels = components.flat_map(|component| component.wheels(&self.home));
-        let licenses: String = wheels
-            .flatten()
-            .flat_map(|wheel| wheel.licenses())
-            .map(|path| format!("  {}\n", path.display()))
-            .collect();
-        let components = self.components.iter().rev();
-        let dirs = components.flat_map(|component| &component.dirs);
-        let libraries: Vec<String> = dirs
-            .map(|dir| self.home.join(dir).join("lib"))
-            .filter(|lib| lib.is_dir())
-            .map(|lib| lib.display().to_string())
-            .collect();
-        let variables = self.variables();
-        let table = cargo_config::with("", &variables).unwrap_or_default();
-        let build = match self.is_default() {
-            true if variables.is_empty() => {
-                "To build with it, do nothing more: cudnn-guard searches\nthere by default\n"
-                    .to_string()
-            }
-            true => format!(
-                "To build with it, do nothing more: cudnn-guard searches\n\
-                 there by default. For other crates, add to .cargo/config.toml\n\n{table}"
-            ),
-            false => format!(
-                "To build with it, add to .cargo/config.toml (the first line\n\
-                 is enough for cudnn-guard, the others are for other crates)\n\n{table}"
-            ),
-        };
-        let toolkit = variables.iter().find(|(name, _)| *name == "CUDA_HOME");
-        let nvcc = toolkit.map_or(String::new(), |(_, dir)| {
-            let bin = quoted(&format!("{dir}/bin"));
-            format!("\nFor crates that run nvcc, such as cudarc\n\nexport PATH={bin}:$PATH\n")
-        });
-        format!(
-            "\nNVIDIA's licenses\n{licenses}\n\
-             {build}{nvcc}\n\
-             To run: programs linked by cudnn-guard find the libraries\n\
-             through their rpath. For other programs, and for libraries\n\
-             that open others while they run, such as NVRTC\n\n\
-             export LD_LIBRARY_PATH={}\n",
-            quoted(&libraries.join(":")),
-        )
+    fn new(home: &Path, names: Vec<String>) -> Self {
+        let wheels = names.iter().filter_map(|name| Wheel::new(home, name));
+        let mut wheels: Vec<Wheel> = wheels.collect();
+        // An interrupted `fetch` may have claimed two versions of a wheel.
+        wheels.sort_by_key(|wheel| !wheel.info.is_dir());
+        let home = home.to_path_buf();
+        Self { home, wheels }
     }
 
-    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns the message.
-    pub fn write_config(&self) -> Result<String, FetchFault> {
-        let dir = Path::new(".cargo");
-        let path = dir.join("config.toml");
-        let shown = path.display();
-        let old = dir.join("config");
-        if old.exists() {
-            // cargo prefers this file to config.toml.
-            return Err(FetchFault::OldCargoConfig(old));
-        }
-        let before = match whole_file::read(&path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(failed("read", &path)(error)),
-        };
-        let text = cargo_config::with(&before, &self.variables())
-            .map_err(|why| FetchFault::CargoConfig(path.clone(), why))?;
-        if text == before {
-            return Ok(format!("\n  ✓ {shown} is up to date\n"));
-        }
-        fs::create_dir_all(dir).map_err(failed("create", dir))?;
-        whole_file::replace(&path, &text).map_err(failed("write", &path))?;
-        Ok(format!("\n  ✓ written into {shown}\n"))
+    pub fn find(&self, project: &str) -> Option<&Wheel> {
+        self.wheels.iter().find(|wheel| wheel.name == project)
+    }
+
+    /// Returns the wheel that has the toolkit's version.
+    pub fn toolkit(&self) -> Option<&Wheel> {
+        let named = |cuda| self.find(&format!("nvidia-cuda-runtime-cu{cuda}"));
+        let toolkit = self.find("nvidia-cuda-nvcc");
+        toolkit.or_else(|| named(12)).or_else(|| named(11))
+    }
+
+    pub fn cudnn(&self) -> Option<&Wheel> {
+        let mut wheels = self.wheels.iter();
+        wheels.find(|wheel| wheel.name.starts_with("nvidia-cudnn-"))
+    }
+
+    /// Returns the version of CUDA.
+    pub fn cuda(&self) -> Option<Release> {
+        Some(Release::from_wheel(&self.toolkit()?.version).first(2))
+    }
+
+    /// Returns the version of cuDNN, if it is built for a CUDA.
+    pub fn cudnn_for(&self, cuda: u32) -> Option<Release> {
+        let wheel = self.find(&format!("nvidia-cudnn-cu{cuda}"))?;
+        Some(Release::from_wheel(&wheel.version).first(3))
+    }
+
+    /// Returns the libraries of `--with`.
+    pub fn libraries(&self) -> impl Iterator<Item = String> + '_ {
+        let projects =
+            |name: &str| ["", "-cu12", "-cu11"].map(|cuda| format!("nvidia-{name}{cuda}"));
+        let is_there = move |name: &&str| projects(name).iter().any(|one| self.find(one).is_some());
+        let libraries = FETCHED_ON_REQUEST.into_iter();
+        libraries.filter(is_there).map(String::from)
+    }
+
+    /// Returns the directory of the toolkit, unless it has one for each wheel.
+    pub fn toolkit_dir(&self) -> Option<PathBuf> {
+        self.dir(majors::CUDA.iter().map(|cuda| format!("cu{cuda}")))
+    }
+
+    pub fn cudnn_dir(&self) -> Option<PathBuf> {
+        self.dir(["cudnn", "cudnn_jit"].map(String::from).into_iter())
+    }
+
+    fn dir(&self, names: impl Iterator<Item = String>) -> Option<PathBuf> {
+        let mut dirs = names.map(|name| self.home.join("nvidia").join(name));
+        dirs.find(|dir| dir.is_dir())
     }
 }
 
-/// Returns the message for a CUDA version whose nvcc is not available as a wheel.
-pub fn without_nvcc(cuda: &Release) -> String {
-    let name = cuda.to_string();
-    let distribution = match name.as_str() {
-        "11.8" => ", Debian 12 (`apt install nvidia-cuda-toolkit`)",
-        "12.0" => ", Ubuntu 24.04 (`apt install nvidia-cuda-toolkit`)",
-        "12.4" => ", Debian 13 (`apt install nvidia-cuda-toolkit`)",
-        _ => "",
-    };
-    format!(
-        "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
-         `cudnn-guard fetch --cuda 13`, or install CUDA {name} from NVIDIA's repository \
-         (`apt install cuda-toolkit-{}`){distribution} or conda (`conda install -c nvidia cuda-toolkit={name}`)",
-        name.replace('.', "-")
-    )
+impl Wheel {
+    fn new(home: &Path, info: &str) -> Option<Self> {
+        let (name, version) = info.strip_suffix(".dist-info")?.split_once('-')?;
+        Some(Self {
+            name: name.to_ascii_lowercase().replace(['_', '.'], "-"),
+            version: version.to_string(),
+            info: home.join(info),
+        })
+    }
+
+    /// Compares its files with its RECORD. Returns the number of files, and the differences.
+    pub fn check(&self) -> (usize, Vec<String>) {
+        let dir = self.info.parent().unwrap_or(&self.info);
+        let text = read(&self.info.join("RECORD"));
+        let (mut count, mut damaged) = (0, Vec::new());
+        for (path, recorded) in parse(&text) {
+            count += 1;
+            let found = fs::metadata(dir.join(&path))
+                .ok()
+                .filter(|found| found.is_file());
+            let found = found.map(|found| found.len());
+            match (found, recorded) {
+                (Some(found), Some(recorded)) if found != recorded => {
+                    damaged.push(format!("{path} has {found} bytes instead of {recorded}"));
+                }
+                (Some(_), _) => {}
+                (None, _) => damaged.push(format!("{path} is missing")),
+            }
+        }
+        if count == 0 {
+            let name = format!("{} {}", self.name, self.version);
+            damaged.push(format!("the RECORD of {name} is missing"));
+        }
+        (count, damaged)
+    }
+
+    pub fn licenses(&self) -> Vec<PathBuf> {
+        let dirs = ["licenses", "license_files", "."].map(|folder| self.info.join(folder));
+        let mut found: Vec<PathBuf> = dirs.iter().flat_map(|dir| files_in(dir)).collect();
+        found.retain(|path| {
+            let name = path.file_name().unwrap_or_default().to_ascii_lowercase();
+            path.is_file() && name.to_string_lossy().starts_with("license")
+        });
+        found.sort();
+        found
+    }
+}
+
+/// Returns the names that `fetch` created: `nvidia/cu13`, `nvidia_nvvm-13.0.88.dist-info`. Older versions listed no
+/// records.
+pub fn claims(home: &Path) -> Vec<String> {
+    let text = read(&home.join(FETCH_CLAIMS));
+    let lines = text.lines().filter(|line| is_inside(line));
+    let mut claims: Vec<String> = lines.map(String::from).collect();
+    if !claims.is_empty() && !claims.iter().any(|name| name.ends_with(".dist-info")) {
+        let is_record = |name: &String| name.starts_with("nvidia_") && name.ends_with(".dist-info");
+        claims.extend(names(home).into_iter().filter(is_record));
+    }
+    claims
+}
+
+/// Returns the sorted names in a directory.
+pub fn names(dir: &Path) -> Vec<String> {
+    let names = files::names(dir).unwrap_or_default().into_iter();
+    names
+        .map(|name| name.to_string_lossy().into_owned())
+        .collect()
+}
+
+/// Returns `true` for the names that `fetch` moves into its directory. CUTLASS's wheel also contains Python packages.
+pub fn is_moved(name: &str) -> bool {
+    ["nvidia", CUTLASS_DIR].contains(&name) || name.ends_with(".dist-info")
+}
+
+/// Reads a text; it is empty if it is not a regular file or cannot be read.
+fn read(path: &Path) -> String {
+    let text = path.is_file().then(|| files::read(path).ok());
+    text.flatten().unwrap_or_default()
+}
+
+/// Parses the files of a RECORD, with their sizes, that `fetch` moves. Bytecode may change, and `nvidia/__init__.py` is
+/// in every wheel.
+fn parse(text: &str) -> impl Iterator<Item = (String, Option<u64>)> + '_ {
+    text.lines().filter_map(parse_line).filter(|(path, _)| {
+        let first = path.split('/').next().unwrap_or_default();
+        let stays = !path.ends_with(".pyc") && path != "nvidia/__init__.py";
+        is_inside(path) && is_moved(first) && stays
+    })
+}
+
+fn is_inside(path: &str) -> bool {
+    let mut parts = Path::new(path).components();
+    !path.is_empty() && parts.all(|part| matches!(part, Component::Normal(_)))
+}
+
+/// Parses a line `path,sha256=hash,size`. A path with a comma is in quotation marks.
+fn parse_line(line: &str) -> Option<(String, Option<u64>)> {
+    let mut fields = line.rsplitn(3, ',');
+    let size = fields.next()?.trim().parse().ok();
+    let path = fields.nth(1)?;
+    let in_quotes = path.strip_prefix('"').and_then(|it| it.strip_suffix('"'));
+    let path = in_quotes.map_or(path.to_string(), |inner| inner.replace("\"\"", "\""));
+    Some((path, size))
 }
 
 #[cfg(test)]
@@ -132,12 +205,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sources_of_nvcc_are_listed_in_one_line() {
+    fn a_record_gives_paths_and_sizes_of_files_that_stay() {
+        let text = "nvidia/b.h,sha256=x,12\n\"nvidia/c,d\"\"e.h\",sha256=y-_,3\na-1.dist-info/RECORD,,\nnonsense\n\
+            nvidia/__pycache__/__init__.cpython-311.pyc,,\n../../bin/nvcc,sha256=x,1\n/etc/passwd,,\n\
+            nvidia/__init__.py,sha256=x,0\npycute/layout.py,sha256=x,1\n";
+        let file = |path: &str, size| (path.to_string(), size);
         assert_eq!(
-            without_nvcc(&Release::from_wheel("12.4")),
-            "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
-             `cudnn-guard fetch --cuda 13`, or install CUDA 12.4 from NVIDIA's repository \
-             (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)"
+            parse(text).collect::<Vec<_>>(),
+            [
+                file("nvidia/b.h", Some(12)),
+                file("nvidia/c,d\"e.h", Some(3)),
+                file("a-1.dist-info/RECORD", None),
+            ]
         );
     }
 }

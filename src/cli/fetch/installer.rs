@@ -1,20 +1,19 @@
 //! The installer: `uv` or `pip`.
 
-use crate::cli::fetch::component::Component;
-use crate::cli::fetch::fault::{FetchFault, failed};
-use crate::cli::fetch::release::Release;
-use crate::cli::fetch::requirements::{self, Pin};
-use crate::cli::terminal::{harmless, harmless_lines, show};
+use crate::Finding;
+use crate::cli::fetch::fault;
+use crate::cli::fetch::home::Temporary;
+use crate::cli::fetch::wheels::Wheels;
+use crate::cli::terminal::{harmless, show};
 use crate::model::invocation::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
-use crate::toolkit::package_names::CUTLASS;
 use anstream::ColorChoice;
 use serde_json::Value;
-use std::io::{self, BufRead, BufReader, IsTerminal, Read, Write};
+use std::env;
+use std::io::{self, BufRead, BufReader, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
-use std::{env, fs};
 
 /// The number of lines to keep of the installer's output, which ends with the reason.
 const LAST_LINES: usize = 12;
@@ -25,148 +24,90 @@ pub struct Installer {
     is_uv: bool,
 }
 
-/// The arguments of uv and of pip, without the packages that follow.
+/// The arguments of uv and of pip, without the packages that follow. uv copies, since a link would share its file with
+/// uv's cache.
 const INSTALL: [&str; 2] = [
-    "pip install --only-binary :all:",
+    "pip install --link-mode copy --only-binary :all:",
     "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:",
 ];
-/// uv cannot list versions, so it runs pip for that.
-const LIST_VERSIONS: [&str; 2] = ["tool run pip index versions", "-m pip index versions"];
-/// uv reads the wheels from standard input.
 const PRINT_HASHES: [&str; 2] = [
-    "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all: -",
+    "pip compile --quiet --generate-hashes --no-deps --no-header --no-annotate --only-binary :all:",
     "-m pip install --quiet --disable-pip-version-check --no-input --dry-run --ignore-installed --no-deps \
-     --only-binary :all: --report -",
+     --only-binary :all: --report - -r",
+];
+/// Settings of the user that `fetch` replaces, since with them pip or uv would not install into the directory. A proxy,
+/// an index and a cache stay.
+const SETTINGS: [(&str, &str); 7] = [
+    ("PIP_USER", "0"),
+    ("PIP_NO_DEPS", "0"),
+    ("PIP_DRY_RUN", "0"),
+    ("PIP_REQUIRE_HASHES", "0"),
+    ("PIP_REQUIRE_VIRTUALENV", "0"),
+    // The warning does not apply with --target.
+    ("PIP_ROOT_USER_ACTION", "ignore"),
+    ("UV_REQUIRE_HASHES", "0"),
+];
+const NO_SETTINGS: [&str; 7] = [
+    "PIP_ROOT",
+    "PIP_PREFIX",
+    "PIP_TARGET",
+    "PIP_REQUIREMENT",
+    "PIP_EDITABLE",
+    "PIP_REPORT",
+    "PIP_QUIET",
 ];
 
 impl Installer {
     /// Finds `uv`, else a Python that has pip.
-    pub fn find() -> Result<Self, FetchFault> {
+    pub fn find() -> Result<Self, Finding> {
         if let Some(program) = find_program("uv") {
             let is_uv = true;
             return Ok(Self { program, is_uv });
         }
-        let mut without_pip = Vec::new();
+        let mut tried = None;
         for program in ["python3", "python"].into_iter().filter_map(find_program) {
-            let mut pip = Command::new(&program);
-            let pip = pip.args(["-m", "pip", "--version"]).stdin(Stdio::null());
-            if pip.output().is_ok_and(|output| output.status.success()) {
-                let is_uv = false;
-                return Ok(Self { program, is_uv });
+            let is_uv = false;
+            let python = Self { program, is_uv };
+            let (mut pip, call) = python.command(["", "-m pip --version"], &[]);
+            match last_words(pip.output()) {
+                Ok(_) => return Ok(python),
+                Err(words) => _ = tried.get_or_insert((call, words)),
             }
-            without_pip.push(program);
         }
-        Err(FetchFault::NoInstaller(without_pip))
+        Err(fault::no_installer(
+            tried,
+            env::var_os("PYTHONHOME").is_some(),
+        ))
     }
 
-    /// Returns the arguments for this installer.
-    fn args(&self, [uv, pip]: [&str; 2]) -> Vec<String> {
-        let args = if self.is_uv { uv } else { pip };
-        args.split(' ').map(String::from).collect()
-    }
-
-    /// Returns the versions of a project for this machine; empty if the installer cannot list them.
-    pub fn available_versions(&self, project: &str) -> Vec<Release> {
-        let output = Command::new(&self.program)
-            .args(self.args(LIST_VERSIONS))
-            .args(["--disable-pip-version-check", "--no-input"])
-            .args(["--only-binary", ":all:", project])
-            .stdin(Stdio::null())
-            .output();
-        let output = output.map(|output| output.stdout).unwrap_or_default();
-        let output = String::from_utf8_lossy(&output);
-        let mut lines = output.lines();
-        let releases = lines.find_map(|line| line.strip_prefix("Available versions: "));
-        let releases = releases.into_iter().flat_map(|list| list.split(", "));
-        releases.map(Release::from_wheel).collect()
-    }
-
-    /// Returns the hashes of wheels, `nvidia-cublas==13.1.0.3`: for all platforms with uv, for this one with pip.
-    pub fn hashes(&self, wheels: &[String]) -> Result<Vec<Pin>, FetchFault> {
-        let mut args = self.args(PRINT_HASHES);
-        if !self.is_uv {
-            args.extend_from_slice(wheels);
-        }
-        let (mut command, call) = self.command(args);
-        let fault = |output: String| FetchFault::NoHashes(call.clone(), output);
-        let mut run = || {
-            let mut child = command
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .stderr(Stdio::piped())
-                .spawn()?;
-            if let Some(mut stdin) = child.stdin.take() {
-                // pip does not read standard input.
-                let _ = stdin.write_all(wheels.join("\n").as_bytes());
-            }
-            child.wait_with_output()
-        };
-        let output = run().map_err(|error| fault(error.to_string()))?;
-        let printed = String::from_utf8_lossy(&output.stdout);
-        let pins = if self.is_uv {
-            requirements::parse(&printed)
+    /// Returns the text of a lock file for the wheels in a list, with the hashes for all platforms with uv, for this one
+    /// with pip.
+    pub fn lock(&self, list: &Path) -> Result<String, Finding> {
+        let (mut command, call) = self.command(PRINT_HASHES, &[list.display().to_string()]);
+        let printed = last_words(command.output());
+        let printed = printed.map_err(|words| fault::no_hashes(&call, &words))?;
+        Ok(if self.is_uv {
+            printed
         } else {
             parse_report(&printed)
-        };
-        if output.status.success() && pins.len() == wheels.len() {
-            return Ok(pins);
-        }
-        let words = String::from_utf8_lossy(&output.stderr);
-        Err(fault(harmless_lines(&words)))
+        })
     }
 
-    pub fn install(
-        &self,
-        component: &Component,
-        target: &Path,
-        is_repair: bool,
-    ) -> Result<(), FetchFault> {
-        if !component.pins.is_empty() {
-            let list = target.with_extension("txt");
-            let text = requirements::text(&component.pins);
-            fs::write(&list, text).map_err(failed("write", &list))?;
-            let list = list.display().to_string();
-            let args = ["--no-deps", "--require-hashes", "-r", &list];
-            return self.install_args(&args, None, target, is_repair);
-        }
-        let requirement = component.requirement();
-        let mut args = vec![&*requirement];
-        if !component.has_dependencies() {
-            args.insert(0, "--no-deps");
-        }
-        self.install_args(&args, Some(component.project()), target, is_repair)?;
-        if component.libraries.contains(&CUTLASS) {
-            // It depends on Python packages that no kernel needs.
-            let wheel = component.package_of(CUTLASS);
-            self.install_args(&["--no-deps", &wheel], Some(&wheel), target, is_repair)?;
-        }
-        Ok(())
+    /// Installs wheels into the temporary directory.
+    pub fn install(&self, wheels: &Wheels, temporary: &Temporary) -> Result<(), Finding> {
+        let target = [
+            "--target".to_string(),
+            temporary.dir("new").display().to_string(),
+        ];
+        let mut installations = wheels.installations.iter();
+        installations
+            .try_for_each(|packages| self.install_args(&[&target, &**packages].concat(), temporary))
     }
 
     /// Runs the installer with more arguments. On a terminal the installer draws its progress bars, elsewhere the names
     /// of its downloads are shown. The installer is stopped when this process exits.
-    fn install_args(
-        &self,
-        last: &[&str],
-        project: Option<&str>,
-        target: &Path,
-        is_repair: bool,
-    ) -> Result<(), FetchFault> {
-        let mut args = self.args(INSTALL);
-        // uv's files may be hard links into its cache, which is then damaged too.
-        if is_repair && self.is_uv {
-            args.push("--no-cache".to_string());
-        }
-        args.extend(["--target".to_string(), target.display().to_string()]);
-        args.extend(last.iter().map(|arg| arg.to_string()));
-        let (mut command, call) = self.command(args);
-        let fault = |output: String, is_shown: bool| FetchFault::InstallFailed {
-            command: call.clone(),
-            output,
-            is_shown,
-            project: project.map(String::from),
-        };
-        let unfinished = |error: io::Error| fault(error.to_string(), false);
+    fn install_args(&self, args: &[String], temporary: &Temporary) -> Result<(), Finding> {
+        let (mut command, call) = self.command(INSTALL, args);
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
         }
@@ -175,13 +116,10 @@ impl Installer {
             true => io::stderr().into(),
             false => Stdio::piped(),
         };
+        let unfinished = |error: io::Error| fault::install_failed(&call, &error.to_string(), None);
+        let tmp = temporary.dir("tmp");
         let mut child = command
-            // User settings that are incompatible with --target.
-            .env("PIP_USER", "0")
-            .env("PIP_REQUIRE_VIRTUALENV", "0")
-            // The warning does not apply with --target.
-            .env("PIP_ROOT_USER_ACTION", "ignore")
-            .stdin(Stdio::null())
+            .envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, &tmp)))
             .stdout(stream())
             .stderr(stream())
             .spawn()
@@ -195,22 +133,41 @@ impl Installer {
         let words = words.into_inner().unwrap_or_default().join("\n");
         let status = child.wait().map_err(unfinished)?;
         if status.success() {
-            Ok(())
-        } else if on_terminal || words.is_empty() {
-            Err(fault(status.to_string(), on_terminal))
-        } else {
-            Err(fault(words, false))
+            return Ok(());
         }
+        let words = match on_terminal {
+            true => format!("see above; {status}"),
+            false if words.is_empty() => status.to_string(),
+            false => words,
+        };
+        Err(fault::install_failed(&call, &words, Some(status)))
     }
 
     /// Returns a command that stops when this process exits, and its text for messages.
-    fn command(&self, args: Vec<String>) -> (Command, String) {
+    fn command(&self, [uv, pip]: [&str; 2], last: &[String]) -> (Command, String) {
+        let first = if self.is_uv { uv } else { pip };
+        let first = first.split(' ').map(String::from);
+        let args: Vec<String> = first.chain(last.iter().cloned()).collect();
         let mut command = Command::new(&self.program);
         die_with_this_process(&mut command);
-        command.args(&args);
+        command.args(&args).envs(SETTINGS).stdin(Stdio::null());
+        for name in NO_SETTINGS {
+            command.env_remove(name);
+        }
         let (program, env) = (self.program.clone(), Vec::new());
         (command, Invocation { program, args, env }.to_string())
     }
+}
+
+/// Returns what a program printed. The error is its last lines on standard error.
+fn last_words(output: io::Result<Output>) -> Result<String, String> {
+    let output = output.map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let words = Mutex::default();
+    read_output(Some(&*output.stderr), &words);
+    Err(words.into_inner().unwrap_or_default().join("\n"))
 }
 
 /// Reads the installer's output, shows the downloads, and keeps the last lines.
@@ -219,8 +176,8 @@ fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
-        if let Some(file) = parse_download(text) {
-            show(format!("    {file}\n"));
+        if text.starts_with("Downloading ") || text.starts_with("Using cached ") {
+            show(format!("    {text}\n"));
         }
         // Progress bars consist of box characters from U+2500.
         let is_bar = text.starts_with(|c: char| ('\u{2500}'..='\u{257f}').contains(&c));
@@ -233,54 +190,20 @@ fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
     }
 }
 
-/// Parses pip's report of an installation.
-fn parse_report(report: &str) -> Vec<Pin> {
+/// Converts pip's report of an installation to the format of a lock file.
+fn parse_report(report: &str) -> String {
     let report: Value = serde_json::from_str(report).unwrap_or_default();
     let installs = report["install"].as_array().into_iter().flatten();
-    let pin = |one: &Value| {
-        let text = |value: &Value| value.as_str().map(str::to_string);
-        let hash = text(&one["download_info"]["archive_info"]["hashes"]["sha256"])?;
-        Some(Pin {
-            package: text(&one["metadata"]["name"])?,
-            version: text(&one["metadata"]["version"])?,
-            hashes: vec![format!("sha256:{hash}")],
-        })
+    let line = |one: &Value| {
+        let name = one["metadata"]["name"].as_str()?;
+        let version = one["metadata"]["version"].as_str()?;
+        let hash = one["download_info"]["archive_info"]["hashes"]["sha256"].as_str()?;
+        Some(format!("{name}=={version} --hash=sha256:{hash}\n"))
     };
-    installs.filter_map(pin).collect()
-}
-
-/// Returns the name of the wheel in a line, without its platforms: `nvidia_nvvm-13.5.37 (75.1 MB)`.
-fn parse_download(line: &str) -> Option<String> {
-    let file = line.strip_prefix("Downloading ");
-    let file = file.or_else(|| line.strip_prefix("Using cached "))?;
-    match (file.split_once("-py"), file.split_once(' ')) {
-        (Some((wheel, _)), Some((_, size))) => Some(format!("{wheel} {size}")),
-        _ => Some(file.to_string()),
-    }
+    installs.filter_map(line).collect()
 }
 
 fn find_program(name: &str) -> Option<PathBuf> {
     let name = format!("{name}{}", env::consts::EXE_SUFFIX);
     on_path(&name, &env::var_os("PATH")?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::parse_download;
-
-    #[test]
-    fn a_download_has_a_short_name() {
-        assert_eq!(
-            parse_download(
-                "Downloading nvidia_nvvm-13.5.37-py3-none-manylinux2010_x86_64.whl (75.1 MB)"
-            )
-            .as_deref(),
-            Some("nvidia_nvvm-13.5.37 (75.1 MB)")
-        );
-        assert_eq!(
-            parse_download("Downloading nvidia-nvvm (71.6MiB)").as_deref(),
-            Some("nvidia-nvvm (71.6MiB)")
-        );
-        assert_eq!(parse_download("Collecting nvidia-nvvm"), None);
-    }
 }

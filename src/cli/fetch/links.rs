@@ -23,33 +23,24 @@ pub fn add_developer_links(dir: &Path) -> io::Result<()> {
 /// Directories where some versions of cuDNN search for cuBLAS and NVRTC although no wheel fills them, each with the
 /// directory of the libraries. The versions are up to 9.14 for CUDA 13, and up to 9.1 before.
 const NEIGHBORS: [(&str, &str); 3] = [
-    ("nvidia/cublas", "../cu13/lib"),
-    ("nvidia/cuda_nvrtc", "../cu13/lib"),
-    ("nvidia/nvrtc", "../cuda_nvrtc/lib"),
+    ("cublas", "cu13"),
+    ("cuda_nvrtc", "cu13"),
+    ("nvrtc", "cuda_nvrtc"),
 ];
 
-/// Creates [`NEIGHBORS`] for a CUDA, each with a link.
-pub fn add_neighbors(home: &Path, cuda: u32) -> io::Result<()> {
+/// Creates [`NEIGHBORS`] in the directory of the wheels, each with a link to existing libraries.
+pub fn add_neighbors(nvidia: &Path) -> io::Result<()> {
     for (dir, to) in NEIGHBORS {
-        if (cuda == 13) == to.contains("cu13") {
-            fs::create_dir_all(home.join(dir))?;
-            link(Path::new(to), &home.join(dir).join("lib"))?;
+        // A link that was created before does not count.
+        if nvidia.join(to).join("lib64").is_symlink() {
+            fs::create_dir_all(nvidia.join(dir))?;
+            link(
+                &Path::new("..").join(to).join("lib"),
+                &nvidia.join(dir).join("lib"),
+            )?;
         }
     }
     Ok(())
-}
-
-pub fn remove_neighbors(home: &Path) -> io::Result<()> {
-    let dirs = NEIGHBORS.map(|(dir, _)| home.join(dir));
-    let mut neighbors = dirs.iter().filter(|dir| is_neighbor(dir));
-    neighbors.try_for_each(fs::remove_dir_all)
-}
-
-pub fn is_neighbor(dir: &Path) -> bool {
-    let to = fs::read_link(dir.join("lib")).ok();
-    NEIGHBORS
-        .iter()
-        .any(|(name, known)| dir.ends_with(name) && to.as_deref() == Some(Path::new(known)))
 }
 
 /// Creates a link unless its name exists. Does nothing on Windows, which links with import libraries.
@@ -69,19 +60,21 @@ mod tests {
     #[test]
     fn libraries_are_linked_where_older_versions_search() {
         let name = format!("cudnn-guard-neighbors-{}", std::process::id());
-        let home = std::env::temp_dir().join(name);
-        fs::create_dir_all(home.join("nvidia/cu13/lib")).expect("a folder");
+        let nvidia = std::env::temp_dir().join(name);
+        fs::create_dir_all(nvidia.join("cu13/lib")).expect("a folder");
         for file in ["libcublasLt.so.13", "libnvrtc.so.13"] {
-            fs::write(home.join("nvidia/cu13/lib").join(file), "").expect("a file");
+            fs::write(nvidia.join("cu13/lib").join(file), "").expect("a file");
         }
-        add_neighbors(&home, 13).expect("links");
-        add_neighbors(&home, 13).expect("existing links");
+        add_developer_links(&nvidia.join("cu13")).expect("links");
+        add_neighbors(&nvidia).expect("links");
         for file in [
+            "cu13/lib64/libnvrtc.so",
             "cublas/lib/libcublasLt.so.13",
             "cuda_nvrtc/lib/libnvrtc.so.13",
         ] {
-            assert!(home.join("nvidia").join(file).is_file(), "{file}");
+            assert!(nvidia.join(file).is_file(), "{file}");
         }
-        fs::remove_dir_all(&home).expect("room again");
+        assert!(!nvidia.join("nvrtc").exists());
+        fs::remove_dir_all(&nvidia).expect("room again");
     }
 }

@@ -1,41 +1,40 @@
-//! The lock for one `fetch` at a time in a directory. The system releases it when the process exits for any reason.
+//! The file of `fetch --lock`: exact versions of wheels with their hashes, which pip and uv enforce.
 
-use crate::cli::terminal::show_step;
-use fs4::{FileExt, TryLockError};
-use std::fs::{File, OpenOptions};
+use crate::Finding;
+use crate::cli::fetch::fault;
+use crate::cli::fetch::home::Temporary;
+use crate::cli::fetch::installed::{Installed, Wheel};
+use crate::cli::fetch::installer::Installer;
+use crate::cli::fetch::requirements;
+use crate::cli::whole_file;
+use crate::runtime::facts::finding::quoted;
+use crate::system::files;
+use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
-/// The lock file.
-pub const FILE: &str = ".fetch.lock";
-
-/// The time between two attempts. Each opens the file again, since `fetch --remove` removes it.
-const TICK: Duration = Duration::from_millis(100);
-
-/// Locks a directory that `fetch` has used before, until the file is dropped. Writes nothing into other directories.
-pub fn take_existing(home: &Path) -> Option<File> {
-    home.join(FILE).exists().then(|| take(home)).flatten()
+/// Reads the wheels, each with its version; `None` if the file does not exist.
+pub fn read(path: &Path) -> Result<Option<Vec<(String, String)>>, Finding> {
+    if !files::exists(path) {
+        return Ok(None);
+    }
+    let wheels = requirements::parse(&files::read(path)?).unwrap_or_default();
+    let has = |start: &str| wheels.iter().any(|(name, _)| name.starts_with(start));
+    match has("nvidia-cuda-") && has("nvidia-cudnn-") {
+        true => Ok(Some(wheels)),
+        false => Err(fault::not_locked(path)),
+    }
 }
 
-/// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the directory is read-only or
-/// its file system does not support locks.
-pub fn take(home: &Path) -> Option<File> {
-    let mut options = OpenOptions::new();
-    options.create(true).truncate(false).write(true);
-    let mut is_shown = false;
-    loop {
-        let file = options.open(home.join(FILE)).ok()?;
-        // Not std's, which requires Rust 1.89.
-        match FileExt::try_lock(&file) {
-            Ok(()) => return Some(file),
-            Err(TryLockError::Error(_)) => return None,
-            Err(_) if is_shown => std::thread::sleep(TICK),
-            Err(_) => {
-                let home = home.display();
-                let text = format!("for another `cudnn-guard fetch` that is running in {home}");
-                show_step("i", "waiting", text);
-                is_shown = true;
-            }
-        }
-    }
+/// Writes the installed wheels, with hashes from the installer's index.
+pub fn write(path: &Path, installed: &Installed) -> Result<(), Finding> {
+    let home = &installed.home;
+    let temporary = Temporary::new(home, None).map_err(fault::home("write to", home))?;
+    let list = temporary.dir("wheels.txt");
+    let wheel = |wheel: &Wheel| format!("{}=={}\n", wheel.name, wheel.version);
+    let wheels: String = installed.wheels.iter().map(wheel).collect();
+    fs::write(&list, wheels).map_err(fault::io("write", &list))?;
+    let text = Installer::find()?.lock(&list)?;
+    let shown = quoted(&path.to_string_lossy());
+    let head = format!("# `cudnn-guard fetch --lock {shown}` installs exactly these wheels.\n");
+    whole_file::replace(path, &(head + &text)).map_err(fault::io("write", path))
 }

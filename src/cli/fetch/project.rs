@@ -2,10 +2,9 @@
 
 use crate::cli::init::metadata::{self, Package};
 use crate::compat::cargo_lock;
-use crate::system::Host;
+use crate::system::{Host, files};
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST, package};
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 /// Names of `--with`, each with the files that use the library.
@@ -19,7 +18,7 @@ pub fn libraries(dir: &Path) -> Used {
         _ => metadata::packages(dir).unwrap_or_default(),
     };
     let dirs = packages.iter().map(Package::dir).chain([dir]);
-    let scripts = dirs.map(|dir| fs::read_to_string(dir.join("build.rs")).unwrap_or_default());
+    let scripts = dirs.map(|dir| files::read(&dir.join("build.rs")).unwrap_or_default());
     let scripts: Vec<String> = scripts.collect();
     let mut used = Used::new();
     for library in FETCHED_ON_REQUEST {

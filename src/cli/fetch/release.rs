@@ -34,24 +34,6 @@ impl Release {
     pub fn major(&self) -> u32 {
         self.0.first().copied().unwrap_or(0)
     }
-
-    /// Returns the last of the offered versions before this one and the first after it; `None` if this one is offered
-    /// or if there are no others.
-    pub fn neighbors(&self, offered: &[Self]) -> Option<Vec<Self>> {
-        if self.is_start_of_one(offered) {
-            return None;
-        }
-        let short = |one: &Self| one.first(self.0.len().max(2));
-        let before = offered.iter().filter(|one| *one < self).max();
-        let after = offered.iter().filter(|one| *one > self).min();
-        let nearest: Vec<Self> = before.into_iter().chain(after).map(short).collect();
-        (!nearest.is_empty()).then_some(nearest)
-    }
-
-    /// Returns `true` if one of the offered versions begins with these numbers.
-    pub fn is_start_of_one(&self, offered: &[Self]) -> bool {
-        offered.iter().any(|one| one.0.starts_with(&self.0))
-    }
 }
 
 impl fmt::Display for Release {
@@ -63,18 +45,6 @@ impl fmt::Display for Release {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_release_is_the_start_of_a_wheel_version() {
-        let is_start = |text, version| {
-            let release = Release::parse(text, 3).expect("a release");
-            release.is_start_of_one(&[Release::from_wheel(version)])
-        };
-        assert!(is_start("9.1", "9.1.0.70"));
-        assert!(!is_start("9.1", "9.14.0.64"));
-        assert!(!is_start("9.14.0", "9.14"));
-        assert!(is_start("13", "13.5.37"));
-    }
 
     #[test]
     fn an_invalid_release_is_rejected() {

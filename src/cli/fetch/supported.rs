@@ -2,28 +2,26 @@
 
 use crate::cli::cuda_version::CudaVersion;
 use crate::cli::fetch::choice::{Choice, show_chosen};
-use crate::cli::fetch::home::ours;
+use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::release::Release;
 use crate::compat::cudarc_refusals::accepted_instead;
 use crate::compat::fitting::fitting;
-use crate::model::kind::Kind;
+use crate::model::text::joined;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
 use crate::system::Host;
-use std::path::Path;
 
 /// Stands for the newest minor version of a CUDA: no release has one as high.
 const NEWEST_MINOR: u32 = 99;
 
 impl Choice {
     /// Chooses an open version of CUDA. Without a requirement, an installed toolkit stays.
-    pub fn with_cuda(self, home: &Path) -> Self {
-        let toolkit = ours(home, Kind::Toolkit);
-        let installed = toolkit.as_ref().and_then(|one| one.short_release(home));
+    pub fn with_cuda(self, installed: &Installed) -> Self {
+        let installed = installed.cuda();
         match self.cuda.clone() {
             Some(least) if least.or_later => self.with_later_cuda(&least, installed),
             Some(cuda) if cuda.release.0.len() == 1 => self.with_cudarc(installed),
-            None if toolkit.is_none() => {
+            None if installed.is_none() => {
                 let chosen = self.with_machine(&|_| true);
                 chosen.unwrap_or(self).with_cudarc(None)
             }
@@ -61,47 +59,37 @@ impl Choice {
         let minor = compatible
             .minor
             .filter(|_| compatible.cuda == majors::NEWEST_CUDA);
-        let cuda = Some(Release(
-            [compatible.cuda].into_iter().chain(minor).collect(),
-        ));
-        let cuda = cuda.filter(is_allowed)?;
-        let cudnn = compatible
-            .cudnn
-            .map(|one| Release(vec![one.major, one.minor, one.patch]));
-        let last = match &cudnn {
-            Some(cudnn) if self.cudnn.is_none() => {
-                let names: Vec<&str> = driver.devices.iter().map(|gpu| gpu.name.as_str()).collect();
-                format!(", and cuDNN {cudnn}, the last for {}", names.join(", "))
-            }
-            _ => String::new(),
-        };
-        let supported = supported.short();
-        show_chosen(&format!(
-            "CUDA {cuda}, since the driver supports CUDA {supported}{last}"
-        ));
-        Some(Self {
-            cuda: Some(cuda.into()),
-            cudnn: self.cudnn.clone().or(cudnn),
-            ..self.clone()
-        })
+        let cuda = Release(std::iter::once(compatible.cuda).chain(minor).collect());
+        if !is_allowed(&cuda) {
+            return None;
+        }
+        let mut text = format!(
+            "CUDA {cuda}, since the driver supports CUDA {}",
+            supported.short()
+        );
+        let mut chosen = self.clone();
+        if let (Some(last), None) = (compatible.cudnn, &self.cudnn) {
+            let cudnn = Release(vec![last.major, last.minor, last.patch]);
+            let names = joined(driver.devices.iter().map(|gpu| &gpu.name), ", ");
+            text += &format!(", and cuDNN {cudnn}, the last for {names}");
+            chosen.cudnn = Some(cudnn);
+        }
+        show_chosen(&text);
+        chosen.cuda = Some(cuda.into());
+        Some(chosen)
     }
 
     /// Chooses a CUDA that is at least this version: the installed one, or the newest that the driver supports, or the
     /// newest.
-    fn with_later_cuda(self, least: &CudaVersion, installed: Option<Release>) -> Self {
-        if let Some(cuda) = installed.filter(|cuda| least.may_be(cuda)) {
-            return Self {
-                cuda: Some(cuda.into()),
-                ..self
-            };
+    fn with_later_cuda(mut self, least: &CudaVersion, installed: Option<Release>) -> Self {
+        let installed = installed.filter(|cuda| least.may_be(cuda));
+        if installed.is_none() {
+            if let Some(chosen) = self.with_machine(&|cuda| least.may_be(cuda)) {
+                return chosen;
+            }
         }
-        self.with_machine(&|cuda| least.may_be(cuda))
-            .unwrap_or_else(|| {
-                let newest = majors::NEWEST_CUDA.max(least.release.major());
-                Self {
-                    cuda: Some(Release(vec![newest]).into()),
-                    ..self
-                }
-            })
+        let newest = || Release(vec![majors::NEWEST_CUDA.max(least.release.major())]);
+        self.cuda = Some(installed.unwrap_or_else(newest).into());
+        self
     }
 }

@@ -9,9 +9,7 @@ mod lock;
 #[cfg(unix)]
 mod project;
 #[cfg(unix)]
-mod remove;
-#[cfg(unix)]
-mod stopped;
+mod untrusted;
 #[cfg(unix)]
 mod write_config;
 
@@ -62,7 +60,7 @@ fn without_python_the_message_says_what_to_install() {
     must_exit(&output, 1);
     assert_eq!(
         complaint(&output),
-        "\nneither uv nor a Python with pip is on PATH  [fetch-failed]\n  \
+        "\nneither uv nor a Python is on PATH  [fetch-failed]\n  \
          = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
          = help: install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
     );
@@ -74,7 +72,7 @@ fn without_python_the_message_says_what_to_install() {
 #[test]
 fn a_failed_download_leaves_nothing_and_shows_the_output() {
     let dir = folder("failing");
-    file(&dir, "bin/uv.broken", "");
+    file(&dir, "bin/uv.broken", "ERROR: no \u{1b}[31mwheel\n");
     let (uv, to) = (dir.join("bin/uv"), dir.join("to"));
     let output = fetch(&dir, &[]);
     must_exit(&output, 1);
@@ -91,7 +89,7 @@ fn a_failed_download_leaves_nothing_and_shows_the_output() {
         shown.contains(&format!("\n  command     {} pip install ", uv.display())),
         "{shown}"
     );
-    assert_eq!(listing(&to), [to.join(".fetch.lock").display().to_string()]);
+    assert_eq!(listing(&to), Vec::<String>::new());
 }
 
 /// On a terminal, the installer draws its progress bars and prints its error, which the finding does not repeat.
@@ -99,7 +97,7 @@ fn a_failed_download_leaves_nothing_and_shows_the_output() {
 #[test]
 fn on_a_terminal_the_installer_shows_its_own_bars() {
     let dir = folder("on-a-terminal");
-    file(&dir, "bin/uv.broken", "");
+    file(&dir, "bin/uv.broken", "ERROR: no \u{1b}[31mwheel\n");
     let shown = |arguments: &[&str]| {
         let command = command(&dir, arguments);
         let mut words = vec![command.get_program()];
@@ -194,7 +192,7 @@ fn a_crate_declares_the_versions_that_it_needs() {
     must_exit(&output, 1);
     assert_eq!(
         complaint(&output),
-        "\n`cuda` in [package.metadata.cudnn-guard] of Cargo.toml is not a version: \"12.4.1\"  [config-invalid]\n  \
+        "\n`cuda = \"12.4.1\"` in [package.metadata.cudnn-guard] of Cargo.toml is not valid  [config-invalid]\n  \
          = help: set it to a version in quotation marks, such as `cuda = \"13.0\"`\n"
     );
 }
@@ -228,7 +226,7 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
     assert!(shown.starts_with(chosen), "{shown}");
     assert!(shown.contains("  ✓ cuDNN        9.28.0.42 in "), "{shown}");
     let shown = fetched("9.0", &["--cuda", ">=12.4"]);
-    let installed = "  ✓ CUDA toolkit 12.4.127 is installed: ";
+    let installed = "  ✓ CUDA toolkit 12.4.127 in ";
     assert!(
         shown.contains(installed) && !shown.contains("chosen"),
         "{shown}"
@@ -253,37 +251,95 @@ fn the_chosen_versions_are_compatible_with_the_driver_and_the_gpu() {
 
 #[cfg(unix)]
 #[test]
-fn a_version_that_is_not_on_pypi_is_reported_with_its_neighbors() {
-    let dir = folder("not-offered");
-    for (arguments, message) in [
+fn a_cuda_without_wheels_is_refused() {
+    let dir = folder("no-wheels");
+    for (cuda, nearest) in [("14", "13"), ("10", "11")] {
+        let output = fetch(&dir, &["--cuda", cuda]);
+        must_exit(&output, 1);
+        let message = format!(
+            "\nthis cudnn-guard knows no wheels of CUDA {cuda}, only those of CUDA 13, 12, 11  [fetch-failed]\n  \
+             = help: run `cudnn-guard fetch --cuda {nearest}`\n"
+        );
+        assert_eq!(complaint(&output), message);
+        assert!(!dir.join("to").exists(), "{cuda}");
+    }
+}
+
+/// The output of uv and pip for each cause.
+#[cfg(unix)]
+#[test]
+fn each_cause_of_a_failed_download_has_its_message() {
+    let dir = folder("causes");
+    for (printed, message) in [
         (
-            ["--cuda", "12.7"],
-            "PyPI does not have CUDA 12.7; the nearest versions are 12.6 and 12.8  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --cuda 12.6` or `cudnn-guard fetch --cuda 12.8`\n",
+            "ERROR: Could not install packages due to an OSError: [Errno 28] No space left on device",
+            "failed to fetch NVIDIA's wheels: the disk is full  [fetch-failed]\n  \
+             = help: free a few gigabytes, or pass a directory on another disk with `--to DIR`\n",
         ),
         (
-            ["--cuda", "10"],
-            "PyPI does not have CUDA 10; the nearest version is 11.8  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --cuda 11.8`\n",
+            "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.",
+            "failed to fetch NVIDIA's wheels: a wheel does not have its hash  [fetch-failed]\n  \
+             = help: ask the operator of the package index: the file is not the one that was published or locked\n",
         ),
         (
-            ["--cudnn", "8.9"],
-            "PyPI does not have cuDNN 8.9 for CUDA 13; the nearest version is 9.12  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --cuda 13 --cudnn 9.12`\n  \
-             = help: run `cudnn-guard fetch --cuda 12 --cudnn 8.9` to fetch that cuDNN for CUDA 12\n",
+            "  Caused by: dns error",
+            "failed to fetch NVIDIA's wheels: cannot reach the package index  [fetch-failed]\n  \
+             = help: connect to the network; behind a proxy, set HTTPS_PROXY; for a mirror, set PIP_INDEX_URL or UV_INDEX_URL\n",
         ),
         (
-            ["--cuda", "14"],
-            "CUDA 14 is newer than this cudnn-guard supports; the newest is 13  [fetch-failed]\n  \
-             = help: run `cudnn-guard fetch --cuda 13`\n  \
-             = help: update cudnn-guard: `cargo install --path . --features cli` in an updated clone\n",
+            "ERROR: No matching distribution found for nvidia-cudnn-cu13==8.9.*",
+            "failed to fetch NVIDIA's wheels: the package index has no such wheels for this platform  [fetch-failed]\n  \
+             = help: look up the available versions at https://pypi.org/project/cuda-toolkit/#history and \
+             https://pypi.org/project/nvidia-cudnn-cu13/#history, or -cu12, -cu11\n",
+        ),
+        (
+            "zipfile.BadZipFile: File is not a zip file",
+            "failed to fetch NVIDIA's wheels: a downloaded wheel is damaged  [fetch-failed]\n  \
+             = help: empty the cache (`uv cache clean` or `python3 -m pip cache purge`), and run this command again\n",
         ),
     ] {
-        let output = fetch(&dir, &arguments);
+        file(&dir, "bin/uv.broken", printed);
+        let output = fetch(&dir, &[]);
         must_exit(&output, 1);
-        assert_eq!(complaint(&output), format!("\n{message}"));
-        assert!(!dir.join("to").exists(), "{arguments:?}");
+        let shown = complaint(&output);
+        assert!(shown.starts_with(&format!("\n{message}")), "{shown}");
     }
+    fs::remove_file(dir.join("bin/uv.broken")).expect("removed");
+    file(&dir, "bin/uv.killed", "");
+    let output = fetch(&dir, &[]);
+    must_exit(&output, 1);
+    let shown = complaint(&output);
+    let message = "\nthe installer was killed by signal 9  [fetch-failed]\n";
+    assert!(shown.starts_with(message), "{shown}");
+}
+
+/// A wrong PYTHONHOME is not a missing Python.
+#[cfg(unix)]
+#[test]
+fn a_python_without_pip_is_named_with_its_output() {
+    let dir = folder("no-pip");
+    let python =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch/python3");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
+    std::os::unix::fs::symlink(python, dir.join("bin/python3")).expect("a link");
+    let mut command = command(&dir, &[]);
+    fs::remove_file(dir.join("bin/uv")).expect("uv removed");
+    let output = command
+        .env("PYTHONHOME", "/nowhere")
+        .output()
+        .expect("it runs");
+    must_exit(&output, 1);
+    let message = format!(
+        "\nuv is not on PATH, and the Python on PATH cannot run pip  [fetch-failed]\n  \
+         = help: unset PYTHONHOME, which tells Python where its own modules are\n  \
+         = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
+         = help: install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n  \
+         command     {}/bin/python3 -m pip --version\n  \
+         output      Fatal Python error: no module named 'encodings' in /nowhere\n",
+        dir.display()
+    );
+    assert_eq!(complaint(&output), message);
+    assert!(!dir.join("to").exists());
 }
 
 /// A file exists where the directory should be.
@@ -296,8 +352,9 @@ fn a_directory_that_cannot_be_created_is_reported() {
     must_exit(&output, 1);
     let to = dir.join("to").display().to_string();
     let message = format!(
-        "\ncannot create `{to}`: File exists (os error 17)  [io-error]\n  \
-         = help: pass a directory that you can create or write to: `--to DIR`\n"
+        "\ncannot create `{to}`  [io-error]\n  \
+         = help: pass a directory that you can create or write to: `--to DIR`\n  \
+         reason      File exists (os error 17)\n"
     );
     assert_eq!(complaint(&output), message);
 }
@@ -326,7 +383,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     let to = dir.join("to");
     let home = to.display();
     must_exit(&fetch(&dir, &[]), 0);
-    let cuda_13 = "cu13 cublas cuda_nvrtc cudnn\n\
+    let cuda_13 = "__init__.py cu13 cublas cuda_nvrtc cudnn\n\
         nvidia_cublas-13.5.37.dist-info nvidia_cuda_cccl-13.5.37.dist-info nvidia_cuda_crt-13.5.37.dist-info \
         nvidia_cuda_nvcc-13.5.37.dist-info nvidia_cuda_nvrtc-13.5.37.dist-info \
         nvidia_cuda_runtime-13.5.37.dist-info nvidia_cudnn_cu13-9.28.1.4.dist-info nvidia_nvvm-13.5.37.dist-info";
@@ -336,22 +393,21 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     must_exit(&output, 0);
     let shown = text(&output);
     let no_nvcc = "  i nvcc         NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run `cudnn-guard fetch --cuda 13`, \
-        or install CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`), Debian 13 (`apt install \
-        nvidia-cuda-toolkit`) or conda (`conda install -c nvidia cuda-toolkit=12.4`)\n";
+        or install CUDA 12.4 from NVIDIA's repository (`apt install cuda-toolkit-12-4`) or conda (`conda install -c nvidia \
+        cuda-toolkit=12.4`)\n";
     // Printed before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
     let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
     let (done, use_it) = shown.split_once("\nNVIDIA's licenses\n").expect("the end");
+    let versions = format!(
+        "  ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
+         ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
+    );
     assert_eq!(
         done,
         format!(
-            "  i to fetch     CUDA toolkit (5 wheels, about 0.7 GB), cuDNN (1 wheel, about 0.7 GB)\n  \
-             i CUDA toolkit 13.5.37 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
-             fetching CUDA toolkit\n  \
-             ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
-             i cuDNN        9.28.1.4 for CUDA 13 is installed, but one for CUDA 12 is required\n  \
-             fetching cuDNN\n  \
-             ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
+            "  i to fetch     6 wheels, about 1.4 GB\n  \
+             i because      nvidia-cuda-runtime-cu12 is missing\n{versions}"
         )
     );
     assert!(
@@ -359,14 +415,14 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
             "\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
              To run: programs linked by cudnn-guard find the libraries\nthrough their rpath. For other programs, and for libraries\n\
              that open others while they run, such as NVRTC\n\n\
-             export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cuda_runtime/lib:{home}/nvidia/cuda_nvcc/lib:\
-             {home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib\n"
+             export LD_LIBRARY_PATH={home}/nvidia/cudnn/lib:{home}/nvidia/cublas/lib:{home}/nvidia/cuda_cccl/lib:\
+             {home}/nvidia/cuda_nvcc/lib:{home}/nvidia/cuda_nvrtc/lib:{home}/nvidia/cuda_runtime/lib\n"
         )),
         "{use_it}"
     );
     assert_eq!(
         installed(&to),
-        "cublas cuda_cccl cuda_nvcc cuda_nvrtc cuda_runtime cudnn nvrtc\n\
+        "__init__.py cublas cuda_cccl cuda_nvcc cuda_nvrtc cuda_runtime cudnn nvrtc\n\
          nvidia_cublas_cu12-12.4.5.8.dist-info nvidia_cuda_cccl_cu12-12.4.127.post1.dist-info \
          nvidia_cuda_nvcc_cu12-12.4.131.dist-info nvidia_cuda_nvrtc_cu12-12.4.127.dist-info \
          nvidia_cuda_runtime_cu12-12.4.127.dist-info nvidia_cudnn_cu12-9.28.0.42.dist-info"
@@ -382,23 +438,20 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
 
     // Without a version on the command line, the installed one stays.
     let shown = text(&fetch(&dir, &[]));
-    let there = format!(
-        "{no_nvcc}  ✓ CUDA toolkit 12.4.127 is installed: {home}/nvidia\n  \
-         ✓ cuDNN        9.28.0.42 is installed: {home}/nvidia/cudnn\n"
+    assert!(
+        shown.starts_with(&format!("{no_nvcc}{versions}")),
+        "{shown}"
     );
-    assert!(shown.starts_with(&there), "{shown}");
 
     // Back to CUDA 13, with the links to cuBLAS and NVRTC.
     must_exit(&fetch(&dir, &["--cuda", "13"]), 0);
     assert_eq!(installed(&to), cuda_13);
     assert!(to.join("nvidia/cublas/lib/libnvidia_cublas.so.1").is_file());
-    assert_eq!(
-        fs::read_to_string(to.join(".cudnn-guard")).expect("the claims"),
-        "nvidia/cu13\nnvidia/cudnn\n"
-    );
+    let claims = fs::read_to_string(to.join(".cudnn-guard")).expect("the claims");
+    assert!(claims.contains("nvidia/cu13\nnvidia/cublas\n"), "{claims}");
 }
 
-/// Libraries are added to the installed ones, stay when another CUDA is installed, and are removed together with it.
+/// Libraries are added to the installed ones, and stay when another CUDA is installed.
 #[cfg(unix)]
 #[test]
 fn with_adds_libraries() {
@@ -408,7 +461,7 @@ fn with_adds_libraries() {
     must_exit(&fetch(&dir, &[]), 0);
     let shown = text(&fetch(&dir, &["--with", "curand"]));
     assert!(
-        shown.contains("  i CUDA toolkit nvidia-curand is missing\n"),
+        shown.contains("  i because      nvidia-curand is missing\n"),
         "{shown}"
     );
     assert!(has("cu13/lib/libnvidia_curand.so.1"));
@@ -428,8 +481,6 @@ fn with_adds_libraries() {
     let file = |name: &str| format!("{name}/lib/libnvidia_{name}_cu12.so.1");
     must_exit(&fetch(&dir, &["--with", "curand,cufft"]), 0);
     assert!(has(&file("curand")) && has(&file("cufft")) && has(&file("nvjitlink")));
-    must_exit(&fetch(&dir, &["--remove"]), 0);
-    assert!(!to.exists());
     let output = fetch(&dir, &["--with", "curant"]);
     must_exit(&output, 2);
     assert!(complaint(&output).contains("a similar value exists: 'curand'"));
@@ -456,10 +507,9 @@ fn with_adds_the_headers_of_cutlass() {
     // The headers stay with another CUDA, and each file is checked.
     must_exit(&fetch(&dir, &["--cuda", "12"]), 0);
     must_exit(&fetch(&dir, &["--check"]), 0);
-    fs::write(&header, "2").expect("a file");
+    fs::write(&header, "22").expect("a file");
     must_exit(&fetch(&dir, &["--check"]), 1);
-    must_exit(&fetch(&dir, &["--remove"]), 0);
-    assert!(!to.exists());
+    fs::remove_dir_all(&to).expect("removed");
     must_exit(&fetch(&dir, &["--lock", lock.to_str().expect("text")]), 0);
     assert!(header.is_file());
 }
