@@ -1,6 +1,7 @@
 //! A `libcuda.so` to link with on machines without a driver. NVIDIA's installers contain one, but its wheels do not.
 
 use crate::model::text::pattern::pattern;
+use crate::system::files;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
@@ -21,7 +22,7 @@ pub fn add(dir: &Path) -> Option<Result<PathBuf, String>> {
     if !cfg!(unix) || stub.exists() {
         return None;
     }
-    let read = |name: &&str| fs::read_to_string(dir.join("include").join(name)).ok();
+    let read = |name: &&str| files::read_to_string(&dir.join("include").join(name)).ok();
     let headers: Vec<String> = HEADERS.iter().filter_map(read).collect();
     if headers.is_empty() {
         return None;
