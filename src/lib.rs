@@ -190,7 +190,7 @@ pub mod fuzzing {
     pub use crate::model::platform::Os;
     pub use crate::model::text::{target_name, version_header};
     pub use crate::runtime::facts::library_name::LibraryName;
-    pub use crate::system::{directive, path_encoding};
+    pub use crate::system::{directive, files, path_encoding};
     pub use crate::targets::{dialect, nvidia_smi};
     pub use crate::toolkit::nvcc_command::parse_depfile;
     pub use crate::toolkit::{nvcc_output, version_file};

@@ -3,7 +3,7 @@
 //! The code under test may end the process, so it runs in its own process: this test binary again, with the task in
 //! `GUARD_TEST_DO` and the file for the result in `GUARD_TEST_OUT`.
 //!
-//! These tests also run on Windows: tests/wine/simulator.rs starts them there, and builds the simulators.
+//! These tests also run on Windows: tests/programs/windows/wine_guard/simulator.rs starts them there, and builds the simulators.
 #![cfg(any(windows, all(target_os = "linux", target_env = "gnu")))]
 #![allow(
     clippy::disallowed_methods,

@@ -12,6 +12,12 @@ mod requirements;
 #[path = "../../src/cli/whole_file.rs"]
 mod whole_file;
 
+/// The modules that `whole_file` uses.
+mod system {
+    pub use cudnn_guard::fuzzing::files;
+}
+use cudnn_guard::internals as runtime;
+
 use cudnn_guard::fuzzing::{LibraryName, cargo_lock, cudarc};
 use cudnn_guard::internals::install::package_record;
 use cudnn_guard::internals::loader::file_name;

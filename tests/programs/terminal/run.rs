@@ -170,14 +170,24 @@ fn a_program_inherits_the_signals_of_the_caller() {
         must_exit(&output, 0);
         text(&output)
     };
-    // Of the tests themselves, Rust resets SIGPIPE.
-    for (script, is_ignored) in [
-        ("", ""),
-        ("trap '' PIPE;", "-13 "),
-        ("trap '' INT TERM HUP PIPE USR1;", "-1 -2 -10 -13 -15 "),
+    // The tests themselves may have inherited ignored signals. Rust resets SIGPIPE.
+    for (script, ignored) in [
+        ("", &[][..]),
+        ("trap '' PIPE;", &["-13"]),
+        (
+            "trap '' INT TERM HUP PIPE USR1;",
+            &["-1", "-2", "-10", "-13", "-15"],
+        ),
     ] {
         let without = inherited(script, &[]);
-        assert_eq!(without, is_ignored, "{script}");
+        let mut signals = without.split(' ');
+        assert_eq!(signals.any(|signal| signal == "-13"), !script.is_empty());
+        for signal in ignored {
+            assert!(
+                without.split(' ').any(|one| one == *signal),
+                "{script}: {without}"
+            );
+        }
         assert_eq!(inherited(script, &[own, "run"]), without, "{script}");
     }
 }
