@@ -22,6 +22,7 @@ use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{self, SubLibraries};
 use crate::runtime::judge::gpu_support;
+use crate::runtime::loader::loader_words;
 use crate::runtime::loader::map_failures;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
@@ -48,7 +49,8 @@ impl BuiltRecord {
     }
 
     /// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
-    /// starts CUDA. A cuDNN that is linked into the program has no files, and is called for its version.
+    /// starts CUDA. A cuDNN that is linked into the program has no files, and is called for its version. If no searched
+    /// directory contains a sub-library, a child opens it by name. If the loader finds it, this process opens it too.
     ///
     /// On Windows the sub-libraries beside a main library that the program opened by its path count as found, although
     /// cuDNN opens them by their names: the program may open them too, or pass their directory to `AddDllDirectory`,
@@ -69,8 +71,10 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
     if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, &env_config, None) {
-        let mut needed = parts.list.iter().filter(|part| part.needed);
-        if needed.any(|part| part.defect.is_some()) {
+        let (Ok(parts) | Err(parts)) = parts;
+        let defects = parts.list.iter().filter(|part| part.needed);
+        let mut defects = defects.filter_map(|part| part.defect.as_ref());
+        if defects.any(|defect| defect.id() == FindingId::IoError) {
             report.contents.unknown = Some(FindingId::IoError);
         }
         file_findings::add(&mut report, &cudnn, parts);
@@ -169,41 +173,57 @@ impl LocatedCudnn<'_> {
     }
 
     /// Returns the sub-libraries that the loader would select. The loader also finds files that no searched directory
-    /// contains: a child opens the missing names, then this process opens those that the loader found. If the loader
-    /// refuses a name for another reason, adds that reason and returns `None`.
-    fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> Option<SubLibraries> {
-        let parts = self.parts(false);
+    /// contains: a child opens the missing names, then this process opens those that the loader found.
+    ///
+    /// # Errors
+    ///
+    /// Returns the other sub-libraries if there is no child, or if the loader finds a file but refuses it. The report then
+    /// has the reason, and the verdict is unknown unless another file is incompatible.
+    fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> PartsByName {
+        let mut parts = self.parts(false);
         // The program's RUNPATH does not apply to what cuDNN opens.
         let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
         let names: Vec<&String> = parts.missing.iter().filter(is_elsewhere).collect();
         if names.is_empty() || cfg!(windows) {
-            return Some(parts);
+            return Ok(parts);
         }
         let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
         let task = Task {
+            opens_only: true,
             parts: names.iter().map(part).collect(),
             ..Task::default()
         };
         let answer = work::run(&task, deadline, false).map(|outcome| outcome.answer);
-        let Some(answer) = answer.ok().filter(|answer| answer.is_complete) else {
-            let is_it = |finding: &Finding| finding.id == FindingId::PartsMissing;
-            report.unknown(parts.findings.into_iter().find(is_it)?);
-            return None;
+        let answer = answer.ok().filter(|answer| answer.is_complete);
+        // A message about a file that the loader has found begins with the path of that file.
+        let is_found = |(name, words): &&(PathBuf, String)| {
+            !words.starts_with(&*name.to_string_lossy()) || map_failures::unread(words).is_some()
         };
-        for (name, words) in &answer.unopened {
-            // The message begins with the path of a file that the loader found.
-            if !words.starts_with(&*name.to_string_lossy()) || map_failures::unread(words).is_some()
-            {
-                report.unknown(refusal::finding(name, words));
-                return None;
+        let refused = answer.as_ref();
+        let refused = refused.and_then(|answer| answer.unopened.iter().find(is_found));
+        if answer.is_some() && refused.is_none() {
+            for name in &names {
+                let _ = Library::open(name);
             }
+            return Ok(self.parts(false));
         }
-        for name in &names {
-            let _ = Library::open(name);
+        let is_missing = |finding: &Finding| finding.id == FindingId::PartsMissing;
+        let missing = parts.findings.iter().position(is_missing);
+        let missing = missing.map(|at| parts.findings.remove(at));
+        match refused {
+            Some((name, words)) if !loader_words::requires_driver(name, words) => {
+                report.unknown(refusal::finding(name, words));
+            }
+            _ => missing
+                .into_iter()
+                .for_each(|missing| report.unknown(missing)),
         }
-        Some(self.parts(false))
+        Err(parts)
     }
 }
+
+/// The sub-libraries that the loader would select. `Err` if some of them could not be determined.
+type PartsByName = Result<SubLibraries, SubLibraries>;
 
 /// Returns the cuDNN to check and its sub-libraries, or adds the reason why there is none to the report.
 fn locate_cudnn<'a>(
@@ -211,7 +231,7 @@ fn locate_cudnn<'a>(
     built: &'a Built,
     env_config: &EnvConfig,
     functions: Option<Functions>,
-) -> Option<(LocatedCudnn<'a>, SubLibraries)> {
+) -> Option<(LocatedCudnn<'a>, PartsByName)> {
     if let Some(reason) = NotChecked::detect(built) {
         report.unknown(reason.finding());
         return None;
@@ -235,7 +255,7 @@ fn locate_cudnn<'a>(
                 search_path,
                 main_library,
             };
-            let parts = cudnn.parts_by_name(report, env_config.deadline)?;
+            let parts = cudnn.parts_by_name(report, env_config.deadline);
             return Some((cudnn, parts));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
@@ -285,21 +305,24 @@ fn add_not_loadable(
 fn run_checks(
     report: &mut Report,
     cudnn: &LocatedCudnn<'_>,
-    by_name: SubLibraries,
+    by_name: PartsByName,
     env_config: &EnvConfig,
     mode: CheckMode,
     functions: Functions,
 ) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
+    let is_determined = by_name.is_ok();
+    let (Ok(by_name) | Err(by_name)) = by_name;
     let mut parts = by_name.clone();
     if !by_name.is_together() {
         parts = cudnn.parts(true);
         parts.lasting = by_name.lasting.clone();
     }
     file_findings::add(report, cudnn, parts.clone());
-    if is_fatal(report, env_config) {
+    if is_fatal(report, env_config) || !is_determined {
         report.set_loaded(main_library, &by_name);
         let alone = match main_library.origin {
+            _ if !is_determined => "a sub-library could not be found or opened",
             LoadOrigin::Within => "its version is incompatible",
             _ => "the files are incompatible",
         };
@@ -323,6 +346,7 @@ fn run_checks(
     let is_testable = built.convolution && shared.is_none() && is_configured;
     let task = Task {
         functions,
+        opens_only: false,
         main_library: Some(main_library.library),
         parts: parts.list.clone(),
         devices: env_config.devices.clone(),

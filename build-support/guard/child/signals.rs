@@ -37,7 +37,8 @@ unsafe extern "C" {
 
 /// The answer pipe.
 static ANSWER: AtomicI32 = AtomicI32::new(-1);
-/// The forbidden system call that a handler is dealing with; -1 if there is none.
+/// The forbidden system call that a handler is dealing with; -1 if there is none. A handler that does not return leaves
+/// it set: a later crash then counts as the sandbox's, which stops no program.
 static FORBIDDEN: AtomicI32 = AtomicI32::new(-1);
 /// The program's own handler of SIGSYS.
 static SANDBOX: AtomicUsize = AtomicUsize::new(SIG_DFL);

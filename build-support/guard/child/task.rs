@@ -39,7 +39,9 @@ impl Default for Functions {
 #[derive(Clone, Default)]
 pub struct Task {
     pub functions: Functions,
-    /// The cuDNN; if `None`, the sub-libraries are only opened, or if there are none, the driver is only queried.
+    /// `true` if the child only opens the sub-libraries, each by its name.
+    pub opens_only: bool,
+    /// The cuDNN; if `None`, the driver is only queried.
     pub main_library: Option<Library>,
     /// Its sub-libraries, in the order in which they are opened.
     pub parts: Vec<SubLibraryFile>,

@@ -120,7 +120,7 @@ pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
 }
 
 fn work(task: &Task, sink: Sink<'_>) {
-    if task.main_library.is_none() && !task.parts.is_empty() {
+    if task.opens_only {
         for part in &task.parts {
             open(std::slice::from_ref(part), sink);
         }
