@@ -12,12 +12,24 @@ pub mod work;
 /// The receiver of a child's lines. Each line is written at once, so that the lines before a crash are known.
 pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
-// `system` defines which kinds of Linux are supported. Elsewhere, no child is created.
-#[cfg(target_os = "linux")]
+// The kinds of Linux that `system` supports. Elsewhere, no child is created.
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod fork;
-#[cfg(target_os = "linux")]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub mod signals;
-#[cfg(target_os = "linux")]
+#[cfg(all(
+    target_os = "linux",
+    target_env = "gnu",
+    any(target_arch = "x86_64", target_arch = "aarch64")
+))]
 pub use self::fork as process;
 
 #[cfg(windows)]
@@ -27,7 +39,21 @@ pub mod spawn;
 #[cfg(windows)]
 pub use self::spawn as process;
 
-#[cfg(not(any(target_os = "linux", windows)))]
+#[cfg(not(any(
+    windows,
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
+)))]
 pub mod no_fork;
-#[cfg(not(any(target_os = "linux", windows)))]
+#[cfg(not(any(
+    windows,
+    all(
+        target_os = "linux",
+        target_env = "gnu",
+        any(target_arch = "x86_64", target_arch = "aarch64")
+    )
+)))]
 pub use self::no_fork as process;

@@ -243,8 +243,8 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Escapes the characters in text from the machine that [`is_unprintable`], so that it cannot move a cursor, start a new
-/// cargo line, or look like another text.
+/// Escapes each character of a text from the machine for which [`is_unprintable`] returns `true`, so that it cannot move
+/// a cursor, start a new cargo line, or look like another text.
 pub fn printable(text: &str) -> String {
     escaped(text, is_unprintable)
 }

@@ -6,6 +6,8 @@ use crate::runtime::child::work::{ChildNotStarted, ForkObstacle, SecondTry};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::install::refusal;
+use crate::runtime::loader::loader_words::requires_driver;
 use crate::runtime::system::by_system;
 
 impl ChildNotStarted {
@@ -192,6 +194,12 @@ impl SecondTry {
                 format!("ended silently while {stage}")
             }
             ExitStatus::Itself => {
+                // A refusal for lack of a driver is no fault.
+                let mut refused = outcome.answer.unopened.iter();
+                let refused = refused.find(|(path, words)| !requires_driver(path, words));
+                if let Some((path, words)) = refused {
+                    return refusal::finding(path, words).summary;
+                }
                 let rows = outcome.answer.outcomes.iter();
                 let mut findings = rows.filter_map(|row| row.finding.as_ref());
                 match findings.find(|finding| finding.severity != Severity::Note) {

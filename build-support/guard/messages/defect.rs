@@ -7,6 +7,9 @@ use crate::runtime::install::package_owner;
 use std::fmt;
 use std::path::Path;
 
+/// The system's messages for a denied access, as by a filter for system calls.
+const DENIED: [&str; 2] = ["Permission denied", "Operation not permitted"];
+
 /// Prints a clause that follows the name of the file.
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -91,6 +94,12 @@ impl Defect {
             }
             Defect::Locked => {
                 "close the program that uses it, such as an installer, and restart this program".to_string()
+            }
+            Defect::Unreadable(words) if DENIED.iter().any(|denied| words.contains(denied)) => {
+                format!(
+                    "allow this program to read `{}`, or call `startup()` before the program enters its sandbox",
+                    path.display()
+                )
             }
             Defect::Unreadable(_) => format!(
                 "check the disk or mount of the file: `df {}` shows it, and `dmesg` shows its errors",

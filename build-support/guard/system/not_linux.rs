@@ -45,14 +45,17 @@ pub fn most_in_a_file() -> u64 {
 }
 
 /// Writes to stderr in another thread, and waits for that thread at most a second: stderr may be locked or a full pipe.
+/// If no thread can be started, this one writes.
 pub fn write_stderr(text: &str) {
-    let text = text.to_string();
+    let copy = text.to_string();
     let (sender, receiver) = channel();
     let write = move || {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+        let _ = std::io::stderr().write_all(copy.as_bytes());
         let _ = sender.send(());
     };
     if std::thread::Builder::new().spawn(write).is_ok() {
         let _ = receiver.recv_timeout(Duration::from_secs(1));
+    } else {
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 }

@@ -3,11 +3,11 @@
 use crate::cli::fetch::installed::{claims, is_moved, names};
 use crate::cli::terminal::show_step;
 use crate::model::text::joined;
+use crate::runtime::system::unique_number;
 use crate::system::files;
 use crate::toolkit::package_names::{CUTLASS_DIR, FETCH_CLAIMS};
 use fs4::{FileExt, TryLockError};
 use std::fs::{self, File};
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -44,9 +44,9 @@ pub fn lock(home: &Path) -> Option<Lock> {
 /// A new directory in the directory of `fetch`, and so on its file system, which is removed when it is dropped:
 ///
 /// ```text
-/// .fetching-<random>/new  the files, until they are complete
-/// .fetching-<random>/old  the files that they replace
-/// .fetching-<random>/tmp  temporary files of uv or pip
+/// .fetching-<number>/new  the files, until they are complete
+/// .fetching-<number>/old  the files that they replace
+/// .fetching-<number>/tmp  temporary files of uv or pip
 /// ```
 pub struct Temporary(PathBuf);
 
@@ -58,8 +58,7 @@ impl Temporary {
             // Not through a symlink, which is removed itself.
             let _ = fs::remove_dir_all(left);
         }
-        let random = RandomState::new().build_hasher().finish();
-        let dir = home.join(format!("{TEMPORARY}{random:016x}"));
+        let dir = home.join(format!("{TEMPORARY}{:016x}", unique_number()));
         fs::create_dir(&dir)?;
         let temporary = Self(dir);
         for name in ["new", "old", "tmp"] {

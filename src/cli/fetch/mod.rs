@@ -10,7 +10,7 @@
 //! <home>/cutlass_library/      CUTLASS: source/include, source/tools/util/include
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
 //! <home>/.cudnn-guard          the list of the names that `fetch` created and may replace
-//! <home>/.fetching-<random>/   incomplete files
+//! <home>/.fetching-<number>/   incomplete files
 //! ```
 
 pub mod cargo_config;

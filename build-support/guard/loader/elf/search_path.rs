@@ -118,14 +118,15 @@ impl SearchPath {
     }
 
     /// Returns the file that the loader would use for a name that the program opens. The loader skips files that it
-    /// cannot read and files for another CPU. If it skips all files, the first one is returned, so that a message can
-    /// name it.
+    /// cannot read, files for another CPU, and directories that it cannot find. If it skips all files, the first one is
+    /// returned, so that a message can name it.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
+        let is_dir = |path: &Path| platform::metadata(path).is_ok_and(|data| data.is_dir());
         let mut skipped = None;
         for (_, file) in self.candidates(name, &View::default()) {
             match platform::metadata(&file) {
                 Ok(data) if data.is_dir() => continue,
-                Err(error) if is_absent(&error) => continue,
+                Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
                 // The loader ends its search at a file that cannot be read now.
                 _ => {}
             }

@@ -26,5 +26,6 @@ pub fn stack_left() -> Option<usize> {
             && pthread_attr_destroy(&mut attributes) == 0
     };
     let here = std::ptr::addr_of!(attributes) as usize;
-    known.then(|| here.saturating_sub(lowest as usize))
+    let left = here.checked_sub(lowest as usize);
+    known.then(|| left.filter(|left| *left < size).unwrap_or(0))
 }

@@ -70,6 +70,7 @@ fn write_all(fd: c_int, mut text: &[u8]) -> std::io::Result<()> {
     let (mut waits, mut written) = (0, Ok(()));
     while !text.is_empty() && written.is_ok() {
         match write_piece(fd, &text[..text.len().min(PIPE_BUF)]) {
+            Ok(0) => written = Err(ErrorKind::WriteZero.into()),
             Ok(size) => text = &text[size..],
             Err(error) if is_temporary(error.kind()) && waits < 10 => waits += 1,
             Err(error) => written = Err(error),
@@ -99,8 +100,10 @@ fn write_piece(fd: c_int, piece: &[u8]) -> std::io::Result<usize> {
         revents,
     };
     // SAFETY: one valid entry.
-    if unsafe { poll(&mut stream, 1, 100) } == 0 {
-        return Err(ErrorKind::WouldBlock.into());
+    match unsafe { poll(&mut stream, 1, 100) } {
+        -1 => return Err(Error::last_os_error()),
+        0 => return Err(ErrorKind::WouldBlock.into()),
+        _ => {}
     }
     if stream.revents & CLOSED != 0 {
         return Err(ErrorKind::BrokenPipe.into());

@@ -66,6 +66,14 @@ fn a_check_needs_no_random_numbers() {
     assert!(written.contains(r#""verdict":"pass""#), "{written}");
 }
 
+/// The system reports another stack for this thread, which is large.
+#[test]
+fn a_small_stack_that_the_program_has_made_does_not_overflow() {
+    let ran = run(&mut sound(&["own-stack", "check", "version", "went-on"])).exits_with(0);
+    assert!(ran.stdout.ends_with("went on\n"), "{}", ran.text());
+    assert_eq!(ran.stderr, "");
+}
+
 /// The first thread's stack grows, but not beyond its limit.
 #[test]
 fn a_first_thread_with_a_small_stack_gets_an_answer() {

@@ -2,7 +2,14 @@
 
 use super::program::{Ran, run};
 use super::tree::{Folder, GPU, compile, sound};
-use std::path::PathBuf;
+use cudnn_guard::internals::binary::defect::Defect;
+use cudnn_guard::internals::child::exit_status::ExitStatus;
+use cudnn_guard::internals::child::protocol::ChildReport;
+use cudnn_guard::internals::child::work::{ChildOutcome, SecondTry};
+use cudnn_guard::internals::facts::finding::Finding;
+use cudnn_guard::internals::facts::finding_id::FindingId;
+use std::io::Error;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -250,4 +257,46 @@ cudnn-guard: unknown: `{dir}/libcudnn_cnn.so.9` cannot be loaded  [cudnn-not-loa
     ));
     let ran = row(true).run("startup", 1).unwrap();
     ran.must_end_with(78);
+}
+
+/// A second test process that did not get as far as the first has not passed.
+#[test]
+fn a_refusal_in_the_second_test_process_is_named() {
+    let retried = |path: &str, words: &str| {
+        let unopened = vec![(path.into(), words.to_string())];
+        let answer = ChildReport {
+            unopened,
+            is_complete: true,
+            ..ChildReport::default()
+        };
+        let outcome = ChildOutcome {
+            answer,
+            end: ExitStatus::Itself,
+            output: String::new(),
+            unprotected: None,
+            second_try: None,
+        };
+        let mut finding = Finding::error(FindingId::CudnnAborted, "crashed");
+        SecondTry(Some(Box::new(outcome))).lower(&mut finding);
+        finding.evidence.remove(0)
+    };
+    let path = "/nowhere/libcudnn_cnn.so.9";
+    assert_eq!(
+        retried(path, &format!("{path}: some new message")),
+        ("retry", format!("`{path}` cannot be loaded"))
+    );
+    // That is no fault of cuDNN.
+    let driver = "libcuda.so.1: cannot open shared object file: No such file or directory";
+    assert_eq!(retried(path, driver), ("retry", "passed".to_string()));
+}
+
+#[test]
+fn denied_access_is_no_fault_of_the_disk() {
+    for code in [1, 13] {
+        let words = Error::from_raw_os_error(code).to_string();
+        assert_eq!(
+            Defect::Unreadable(words).help(Path::new("/cudnn/libcudnn.so.9")),
+            "allow this program to read `/cudnn/libcudnn.so.9`, or call `startup()` before the program enters its sandbox"
+        );
+    }
 }

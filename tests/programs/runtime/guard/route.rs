@@ -1,6 +1,7 @@
 //! The search path through which the loader finds a library.
 
-use super::tree::{Folder, compile};
+use super::program::run;
+use super::tree::{Folder, compile, sound};
 use crate::support::cache_of;
 use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::binary::elf::Elf;
@@ -183,6 +184,25 @@ fn the_places_of_a_library_exclude_the_programs_runpath() {
     // A link that makes a library findable goes to a directory that is searched for every library.
     let file = runpath.file("libx.so.1");
     assert_eq!(route.directory_for(&file), Some(&*library_path.0));
+}
+
+/// The loader skips a directory whose state it cannot determine.
+#[test]
+fn a_directory_that_is_a_symlink_loop_is_skipped() {
+    let (cudnn, out) = (sound(), Folder::new());
+    let circle = out.file("loop");
+    std::os::unix::fs::symlink(&circle, &circle).unwrap();
+    let long = out.file(&"x".repeat(300));
+    for skipped in [circle, long] {
+        let list = format!("{}:{}", skipped.display(), cudnn.text());
+        let way = ("LD_LIBRARY_PATH", &*list);
+        run("load", &out.0, &[way]).must_end_with(0);
+        run("version", &out.0, &[way]).must_be("pass", &[]);
+        let folders = [skipped.clone(), cudnn.0.clone()];
+        let route = SearchPath::new(&folders, None, Some(list.into()), None);
+        let file = route.program_file("libcudnn.so.9");
+        assert_eq!(file, Some(cudnn.file("libcudnn.so.9")));
+    }
 }
 
 #[test]
