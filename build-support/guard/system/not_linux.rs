@@ -53,9 +53,13 @@ pub fn write_stderr(text: &str) {
         let _ = std::io::stderr().write_all(copy.as_bytes());
         let _ = sender.send(());
     };
-    if std::thread::Builder::new().spawn(write).is_ok() {
-        let _ = receiver.recv_timeout(Duration::from_secs(1));
-    } else {
-        let _ = std::io::stderr().write_all(text.as_bytes());
+    match std::thread::Builder::new().spawn(write) {
+        Ok(thread) => {
+            if receiver.recv_timeout(Duration::from_secs(1)).is_ok() {
+                // The program may exit next, which must not meet a thread that is ending.
+                let _ = thread.join();
+            }
+        }
+        Err(_) => drop(std::io::stderr().write_all(text.as_bytes())),
     }
 }

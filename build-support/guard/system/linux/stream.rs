@@ -101,8 +101,11 @@ fn write_piece(fd: c_int, piece: &[u8]) -> std::io::Result<usize> {
     };
     // SAFETY: one valid entry.
     match unsafe { poll(&mut stream, 1, 100) } {
-        -1 => return Err(Error::last_os_error()),
+        -1 if Error::last_os_error().kind() == ErrorKind::Interrupted => {
+            return Err(ErrorKind::Interrupted.into());
+        }
         0 => return Err(ErrorKind::WouldBlock.into()),
+        // A sandbox may refuse poll, but allow write.
         _ => {}
     }
     if stream.revents & CLOSED != 0 {
