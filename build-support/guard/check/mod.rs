@@ -70,8 +70,9 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
     let mut report = Report::new(built);
     report.contents.findings = env_config.findings();
-    if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, &env_config, None) {
-        let (Ok(parts) | Err(parts)) = parts;
+    if let Some((cudnn, PartsByName { parts, .. })) =
+        locate_cudnn(&mut report, built, &env_config, None)
+    {
         let defects = parts.list.iter().filter(|part| part.needed);
         let mut defects = defects.filter_map(|part| part.defect.as_ref());
         if defects.any(|defect| defect.id() == FindingId::IoError) {
@@ -173,19 +174,18 @@ impl LocatedCudnn<'_> {
     }
 
     /// Returns the sub-libraries that the loader would select. The loader also finds files that no searched directory
-    /// contains: a child opens the missing names, then this process opens those that the loader found.
-    ///
-    /// # Errors
-    ///
-    /// Returns the other sub-libraries if there is no child, or if the loader finds a file but refuses it. The report then
-    /// has the reason, and the verdict is unknown unless another file is incompatible.
+    /// contains: a child opens the missing names, then this process opens those that the loader found. If there is no
+    /// child, or if the loader finds a file but refuses it, the verdict is unknown unless another file is incompatible.
     fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> PartsByName {
         let mut parts = self.parts(false);
         // The program's RUNPATH does not apply to what cuDNN opens.
         let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
         let names: Vec<&String> = parts.missing.iter().filter(is_elsewhere).collect();
         if names.is_empty() || cfg!(windows) {
-            return Ok(parts);
+            return PartsByName {
+                parts,
+                is_determined: true,
+            };
         }
         let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
         let task = Task {
@@ -205,7 +205,10 @@ impl LocatedCudnn<'_> {
             for name in &names {
                 let _ = Library::open(name);
             }
-            return Ok(self.parts(false));
+            return PartsByName {
+                parts: self.parts(false),
+                is_determined: true,
+            };
         }
         let is_missing = |finding: &Finding| finding.id == FindingId::PartsMissing;
         let missing = parts.findings.iter().position(is_missing);
@@ -218,12 +221,19 @@ impl LocatedCudnn<'_> {
                 .into_iter()
                 .for_each(|missing| report.unknown(missing)),
         }
-        Err(parts)
+        PartsByName {
+            parts,
+            is_determined: false,
+        }
     }
 }
 
-/// The sub-libraries that the loader would select. `Err` if some of them could not be determined.
-type PartsByName = Result<SubLibraries, SubLibraries>;
+/// The sub-libraries that the loader would select.
+struct PartsByName {
+    parts: SubLibraries,
+    /// `false` if it is unknown which file the loader would select for one of them. The report has the reason.
+    is_determined: bool,
+}
 
 /// Returns the cuDNN to check and its sub-libraries, or adds the reason why there is none to the report.
 fn locate_cudnn<'a>(
@@ -311,8 +321,7 @@ fn run_checks(
     functions: Functions,
 ) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
-    let is_determined = by_name.is_ok();
-    let (Ok(by_name) | Err(by_name)) = by_name;
+    let (by_name, is_determined) = (by_name.parts, by_name.is_determined);
     let mut parts = by_name.clone();
     if !by_name.is_together() {
         parts = cudnn.parts(true);
