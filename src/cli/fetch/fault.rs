@@ -144,7 +144,7 @@ pub fn not_locked(path: &Path) -> Finding {
     let help =
         format!("remove the file, and run `cudnn-guard fetch --lock {path}` to create it again");
     failed(format!(
-        "the lock file `{shown}` does not consist of wheels with hashes, with a toolkit and a cuDNN"
+        "the lock file `{shown}` does not consist of NVIDIA wheels with SHA-256 hashes, with a toolkit and a cuDNN"
     ))
     .help(help)
 }
@@ -203,10 +203,16 @@ pub fn no_installer(tried: Option<(String, String)>, is_home_set: bool) -> Findi
 
 /// The command of an installer that prints no hashes of wheels, and its output.
 pub fn no_hashes(command: &str, output: &str) -> Finding {
+    let help = match output.contains("no such option") {
+        true => {
+            "update pip to 22.2 or later (`python3 -m pip install --user -U pip`), or install uv"
+        }
+        false => "run this command again on a machine that can reach the package index",
+    };
     failed("cannot determine the hashes of the wheels")
         .with("command", command)
         .with("output", output)
-        .help("run this command again on a machine that can reach the package index")
+        .help(help)
 }
 
 /// The command of an installer, its last lines, and its status if it was started.
