@@ -215,8 +215,13 @@ pub fn no_hashes(command: &str, output: &str) -> Finding {
         .help(help)
 }
 
-/// The command of an installer, its last lines, and its status if it was started.
-pub fn install_failed(command: &str, output: &str, status: Option<ExitStatus>) -> Finding {
+/// The command of an installer, its last lines, its status if it was started, and whether the user has seen its output.
+pub fn install_failed(
+    command: &str,
+    output: &str,
+    status: Option<ExitStatus>,
+    is_shown: bool,
+) -> Finding {
     #[cfg(unix)]
     let signal = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
     #[cfg(not(unix))]
@@ -228,8 +233,15 @@ pub fn install_failed(command: &str, output: &str, status: Option<ExitStatus>) -
         (None, Some((_, cause, help))) => {
             failed(format!("failed to fetch NVIDIA's wheels: {cause}")).help(*help)
         }
+        (None, None) if is_shown => failed("failed to fetch NVIDIA's wheels")
+            .help("run `cudnn-guard explain fetch-failed` for a list of causes"),
         (None, None) => failed("failed to fetch NVIDIA's wheels")
             .help("run the command by hand, with another directory after `--target`, to see its full output"),
+    };
+    let output = match status {
+        Some(status) if is_shown => format!("see above; {status}"),
+        Some(status) if output.is_empty() => status.to_string(),
+        _ => output.to_string(),
     };
     finding.with("command", command).with("output", output)
 }

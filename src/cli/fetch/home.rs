@@ -25,7 +25,15 @@ pub struct Lock(#[allow(dead_code, reason = "open while the lock is held")] File
 /// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the system cannot lock it.
 pub fn lock(home: &Path) -> Option<Lock> {
     let mut is_shown = false;
-    let file = File::open(home).ok()?;
+    // Windows opens no directory.
+    let file = match cfg!(windows) {
+        true => File::options()
+            .create(true)
+            .append(true)
+            .open(home.join(".fetch.lock")),
+        false => File::open(home),
+    };
+    let file = file.ok()?;
     loop {
         // Not std's, which requires Rust 1.89.
         match FileExt::try_lock(&file) {

@@ -6,7 +6,7 @@ use crate::cli::fetch::home::Temporary;
 use crate::cli::fetch::installed::Wheel;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::fetch::wheels::Wheels;
-use crate::cli::terminal::{harmless, show};
+use crate::cli::terminal::{harmless, show, show_on_stderr};
 use crate::model::invocation::Invocation;
 use crate::system::files;
 use crate::system::programs::{die_with_this_process, on_path};
@@ -139,40 +139,38 @@ impl Installer {
     }
 
     /// Runs the installer with more arguments. On a terminal the installer draws its progress bars, elsewhere the names
-    /// of its downloads are shown. The installer is stopped when this process exits.
+    /// of its downloads are shown. pip draws on standard output, so its errors can be read. The installer is stopped when
+    /// this process exits.
     fn install_args(&self, args: &[String], temporary: &Temporary) -> Result<(), Finding> {
         let (mut command, call) = self.command(INSTALL, args, Some(temporary));
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
         }
         let on_terminal = io::stderr().is_terminal();
-        let stream = || match on_terminal {
+        let stream = |draws: bool| match on_terminal && draws {
             true => io::stderr().into(),
             false => Stdio::piped(),
         };
-        let unfinished = |error: io::Error| fault::install_failed(&call, &error.to_string(), None);
+        let unfinished =
+            |error: io::Error| fault::install_failed(&call, &error.to_string(), None, false);
         let mut child = command
-            .stdout(stream())
-            .stderr(stream())
+            .stdout(stream(true))
+            .stderr(stream(self.is_uv))
             .spawn()
             .map_err(unfinished)?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let words = Mutex::new(Vec::new());
         std::thread::scope(|scope| {
-            scope.spawn(|| read_output(out, &words));
-            scope.spawn(|| read_output(err, &words));
+            scope.spawn(|| read_output(out, &words, false));
+            scope.spawn(|| read_output(err, &words, on_terminal));
         });
         let words = words.into_inner().unwrap_or_default().join("\n");
         let status = child.wait().map_err(unfinished)?;
         if status.success() {
             return Ok(());
         }
-        let words = match on_terminal {
-            true => format!("see above; {status}"),
-            false if words.is_empty() => status.to_string(),
-            false => words,
-        };
-        Err(fault::install_failed(&call, &words, Some(status)))
+        let status = Some(status);
+        Err(fault::install_failed(&call, &words, status, on_terminal))
     }
 
     /// Returns a command that stops when this process exits, and its text for messages. It runs in the temporary
@@ -211,17 +209,19 @@ fn last_words(output: io::Result<Output>) -> Result<String, String> {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let words = Mutex::default();
-    read_output(Some(&*output.stderr), &words);
+    read_output(Some(&*output.stderr), &words, false);
     Err(words.into_inner().unwrap_or_default().join("\n"))
 }
 
-/// Reads the installer's output, shows the downloads, and keeps the last lines.
-fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>) {
+/// Reads the installer's output, shows all of it or only the downloads, and keeps the last lines.
+fn read_output(pipe: Option<impl Read>, words: &Mutex<Vec<String>>, shows_all: bool) {
     let Some(pipe) = pipe else { return };
     for line in BufReader::new(pipe).split(b'\n').map_while(Result::ok) {
         let line = harmless(&String::from_utf8_lossy(&line));
         let text = line.trim();
-        if text.starts_with("Downloading ") || text.starts_with("Using cached ") {
+        if shows_all {
+            show_on_stderr(format!("{text}\n"));
+        } else if text.starts_with("Downloading ") || text.starts_with("Using cached ") {
             show(format!("    {text}\n"));
         }
         // Progress bars consist of box characters from U+2500.

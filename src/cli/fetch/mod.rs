@@ -11,6 +11,7 @@
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
 //! <home>/.cudnn-guard          the list of the names that `fetch` created and may replace
 //! <home>/.fetching-<number>/   incomplete files
+//! <home>/.fetch.lock           on Windows, the lock for one `fetch` at a time
 //! ```
 
 pub mod cargo_config;
