@@ -41,7 +41,7 @@ const PRINT_HASHES: [&str; 2] = [
 /// Settings of the user that `fetch` replaces, since with them pip or uv would not install into the directory. A proxy,
 /// an index and a cache stay. Neither a module nor a configuration file in the user's directory has an effect: it may
 /// belong to a repository that was just cloned.
-const SETTINGS: [(&str, &str); 10] = [
+const SETTINGS: [(&str, &str); 9] = [
     ("PIP_USER", "0"),
     ("PIP_NO_DEPS", "0"),
     ("PIP_DRY_RUN", "0"),
@@ -51,8 +51,6 @@ const SETTINGS: [(&str, &str); 10] = [
     ("PIP_ROOT_USER_ACTION", "ignore"),
     ("UV_REQUIRE_HASHES", "0"),
     ("UV_NO_CONFIG", "1"),
-    // uv would run the Python of a `.venv` in a parent directory.
-    ("UV_SYSTEM_PYTHON", "1"),
     ("PYTHONSAFEPATH", "1"),
 ];
 const NO_SETTINGS: [&str; 10] = [
@@ -187,6 +185,10 @@ impl Installer {
         let mut command = Command::new(&self.program);
         die_with_this_process(&mut command);
         command.args(&args).envs(SETTINGS).stdin(Stdio::null());
+        // Without an active environment, uv would run the Python of a `.venv` in a parent directory.
+        if env::var_os("VIRTUAL_ENV").is_none_or(|dir| dir.is_empty()) {
+            command.env("UV_SYSTEM_PYTHON", "1");
+        }
         if let Some(temporary) = temporary {
             let tmp = temporary.dir("tmp");
             command.envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, &tmp)));

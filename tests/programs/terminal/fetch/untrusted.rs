@@ -114,6 +114,13 @@ fn the_current_directory_does_not_change_the_installation() {
     assert!(places.starts_with(&temporary), "{places}");
     let settings = " PYTHONSAFEPATH=1 UV_NO_CONFIG=1 UV_SYSTEM_PYTHON=1\n";
     assert!(places.ends_with(settings), "{places}");
+
+    // An active environment may contain the only Python.
+    let mut command = command(&dir, &["--cuda", "12"]);
+    let output = command.env("VIRTUAL_ENV", dir.join("env")).output();
+    must_exit(&output.expect("it runs"), 0);
+    let places = fs::read_to_string(dir.join("bin/uv.places")).expect("a file");
+    assert!(places.ends_with(" UV_SYSTEM_PYTHON=\n"), "{places}");
 }
 
 /// Files that look like those of `fetch`.
