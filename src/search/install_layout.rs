@@ -5,7 +5,7 @@ use crate::search::search_step::{Kind, Tree, with_cuda};
 use std::path::{Path, PathBuf};
 
 /// NVIDIA's wheels up to CUDA 12, one directory each, without cuDNN's.
-const COMPONENTS: [&str; 12] = [
+const COMPONENTS: [&str; 14] = [
     "cuda_runtime",
     "cuda_nvcc",
     "cuda_nvrtc",
@@ -18,6 +18,8 @@ const COMPONENTS: [&str; 12] = [
     "cusparse",
     "nvjitlink",
     "nvtx",
+    "npp",
+    "nvjpeg",
 ];
 
 /// The directory below a Python's where pip installs NVIDIA's wheels: cuDNN, and the toolkit since CUDA 13 or its
@@ -257,4 +259,18 @@ fn dirs(platform: &Platform, leaf: &str) -> Vec<PathBuf> {
         dirs.push(Path::new("targets").join(target).join(leaf));
     }
     dirs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
+
+    /// `cudnn-guard fetch --with npp`, which a finding suggests, installs a directory that a build searches.
+    #[test]
+    fn every_fetched_library_is_searched() {
+        for name in FETCHED_ON_REQUEST {
+            assert!(COMPONENTS.contains(&name) || name == CUTLASS, "{name}");
+        }
+    }
 }

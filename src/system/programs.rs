@@ -290,9 +290,9 @@ pub mod sigpipe {
     const SIGPIPE: i32 = 13;
     const SIG_IGN: usize = 1;
     static INHERITED: AtomicUsize = AtomicUsize::new(0);
-    /// The C library calls this function before Rust's standard library.
+    /// The C library calls this function before Rust's standard library. Miri cannot call `signal`.
     #[used]
-    #[unsafe(link_section = ".init_array")]
+    #[cfg_attr(not(miri), unsafe(link_section = ".init_array"))]
     static BEFORE_MAIN: extern "C" fn() = read;
 
     unsafe extern "C" {

@@ -144,7 +144,7 @@ pub fn not_locked(path: &Path) -> Finding {
     let help =
         format!("remove the file, and run `cudnn-guard fetch --lock {path}` to create it again");
     failed(format!(
-        "the lock file `{shown}` does not consist of wheels with hashes, with a toolkit and a cuDNN"
+        "the lock file `{shown}` does not consist of NVIDIA wheels with SHA-256 hashes, with a toolkit and a cuDNN"
     ))
     .help(help)
 }
@@ -203,14 +203,25 @@ pub fn no_installer(tried: Option<(String, String)>, is_home_set: bool) -> Findi
 
 /// The command of an installer that prints no hashes of wheels, and its output.
 pub fn no_hashes(command: &str, output: &str) -> Finding {
+    let help = match output.contains("no such option") {
+        true => {
+            "update pip to 22.2 or later (`python3 -m pip install --user -U pip`), or install uv"
+        }
+        false => "run this command again on a machine that can reach the package index",
+    };
     failed("cannot determine the hashes of the wheels")
         .with("command", command)
         .with("output", output)
-        .help("run this command again on a machine that can reach the package index")
+        .help(help)
 }
 
-/// The command of an installer, its last lines, and its status if it was started.
-pub fn install_failed(command: &str, output: &str, status: Option<ExitStatus>) -> Finding {
+/// The command of an installer, its last lines, its status if it was started, and whether the user has seen its output.
+pub fn install_failed(
+    command: &str,
+    output: &str,
+    status: Option<ExitStatus>,
+    is_shown: bool,
+) -> Finding {
     #[cfg(unix)]
     let signal = status.and_then(|status| std::os::unix::process::ExitStatusExt::signal(&status));
     #[cfg(not(unix))]
@@ -222,8 +233,15 @@ pub fn install_failed(command: &str, output: &str, status: Option<ExitStatus>) -
         (None, Some((_, cause, help))) => {
             failed(format!("failed to fetch NVIDIA's wheels: {cause}")).help(*help)
         }
+        (None, None) if is_shown => failed("failed to fetch NVIDIA's wheels")
+            .help("run `cudnn-guard explain fetch-failed` for a list of causes"),
         (None, None) => failed("failed to fetch NVIDIA's wheels")
             .help("run the command by hand, with another directory after `--target`, to see its full output"),
+    };
+    let output = match status {
+        Some(status) if is_shown => format!("see above; {status}"),
+        Some(status) if output.is_empty() => status.to_string(),
+        _ => output.to_string(),
     };
     finding.with("command", command).with("output", output)
 }

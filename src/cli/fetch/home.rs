@@ -1,6 +1,7 @@
 //! The directory to fetch into. Files are complete before they are moved to their names in it.
 
-use crate::cli::fetch::installed::{claims, is_moved, names};
+use crate::cli::fetch::installed::{claims, is_moved, known_records, names};
+use crate::cli::fetch::links;
 use crate::cli::terminal::show_step;
 use crate::model::text::joined;
 use crate::runtime::system::unique_number;
@@ -24,7 +25,15 @@ pub struct Lock(#[allow(dead_code, reason = "open while the lock is held")] File
 /// Waits, with a message, until no other `fetch` runs in a directory. Returns `None` if the system cannot lock it.
 pub fn lock(home: &Path) -> Option<Lock> {
     let mut is_shown = false;
-    let file = File::open(home).ok()?;
+    // Windows opens no directory.
+    let file = match cfg!(windows) {
+        true => File::options()
+            .create(true)
+            .append(true)
+            .open(home.join(".fetch.lock")),
+        false => File::open(home),
+    };
+    let file = file.ok()?;
     loop {
         // Not std's, which requires Rust 1.89.
         match FileExt::try_lock(&file) {
@@ -51,13 +60,7 @@ pub fn lock(home: &Path) -> Option<Lock> {
 pub struct Temporary(PathBuf);
 
 impl Temporary {
-    /// Creates the directory. With a lock, also removes those of processes that were killed.
-    pub fn new(home: &Path, lock: Option<&Lock>) -> io::Result<Self> {
-        let is_left = |name: &str| lock.is_some() && name.starts_with(TEMPORARY);
-        for left in files::list_named(home, &is_left).unwrap_or_default() {
-            // Not through a symlink, which is removed itself.
-            let _ = fs::remove_dir_all(left);
-        }
+    pub fn new(home: &Path) -> io::Result<Self> {
         let dir = home.join(format!("{TEMPORARY}{:016x}", unique_number()));
         fs::create_dir(&dir)?;
         let temporary = Self(dir);
@@ -74,36 +77,91 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        // The next `fetch` moves the old files back.
+        if names(&self.dir("old")).is_empty() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
     }
 }
 
-/// Returns something in the place of the new files that `fetch` did not create: a symlink, or a directory below
-/// `nvidia`. The directory may be an environment of pip, and nothing is added to it.
-pub fn foreign(home: &Path) -> Option<PathBuf> {
+/// Removes the directories of processes that were killed. If one was killed while it moved files, moves its old files
+/// back, or all of its new files in. Does nothing without a lock, since another `fetch` may be running.
+pub fn restore(home: &Path, lock: Option<&Lock>) -> io::Result<()> {
+    if lock.is_none() {
+        return Ok(());
+    }
+    let is_left = |name: &str| {
+        let number = name.strip_prefix(TEMPORARY).unwrap_or_default();
+        number.len() == 16 && number.chars().all(|c| c.is_ascii_hexdigit())
+    };
+    for left in files::list_named(home, &is_left).unwrap_or_default() {
+        let [new, old] = ["new", "old"].map(|name| left.join(name));
+        // `nvidia` is moved in first, after all old files were moved away.
+        let is_new = files::exists(&home.join("nvidia")) && !files::exists(&new.join("nvidia"));
+        let from = if is_new { &new } else { &old };
+        if is_real_dir(&left) && !names(&old).is_empty() && is_real_dir(from) {
+            for name in moved(from) {
+                if !files::exists(&home.join(&name)) {
+                    fs::rename(from.join(&name), home.join(&name))?;
+                }
+            }
+            let mut claims = claims(home);
+            claims.retain(|name| files::exists(&home.join(name)));
+            claim(home, &left, &claims)?;
+        }
+        // Not through a symlink, which is removed itself.
+        let _ = fs::remove_dir_all(left);
+    }
+    Ok(())
+}
+
+/// Returns something that `fetch` did not create in the place of these new files or of those that it replaces. The
+/// directory may be an environment of pip, and nothing is added to it.
+pub fn foreign(home: &Path, new: &[String]) -> Option<PathBuf> {
     let claims = claims(home);
-    let is_dir = |path: &Path| path.symlink_metadata().is_ok_and(|found| found.is_dir());
-    let is_claimed = |path: &Path| claims.iter().any(|claim| home.join(claim) == path);
     let nvidia = home.join("nvidia");
-    if files::exists(&nvidia) && !is_dir(&nvidia) {
+    if files::exists(&nvidia) && !is_real_dir(&nvidia) {
         return Some(nvidia);
     }
+    let is_own = |path: &PathBuf| {
+        let is_claimed = claims.iter().any(|claim| home.join(claim) == *path);
+        let is_compiled = |name: &String| name.starts_with("__init__.");
+        if path.ends_with("nvidia/__init__.py") {
+            let is_own = is_claimed || files::size(path) == 0;
+            return files::is_file(path) && !files::is_link(path) && is_own;
+        }
+        let is_own = is_claimed
+            || *path == nvidia
+            || path.ends_with("nvidia/__pycache__") && names(path).iter().all(is_compiled)
+            || !claims.is_empty() && links::is_neighbor(path);
+        is_real_dir(path) && is_own
+    };
     let mut places = files::list(&nvidia).unwrap_or_default();
-    places.push(home.join(CUTLASS_DIR));
-    places.extend(claims.iter().map(|claim| home.join(claim)));
-    places.retain(|path| !path.ends_with("__init__.py") && !path.ends_with("__pycache__"));
+    let names = known_records(home).into_iter().chain([CUTLASS_DIR.into()]);
+    let names = names.chain(claims.clone()).chain(new.to_vec());
+    places.extend(names.map(|name| home.join(name)));
     let mut places = places.into_iter().filter(|path| files::exists(path));
-    places.find(|path| !is_dir(path) || !is_claimed(path) && !files::is_link(&path.join("lib")))
+    places.find(|path| !is_own(path))
+}
+
+fn is_real_dir(path: &Path) -> bool {
+    path.symlink_metadata().is_ok_and(|found| found.is_dir())
+}
+
+/// Returns the names in a directory that `fetch` moves, the records last.
+pub fn moved(dir: &Path) -> Vec<String> {
+    let mut moved = names(dir);
+    moved.retain(|name| is_moved(name));
+    moved.sort_by_key(|name| (name.ends_with(".dist-info"), name != "nvidia"));
+    moved
 }
 
 /// Moves the new files to their places, and the files that they replace away. No build finds a mixture of both, since
 /// all of `nvidia` is moved at once. The records are moved last. So after an interruption, the next `fetch` finds an
-/// incomplete installation.
+/// incomplete installation. After an error, everything is moved back.
 pub fn move_in(home: &Path, temporary: &Temporary) -> io::Result<()> {
     let (new, old) = (temporary.dir("new"), temporary.dir("old"));
-    let mut moved = names(&new);
-    moved.retain(|name| is_moved(name));
-    moved.sort_by_key(|name| name.ends_with(".dist-info"));
+    let new_names = moved(&new);
     let below = |name: &String| match name.as_str() {
         "nvidia" => names(&new.join("nvidia"))
             .iter()
@@ -111,31 +169,76 @@ pub fn move_in(home: &Path, temporary: &Temporary) -> io::Result<()> {
             .collect(),
         name => vec![name.to_string()],
     };
-    let owned: Vec<String> = moved.iter().flat_map(below).collect();
+    let owned: Vec<String> = new_names.iter().flat_map(below).collect();
     let before = claims(home);
-    claim(home, temporary, &[&*owned, &before].concat())?;
+    claim(home, &temporary.0, &[&*owned, &before].concat())?;
     let claimed = before.iter().filter_map(|name| name.split('/').next());
-    let replaced = claimed.chain(["nvidia"]);
-    for name in replaced.filter(|name| files::exists(&home.join(name))) {
-        if let Err(error) = fs::rename(home.join(name), old.join(name)) {
-            for name in names(&old) {
-                let _ = fs::rename(old.join(&name), home.join(&name));
-            }
+    let mut old_names: Vec<&str> = claimed.chain(["nvidia"]).collect();
+    old_names.retain(|name| files::exists(&home.join(name)));
+    let old_names = files::dedup(old_names.into_iter());
+    let away = old_names
+        .iter()
+        .map(|name| (home.join(name), old.join(name)));
+    let moves = away.chain(
+        new_names
+            .iter()
+            .map(|name| (new.join(name), home.join(name))),
+    );
+    let mut done = Vec::new();
+    for (from, to) in moves {
+        if let Err(error) = fs::rename(&from, &to) {
+            let undone = done
+                .iter()
+                .rev()
+                .try_for_each(|(from, to)| fs::rename(to, from));
+            undone.and_then(|()| claim(home, &temporary.0, &before))?;
             return Err(error);
         }
+        done.push((from, to));
     }
-    for name in &moved {
-        fs::rename(new.join(name), home.join(name))?;
-    }
-    claim(home, temporary, &owned)
+    claim(home, &temporary.0, &owned)?;
+    let _ = fs::remove_dir_all(old);
+    Ok(())
 }
 
 /// Writes the names that `fetch` created.
-fn claim(home: &Path, temporary: &Temporary, names: &[String]) -> io::Result<()> {
-    let fresh = temporary.dir("claims");
+fn claim(home: &Path, temporary: &Path, names: &[String]) -> io::Result<()> {
+    let fresh = temporary.join("claims");
     fs::write(
         &fresh,
         joined(names.iter().map(|name| format!("{name}\n")), ""),
     )?;
     fs::rename(&fresh, home.join(FETCH_CLAIMS))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of another program is in the place of a new record.
+    #[test]
+    fn after_an_error_everything_is_moved_back() {
+        let home = std::env::temp_dir().join(format!("cudnn-guard-home-{}", unique_number()));
+        let write = |name: &str, text: &str| {
+            let path = home.join(name);
+            fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
+            fs::write(path, text).expect("a file");
+        };
+        write("nvidia/cu12/file", "old");
+        write("nvidia_nvvm-12.dist-info/RECORD", "old");
+        write("nvidia_nvvm-13.dist-info/RECORD", "foreign");
+        write(FETCH_CLAIMS, "nvidia/cu12\nnvidia_nvvm-12.dist-info\n");
+        let before = (names(&home), claims(&home));
+        let temporary = Temporary::new(&home).expect("a folder");
+        let new = temporary.dir("new");
+        for name in ["nvidia/cu13", "nvidia_nvvm-13.dist-info"] {
+            fs::create_dir_all(new.join(name)).expect("a folder");
+        }
+        assert!(move_in(&home, &temporary).is_err());
+        drop(temporary);
+        let old = fs::read_to_string(home.join("nvidia/cu12/file"));
+        assert_eq!((names(&home), claims(&home)), before);
+        fs::remove_dir_all(&home).expect("room again");
+        assert_eq!(old.expect("the old file"), "old");
+    }
 }

@@ -1,6 +1,7 @@
 //! Installed wheels: their versions, and the files in their RECORDs.
 
 use crate::cli::fetch::release::Release;
+use crate::cli::fetch::wheels::is_known;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::majors;
 use crate::system::files;
@@ -144,16 +145,24 @@ impl Wheel {
 }
 
 /// Returns the names that `fetch` created: `nvidia/cu13`, `nvidia_nvvm-13.0.88.dist-info`. Older versions listed no
-/// records.
+/// records. The file may belong to a repository, so other names in it do not count.
 pub fn claims(home: &Path) -> Vec<String> {
     let text = read(&home.join(FETCH_CLAIMS));
-    let lines = text.lines().filter(|line| is_inside(line));
-    let mut claims: Vec<String> = lines.map(String::from).collect();
+    let is_possible =
+        |line: &&str| is_inside(line) && is_moved(line.split('/').next().unwrap_or(line));
+    let lines = text.lines().filter(is_possible);
+    let mut claims = files::dedup(lines.map(String::from));
     if !claims.is_empty() && !claims.iter().any(|name| name.ends_with(".dist-info")) {
-        let is_record = |name: &String| name.starts_with("nvidia_") && name.ends_with(".dist-info");
-        claims.extend(names(home).into_iter().filter(is_record));
+        claims.extend(known_records(home));
     }
     claims
+}
+
+/// Returns the records of the wheels that `fetch` installs, whoever created them.
+pub fn known_records(home: &Path) -> Vec<String> {
+    let mut records = names(home);
+    records.retain(|name| Wheel::new(home, name).is_some_and(|wheel| is_known(&wheel.name)));
+    records
 }
 
 /// Returns the sorted names in a directory.

@@ -11,6 +11,7 @@
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
 //! <home>/.cudnn-guard          the list of the names that `fetch` created and may replace
 //! <home>/.fetching-<number>/   incomplete files
+//! <home>/.fetch.lock           on Windows, the lock for one `fetch` at a time
 //! ```
 
 pub mod cargo_config;
@@ -135,9 +136,7 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     let locked = file.map(lock::read).transpose()?.flatten();
     let installed = match (file, &locked) {
         (_, Some(_)) if named != Choice::default() => return Err(fault::releases_named_twice()),
-        (Some(file), Some(wheels)) => {
-            install(home, &|_| Ok(Wheels::locked(wheels, &absolute(file)?)))?
-        }
+        (_, Some(wheels)) => install(home, &|_| Ok(Wheels::locked(wheels)))?,
         _ => fetch(home, named.or_of_crate()?)?,
     };
     if let (Some(file), None) = (file, &locked) {
@@ -168,12 +167,13 @@ fn install(
         show_step("i", "nvcc", usage::without_nvcc(&cuda));
     }
     if required.missing_in(&installed).is_some() {
-        if let Some(path) = home::foreign(home) {
+        if let Some(path) = home::foreign(home, &[]) {
             return Err(fault::foreign(&path));
         }
         let installer = Installer::find()?;
         fs::create_dir_all(home).map_err(fault::home("create", home))?;
         let lock = home::lock(home);
+        home::restore(home, lock.as_ref()).map_err(|error| fault::not_replaced(home, error))?;
         // Another process may have fetched in the meantime.
         installed = Installed::by_fetch(home);
         let required = wheels(&installed)?;
@@ -183,8 +183,7 @@ fn install(
             if !installed.wheels.is_empty() {
                 show_step("i", "because", why);
             }
-            let temporary =
-                Temporary::new(home, lock.as_ref()).map_err(fault::home("write to", home))?;
+            let temporary = Temporary::new(home).map_err(fault::home("write to", home))?;
             installer.install(&required, &temporary)?;
             complete(home, &temporary, &required)?;
             installed = Installed::by_fetch(home);
@@ -225,7 +224,7 @@ fn complete(home: &Path, temporary: &Temporary, required: &Wheels) -> Result<(),
         }
     }
     links::add_neighbors(&nvidia).map_err(fault::io("add links to", &nvidia))?;
-    match home::foreign(home) {
+    match home::foreign(home, &home::moved(&new)) {
         Some(path) => Err(fault::foreign(&path)),
         None => home::move_in(home, temporary).map_err(|error| fault::not_replaced(home, error)),
     }

@@ -5,9 +5,36 @@
 //!     --hash=sha256:73d874c6bd8a1c75ca040228f77c4e163efe9bab3b65bd85914e2b7334ac68ee
 //! ```
 
-/// Parses the wheels, each with its version. Returns `None` if there is anything but wheels with hashes, since pip and uv
-/// would interpret it.
-pub fn parse(text: &str) -> Option<Vec<(String, String)>> {
+use crate::cli::fetch::wheels::is_known;
+
+/// A version of a wheel, with a hash for each platform's archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pin {
+    pub name: String,
+    pub version: String,
+    hashes: Vec<String>,
+}
+
+/// Formats wheels for pip and uv.
+pub fn text(pins: &[Pin]) -> String {
+    let line = |pin: &Pin| {
+        let hashes = pin.hashes.iter();
+        let hashes: String = hashes
+            .map(|hash| format!(" \\\n    --hash={hash}"))
+            .collect();
+        format!("{}=={}{hashes}\n", pin.name, pin.version)
+    };
+    pins.iter().map(line).collect()
+}
+
+/// Parses a text that consists of known wheels with hashes, and of comments. pip would interpret everything else, and
+/// also characters in a comment that end a line or name an encoding.
+pub fn parse(text: &str) -> Option<Vec<Pin>> {
+    let text = text.replace("\r\n", "\n");
+    let ends_line = |c: char| c != '\n' && c.is_control() || ['\u{2028}', '\u{2029}'].contains(&c);
+    if text.contains(ends_line) || text.contains("coding:") || text.contains("coding=") {
+        return None;
+    }
     let is_comment = |line: &&str| line.trim_start().starts_with('#');
     let lines: Vec<&str> = text.lines().filter(|line| !is_comment(line)).collect();
     let text = lines.join("\n").replace("\\\n", " ");
@@ -15,16 +42,26 @@ pub fn parse(text: &str) -> Option<Vec<(String, String)>> {
     wheels.map(parse_wheel).collect()
 }
 
-fn parse_wheel(line: &str) -> Option<(String, String)> {
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.:+!".contains(c);
-    let is_sound = |text: &str| !text.is_empty() && text.chars().all(is_plain);
-    let mut words = line.split_whitespace();
-    let (package, version) = words.next()?.split_once("==")?;
-    let mut hashes = words.map(|word| word.strip_prefix("--hash=")).peekable();
-    let is_hashed = hashes.peek().is_some() && hashes.all(|hash| hash.is_some_and(is_sound));
-    let is_name = is_sound(package) && !package.starts_with('-') && is_sound(version);
-    let package = package.to_ascii_lowercase().replace(['_', '.'], "-");
-    (is_hashed && is_name).then(|| (package, version.to_string()))
+fn parse_wheel(line: &str) -> Option<Pin> {
+    let mut words = line.split_ascii_whitespace();
+    let (name, version) = words.next()?.split_once("==")?;
+    let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+!".contains(c);
+    let hashes = words.map(|word| is_sha256(word.strip_prefix("--hash=")?));
+    let hashes: Vec<String> = hashes.collect::<Option<_>>()?;
+    let is_sound = is_known(&name) && !version.is_empty() && version.chars().all(is_plain);
+    let version = version.to_string();
+    (is_sound && !hashes.is_empty()).then_some(Pin {
+        name,
+        version,
+        hashes,
+    })
+}
+
+fn is_sha256(hash: &str) -> Option<String> {
+    let digits = hash.strip_prefix("sha256:")?;
+    let is_whole = digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit());
+    is_whole.then(|| hash.to_string())
 }
 
 #[cfg(test)]
@@ -32,24 +69,45 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_wheels_with_hashes_are_accepted() {
-        let text = "# a comment\nNVIDIA_cublas==13.5.37 \\\n    --hash=sha256:30cd \\\n    --hash=sha256:30cd\n\n\
-                    nvidia-cudnn-cu13==9.28.1.4 --hash=sha256:30cd\n";
-        let wheel = |package: &str, version: &str| (package.to_string(), version.to_string());
-        let wheels = [
-            wheel("nvidia-cublas", "13.5.37"),
-            wheel("nvidia-cudnn-cu13", "9.28.1.4"),
+    fn only_known_wheels_with_hashes_are_accepted() {
+        let hash = format!("sha256:{}", "30cd".repeat(16));
+        let text = format!(
+            "# a comment: \u{e9}\nNVIDIA_cublas==13.5.37 \\\n    --hash={hash} \\\n    --hash={hash}\n\n\
+             nvidia-cudnn-cu13==9.28.1.4 --hash={hash}\n"
+        );
+        let pin = |name: &str, version: &str, count| Pin {
+            name: name.to_string(),
+            version: version.to_string(),
+            hashes: vec![hash.clone(); count],
+        };
+        let pins = [
+            pin("nvidia-cublas", "13.5.37", 2),
+            pin("nvidia-cudnn-cu13", "9.28.1.4", 1),
         ];
-        assert_eq!(parse(text).as_deref(), Some(&wheels[..]));
+        assert_eq!(parse(&text).as_deref(), Some(&pins[..]));
+        assert_eq!(
+            parse(&text.replace('\n', "\r\n")).as_deref(),
+            Some(&pins[..])
+        );
+        assert_eq!(parse(&self::text(&pins)).as_deref(), Some(&pins[..]));
         assert_eq!(parse("# x==1 --hash=y"), Some(Vec::new()));
         for other in [
-            "nvidia-cublas==1",
-            "--hash=sha256:30cd",
-            "--index-url=x==1 --hash=y",
+            "nvidia-nvvm==1",
+            "nvidia-nvvm==1 --hash=sha256:30cd",
+            &format!("nvidia-nvvm==1 --hash=md5:{}", "0".repeat(64)),
+            &format!("nvidia-nvvm==1.* --hash={hash}"),
+            &format!("nvidia-nvvm=={} --hash={hash}", "${HOME}"),
+            &format!("nvidia-nvvm==1 --hash={hash} -r other.txt"),
+            &format!("nvidia-evil==1 --hash={hash}"),
+            &format!("evil==1 --hash={hash}"),
+            &format!("evil @ https://example.org/x.whl --hash={hash}"),
+            &format!("--hash={hash}"),
             "-r other.txt",
-            "x @ https://example.org/x.whl --hash=y",
-            "x==1 --hash=y -r other.txt",
-            "x==${HOME} --hash=y",
+            "# a comment\r--no-binary :all:",
+            "# a comment\u{b}--no-binary :all:",
+            "# a comment\u{85}--no-binary :all:",
+            "# a comment\u{2028}--no-binary :all:",
+            "# -*- coding: utf-7 -*-",
         ] {
             assert_eq!(parse(&format!("{text}{other}\n")), None, "{other}");
         }

@@ -5,9 +5,9 @@ use crate::cli::fetch::choice::Choice;
 use crate::cli::fetch::fault;
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::release::Release;
+use crate::cli::fetch::requirements::Pin;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
-use std::path::Path;
 
 /// The extras of NVIDIA's project `cuda-toolkit`, and its wheels from CUDA 13 on. The first has the toolkit's version.
 const TOOLKIT: (&str, &str) = (
@@ -30,6 +30,8 @@ pub struct Wheels {
     pub required: Vec<(String, Option<String>)>,
     /// The packages of each installation, with options.
     pub installations: Vec<Vec<String>>,
+    /// The wheels of a lock file, which are installed instead.
+    pub pins: Vec<Pin>,
     /// The approximate size of the downloads in GB. Neither pip nor uv reports it beforehand.
     gigabytes: Option<f32>,
 }
@@ -84,17 +86,17 @@ impl Wheels {
             gigabytes: Some(gigabytes + 0.15 * libraries.len() as f32),
             required,
             installations,
+            pins: Vec::new(),
         })
     }
 
     /// Returns exactly the wheels in a lock file.
-    pub fn locked(wheels: &[(String, String)], file: &Path) -> Self {
-        let file = file.display().to_string();
-        let arguments = ["--no-deps", "--require-hashes", "-r", &file];
-        let exact = |(name, version): &(String, String)| (name.clone(), Some(version.clone()));
+    pub fn locked(pins: &[Pin]) -> Self {
+        let exact = |pin: &Pin| (pin.name.clone(), Some(pin.version.clone()));
         Self {
-            required: wheels.iter().map(exact).collect(),
-            installations: vec![arguments.map(String::from).to_vec()],
+            required: pins.iter().map(exact).collect(),
+            installations: Vec::new(),
+            pins: pins.to_vec(),
             gigabytes: None,
         }
     }
@@ -132,6 +134,22 @@ impl Wheels {
                 _ => Some(format!("{name} is damaged: {}", wheel.check().1.first()?)),
             }
         })
+    }
+}
+
+/// Returns `true` for the projects whose wheels `fetch` installs, for any CUDA.
+pub fn is_known(name: &str) -> bool {
+    let lists = [TOOLKIT, TOOLKIT_12, TOOLKIT_11].map(|(_, names)| names.split(' '));
+    let mut names = lists.into_iter().flatten().chain(FETCHED_ON_REQUEST);
+    let Some(rest) = name.strip_prefix("nvidia-") else {
+        return name == "cuda-toolkit";
+    };
+    let (project, cuda) = rest.rsplit_once("-cu").unwrap_or((rest, ""));
+    match (project, cuda) {
+        ("cudnn" | "cudnn-jit", cuda) => ["13", "12", "11"].contains(&cuda),
+        // Since CUDA 13, the names have no suffix.
+        (_, "12" | "11") => names.any(|name| name == project),
+        _ => names.any(|name| name == rest),
     }
 }
 

@@ -98,8 +98,12 @@ fn a_failed_download_leaves_nothing_and_shows_the_output() {
 fn on_a_terminal_the_installer_shows_its_own_bars() {
     let dir = folder("on-a-terminal");
     file(&dir, "bin/uv.broken", "ERROR: no \u{1b}[31mwheel\n");
-    let shown = |arguments: &[&str]| {
+    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch");
+    let with_uv = |has_uv: bool, arguments: &[&str]| {
         let command = command(&dir, arguments);
+        if !has_uv {
+            fs::remove_file(dir.join("bin/uv")).expect("uv removed");
+        }
         let mut words = vec![command.get_program()];
         words.extend(command.get_args());
         // Quoted for a shell: the path of the checkout may contain a space.
@@ -117,23 +121,47 @@ fn on_a_terminal_the_installer_shows_its_own_bars() {
         let output = terminal.stdin(std::process::Stdio::null()).output();
         text(&output.expect("script, of util-linux")).replace("\r\n", "\n")
     };
-    let plain = shown(&["--color", "never"]);
+    let plain = with_uv(true, &["--color", "never"]);
     let order = [
         "to fetch",
         "\na bar, NO_COLOR=1\nERROR: no \u{1b}[31mwheel\n",
         "failed to fetch NVIDIA's wheels  [fetch-failed]\n",
+        "= help: run `cudnn-guard explain fetch-failed` for a list of causes\n",
         "\n  output      see above; exit status: 1\n",
     ];
-    let mut rest = plain.as_str();
-    for part in order {
-        let (_, behind) = rest
-            .split_once(part)
-            .unwrap_or_else(|| panic!("{part}:\n{plain}"));
+    must_contain_in_order(&plain, &order);
+    fs::remove_file(dir.join("bin/uv.broken")).unwrap();
+    let colored = with_uv(true, &["--color", "auto"]);
+    assert!(colored.contains("\na bar, NO_COLOR=\n"), "{colored}");
+
+    // pip draws its bars on standard output, so its errors can also be read.
+    std::os::unix::fs::symlink(scripts.join("pip"), dir.join("bin/python3")).expect("a link");
+    std::os::unix::fs::symlink(scripts.join("uv"), dir.join("bin/fake-uv")).expect("a link");
+    fs::remove_dir_all(dir.join("to")).expect("removed");
+    file(
+        &dir,
+        "bin/python3.broken",
+        "ERROR: [Errno 28] No space left on device\n",
+    );
+    let of_pip = with_uv(false, &["--color", "never"]);
+    let order = [
+        "\nERROR: [Errno 28] No space left on device\n",
+        "failed to fetch NVIDIA's wheels: the disk is full  [fetch-failed]\n",
+        "\n  output      see above; exit status: 1\n",
+    ];
+    must_contain_in_order(&of_pip, &order);
+}
+
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn must_contain_in_order(text: &str, parts: &[&str]) {
+    let mut rest = text;
+    for part in parts {
+        let Some((_, behind)) = rest.split_once(part) else {
+            panic!("{part}:\n{text}");
+        };
         rest = behind;
     }
-    fs::remove_file(dir.join("bin/uv.broken")).unwrap();
-    let colored = shown(&["--color", "auto"]);
-    assert!(colored.contains("\na bar, NO_COLOR=\n"), "{colored}");
 }
 
 /// Returns `fetch` into the directory `to` with the installer `fetch/uv`. The installer is a link: a program that was
