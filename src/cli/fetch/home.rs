@@ -84,17 +84,22 @@ impl Drop for Temporary {
     }
 }
 
+/// Returns the temporary directories in the directory of `fetch`: of processes that run or were killed.
+pub fn temporary_dirs(home: &Path) -> Vec<PathBuf> {
+    let is_left = |name: &str| {
+        let number = name.strip_prefix(TEMPORARY).unwrap_or_default();
+        number.len() == 16 && number.chars().all(|c| c.is_ascii_hexdigit())
+    };
+    files::list_named(home, &is_left).unwrap_or_default()
+}
+
 /// Removes the directories of processes that were killed. If one was killed while it moved files, moves its old files
 /// back, or all of its new files in. Does nothing without a lock, since another `fetch` may be running.
 pub fn restore(home: &Path, lock: Option<&Lock>) -> io::Result<()> {
     if lock.is_none() {
         return Ok(());
     }
-    let is_left = |name: &str| {
-        let number = name.strip_prefix(TEMPORARY).unwrap_or_default();
-        number.len() == 16 && number.chars().all(|c| c.is_ascii_hexdigit())
-    };
-    for left in files::list_named(home, &is_left).unwrap_or_default() {
+    for left in temporary_dirs(home) {
         let [new, old] = ["new", "old"].map(|name| left.join(name));
         // `nvidia` is moved in first, after all old files were moved away.
         let is_new = files::exists(&home.join("nvidia")) && !files::exists(&new.join("nvidia"));

@@ -166,11 +166,14 @@ fn install(
     if let Some(cuda) = required.without_nvcc() {
         show_step("i", "nvcc", usage::without_nvcc(&cuda));
     }
-    if required.missing_in(&installed).is_some() {
-        if let Some(path) = home::foreign(home, &[]) {
-            return Err(fault::foreign(&path));
+    let is_missing = required.missing_in(&installed).is_some();
+    if is_missing || !home::temporary_dirs(home).is_empty() {
+        if is_missing {
+            if let Some(path) = home::foreign(home, &[]) {
+                return Err(fault::foreign(&path));
+            }
+            Installer::find()?;
         }
-        let installer = Installer::find()?;
         fs::create_dir_all(home).map_err(fault::home("create", home))?;
         let lock = home::lock(home);
         home::restore(home, lock.as_ref()).map_err(|error| fault::not_replaced(home, error))?;
@@ -184,6 +187,7 @@ fn install(
                 show_step("i", "because", why);
             }
             let temporary = Temporary::new(home).map_err(fault::home("write to", home))?;
+            let installer = Installer::find()?;
             installer.install(&required, &temporary)?;
             complete(home, &temporary, &required)?;
             installed = Installed::by_fetch(home);

@@ -250,10 +250,9 @@ fn a_program_is_linked_and_calls_its_kernel() {
             .any(|line| package.shown(line) == "cargo::rerun-if-changed=./src/scale.h"),
         "{lines:?}"
     );
+    // A replaced toolkit compiles the kernel again.
     assert!(
-        !lines
-            .iter()
-            .any(|line| line.contains("cuda_runtime.h") || line.contains("/usr/")),
+        lines.iter().any(|line| line.ends_with("/cuda_runtime.h")),
         "{lines:?}"
     );
 
