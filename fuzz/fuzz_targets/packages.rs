@@ -12,7 +12,7 @@ mod requirements;
 #[path = "../../src/cli/whole_file.rs"]
 mod whole_file;
 
-/// What `requirements` uses.
+/// The modules that `requirements` uses.
 mod cli {
     pub mod fetch {
         pub mod wheels {
