@@ -4,8 +4,9 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
+use crate::runtime::loader::elf::candidates::HWCAPS;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::system;
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -69,9 +70,28 @@ impl<'a> SubLibraryLookup<'a> {
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
+        let file = file.or_else(|| self.for_a_level(&plain));
         // An unusable file of this name is reported as such, not as a missing file.
         let here = self.folder.join(&plain);
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))
+    }
+
+    /// Returns the file for a level of the CPU, in `glibc-hwcaps` of a directory that only cuDNN's own libraries search.
+    /// For the other directories, a child opens the name.
+    fn for_a_level(&self, file: &str) -> Option<PathBuf> {
+        let own = |place: &&SearchDirectory| {
+            matches!(
+                place.origin,
+                LoadOrigin::LibraryRunpath(..) | LoadOrigin::LibraryRpath(..)
+            )
+        };
+        let own = self.search_path.directories.iter().filter(own);
+        let levels = own.flat_map(|place| files_in(&place.dir.join(HWCAPS)));
+        // More CPUs support the lowest level than the others.
+        let found = levels
+            .map(|level| level.join(file))
+            .filter(|file| system::is_file(file));
+        found.min()
     }
 
     /// Returns `false` if Windows finds no file for the name of this sub-library.

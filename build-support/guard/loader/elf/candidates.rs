@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The directory of the library variants for more capable CPUs.
-const HWCAPS: &str = "glibc-hwcaps";
+pub const HWCAPS: &str = "glibc-hwcaps";
 
 /// The system whose loader searches. Default: the system of this process.
 #[derive(Clone, Debug, Default)]

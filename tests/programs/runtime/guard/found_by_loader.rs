@@ -29,6 +29,29 @@ fn a_sub_library_for_a_level_of_the_cpu_is_found() {
     run("check", &out.0, &[way, GPU]).must_be("fail", &["parts-mixed"]);
 }
 
+/// The program does not search the directories of cuDNN's own RUNPATH.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_sub_library_for_a_level_of_the_cpu_is_found_below_the_runpath_of_cudnn() {
+    let cudnn = sound();
+    let level = cudnn.file("glibc-hwcaps/x86-64-v2");
+    fs::create_dir_all(&level).unwrap();
+    fs::rename(cudnn.file(PART), level.join(PART)).unwrap();
+    let main = cudnn.file("libcudnn.so.9");
+    let variables = [
+        GPU,
+        ("LD_LIBRARY_PATH", ""),
+        ("TEST_OPEN", main.to_str().unwrap()),
+    ];
+    run("startup", &cudnn.0, &variables)
+        .must_end_with(0)
+        .must_say("");
+    let ran = run("check", &cudnn.0, &variables);
+    ran.must_be("pass", &[]);
+    let path = &ran.json["loaded"]["parts"][1]["path"];
+    assert_eq!(path, level.join(PART).to_str().unwrap());
+}
+
 #[test]
 fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
     let (cudnn, other, out) = (sound().without(PART), sound(), Folder::new());
