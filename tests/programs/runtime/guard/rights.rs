@@ -1,10 +1,11 @@
 //! A program that gives up its rights after it has loaded cuDNN: its files can no longer be read, but they are mapped.
 
-use super::program::run;
+use super::program::{command, run};
 use super::tree::{Folder, GPU, PARTS_9, sound};
 use cudnn_guard::internals::system::platform::Library;
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
@@ -12,6 +13,14 @@ unsafe extern "C" {
     fn geteuid() -> u32;
     fn setuid(user: u32) -> c_int;
     fn chroot(path: *const c_char) -> c_int;
+    fn mount(
+        from: *const c_char,
+        to: *const c_char,
+        kind: *const c_char,
+        flags: u64,
+        _: usize,
+    ) -> c_int;
+    fn umount2(path: *const c_char, flags: c_int) -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
     fn syscall(number: c_long, ...) -> c_long;
 }
@@ -43,6 +52,7 @@ pub fn give_up() {
             // SAFETY: the path ends in NUL, in a separate process of this test.
             assert_eq!(unsafe { chroot(root.as_ptr()) }, 0);
         }
+        "mounted directory" => assert!(unmount(Path::new(&closed))),
         "sandbox" => {
             // LANDLOCK_ACCESS_FS_READ_FILE and LANDLOCK_ACCESS_FS_READ_DIR, denied everywhere.
             let rights = [0b1100_u64];
@@ -57,6 +67,20 @@ pub fn give_up() {
         other => panic!("{other}"),
     }
     assert!(fs::read(Path::new(&closed).join("libcudnn.so.9")).is_err());
+}
+
+/// Makes a directory visible at another path, if the system permits it. See `mount(2)`.
+fn bind(from: &Path, to: &Path) -> bool {
+    let [from, to] = [from, to].map(|path| CString::new(path.as_os_str().as_bytes()).unwrap());
+    // SAFETY: both paths end in NUL, and a bind mount (4096) has no type and no data.
+    is_root() && unsafe { mount(from.as_ptr(), to.as_ptr(), std::ptr::null(), 4096, 0) == 0 }
+}
+
+/// Detaches a mounted directory, as `umount --lazy` does: its mapped files stay mapped.
+fn unmount(dir: &Path) -> bool {
+    let dir = CString::new(dir.as_os_str().as_bytes()).unwrap();
+    // SAFETY: the path ends in NUL.
+    unsafe { umount2(dir.as_ptr(), 2) == 0 }
 }
 
 /// Returns `true` if this kernel lets a process restrict itself with Landlock.
@@ -98,4 +122,26 @@ fn a_second_check_without_the_right_to_read_the_files_passes() {
         assert_eq!((ran.code, ran.stderr.as_str()), (Some(0), ""), "{way}");
         assert_eq!(ran.json["verdict"], "pass", "{way}: {}", ran.text);
     }
+}
+
+#[test]
+fn a_second_check_after_the_files_were_unmounted_passes() {
+    let (files, mounted) = (sound(), Folder::new());
+    if !bind(&files.0, &mounted.0) {
+        return;
+    }
+    let mut command = command("twice", &mounted.0);
+    let ran = command
+        .env(GPU.0, GPU.1)
+        .env("TEST_TEXT", files.file("text"))
+        .env("TEST_JSON", files.file("report.json"))
+        .env("TEST_CLOSED", mounted.text())
+        .env("TEST_RIGHTS", "mounted directory")
+        .output()
+        .unwrap();
+    // The program has detached it, unless it failed.
+    unmount(&mounted.0);
+    let text = fs::read_to_string(files.file("text")).unwrap();
+    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    assert!(text.starts_with("cuDNN: pass"), "{text}");
 }
