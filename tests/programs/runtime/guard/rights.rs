@@ -142,6 +142,7 @@ fn a_second_check_after_the_files_were_unmounted_passes() {
     // The program has detached it, unless it failed.
     unmount(&mounted.0);
     let text = fs::read_to_string(files.file("text")).unwrap();
-    assert_eq!(ran.status.code(), Some(0), "{ran:?}");
+    let stderr = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!((ran.status.code(), stderr.as_str()), (Some(0), ""));
     assert!(text.starts_with("cuDNN: pass"), "{text}");
 }
