@@ -7,7 +7,6 @@ use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
 use crate::runtime::facts::finding::{Finding, Severity};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
-use crate::targets::gpu_names;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
 use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;
@@ -31,15 +30,9 @@ impl RequestFault<'_> {
                 .help("use GPU names: `Ampere`, `H100`, `RTX 4090`")
         };
         match &self.problem {
-            RequestProblem::UnknownWord(word, meant) => {
+            RequestProblem::UnknownWord(word) => {
                 let headline = format!("`{word}` in {from} is not a GPU target");
-                let finding = error(FindingId::ArchUnknown, headline);
-                unknown(match meant {
-                    Some(meant) => finding.help(format!(
-                        "write `{meant}`, with a decimal point, if that is what you mean"
-                    )),
-                    None => finding.suggest(gpu_names::similar_name(word)),
-                })
+                unknown(error(FindingId::ArchUnknown, headline))
             }
             RequestProblem::Empty => {
                 let headline = format!("the list of GPU targets in {from} is empty");

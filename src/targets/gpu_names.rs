@@ -2,7 +2,6 @@
 
 use crate::compat;
 use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::nearest::nearest;
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
@@ -57,22 +56,6 @@ pub fn generations(
         }
     }
     all
-}
-
-/// Returns the target or generation that a misspelled word may mean.
-pub fn similar_name(word: &str) -> Option<String> {
-    let mut known = Vec::new();
-    for row in &*ROWS {
-        let number = row.capability.to_string().replace('.', "");
-        known.extend([
-            row.generation.clone(),
-            format!("sm_{number}"),
-            format!("compute_{number}"),
-        ]);
-    }
-    known.extend(["native", "all-major"].map(String::from));
-    let known: Vec<&str> = known.iter().map(String::as_str).collect();
-    nearest(word, &known).map(String::from)
 }
 
 fn product(name: &str) -> Option<ComputeCapability> {

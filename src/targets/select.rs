@@ -9,7 +9,6 @@ use crate::model::target_list::{TargetList, add};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::is_number;
 use crate::targets::dialect::Word;
 use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
@@ -37,8 +36,8 @@ pub struct RequestFault<'a> {
 /// The reason why a target list cannot be compiled for.
 #[derive(Clone, Debug)]
 pub enum RequestProblem<'a> {
-    /// A word that is not a target. If it contains a comma instead of a point, also the corrected number.
-    UnknownWord(&'a str, Option<String>),
+    /// A word that is not a target.
+    UnknownWord(&'a str),
     Empty,
     /// `native` on a machine without a GPU, and targets to use instead.
     NoGpu(Vec<Target>),
@@ -80,10 +79,9 @@ pub fn select<'a>(
         problem,
         gpu_fault: None,
     };
-    let words = request.words().map_err(|word| {
-        let meant = with_point(&request.text, word);
-        fault(RequestProblem::UnknownWord(word, meant))
-    })?;
+    let words = request
+        .words()
+        .map_err(|word| fault(RequestProblem::UnknownWord(word)))?;
     let mut requested: Vec<Gencode> = Vec::new();
     let mut add = |targets: &[Target]| requested.append(&mut plain(targets));
     let mut written: Vec<Gencode> = Vec::new();
@@ -204,19 +202,6 @@ fn plain(targets: &[Target]) -> Vec<Gencode> {
         gencodes.push(Gencode::plain(*target));
     }
     gencodes
-}
-
-/// Returns `8.6` for the list `8,6` and its word `8`, because a point was probably meant.
-fn with_point(list: &str, word: &str) -> Option<String> {
-    for pair in list.replace(';', " ").split_whitespace() {
-        let (major, minor) = pair.split_once(',').unwrap_or_default();
-        let digits = minor.trim_end_matches("+PTX").trim_end_matches(['a', 'f']);
-        let is_meant = major.len() <= 2 && is_number(major) && is_number(digits);
-        if is_meant && [major, minor].contains(&word) {
-            return Some(format!("{major}.{minor}"));
-        }
-    }
-    None
 }
 
 /// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported GPU below it,
