@@ -97,8 +97,6 @@ variables! {
     GuardHome = "CUDNN_GUARD_HOME", Installation(Fetched);
     VirtualEnv = "VIRTUAL_ENV", Context;
     CondaPrefix = "CONDA_PREFIX", Context;
-    EasyBuildCuda = "EBROOTCUDA", Context;
-    EasyBuildCudnn = "EBROOTCUDNN", Context;
     NvhpcCudaHome = "NVHPC_CUDA_HOME", Context;
     NvhpcRoot = "NVHPC_ROOT", Context;
     TfCudaPaths = "TF_CUDA_PATHS", Context;

@@ -13,8 +13,6 @@ pub enum FoundVia {
     VirtualEnvironment,
     Conda,
     CondaBuild,
-    /// The variable of a loaded EasyBuild module.
-    Module(Variable),
     /// An inactive Python environment beside Cargo.toml.
     InactiveVirtualEnvironment,
     /// An inactive pixi environment beside Cargo.toml.
@@ -85,7 +83,6 @@ impl fmt::Display for FoundVia {
             Self::VirtualEnvironment => f.write_str("active virtual environment"),
             Self::Conda => f.write_str("active conda environment"),
             Self::CondaBuild => f.write_str("conda-build's PREFIX"),
-            Self::Module(variable) => write!(f, "loaded module ({})", variable.name()),
             Self::InactiveVirtualEnvironment => {
                 f.write_str("virtual environment beside Cargo.toml (not active)")
             }

@@ -1,4 +1,4 @@
-//! Environments of Python and conda, and loaded modules.
+//! Environments of Python and conda.
 
 use crate::model::environment::Variable;
 use crate::model::found_via::FoundVia;
@@ -62,18 +62,6 @@ impl Places<'_> {
             }
         }
         steps
-    }
-
-    /// Returns the places in the variables that EasyBuild's modules set. Modules of Spack, Lmod and Cray set CUDA_HOME
-    /// and CUDNN_ROOT, or only PATH.
-    pub(super) fn loaded_modules(&self) -> Vec<Step> {
-        let mut loaded = Vec::new();
-        for variable in [Variable::EasyBuildCuda, Variable::EasyBuildCudnn] {
-            if let Some(dir) = self.env.path(variable) {
-                loaded.extend(self.both(&FoundVia::Module(variable), false, &dir, ""));
-            }
-        }
-        loaded
     }
 
     /// Returns the inactive environments that uv, poetry and pixi create in a project. For a crate of a workspace, they

@@ -59,7 +59,6 @@ pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec
         places.virtual_environment(),
         places.conda_build(),
         places.conda(),
-        places.loaded_modules(),
         places.on_linux(Places::compiler_paths),
         // The machine's own installations.
         places.nvcc_on_path(),

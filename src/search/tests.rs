@@ -169,7 +169,6 @@ fn build_script_then_requests_then_context() {
 fn less_specific_variables_come_after_the_usual_places() {
     let text = list(
         &[
-            ("EBROOTCUDNN", "/modules/cuDNN"),
             ("NVHPC_CUDA_HOME", "/hpc/cuda"),
             ("NVHPC_ROOT", "/hpc/24.7"),
             ("TF_CUDA_PATHS", "/tf, /usr,"),
@@ -184,7 +183,6 @@ fn less_specific_variables_come_after_the_usual_places() {
         found.unwrap_or_else(|| panic!("{line} is not in\n{text}"))
     };
     let order = [
-        "Cudnn loaded module (EBROOTCUDNN): /modules/cuDNN",
         "Toolkit NVIDIA's default directory: /usr/local/cuda",
         "Toolkit system directories: /usr",
         "Toolkit NVHPC_CUDA_HOME: /hpc/cuda",

@@ -119,7 +119,6 @@ mod tests {
             "CUDNN_GUARD_ALLOW",
             "VIRTUAL_ENV",
             "CONDA_PREFIX",
-            "EBROOTCUDNN",
             "NVHPC_ROOT",
             "TF_CUDA_PATHS",
         ] {
