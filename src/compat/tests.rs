@@ -206,44 +206,6 @@ fn the_named_driver_depends_on_the_system() {
 }
 
 #[test]
-fn the_newest_versions_in_the_tables() {
-    assert_eq!(newest_cudnn("x86_64"), Some(release("9.28.1")));
-    assert_eq!(newest_cudnn("aarch64"), Some(release("9.28.0")));
-    assert_eq!(newest_cuda(), Some(release("13.5")));
-}
-
-/// 91400 is 9.14.0, 8907 is 8.9.7, and 9.10 is later than 9.9, in any order.
-#[test]
-fn versions_and_capabilities_are_numbers() {
-    for (number, text) in [
-        (8907, "8.9.7"),
-        (8500, "8.5.0"),
-        (90000, "9.0.0"),
-        (90101, "9.1.1"),
-        (91002, "9.10.2"),
-        (91400, "9.14.0"),
-        (100_000, "10.0.0"),
-    ] {
-        assert_eq!(Version::from_cudnn(number).to_string(), text);
-    }
-    let mut texts = ["9.10", "12.1", "9.9", "12.0", "8.0", "10.0", "9.0"].map(release);
-    texts.sort();
-    assert_eq!(
-        texts.map(Version::short),
-        ["8.0", "9.0", "9.9", "9.10", "10.0", "12.0", "12.1"]
-    );
-    let mut gpus = ["12.1", "9.0", "10.0", "8.0", "12.0", "8.9"].map(cc);
-    gpus.sort();
-    assert_eq!(
-        gpus.map(|gpu| gpu.to_string()),
-        ["8.0", "8.9", "9.0", "10.0", "12.0", "12.1"]
-    );
-    for number in [80, 90, 100, 120, 121] {
-        assert_eq!(ComputeCapability::from_number(number).number(), number);
-    }
-}
-
-#[test]
 fn introduced_functions_are_sorted_by_version() {
     let introduced = introduced();
     assert_eq!(introduced.len(), lines(FUNCTIONS).len());

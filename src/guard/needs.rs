@@ -75,41 +75,4 @@ mod tests {
         assert!(findings(&["conv3d-bf16"], 14)[0].starts_with("warning: cuDNN 9.14.0 is known"));
         assert_eq!(findings(&["conv3d-bf16"], 15), [""; 0]);
     }
-
-    /// Faults of particular shapes are warnings, and faults of particular GPUs are only known on the machine.
-    #[test]
-    fn a_partial_bug_in_attention_is_a_warning() {
-        let findings = |version: &str, given: &[&str]| -> Vec<String> {
-            let version = Version::parse(version).unwrap();
-            let findings = known_bad(&words(given), &compat::known_bad(), version).into_iter();
-            findings
-                .map(|finding| format!("{}: {finding}", finding.severity))
-                .collect()
-        };
-        assert_eq!(
-            findings("9.23.1", &["attention"]),
-            [
-                "warning: cuDNN 9.23.1 is known to compute NaN and infinity in MXFP8 attention, and this program uses \
-                 attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.23.2 or later"
-            ]
-        );
-        assert_eq!(
-            findings("9.13.1", &["attention"]),
-            [
-                "warning: cuDNN 9.13.1 is known to find no execution plan for some attention with dropout, and this program uses \
-                 attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.14.0 or later"
-            ]
-        );
-        assert_eq!(
-            findings("9.15.0", &["conv3d-tf32"]),
-            [
-                "warning: cuDNN 9.15.0 is known to compute wrong numbers in some three-dimensional TF32 convolutions, \
-                 and this program uses conv3d-tf32  [known-bad-release]\n  = help: check the results: no version without this bug is known"
-            ]
-        );
-        for sound in ["9.10.2", "9.14.0", "9.20.0", "9.23.2", "9.26.0", "9.28.0"] {
-            assert_eq!(findings(sound, &["attention"]), [""; 0], "{sound}");
-        }
-        assert_eq!(findings("9.23.1", &["adv"]), [""; 0]);
-    }
 }

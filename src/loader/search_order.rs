@@ -133,131 +133,11 @@ mod tests {
     use super::*;
     use crate::model::linkage::Linkage;
     use crate::runtime::loader::elf::search_list::preloads;
-    use crate::runtime::loader::search_path::SearchPath;
-
-    fn object(path: &str, rpath: Option<&str>, runpath: Option<&str>) -> Object {
-        Object {
-            // A program has no SONAME.
-            name: match path.ends_with(".so") {
-                true => path.rsplit('/').next().unwrap_or_default().into(),
-                false => String::new(),
-            },
-            path: path.into(),
-            origin: Path::new(path).parent().map(Path::to_path_buf).unwrap(),
-            linkage: Linkage {
-                rpath: match runpath {
-                    Some(_) => None,
-                    None => rpath.map(String::from),
-                },
-                runpath: runpath.map(String::from),
-                ..Linkage::default()
-            },
-            ..Object::default()
-        }
-    }
-
-    fn dirs(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec<String> {
-        let places = before_cache(objects, chain, env);
-        let owner = |origin: &LoadOrigin| match origin {
-            LoadOrigin::LibraryRpath(_, name) | LoadOrigin::LibraryRunpath(_, name) => name.clone(),
-            _ => "program".to_string(),
-        };
-        let text =
-            |place: SearchDirectory| format!("{} {}", owner(&place.origin), place.dir.display());
-        places.into_iter().map(text).collect()
-    }
-
-    #[test]
-    fn rpath_comes_first_and_runpath_last() {
-        let env = LoaderEnv {
-            platform: "x86_64".into(),
-            library_path: "/l:".into(),
-            loader: Loader::parse(b"/usr/lib64/\0", "x86_64"),
-            ..LoaderEnv::default()
-        };
-        let program = object("/app/bin/app", Some("$ORIGIN/../lib:/r"), None);
-        let library = object("/opt/libx.so", Some("${ORIGIN}"), None);
-        let other = object("/opt/liby.so", Some("/never"), Some("/$PLATFORM"));
-        let all = [program, library, other];
-        assert_eq!(
-            dirs(&all, &[0], &env),
-            [
-                "program /app/bin/../lib",
-                "program /r",
-                "program /l",
-                "program ."
-            ]
-        );
-        assert_eq!(
-            dirs(&all, &[0, 1], &env),
-            [
-                "libx.so /opt",
-                "program /app/bin/../lib",
-                "program /r",
-                "program /l",
-                "program ."
-            ]
-        );
-        // An object's own RUNPATH disables the RPATHs of all objects.
-        assert_eq!(
-            dirs(&all, &[0, 2], &env),
-            ["program /l", "program .", "liby.so /x86_64"]
-        );
-        // The RUNPATH of the requesting object's parent is not inherited.
-        assert_eq!(
-            dirs(&all, &[0, 2, 1], &env),
-            [
-                "libx.so /opt",
-                "program /app/bin/../lib",
-                "program /r",
-                "program /l",
-                "program ."
-            ]
-        );
-    }
 
     #[test]
     fn preloaded_files_are_listed_without_comments() {
         let text = "/a.so\t/b.so # /c.so\n#/d.so\n /e.so:/f.so\n";
         assert_eq!(preloads(text), ["/a.so", "/b.so", "/e.so", "/f.so"]);
-    }
-
-    #[test]
-    fn a_longer_name_is_not_a_token() {
-        let ground = LoaderEnv {
-            platform: "x86_64".into(),
-            loader: Loader::parse(b"", "x86_64"),
-            ..LoaderEnv::default()
-        };
-        let program = object("/app/bin/app", None, Some("/$ORIGINAL:/${ORIGIN}AL"));
-        assert_eq!(
-            dirs(&[program], &[0], &ground),
-            ["program /$ORIGINAL", "program //app/binAL"]
-        );
-    }
-
-    #[test]
-    fn the_cache_comes_before_the_directories_of_the_system() {
-        let origins = [
-            LoadOrigin::System("/usr/lib64".into()),
-            LoadOrigin::LibraryPath("/l".into()),
-            LoadOrigin::System("/lib".into()),
-            LoadOrigin::Runpath("/r".into()),
-        ];
-        let path = SearchPath {
-            directories: origins.map(SearchDirectory::from).to_vec(),
-        };
-        let view = View {
-            configured: Some(vec!["/opt/conf".into()]),
-            ..View::default()
-        };
-        let candidates = path.candidates("libx.so", &view);
-        let dirs: Vec<&Path> = candidates
-            .iter()
-            .filter_map(|(_, file)| file.parent())
-            .collect();
-        let expected = ["/l", "/r", "/opt/conf", "/usr/lib64", "/lib"];
-        assert_eq!(dirs, expected.map(Path::new));
     }
 
     #[test]
@@ -271,11 +151,14 @@ mod tests {
             loader: Loader::parse(b"", "aarch64"),
             ..LoaderEnv::default()
         };
-        let inside = object(
-            "/image/app/app",
-            None,
-            Some("$ORIGIN/lib:relative::/opt/$LIB"),
-        );
+        let inside = Object {
+            origin: "/image/app".into(),
+            linkage: Linkage {
+                runpath: Some("$ORIGIN/lib:relative::/opt/$LIB".into()),
+                ..Linkage::default()
+            },
+            ..Object::default()
+        };
         let places = before_cache(&[inside], &[0], &env);
         let shown: Vec<String> = places
             .iter()

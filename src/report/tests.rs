@@ -170,53 +170,27 @@ verdict: pass (all versions are compatible)
 #[test]
 fn unknown_items_have_no_tick() {
     let mut report = complete_report();
-    let mut row_of = |change: &dyn Fn(&mut ToolchainReport), label: &str| {
-        change(&mut report);
-        let text = report.to_string();
-        let rows: Vec<&str> = text.lines().filter(|line| line.contains(label)).collect();
-        let last = text.lines().last().unwrap();
-        format!("{}\n{last}", rows.join("\n"))
-    };
-    let pass = "verdict: pass (all versions are compatible)";
-    // Some versions are unknown, and one sub-library is missing.
-    let row = row_of(&|_| {}, "sub-libs");
-    let wanted = "  ? sub-libs  adv 9.14.0, cnn, engines_precompiled, graph 9.14.0, heuristic,";
-    assert_eq!(row, format!("{wanted}\n{pass}"));
-    let missing = "cuDNN 9.14.0 is missing `libcudnn_engines_runtime_compiled.so.9`";
-    let missing = Finding::warning(FindingId::PartsMissing, missing);
-    let row = row_of(&|report| report.findings.push(missing.clone()), "sub-libs ");
-    assert!(row.starts_with("  ! sub-libs  adv 9.14.0, "), "{row}");
-    let row = row_of(&|report| report.findings.clear(), "sub-libs");
-    assert!(row.starts_with("  ? sub-libs  "), "{row}");
-    let main_library = |report: &mut ToolchainReport| {
-        let version = Some(Version::new(9, 1, 0));
-        report.cudnn.as_mut().unwrap().parts = vec![part("cudnn", version)];
-    };
-    let row = row_of(&main_library, "sub-libs");
-    assert_eq!(row, format!("  ? sub-libs  cudnn 9.1.0\n{pass}"));
-    let no_version = |report: &mut ToolchainReport| {
-        report.toolkit.as_mut().unwrap().version = None;
-        let cudnn = report.cudnn.as_mut().unwrap();
-        (cudnn.header_version, cudnn.library_version) = (None, None);
-    };
-    let unknown = "verdict: unknown (library version unknown)";
-    assert_eq!(
-        row_of(&no_version, " of unknown version at "),
-        format!(
-            "  ? toolkit   CUDA of unknown version at /opt/nv/cu13\n  \
-             ? cuDNN     of unknown version at /opt/nv/cudnn\n{unknown}"
-        )
-    );
-    let mut report = complete_report();
+    report.machine.as_mut().unwrap().gpus.clear();
+    assert_eq!(report.verdict(), Verdict::Unknown);
+    report.toolkit.as_mut().unwrap().version = None;
+    let cudnn = report.cudnn.as_mut().unwrap();
+    (cudnn.header_version, cudnn.library_version) = (None, None);
     let machine = report.machine.as_mut().unwrap();
     machine.driver = None;
-    machine.gpus.clear();
     let silent = "the NVIDIA driver did not respond within 5 s";
     let silent = Finding::warning(FindingId::DriverError, silent);
     report.findings.push(silent);
     let text = report.to_string();
-    let rows = "\n  ! driver    no answer  (warning)\n  ? GPUs      no answer\n";
-    assert!(text.contains(rows), "{text}");
+    for row in [
+        "  ? toolkit   CUDA of unknown version at /opt/nv/cu13",
+        "  ? cuDNN     of unknown version at /opt/nv/cudnn",
+        "  ? library   /opt/nv/cudnn/lib/libcudnn.so.9, version unknown",
+        "  ! driver    no answer  (warning)",
+        "  ? GPUs      no answer",
+        "verdict: unknown (1 warning; library version unknown; no driver)",
+    ] {
+        assert!(text.lines().any(|line| line == row), "{row}: {text}");
+    }
 }
 
 #[test]
@@ -351,26 +325,6 @@ fn incompatible_items_are_not_reported_missing() {
 }
 
 #[test]
-fn unchecked_items_are_unknown() {
-    let mut report = complete_report();
-    assert_eq!(report.verdict(), Verdict::Pass);
-    if let Some(machine) = &mut report.machine {
-        machine.gpus.clear();
-    }
-    assert_eq!(report.verdict(), Verdict::Unknown);
-    let mut report = complete_report();
-    if let Some(cudnn) = &mut report.cudnn {
-        cudnn.library_version = None;
-    }
-    assert_eq!(report.verdict(), Verdict::Unknown);
-    assert!(
-        report
-            .to_string()
-            .contains("  ? library   /opt/nv/cudnn/lib/libcudnn.so.9, version unknown\n")
-    );
-}
-
-#[test]
 fn the_short_form_shows_only_the_chosen_stack() {
     let text = format!("{:#}", complete_report());
     assert!(text.starts_with("  ✓ toolkit "));
@@ -450,10 +404,4 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
     // The runtime escapes them too.
     assert!(!report.findings[0].to_string().contains(HIDDEN));
     assert!(!Json::text(&evil).to_string().contains(HIDDEN));
-}
-
-#[test]
-fn a_sub_library_and_its_version_stay_on_one_line() {
-    let text = complete_report().to_string();
-    assert!(!text.lines().any(|line| line.trim() == "9.14.0"), "{text}");
 }

@@ -152,7 +152,6 @@ mod tests {
         );
     }
 
-    /// ROB-05
     #[test]
     fn a_megabyte_of_anything_is_read_in_time() {
         for (start, part) in [

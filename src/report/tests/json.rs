@@ -3,89 +3,11 @@
 use super::*;
 use crate::runtime::facts::finding_id::FindingId;
 
-/// Returns the keys of an object, in order.
-fn keys(json: &serde_json::Value) -> Vec<&str> {
-    let mut keys: Vec<&str> = json
-        .as_object()
-        .map(|object| object.keys().map(String::as_str).collect())
-        .unwrap_or_default();
-    keys.sort_unstable();
-    keys
-}
-
-fn sorted<'a>(names: &[&'a str]) -> Vec<&'a str> {
-    let mut names = names.to_vec();
-    names.sort_unstable();
-    names
-}
-
 #[test]
-fn the_json_has_exactly_these_keys() {
+fn the_json_contains_the_values() {
     let mut report = complete_report();
     report.findings = vec![Finding::note(FindingId::NoGpu, "a note")];
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
-    for (pointer, names) in [
-        (
-            "",
-            &[
-                "schema",
-                "kind",
-                "verdict",
-                "toolkit",
-                "cudnn",
-                "candidates",
-                "host_compiler",
-                "driver",
-                "gpus",
-                "targets",
-                "findings",
-            ][..],
-        ),
-        (
-            "/toolkit",
-            &[
-                "root",
-                "version",
-                "nvcc",
-                "include_dirs",
-                "link_dirs",
-                "found_via",
-                "gpu_codes",
-            ],
-        ),
-        (
-            "/cudnn",
-            &[
-                "version",
-                "header",
-                "include_dir",
-                "library",
-                "library_version",
-                "link_dir",
-                "link_name",
-                "cuda_major",
-                "found_via",
-                "gpu_codes",
-                "parts",
-                "owner",
-            ],
-        ),
-        ("/cudnn/owner", &["installer", "name", "version"]),
-        ("/cudnn/parts/0", &["name", "path", "version", "told_by"]),
-        (
-            "/candidates/1",
-            &["kind", "path", "found_via", "version", "chosen", "rejected"],
-        ),
-        ("/driver", &["library", "version", "cuda"]),
-        ("/gpus/0", &["name", "compute_capability"]),
-        (
-            "/findings/0",
-            &["id", "severity", "summary", "evidence", "help"],
-        ),
-    ] {
-        let found = json.pointer(pointer).expect(pointer);
-        assert_eq!(keys(found), sorted(names), "{pointer}");
-    }
     for (pointer, value) in [
         ("/schema", serde_json::json!(1)),
         ("/verdict", serde_json::json!("pass")),

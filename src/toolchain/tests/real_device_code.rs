@@ -14,12 +14,7 @@ const LINUX: &str = "x86_64-unknown-linux-gnu";
 const ARM: &str = "aarch64-unknown-linux-gnu";
 const WINDOWS: &str = "x86_64-pc-windows-msvc";
 
-const TO_NINE: &str = "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_90";
-const TO_TWELVE: &str =
-    "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90a sm_100 sm_120 compute_120";
-const TURING: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f sm_121 compute_121";
 const FAMILIES: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_120f compute_120f";
-const THOR: &str = "sm_75 sm_80 sm_86 sm_90a sm_100f sm_110f sm_120f compute_120f";
 
 /// A wheel, its system, the device code in most of its core sub-libraries, and the exceptions.
 type Build = (
@@ -29,17 +24,12 @@ type Build = (
     &'static [(&'static str, &'static str)],
 );
 
-const BUILDS: [Build; 9] = [
-    (
-        "cudnn-cu11-8.5",
-        LINUX,
-        "sm_35 sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 compute_70",
-        &[],
-    ),
+/// A build with PTX of several generations, and the newest one for each system.
+const BUILDS: [Build; 4] = [
     (
         "cudnn-cu12-8.9.7",
         LINUX,
-        TO_NINE,
+        "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_90",
         &[
             (
                 "cnn_infer",
@@ -52,48 +42,6 @@ const BUILDS: [Build; 9] = [
         ],
     ),
     (
-        "cudnn-win-cu12-8.9.7",
-        WINDOWS,
-        TO_NINE,
-        &[
-            (
-                "cnn_infer",
-                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a compute_80 compute_86 compute_90",
-            ),
-            (
-                "cnn_train",
-                "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 compute_80 compute_86 compute_90",
-            ),
-        ],
-    ),
-    (
-        "cudnn-cu12-9.1.0",
-        LINUX,
-        TO_NINE,
-        &[(
-            "engines_runtime_compiled",
-            "sm_50 sm_60 sm_61 sm_70 sm_75 sm_80 sm_86 sm_90 sm_90a compute_90",
-        )],
-    ),
-    (
-        "cudnn-cu12-9.10",
-        LINUX,
-        TO_TWELVE,
-        &[(
-            "ops",
-            "sm_50 sm_60 sm_61 sm_70 sm_80 sm_90a sm_100 sm_120 compute_120",
-        )],
-    ),
-    (
-        "cudnn-cu13-9.14",
-        LINUX,
-        TURING,
-        &[(
-            "ops",
-            "sm_75 sm_80 sm_90a sm_100f sm_120f sm_121 compute_121",
-        )],
-    ),
-    (
         "cudnn-cu13-9.28",
         LINUX,
         FAMILIES,
@@ -102,7 +50,7 @@ const BUILDS: [Build; 9] = [
     (
         "cudnn-cu13-9.28-aarch64",
         ARM,
-        THOR,
+        "sm_75 sm_80 sm_86 sm_90a sm_100f sm_110f sm_120f compute_120f",
         &[(
             "ops",
             "sm_75 sm_80 sm_90a sm_100f sm_110f sm_120f compute_120f",
