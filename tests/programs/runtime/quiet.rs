@@ -213,7 +213,7 @@ fn rows() -> Vec<(&'static str, Expected, Command)> {
         (
             "closed standard streams",
             Nothing,
-            shell("exec \"$@\" <&- 2>&-", &sound()),
+            shell("exec \"$@\" <&- 2>&-", &fault("flood")),
         ),
         (
             "no core dumps, small files",

@@ -77,27 +77,6 @@ fn a_driver_library_for_another_cpu_is_reported() {
     );
 }
 
-/// The loader skips a 32-bit library, and reports it if there is no other one.
-#[test]
-fn a_driver_library_of_another_word_size_is_reported() {
-    let name = "libcuda.so.535.183.01";
-    let narrow = driver(name, 0).with_byte(name, 4, 1);
-    let (cudnn, path) = (sound(), narrow.text());
-    let started = |library_path: String| {
-        let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*library_path)];
-        run("startup", &cudnn.0, &real)
-    };
-    let ran = started(format!("{path}:{}", cudnn.text()));
-    ran.must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` has a different word size or byte order than {}, so no \
-         GPU can be used  [driver-missing]\n",
-        std::env::consts::ARCH
-    ));
-    let whole = driver(name, 100);
-    let ran = started(format!("{path}:{}:{}", whole.text(), cudnn.text()));
-    assert!(!ran.stderr.contains("[driver-missing]"), "{}", ran.stderr);
-}
-
 /// An image that was created from a container with a GPU contains such a link.
 #[test]
 fn a_broken_link_to_a_driver_is_reported() {

@@ -23,8 +23,11 @@ fn another_major_is_reported_and_not_opened() {
         old.file("libcudnn.so.8").to_str().unwrap()
     );
     assert_eq!(
-        finding["help"][1],
-        "use a build of this program for cuDNN 8; linking one name to the other does not help"
+        finding["help"],
+        serde_json::json!([
+            "install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH",
+            "use a build of this program for cuDNN 8; linking one name to the other does not help",
+        ])
     );
     // A link with the other name does not help either, although it is what people try first.
     let linked = old.with_file_of("8.9.7", "libcudnn.so.8");

@@ -169,13 +169,6 @@ fn is_run() {
     if let Some(folder) = std::env::var_os("TEST_MOVE") {
         std::env::set_current_dir(folder).unwrap();
     }
-    if std::env::var_os("TEST_SIGPIPE").is_some() {
-        unsafe extern "C" {
-            fn signal(signal: i32, handler: usize) -> usize;
-        }
-        // SAFETY: SIG_DFL for SIGPIPE, in a separate process of this test.
-        unsafe { signal(13, 0) };
-    }
     let built = built();
     if let Ok(most) = std::env::var("TEST_FILES") {
         may_open(most.parse().unwrap());

@@ -344,34 +344,6 @@ fn a_failed_write_keeps_the_old_report() {
     assert!(!names.any(|name| name.ends_with(".part")));
 }
 
-/// A full file system of 64 kB.
-#[test]
-#[ignore = "needs the right to mount"]
-fn a_full_disk_keeps_the_old_report() {
-    let cudnn = Folder::new().with_cudnn("9.10.2");
-    let disk = cudnn.file("disk");
-    std::fs::create_dir(&disk).unwrap();
-    let script = r#"
-        mount -t tmpfs -o size=64k none "$0" || exit 125
-        printf 'old\n' > "$0/report.json"
-        dd if=/dev/zero of="$0/full" bs=4k 2>/dev/null
-        "$@"; code=$?
-        cat "$0/report.json"; ls -A "$0" | tr '\n' ' '
-        exit $code
-    "#;
-    let output = mounted(script, &cudnn, &disk, &disk.join("report.json"));
-    assert_eq!(output.status.code(), Some(78));
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert!(stdout.ends_with("old\nfull report.json "), "{stdout}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        stderr.matches("CUDNN_GUARD_REPORT: cannot write").count(),
-        1,
-        "{stderr}"
-    );
-    assert!(stderr.contains("No space left on device"), "{stderr}");
-}
-
 /// Kubernetes mounts a single file, which can be written but not replaced. A file in another user's directory is the
 /// same.
 #[test]
