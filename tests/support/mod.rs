@@ -6,6 +6,8 @@ pub mod builds;
 #[cfg(unix)]
 pub mod circumstances;
 pub mod consumer;
+#[cfg(unix)]
+pub mod installation;
 pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
@@ -126,6 +128,17 @@ pub fn run(command: &mut Command) -> Ran {
         stdout: text(&output.stdout),
         stderr: text(&output.stderr),
     }
+}
+
+/// Returns a command that runs another one, whose program and arguments follow these words. It has only the variables that
+/// the other one sets.
+pub fn wrapped(words: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(words[0]);
+    outer.args(&words[1..]).arg(command.get_program());
+    outer.args(command.get_args()).env_clear();
+    let set = command.get_envs();
+    outer.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    outer
 }
 
 /// Sends this signal to a process, or to its group if a `-` precedes the number. The shell has its own `kill`; the program

@@ -2,6 +2,7 @@
 
 use super::{child_of, is_there, sound};
 use crate::support::circumstances::library;
+use crate::support::installation::compile_replacing;
 use crate::support::{Ran, fresh, kill};
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -11,11 +12,7 @@ use std::time::{Duration, Instant};
 fn faked(name: &str, acts: &[&str], seconds: &str) -> Command {
     let clock = fresh(name).join("libclock.so");
     let code = r#"
-        #define _GNU_SOURCE
-        #include <stdlib.h>
-        #include <sys/syscall.h>
         #include <time.h>
-        #include <unistd.h>
         int clock_gettime(clockid_t clock, struct timespec *now) {
             const char *seconds = getenv("ODD_CLOCK");
             int failed = syscall(SYS_clock_gettime, clock, now);
@@ -26,7 +23,7 @@ fn faked(name: &str, acts: &[&str], seconds: &str) -> Command {
             return failed;
         }
     "#;
-    library(code, &clock);
+    compile_replacing(code, &clock);
     let mut program = sound(acts);
     program
         .env("LD_PRELOAD", clock)

@@ -1,7 +1,7 @@
 //! The file that the loader uses as the driver, and the file that it should have used.
 
-use super::program::run;
-use super::tree::{Folder, compile, sound};
+use super::program::{GPU, Ran, check, startup};
+use crate::support::installation::{Folder, compile, compile_linked, library_path, sound};
 use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::driver::driver_library::unsearched;
 use cudnn_guard::internals::driver::driver_missing::MissingDriver;
@@ -36,20 +36,22 @@ fn without_gpu() -> String {
     )
 }
 
+const REAL: (&str, &str) = ("TEST_GPU", "real");
+
+/// Runs a program with a working cuDNN in the first of these directories and the driver that the loader finds.
+#[track_caller]
+fn start(folders: &[&Folder]) -> Ran {
+    startup(
+        folders[0],
+        &[REAL, ("LD_LIBRARY_PATH", library_path(folders))],
+    )
+}
+
 /// Checks the output of a program with a working cuDNN when these directories follow it in LD_LIBRARY_PATH.
 #[track_caller]
 fn says(drivers: &[&Folder], text: &str) {
     let cudnn = sound();
-    let folders: Vec<&str> = std::iter::once(&cudnn)
-        .chain(drivers.iter().copied())
-        .map(Folder::text)
-        .collect();
-    let way = folders.join(":");
-    let ran = run(
-        "startup",
-        &cudnn.0,
-        &[("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &way)],
-    );
+    let ran = start(&[&[&cudnn], drivers].concat());
     ran.must_end_with(0)
         .must_say(&format!("cudnn-guard: unknown: {text}"));
 }
@@ -82,15 +84,13 @@ fn a_driver_library_for_another_cpu_is_reported() {
 fn a_broken_link_to_a_driver_is_reported() {
     let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
     let cudnn = sound();
-    let way = format!("{}:{}", cudnn.text(), left.text());
-    let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
     let path = left.text();
-    run("startup", &cudnn.0, &real).must_begin(&format!(
+    start(&[&cudnn, &left]).must_begin(&format!(
         "cudnn-guard: unknown: `{path}/libcuda.so.1` is a broken link to `{path}/libcuda.so.535.183.01`, so no GPU can be used  [driver-missing]\n"
     ));
     std::fs::remove_file(left.file("libcuda.so.1")).unwrap();
     std::fs::write(left.file("libcuda.so.1"), "").unwrap();
-    run("startup", &cudnn.0, &real).must_begin(&format!(
+    start(&[&cudnn, &left]).must_begin(&format!(
         "cudnn-guard: unknown: `{path}/libcuda.so.1` is empty, so no GPU can be used  [driver-missing]\n"
     ));
 }
@@ -113,10 +113,7 @@ fn a_truncated_driver_is_reported() {
 "
         ),
     );
-    let cudnn = sound();
-    let way = [cudnn.text(), whole.text(), path].join(":");
-    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
-    run("startup", &cudnn.0, &variables)
+    start(&[&sound(), &whole, &cut])
         .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
 }
 
@@ -127,17 +124,11 @@ fn an_empty_driver_is_not_a_fault_of_the_linked_sub_library() {
     let real = driver("libcuda.so.535.183.01", 100);
     let name = "libcudnn_engines_runtime_compiled.so.9";
     let link = real.file("libcuda.so.1");
-    compile(
-        "int nothing;",
-        &cudnn.file(name),
-        &["-Wl,--no-as-needed", link.to_str().unwrap()],
-    );
+    compile_linked("int nothing;", &cudnn.file(name), &link);
     std::fs::remove_file(&link).unwrap();
     std::fs::write(&link, "").unwrap();
-    let way = format!("{}:{}", cudnn.text(), real.text());
-    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
-    let ran = run("check", &cudnn.0, &variables);
-    ran.must_be("unknown", &["driver-missing"]);
+    let both = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &real]));
+    check(&cudnn, &[REAL, both]).must_be("unknown", &["driver-missing"]);
 }
 
 #[test]
@@ -243,8 +234,7 @@ fn only_a_compat_directory() {
             std::fs::rename(library.file(file), dir.join(file)).unwrap();
         }
         let path = format!("{}:{}", cudnn.text(), dir.display());
-        let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*path)];
-        let ran = run("startup", &cudnn.0, &variables).stderr;
+        let ran = startup(&cudnn, &[REAL, ("LD_LIBRARY_PATH", &*path)]).stderr;
         for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
             std::fs::rename(dir.join(file), library.file(file)).unwrap();
         }
@@ -328,14 +318,9 @@ fn a_stub_that_only_cudarc_loads_is_reported() {
         driver("libcuda.so.580.65.06", 100),
     );
     let check = |dirs: &[&Folder]| {
-        let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
-        let path = format!("{}:{}", cudnn.text(), dirs.join(":"));
-        let gpu = [("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)];
-        run(
-            "startup",
-            &cudnn.0,
-            &[&gpu[..], &[("TEST_CUDARC", "0.19.2")]].concat(),
-        )
+        let path = library_path(&[&[&cudnn], dirs].concat());
+        let cudarc = ("TEST_CUDARC", "0.19.2");
+        startup(&cudnn, &[GPU, cudarc, ("LD_LIBRARY_PATH", path)])
     };
     symlink("libcudnn.so.9", cudnn.file("libcudnn.so")).unwrap();
     let (stubs, path) = (stub.text(), real.text());
@@ -362,13 +347,8 @@ driver, so it cannot use a GPU  [driver-stub]
     check(&[&real, &stub]).must_say("");
     check(&[&stub, &real]).must_say(&found(""));
     // A program that opens only libcuda.so.1.
-    let path = format!("{}:{}:{stubs}", cudnn.text(), real.text());
-    let ran = run(
-        "startup",
-        &cudnn.0,
-        &[("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)],
-    );
-    ran.must_say("");
+    let path = library_path(&[&cudnn, &real, &stub]);
+    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", path)]).must_say("");
 }
 
 /// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.

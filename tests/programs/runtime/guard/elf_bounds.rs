@@ -1,6 +1,6 @@
 //! Files crafted to use up memory or time. None is much larger than a megabyte.
 
-use super::tree::Folder;
+use crate::support::installation::Folder;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::binary::ld_so_cache;
 use cudnn_guard::internals::facts::record;

@@ -1,7 +1,7 @@
 //! Sub-libraries that the loader finds, although they are in no directory of the search path.
 
-use super::program::run;
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, check, run, startup, version};
+use crate::support::installation::{Folder, compile, sound};
 use std::fs;
 
 const PART: &str = "libcudnn_ops.so.9";
@@ -15,18 +15,16 @@ fn a_sub_library_for_a_level_of_the_cpu_is_found() {
     fs::rename(cudnn.file(PART), level.join(PART)).unwrap();
     let way = ("LD_LIBRARY_PATH", cudnn.text());
     run("load", &out.0, &[way]).must_end_with(0);
-    run("startup", &out.0, &[way, GPU])
-        .must_end_with(0)
-        .must_say("");
-    let ran = run("check", &out.0, &[way, GPU]);
+    startup(&out, &[way, GPU]).must_be_silent();
+    let ran = check(&out, &[way, GPU]);
     ran.must_be("pass", &[]);
     let path = &ran.json["loaded"]["parts"][1]["path"];
     assert_eq!(path, level.join(PART).to_str().unwrap());
-    run("version", &out.0, &[way]).must_be("pass", &[]);
+    version(&out, &[way]).must_be("pass", &[]);
     // Its version counts too.
     let old = Folder::new().with_cudnn("9.10.2");
     fs::copy(old.file(PART), level.join(PART)).unwrap();
-    run("check", &out.0, &[way, GPU]).must_be("fail", &["parts-mixed"]);
+    check(&out, &[way, GPU]).must_be("fail", &["parts-mixed"]);
 }
 
 #[test]
@@ -50,14 +48,12 @@ fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
         ("LD_PRELOAD", shim.to_str().unwrap()),
     ];
     run("load", &out.0, &variables).must_end_with(0);
-    run("startup", &out.0, &variables)
-        .must_end_with(0)
-        .must_say("");
-    let ran = run("check", &out.0, &variables);
+    startup(&out, &variables).must_be_silent();
+    let ran = check(&out, &variables);
     ran.must_be("pass", &[]);
     let path = &ran.json["loaded"]["parts"][1]["path"];
-    assert_eq!(path, other.file(PART).to_str().unwrap());
+    assert_eq!(path, other.at(PART));
     // Without the redirection, the loader refuses the name too.
-    let ran = run("check", &out.0, &variables[..2]);
+    let ran = check(&out, &variables[..2]);
     ran.must_be("fail", &["parts-missing"]);
 }

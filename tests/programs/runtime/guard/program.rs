@@ -7,6 +7,7 @@
 )]
 mod truth;
 
+use crate::support::installation::Folder;
 use cudnn_guard::internals::child::task::Functions;
 use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::internals::facts::compute_capability::Target;
@@ -34,7 +35,21 @@ pub struct Ran {
     pub json: serde_json::Value,
 }
 
+/// A machine with one GPU, of this compute capability.
+pub const GPU: (&str, &str) = ("TEST_GPU", "90");
+
 impl Ran {
+    /// The guard stopped the program, with a message that begins like this.
+    #[track_caller]
+    pub fn must_stop(&self, text: &str) -> &Self {
+        self.must_end_with(78).must_begin(text)
+    }
+
+    #[track_caller]
+    pub fn must_be_silent(&self) -> &Self {
+        self.must_end_with(0).must_say("")
+    }
+
     #[track_caller]
     pub fn must_end_with(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "stderr:\n{}", self.stderr);
@@ -75,11 +90,28 @@ impl Ran {
 }
 
 /// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, with these environment variables.
+#[track_caller]
 pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     run_in(Path::new("/"), task, folder, variables)
 }
 
+#[track_caller]
+pub fn check(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("check", &cudnn.0, variables)
+}
+
+#[track_caller]
+pub fn version(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("version", &cudnn.0, variables)
+}
+
+#[track_caller]
+pub fn startup(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("startup", &cudnn.0, variables)
+}
+
 /// Like [`run`], but starts the program in the directory `from`.
+#[track_caller]
 pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let report = folder.join("report.json");
     let text = folder.join("text");

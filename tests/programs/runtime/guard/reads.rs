@@ -1,7 +1,7 @@
 //! A file of cuDNN that cannot be read once, or from some time on, as on a failing disk or network file system.
 
-use super::program::{Ran, run};
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, Ran, run};
+use crate::support::installation::{Folder, compile, sound};
 use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::protocol::ChildReport;

@@ -1,7 +1,7 @@
 //! Single functions of the guard.
 
 use super::program;
-use super::tree::Folder;
+use crate::support::installation::Folder;
 use cudnn_guard::internals::child::Sink;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::in_process;
@@ -14,7 +14,6 @@ use cudnn_guard::internals::facts::finding::{Finding, Verdict};
 use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
-use cudnn_guard::internals::judge::rules;
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
