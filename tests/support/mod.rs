@@ -20,7 +20,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// A finished program: its exit status and its output.
@@ -32,6 +32,15 @@ pub struct Ran {
 }
 
 impl Ran {
+    pub fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
     #[track_caller]
     pub fn exits_with(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}", self.text());
@@ -122,12 +131,7 @@ fn failure(command: &Command, error: &std::io::Error) -> String {
 pub fn run(command: &mut Command) -> Ran {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{}", failure(command, &error)));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran {
-        code: output.status.code(),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
+    Ran::new(&output)
 }
 
 /// Returns a command that runs another one, whose program and arguments follow these words. It has only the variables that

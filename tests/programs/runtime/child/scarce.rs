@@ -1,6 +1,6 @@
 //! Processes with little: of memory, of a stack, of random numbers.
 
-use super::{child_of, hanging, read_stderr, sound};
+use super::{child_of, hanging, sound};
 use crate::support::installation::compile_replacing;
 use crate::support::{fresh, kill, run, wrapped};
 use std::fs;
@@ -18,11 +18,6 @@ fn the_child_is_killed_before_the_program_if_memory_runs_out() {
     assert_eq!(child_of(&parent), child);
     kill("KILL", &child.to_string());
     assert!(parent.wait().unwrap().success());
-    let text = read_stderr("child-memory");
-    assert!(
-        text.starts_with("cudnn-guard: unknown: the test process was killed by signal 9 while "),
-        "{text}"
-    );
 }
 
 /// Rust's hash maps need random numbers, and panic without them.

@@ -7,16 +7,16 @@ use crate::support::installation::{Folder, compile, library_path, sound};
 fn the_cudnn_in_the_process_is_checked() {
     let old = Folder::new().with_cudnn("9.10.2");
     let new = sound();
-    let open = old.file("libcudnn.so.9");
-    let ran = check(&new, &[GPU, ("TEST_OPEN", open.to_str().unwrap())]);
-    assert_eq!(ran.json["loaded"]["path"], open.to_str().unwrap());
+    let open = old.at("libcudnn.so.9");
+    let ran = check(&new, &[GPU, ("TEST_OPEN", open)]);
+    assert_eq!(ran.json["loaded"]["path"], open);
     let via = "something in this process that opened it by its path";
     assert_eq!(ran.json["loaded"]["found_via"], via);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
     // cuDNN 8 and 9 may be loaded side by side.
     let eight = Folder::new().with_cudnn("8.9.7");
-    let open = eight.file("libcudnn.so.8");
-    check(&new, &[GPU, ("TEST_OPEN", open.to_str().unwrap())]).must_be("pass", &[]);
+    let open = eight.at("libcudnn.so.8");
+    check(&new, &[GPU, ("TEST_OPEN", open)]).must_be("pass", &[]);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn a_second_copy_is_a_warning() {
         .map(|file| file.to_str().unwrap().to_string());
     let ran = check(&one, &[GPU, ("TEST_OPEN", &both.join(":"))]);
     ran.must_be("pass", &["duplicate-cudnn"]);
-    assert_eq!(ran.json["findings"][0]["evidence"]["also"], both[1]);
+    assert_eq!(*ran.evidence("also"), both[1]);
     assert_eq!(
         ran.json["findings"][0]["summary"],
         format!(
@@ -53,8 +53,7 @@ fn a_foreign_sub_library_of_another_version_fails() {
     std::os::unix::fs::symlink(&release, &part).unwrap();
     let (ran, part) = opens(&old.without("libcudnn.so.9"));
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, part.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), part.to_str().unwrap());
     // A sub-library of the same version does no harm, and only the child has loaded it.
     let same = sound().without("libcudnn.so.9");
     let (ran, part) = opens(&same);
@@ -63,8 +62,7 @@ fn a_foreign_sub_library_of_another_version_fails() {
     let open = std::env::join_paths(all).unwrap();
     let ran = check(&cudnn, &[GPU, ("TEST_OPEN", open.to_str().unwrap())]);
     ran.must_be("pass", &["duplicate-cudnn"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, part.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), part.to_str().unwrap());
 }
 
 /// The files change after the child has tested them and before the program uses them.
@@ -77,8 +75,8 @@ fn a_sub_library_that_is_overwritten_during_the_check_fails() {
     ] {
         let cudnn = sound();
         let file = cudnn.file("libcudnn_ops.so.9");
-        let other = with.file("libcudnn_ops.so.9");
-        let task = format!("overwrites:{}:{}", file.display(), other.display());
+        let other = with.at("libcudnn_ops.so.9");
+        let task = format!("overwrites:{}:{}", file.display(), other);
         let ran = check(&cudnn, &[GPU, ("TEST_CONVOLUTION", &task)]);
         ran.must_be(verdict, ids);
         if verdict == "fail" {
@@ -109,16 +107,11 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
             foreign.text()
         )
     );
-    assert_eq!(
-        ran.json["loaded"]["parts"][0]["path"],
-        own.at("libcudnn_graph.so.9")
-    );
+    assert_eq!(ran.part(0), own.at("libcudnn_graph.so.9"));
     // If nothing is pinned, the files that would be loaded are checked.
     let ran = version(&foreign, &[GPU, open]);
     ran.must_be("fail", &["parts-mixed"]);
-    let sub_libraries = ran.json["findings"][0]["evidence"]["sub-libs"]
-        .as_str()
-        .unwrap();
+    let sub_libraries = ran.evidence("sub-libs").as_str().unwrap();
     let shim = format!(
         "9.14.0  {}/libcudnn.so.9, version from the sub-library next to it\n",
         own.text()
@@ -171,15 +164,13 @@ fn sub_libraries_of_the_same_version_are_no_second_cudnn() {
         let ids = ran.json["findings"].to_string();
         assert!(!ids.contains("duplicate-cudnn"), "{}", ran.text);
         // The file that cuDNN opens is checked.
-        let graph = &ran.json["loaded"]["parts"][0]["path"];
-        assert_eq!(graph, full.to_str().unwrap(), "{}", ran.text);
+        assert_eq!(ran.part(0), full.to_str().unwrap(), "{}", ran.text);
     }
     // cuDNN tries the next name if the loader refuses a file.
     std::fs::write(full, "").unwrap();
     let ran = check(&system, &[GPU, open]);
     ran.must_be("pass", &[]);
-    let graph = &ran.json["loaded"]["parts"][0]["path"];
-    assert_eq!(graph, cudnn.at("libcudnn_graph.so.9"));
+    assert_eq!(ran.part(0), cudnn.at("libcudnn_graph.so.9"));
 }
 
 /// A file next to `libcudnn.so.9` that is opened under another name belongs to the same cuDNN, not to a second one.
@@ -194,6 +185,5 @@ fn a_sub_library_of_another_version_beside_the_main_library_fails() {
     std::fs::copy(old.file("libcudnn_graph.so.9"), &slipped).unwrap();
     let ran = check(&cudnn, &[GPU]);
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, slipped.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), slipped.to_str().unwrap());
 }

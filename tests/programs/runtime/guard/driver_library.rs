@@ -52,8 +52,7 @@ fn start(folders: &[&Folder]) -> Ran {
 fn says(drivers: &[&Folder], text: &str) {
     let cudnn = sound();
     let ran = start(&[&[&cudnn], drivers].concat());
-    ran.must_end_with(0)
-        .must_say(&format!("cudnn-guard: unknown: {text}"));
+    ran.must_continue(&format!("cudnn-guard: unknown: {text}"));
 }
 
 /// For such a file the loader reports that it does not exist.

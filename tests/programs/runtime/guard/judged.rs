@@ -11,8 +11,7 @@ use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::judge::rules::{self, Gpu};
 
 fn release(text: &str) -> Version {
-    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-    Version::new(numbers[0], numbers[1], *numbers.get(2).unwrap_or(&0))
+    Version::parse(text).unwrap()
 }
 
 fn fits(built: &Built, loaded: &str) -> bool {

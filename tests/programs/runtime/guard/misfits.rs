@@ -57,22 +57,35 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
     let version = |at: &Path, text: &str| std::fs::write(at, text).unwrap();
     let script = |at: &Path| format!("-Wl,--version-script,{}", at.display());
 
-    let cudnn = sound();
-    let (old, map) = (cudnn.file("libold.so.6"), cudnn.file("map"));
-    version(&map, "GLIBC_2.2 { global: f; }; GLIBC_2.99 { global: g; };");
-    compile("void f(void) {} void g(void) {}", &old, &[&script(&map)]);
-    let part = cudnn.file("libcudnn_cnn.so.9");
-    compile_linked("void g(void); void h(void) { g(); }", &part, &old);
-    version(&map, "GLIBC_2.2 { global: f; };");
-    compile("void f(void) {}", &old, &[&script(&map)]);
-    let path = cudnn.text();
-    startup(&cudnn, &[]).must_stop(&format!(
-        "\
-`{path}/libcudnn_cnn.so.9` requires GLIBC_2.99 from `{path}/libold.so.6`, which does not define it  [cudnn-not-loadable]
-  = help: run the program on a newer system or in a newer container, or install an older cuDNN
-  loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
-"
-    ));
+    for (kind, help) in [
+        (
+            "GLIBC",
+            "run the program on a newer system or in a newer container, or install an older cuDNN",
+        ),
+        (
+            "OTHER",
+            "install the version of `HERE/libold.so.6` that it was built with",
+        ),
+    ] {
+        let cudnn = sound();
+        let (old, map) = (cudnn.file("libold.so.6"), cudnn.file("map"));
+        let both = format!("{kind}_2.2 {{ global: f; }}; {kind}_2.99 {{ global: g; }};");
+        version(&map, &both);
+        compile("void f(void) {} void g(void) {}", &old, &[&script(&map)]);
+        let part = cudnn.file("libcudnn_cnn.so.9");
+        compile_linked("void g(void); void h(void) { g(); }", &part, &old);
+        version(&map, &format!("{kind}_2.2 {{ global: f; }};"));
+        compile("void f(void) {}", &old, &[&script(&map)]);
+        let path = cudnn.text();
+        startup(&cudnn, &[]).must_stop(&format!(
+            "\
+`{path}/libcudnn_cnn.so.9` requires {kind}_2.99 from `{path}/libold.so.6`, which does not define it  [cudnn-not-loadable]
+  = help: {}
+  loader      {path}/libold.so.6: version `{kind}_2.99' not found (required by {path}/libcudnn_cnn.so.9)
+",
+            help.replace("HERE", path)
+        ));
+    }
 
     let cudnn = sound();
     let (lt, map) = (cudnn.file("libcublasLt.so.13"), cudnn.file("map"));

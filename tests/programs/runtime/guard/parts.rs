@@ -120,10 +120,7 @@ fn a_sub_library_elsewhere_on_the_search_path_is_used() {
         &[GPU, ("LD_LIBRARY_PATH", library_path(&[&cudnn, &other]))],
     );
     ran.must_be("pass", &[]);
-    assert_eq!(
-        ran.json["loaded"]["parts"][2]["path"],
-        other.at("libcudnn_cnn.so.9")
-    );
+    assert_eq!(ran.part(2), other.at("libcudnn_cnn.so.9"));
 }
 
 #[test]
@@ -182,11 +179,10 @@ fn a_sub_library_for_another_cpu_is_reported() {
     } else {
         62
     };
-    let cudnn = sound().with_byte("libcudnn_cnn.so.9", 18, other);
-    let ran = check(&cudnn, &[GPU]);
-    ran.must_be("fail", &["wrong-architecture"]);
-    let cudnn = sound().with_byte("libcudnn_cnn.so.9", 4, 1);
-    check(&cudnn, &[GPU]).must_be("fail", &["wrong-architecture"]);
+    for (at, byte) in [(18, other), (4, 1)] {
+        let cudnn = sound().with_byte("libcudnn_cnn.so.9", at, byte);
+        check(&cudnn, &[GPU]).must_be("fail", &["wrong-architecture"]);
+    }
 }
 
 #[test]
@@ -291,32 +287,6 @@ fn the_version_check_of_adv_runs_if_the_program_needs_adv() {
     assert_eq!(evidence["mismatch"], "cudnnAdvVersionCheck");
 }
 
-/// For example a cuDNN that is newer than the system's C library.
-#[test]
-fn a_sub_library_that_requires_a_newer_library_is_reported_with_the_loaders_message() {
-    let cudnn = sound();
-    let (system, script) = (cudnn.file("libsystem.so.1"), cudnn.file("script"));
-    let library = |version: &str| {
-        std::fs::write(&script, format!("{version} {{ global: *; }};")).unwrap();
-        let flag = format!("-Wl,--version-script={}", script.display());
-        compile("int f(void) { return 1; }", &system, &[&flag]);
-    };
-    library("SYSTEM_2.27");
-    compile_linked(
-        "int f(void); int g(void) { return f(); }",
-        &cudnn.file("libcudnn_cnn.so.9"),
-        &system,
-    );
-    library("SYSTEM_2.17");
-    let path = cudnn.text();
-    startup(&cudnn, &[GPU]).must_stop(&format!(
-        "\
-`{path}/libcudnn_cnn.so.9` requires SYSTEM_2.27 from `{path}/libsystem.so.1`, which does not define it  [cudnn-not-loadable]
-  = help: install the version of `{path}/libsystem.so.1` that it was built with
-  loader      {path}/libsystem.so.1: version `SYSTEM_2.27' not found (required by {path}/libcudnn_cnn.so.9)"
-    ));
-}
-
 /// A memory limit is not a fault of cuDNN, and may differ in the next run.
 #[test]
 fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
@@ -325,7 +295,7 @@ fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
         compile("char big[1 << 30];", &cudnn.file(name), &[]);
         let path = cudnn.text();
         let limit = ("TEST_MEBIBYTES", "800");
-        startup(&cudnn, &[GPU, limit]).must_end_with(0).must_say(&format!(
+        startup(&cudnn, &[GPU, limit]).must_continue(&format!(
             "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
              = help: raise the limit: `ulimit -v unlimited`\n  \
              loader      {}: failed to map segment from shared object\n  \

@@ -45,9 +45,27 @@ impl Ran {
         self.must_end_with(78).must_begin(text)
     }
 
+    /// The program continued, and the guard printed this.
+    #[track_caller]
+    pub fn must_continue(&self, text: &str) -> &Self {
+        self.must_end_with(0).must_say(text)
+    }
+
     #[track_caller]
     pub fn must_be_silent(&self) -> &Self {
-        self.must_end_with(0).must_say("")
+        self.must_continue("")
+    }
+
+    /// Returns this evidence of the first finding.
+    pub fn evidence(&self, label: &str) -> &serde_json::Value {
+        &self.json["findings"][0]["evidence"][label]
+    }
+
+    /// Returns the path of this sub-library.
+    #[track_caller]
+    pub fn part(&self, number: usize) -> &str {
+        let path = &self.json["loaded"]["parts"][number]["path"];
+        path.as_str().expect(&self.text)
     }
 
     #[track_caller]
@@ -187,12 +205,9 @@ fn is_run() {
         unsafe { signal(17, 1) };
     }
     if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
-        unsafe extern "C" {
-            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
-        }
         let most = most.parse::<u64>().unwrap() << 20;
-        // SAFETY: RLIMIT_AS takes two numbers.
-        unsafe { setrlimit(9, &[most, most]) };
+        // RLIMIT_AS
+        limit(9, [most, most]);
     }
     let open = std::env::var("TEST_OPEN").unwrap_or_default();
     for path in open.split(':').filter(|path| !path.is_empty()) {
@@ -232,11 +247,16 @@ const MOST_FILES: u64 = 1024;
 
 /// Limits the number of open files of this process.
 fn may_open(files: u64) {
+    // RLIMIT_NOFILE
+    limit(7, [files, MOST_FILES]);
+}
+
+fn limit(resource: i32, limits: [u64; 2]) {
     unsafe extern "C" {
-        fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+        fn setrlimit(resource: i32, limits: *const [u64; 2]) -> i32;
     }
-    // SAFETY: RLIMIT_NOFILE takes two numbers.
-    assert_eq!(unsafe { setrlimit(7, &[files, MOST_FILES]) }, 0);
+    // SAFETY: a limit is two numbers.
+    assert_eq!(unsafe { setrlimit(resource, &limits) }, 0);
 }
 
 /// Returns a few table rows in the form that the build writes.
@@ -306,12 +326,13 @@ fn build_ids() -> Vec<(Version, String)> {
 /// Returns the record of a build with cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
-    let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());
-    let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
-    let toolkit = std::env::var("TEST_TOOLKIT").unwrap_or("13.0".to_string());
-    let toolkit = Version::parse(&toolkit).unwrap();
+    let version = |name: &str, otherwise: &str| {
+        let text = std::env::var(name).unwrap_or(otherwise.to_string());
+        Version::parse(&text).unwrap()
+    };
+    let toolkit = version("TEST_TOOLKIT", "13.0");
     Built {
-        cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
+        cudnn: Some(version("TEST_BUILT", "9.14.0")),
         cudnn_cuda_major: Some(13),
         cuda: Some(toolkit),
         loader: if set("TEST_LINKED") {
@@ -321,13 +342,9 @@ pub fn built() -> Built {
         } else {
             Loader::Dlopen
         },
-        cudarc: std::env::var("TEST_CUDARC").ok().and_then(|text| {
-            let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-            let [major, minor, patch] = numbers[..] else {
-                return None;
-            };
-            Some(Version::new(major, minor, patch))
-        }),
+        cudarc: std::env::var("TEST_CUDARC")
+            .ok()
+            .and_then(|text| Version::parse(&text)),
         targets: Target::parse_all(&std::env::var("TEST_TARGETS").unwrap_or_default()),
         needs: if set("TEST_NEEDS") {
             vec!["adv".into(), "conv3d-bf16".into()]

@@ -217,9 +217,7 @@ fn sub_libraries_of_another_version_are_detected_without_a_symbol() {
         startup(&farm, &[GPU]).must_end_with(78);
         let ran = version(&farm, &[]);
         ran.must_be("fail", &["parts-mixed"]);
-        let parts = ran.json["findings"][0]["evidence"]["sub-libs"]
-            .as_str()
-            .unwrap();
+        let parts = ran.evidence("sub-libs").as_str().unwrap();
         let line = format!(
             "9.10.2  {}/{file}, version from the record of its wheel",
             farm.text()

@@ -247,17 +247,6 @@ pub fn no_large_file() -> Command {
     shell("ulimit -f 0; exec \"$@\"", &command)
 }
 
-pub fn images() -> Vec<PathBuf> {
-    let named = [
-        "/usr/local/nvidia/lib",
-        "/usr/local/nvidia/lib64",
-        "/usr/local/cuda/compat/lib",
-    ];
-    let mut folders: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
-    folders.extend([lib64(), driver()]);
-    folders
-}
-
 /// The program, which writes its report to this file.
 pub fn report_into(path: &Path) -> Command {
     set("CUDNN_GUARD_REPORT", path.to_str().unwrap())
