@@ -132,8 +132,7 @@ fn a_sub_library_that_is_loaded_by_its_full_name_is_found() {
     std::fs::copy(other.file("libcudnn_graph.so.9"), &slipped).unwrap();
     let other = foreign.text();
     let (path, both) = (cudnn.text(), library_path(&[&cudnn, &foreign]));
-    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", &both)])
-        .must_stop(&format!(
+    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", both)]).must_stop(&format!(
             "\
 cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from `{other}`  [parts-mixed]
   = help: remove `{other}` from LD_LIBRARY_PATH
@@ -144,7 +143,7 @@ cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from 
               9.10.2  {}
 ",
             slipped.display()
-        ));
+    ));
 }
 
 /// A virtual environment's cuDNN beside the system's, whose sub-libraries have the full names that are tried first.

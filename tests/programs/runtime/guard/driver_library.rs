@@ -47,12 +47,10 @@ fn start(folders: &[&Folder]) -> Ran {
     )
 }
 
-/// Checks the output of a program with a working cuDNN when these directories follow it in LD_LIBRARY_PATH.
+/// Like [`start`], with a cuDNN before these directories.
 #[track_caller]
-fn says(drivers: &[&Folder], text: &str) {
-    let cudnn = sound();
-    let ran = start(&[&[&cudnn], drivers].concat());
-    ran.must_continue(&format!("cudnn-guard: unknown: {text}"));
+fn beside_cudnn(drivers: &[&Folder]) -> Ran {
+    start(&[&[&sound()], drivers].concat())
 }
 
 /// For such a file the loader reports that it does not exist.
@@ -65,17 +63,14 @@ fn a_driver_library_for_another_cpu_is_reported() {
     };
     let foreign = driver("libcuda.so.535.183.01", 0).with_byte("libcuda.so.535.183.01", 18, byte);
     let path = foreign.text();
-    says(
-        &[&foreign],
-        &format!(
+    beside_cudnn(&[&foreign]).must_be_unknown(&format!(
             "\
 `{path}/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver for {own}, or use a build of this program for {other}
   found via   LD_LIBRARY_PATH, its entry `{path}`
   loader      libcuda.so.1: cannot open shared object file: No such file or directory
 "
-        ),
-    );
+    ));
 }
 
 /// An image that was created from a container with a GPU contains such a link.
@@ -102,16 +97,13 @@ fn a_truncated_driver_is_reported() {
     let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
     let path = cut.text();
     let defect = Image::open(&cut.file(name)).err().unwrap();
-    says(
-        &[&cut, &whole],
-        &format!(
-            "\
+    beside_cudnn(&[&cut, &whole]).must_be_unknown(&format!(
+        "\
 `{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
   = help: reinstall NVIDIA's driver
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
-        ),
-    );
+    ));
     start(&[&sound(), &whole, &cut])
         .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
 }
@@ -141,39 +133,30 @@ fn a_stub_in_front_of_the_driver_is_reported() {
         "`{stubs}/libcuda.so` is a link-time stub, not NVIDIA's driver, so no GPU is available  [driver-stub]"
     );
     let found = format!("  found via   LD_LIBRARY_PATH, its entry `{stubs}`");
-    says(
-        &[&stub, &real],
-        &format!(
-            "\
+    beside_cudnn(&[&stub, &real]).must_be_unknown(&format!(
+        "\
 {headline}
   = help: remove `{stubs}` from LD_LIBRARY_PATH
 {found}
   available   {path}/libcuda.so.1, version 580.65.06
 "
-        ),
-    );
-    says(
-        &[&stub],
-        &format!(
+    ));
+    beside_cudnn(&[&stub]).must_be_unknown(&format!(
             "\
 {headline}
   = help: install NVIDIA's driver, and remove `{stubs}` from LD_LIBRARY_PATH: a stub is only for linking
 {found}
 "
-        ),
-    );
+    ));
     // Follow the help.
-    says(
-        &[&real],
-        &format!(
-            "\
+    beside_cudnn(&[&real]).must_be_unknown(&format!(
+        "\
 {}
   library     {path}/libcuda.so.580.65.06
   driver      580.65.06, supports CUDA 13.0
 ",
-            without_gpu()
-        ),
-    );
+        without_gpu()
+    ));
 }
 
 /// Error 803, because the first driver library does not match the kernel module.
@@ -192,33 +175,27 @@ fn two_drivers_of_different_versions() {
     ] {
         let first = driver("libcuda.so.590.10.01", answer);
         let compat = first.text();
-        says(
-            &[&first, &real],
-            &format!(
-                "\
+        beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
+            "\
 {words}  [driver-error]
   = help: remove `{compat}` from LD_LIBRARY_PATH
   found via   LD_LIBRARY_PATH, its entry `{compat}`
   available   {}/libcuda.so.1, version 580.65.06
 ",
-                real.text()
-            ),
-        );
+            real.text()
+        ));
     }
     // Two copies of the same driver are not a conflict.
     let first = driver("libcuda.so.580.65.06", 803);
     let path = first.text();
-    says(
-        &[&first, &real],
-        &format!(
+    beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
             "\
 the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
   = help: reboot to load the new kernel module; in a container, use the driver libraries of the host
   found via   LD_LIBRARY_PATH, its entry `{path}`
   library     {path}/libcuda.so.580.65.06
 "
-        ),
-    );
+    ));
 }
 
 /// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.

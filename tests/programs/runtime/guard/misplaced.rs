@@ -32,7 +32,7 @@ fn must_be_fixed_by_help(
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
 "
     ));
-    startup(folder, variables).must_continue(&format!("cudnn-guard: unknown: {text}"));
+    startup(folder, variables).must_be_unknown(&text);
     let beside_gpu = [&[GPU], variables].concat();
     let ran = check(folder, &beside_gpu);
     ran.must_be("fail", &["cudnn-not-loadable"]);

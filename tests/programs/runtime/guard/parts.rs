@@ -126,11 +126,10 @@ fn a_sub_library_elsewhere_on_the_search_path_is_used() {
 #[test]
 fn a_damaged_sub_library_is_detected_before_it_is_opened() {
     let cudnn = sound().cut("libcudnn_ops.so.9", 5000);
-    startup(&cudnn, &[GPU])
-        .must_stop(&format!(
+    startup(&cudnn, &[GPU]).must_stop(&format!(
             "`{}/libcudnn_ops.so.9` is truncated: its size is 5000 bytes, but its segments extend to byte ",
             cudnn.text()
-        ));
+    ));
     // If the guard did not inspect the file first, the process would die in dlopen with SIGBUS.
     let cudnn = sound().cut("libcudnn.so.9", 5000);
     check(&cudnn, &[GPU]).must_be("fail", &["library-damaged"]);
@@ -295,13 +294,17 @@ fn a_sub_library_without_enough_memory_does_not_stop_the_program() {
         compile("char big[1 << 30];", &cudnn.file(name), &[]);
         let path = cudnn.text();
         let limit = ("TEST_MEBIBYTES", "800");
-        startup(&cudnn, &[GPU, limit]).must_continue(&format!(
-            "cudnn-guard: unknown: there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
+        startup(&cudnn, &[GPU, limit]).must_be_unknown(&format!(
+            "there is not enough memory to load `{path}/{name}`  [cudnn-not-loadable]\n  \
              = help: raise the limit: `ulimit -v unlimited`\n  \
              loader      {}: failed to map segment from shared object\n  \
              limit       800 MiB for this process, set by `ulimit -v`\n",
             // The loader prints the name that it was asked to open.
-            if name == "libcudnn.so.9" { name.to_string() } else { format!("{path}/{name}") }
+            if name == "libcudnn.so.9" {
+                name.to_string()
+            } else {
+                format!("{path}/{name}")
+            }
         ));
         let ran = check(&cudnn, &[GPU, limit]);
         ran.must_be("unknown", &["cudnn-not-loadable"]);

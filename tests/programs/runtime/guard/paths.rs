@@ -116,8 +116,7 @@ fn the_library_that_cudarc_opens_is_checked() {
     // No name of cuDNN 8 is among those that cudarc tries.
     let eight = Folder::new().with_cudnn("8.9.7");
     let path = eight.text();
-    startup(&eight, &[GPU, cudarc])
-        .must_stop(&format!(
+    startup(&eight, &[GPU, cudarc]).must_stop(&format!(
             "\
 cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so.8` was found  [cudnn-not-loadable]
   = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
@@ -127,7 +126,7 @@ cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so
   available   {path}/libcudnn.so.8
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
-        ));
+    ));
     // Nor is that of cuDNN 9 in an older cudarc.
     let old_cudarc = ("TEST_CUDARC", "0.19.1");
     let nothing = Folder::new();
@@ -220,8 +219,7 @@ fn an_old_cudarc_does_not_open_libcudnn_so_9() {
     let cudnn = sound();
     let path = cudnn.text();
     let cudarc = |release| ("TEST_CUDARC", release);
-    startup(&cudnn, &[GPU, cudarc("0.19.1")])
-        .must_stop(&format!(
+    startup(&cudnn, &[GPU, cudarc("0.19.1")]).must_stop(&format!(
             "cannot load `\
 libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` was found  [cudnn-not-loadable]
   = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9
@@ -231,7 +229,7 @@ libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` wa
   available   {path}/libcudnn.so.9
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
-        ));
+    ));
     check(&cudnn, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
     // Follow the help.
     symlink(cudnn.file("libcudnn.so.9"), cudnn.file("libcudnn.so")).unwrap();
@@ -280,7 +278,7 @@ fn files_that_the_loader_skips_are_skipped() {
     });
     let way = library_path(&[&foreign[0], &foreign[1], &cudnn]);
     for task in ["check", "version"] {
-        let ran = run(task, &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        let ran = run(task, &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", way)]);
         ran.must_be("pass", &[]);
         assert_eq!(ran.json["loaded"]["parts"][0]["version"], "9.14.0");
     }
@@ -289,12 +287,12 @@ fn files_that_the_loader_skips_are_skipped() {
         .with_cudnn("9.14.0")
         .cut("libcudnn.so.9", 5000);
     let way = library_path(&[&foreign[0], &cut]);
-    check(&cudnn, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("fail", &["library-damaged"]);
+    check(&cudnn, &[GPU, ("LD_LIBRARY_PATH", way)]).must_be("fail", &["library-damaged"]);
     // If there is no other file, the foreign one is reported.
     let whole = foreign[0].file("libcudnn.so.9");
     std::fs::copy(cudnn.file("libcudnn.so.9"), whole).unwrap();
     let [foreign, _] = &foreign;
-    check(&foreign, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
+    check(foreign, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
 }
 
 /// The loader skips a broken link, and fails on the next file because of its missing dependency.

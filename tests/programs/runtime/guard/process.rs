@@ -127,11 +127,10 @@ fn operators_can_allow_findings() {
 #[test]
 fn invalid_values_are_named() {
     let cudnn = sound();
-    startup(&cudnn, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")])
-        .must_continue(
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")]).must_continue(
             "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
              cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n",
-        );
+    );
 }
 
 /// The build reports an unknown id in build.rs in the same way.
@@ -145,15 +144,15 @@ fn an_unknown_finding_id_is_named() {
 #[test]
 fn without_a_gpu_at_most_four_lines_are_printed() {
     let cudnn = sound();
-    startup(&cudnn, &[])
-        .must_continue("\
-cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
+    startup(&cudnn, &[]).must_be_unknown(
+"\
+`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver, or run on a machine that has a GPU
   loader      libcuda.so.1:; no
 ");
-    startup(&cudnn, &[("TEST_GPU", "none")]).must_continue(
+    startup(&cudnn, &[("TEST_GPU", "none")]).must_be_unknown(
         "\
-cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
+NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     /drv/libcuda.so.1
   driver      580.1, supports CUDA 13.0
@@ -174,7 +173,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
   required    CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN
   see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
-        );
+    );
 }
 
 /// A problem that would matter with a GPU is reported next to the missing GPU, together with its fix.
@@ -194,11 +193,10 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
         "unknown",
         &["no-gpu", "known-bad-release", "driver-too-old"],
     );
-    startup(&cudnn, &old[..2])
-        .must_continue(&format!(
+    startup(&cudnn, &old[..2]).must_continue(&format!(
             "{no_gpu}  also        the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  \
              [driver-too-old]; help: upgrade the NVIDIA driver to a version that supports CUDA 13\n"
-        ));
+    ));
     let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
         unsigned long cudnnGetCudartVersion(void) { return 12090; }";
     crate::support::installation::compile(
@@ -206,12 +204,11 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
         &cudnn.file("libcudnn.so.9"),
         &["-Wl,-rpath,$ORIGIN"],
     );
-    startup(&cudnn, &[none])
-        .must_continue(&format!(
+    startup(&cudnn, &[none]).must_continue(&format!(
             "{no_gpu}  also        loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13  \
              [cuda-flavour-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of the \
              cuDNN for CUDA 13 before it\n"
-        ));
+    ));
     // The program may work anyway, in which case nothing is printed.
     startup(&cudnn, &[GPU]).must_be_silent();
 }
@@ -329,8 +326,7 @@ fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
     assert_eq!(ran.json["convolution"][0]["api"], "graph");
     // Without the variable, cuDNN may abort because the other sub-libraries are missing.
     check(&cudnn, &[GPU]).must_be("unknown", &["convolution-failed"]);
-    startup(&cudnn, &[GPU]).must_continue(
-        "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
+    startup(&cudnn, &[GPU]).must_be_unknown("this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
          = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
     );
     check(&cudnn, &[]).must_be("unknown", &["driver-missing"]);
@@ -348,9 +344,8 @@ fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
 fn a_program_built_without_cuda_reports_the_reason() {
     let cudnn = sound();
     let absent = ("TEST_ABSENT", "1");
-    startup(&cudnn, &[GPU, absent]).must_continue(
-        "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n",
-    );
+    startup(&cudnn, &[GPU, absent])
+        .must_be_unknown("this program was built without CUDA  [built-without-cuda]\n");
     let ran = check(&cudnn, &[absent]);
     assert_eq!(ran.evidence("reason"), "no CUDA\nfor aarch64");
 }

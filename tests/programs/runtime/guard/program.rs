@@ -51,6 +51,12 @@ impl Ran {
         self.must_end_with(0).must_say(text)
     }
 
+    /// Like [`must_continue`](Self::must_continue), with a message about something unknown.
+    #[track_caller]
+    pub fn must_be_unknown(&self, text: &str) -> &Self {
+        self.must_continue(&format!("cudnn-guard: unknown: {text}"))
+    }
+
     #[track_caller]
     pub fn must_be_silent(&self) -> &Self {
         self.must_continue("")

@@ -244,7 +244,7 @@ fn the_report_of_startup_contains_all_findings_of_check() {
     ] {
         let file = folder.file("start.json");
         let asked = ("CUDNN_GUARD_REPORT", file.to_str().unwrap());
-        startup(&folder, &[variables, &[asked]].concat()).must_end_with(code);
+        startup(folder, &[variables, &[asked]].concat()).must_end_with(code);
         let text = std::fs::read_to_string(&file).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let findings = json["findings"].as_array().unwrap().iter();
