@@ -62,6 +62,22 @@ impl Machine {
         let json: Value = serde_json::from_str(&text).unwrap();
         (ran.code, json["findings"].as_array().unwrap().clone())
     }
+
+    /// Returns the only finding of `inspect`, which exits with this code.
+    #[track_caller]
+    fn finding(&self, path: &str, driver: &str, exit: i32) -> Value {
+        let (code, mut findings) = self.inspected(path, driver);
+        assert_eq!((code, findings.len()), (Some(exit), 1), "{findings:?}");
+        findings.remove(0)
+    }
+
+    /// Returns the finding about missing functions of the driver.
+    fn too_old(&self, path: &str, driver: &str) -> Option<Value> {
+        let (_, findings) = self.inspected(path, driver);
+        findings
+            .into_iter()
+            .find(|one| one["id"] == "driver-too-old")
+    }
 }
 
 fn newer(machine: &Machine) -> String {
@@ -97,11 +113,7 @@ fn a_function_missing_from_an_older_driver_is_reported() {
     .exits_with(0);
     machine.started("rust", "newer").exits_with(0);
     for app in ["app", "lazy", "rust"] {
-        let (code, findings) = machine.inspected(app, "driver");
-        assert_eq!(code, Some(1), "{findings:?}");
-        let [finding] = &findings[..] else {
-            panic!("{findings:?}");
-        };
+        let finding = machine.finding(app, "driver", 1);
         assert_eq!(finding["id"], "driver-too-old");
         assert_eq!(finding["severity"], "error");
         assert_eq!(
@@ -117,9 +129,8 @@ fn a_function_missing_from_an_older_driver_is_reported() {
                 "build the program with the CUDA version that `nvidia-smi` shows"
             ])
         );
-        let (code, findings) = machine.inspected(app, "newer");
-        let ids = |id: &str| findings.iter().any(|one| one["id"] == id);
-        assert!(code == Some(0) && !ids("driver-too-old"), "{findings:?}");
+        assert_eq!(machine.inspected(app, "newer").0, Some(0), "{app}");
+        assert_eq!(machine.too_old(app, "newer"), None);
     }
 }
 
@@ -148,23 +159,16 @@ fn a_missing_function_that_a_library_calls_is_reported() {
     machine.compile("app", code, &flags);
     machine.started("app", "newer").exits_with(0);
     machine.started("app", "driver").exits_with(127);
-    let (code, findings) = machine.inspected("app", "driver");
-    let [finding] = &findings[..] else {
-        panic!("{findings:?}");
-    };
-    assert_eq!((code, &finding["id"]), (Some(1), &"driver-too-old".into()));
+    let finding = machine.finding("app", "driver", 1);
+    assert_eq!(finding["id"], "driver-too-old");
     let start =
         "`$M/libuser.so` calls cuLogsCurrent, which the NVIDIA driver at `$M/driver/libcuda.so.1`";
     assert!(
         finding["summary"].as_str().unwrap().starts_with(start),
         "{finding}"
     );
-    let (code, findings) = machine.inspected("app", "newer");
-    let mut ids = findings.iter().map(|one| &one["id"]);
-    assert!(
-        code == Some(0) && ids.all(|id| id != "driver-too-old"),
-        "{findings:?}"
-    );
+    assert_eq!(machine.inspected("app", "newer").0, Some(0));
+    assert_eq!(machine.too_old("app", "newer"), None);
 }
 
 /// Another library exports the function, or the reference is weak.
@@ -203,12 +207,8 @@ fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     };
     machine.compile("eager", &code("Expected symbol in library"), &[]);
     machine.compile("lazy", &code("Missing symbol"), &[]);
-    let (code, findings) = machine.inspected("eager", "driver");
     // The program may never use the driver.
-    assert_eq!(code, Some(0), "{findings:?}");
-    let [finding] = &findings[..] else {
-        panic!("{findings:?}");
-    };
+    let finding = machine.finding("eager", "driver", 0);
     assert_eq!(finding["id"], "driver-too-old");
     assert_eq!(finding["severity"], "warning");
     assert_eq!(
@@ -217,9 +217,7 @@ fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     );
     assert_eq!(finding["evidence"]["built for"], "CUDA 12.9");
     for (app, driver) in [("eager", "newer"), ("lazy", "driver")] {
-        let (_, findings) = machine.inspected(app, driver);
-        let has = findings.iter().any(|one| one["id"] == "driver-too-old");
-        assert!(!has, "{app} {driver} {findings:?}");
+        assert_eq!(machine.too_old(app, driver), None, "{app} {driver}");
     }
 }
 
@@ -305,11 +303,7 @@ fn a_real_driver_is_missing_only_later_functions() {
         int main(int count, char **words) { return names[count] == words[0] && cudaMalloc(0, 0); }";
     machine.compile("eager", code, &["-Wl,--unresolved-symbols=ignore-all"]);
     let driver = real("debian/usr/lib/x86_64-linux-gnu/nvidia/current");
-    let too_old = |app: &str| {
-        let (_, findings) = machine.inspected(app, driver.to_str().unwrap());
-        let of = |one: &Value| one["id"] == "driver-too-old";
-        findings.into_iter().find(of)
-    };
+    let too_old = |app: &str| machine.too_old(app, driver.to_str().unwrap());
     let finding = too_old("eager").unwrap();
     let summary = finding["summary"].as_str().unwrap();
     assert!(

@@ -8,21 +8,6 @@ use cudnn_guard::internals::cudnn::status;
 use cudnn_guard::internals::loader::file_name;
 use std::time::Duration;
 
-#[cfg(unix)]
-#[test]
-fn sub_libraries_are_left_out_on_request() {
-    let tree = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
-    let _ = std::fs::remove_dir_all(&tree);
-    crate::support::simulated::install(V9_14, &["ops"], &tree);
-    assert!(tree.join("lib64/libcudnn_cnn.so.9").is_file());
-    assert!(!tree.join("lib64/libcudnn_ops.so.9").exists());
-    assert!(
-        tree.join("lib64/libcudnn_ops.so")
-            .symlink_metadata()
-            .is_err()
-    );
-}
-
 #[test]
 fn a_valid_cudnn_passes() {
     for version in ALL {
@@ -52,28 +37,16 @@ error: cuDNN 9.14.0 computed a wrong forward convolution in f32 on Simulated GPU
 }
 
 #[test]
-fn a_result_that_is_not_a_number_is_found() {
+fn each_kind_of_wrong_result_is_described() {
     for version in ALL {
         fault(version, "nan")
             .must_have("fail Some(inf)")
             .must_have("on Simulated GPU: a result is not a number  [convolution-wrong]")
-            .must_have("element     y[1][0][0][0] is NaN")
-            .must_have("wrong       1 of 3136 numbers");
-    }
-}
-
-#[test]
-fn a_result_that_was_never_written_is_found() {
-    for version in ALL {
+            .must_have("element     y[1][0][0][0] is NaN");
         fault(version, "unwritten")
             .must_have(": nothing was written  [convolution-wrong]")
             .must_have("wrong       3136 of 3136 numbers");
     }
-}
-
-#[test]
-fn zeros_are_found() {
-    fault(V9_14, "zero").must_have(": every number is 0  [convolution-wrong]");
 }
 
 #[test]

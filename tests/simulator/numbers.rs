@@ -156,59 +156,44 @@ fn a_layout_can_be_restored() {
     assert_eq!(indices(dims, 119), [1, 2, 3, 4]);
 }
 
+/// A format of 16 bits: how it is read and written, the bits of its fraction, the bias of its exponent, and infinity.
+type Format = (fn(u16) -> f32, fn(f32) -> u16, u32, i32, u16);
+
+const FORMATS: [Format; 2] = [
+    (from_half, to_half, 10, 15, 0x7C00),
+    (from_bfloat16, to_bfloat16, 7, 127, 0x7F80),
+];
+
 /// Every bit pattern: its value is computed from the definition of the format, and is encoded to the same pattern.
 #[test]
-fn every_half_is_read_and_written() {
-    for bits in 0..=u16::MAX {
-        let value = from_half(bits);
-        let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
-        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-        let defined = match exponent {
-            31 if fraction == 0.0 => f64::INFINITY,
-            31 => f64::NAN,
-            0 => fraction * 2f64.powi(-24),
-            _ => (1.0 + fraction / 1024.0) * 2f64.powi(exponent - 15),
-        };
-        assert_eq!(value.is_sign_negative(), bits & 0x8000 != 0);
-        if defined.is_nan() {
-            assert!(value.is_nan() && from_half(to_half(value)).is_nan());
-            continue;
+fn every_short_number_is_read_and_written() {
+    for (read, write, width, bias, infinite) in FORMATS {
+        for bits in 0..=u16::MAX {
+            let value = read(bits);
+            let exponent = i32::from((bits & infinite) >> width);
+            let fraction = f64::from(bits & ((1 << width) - 1)) / f64::from(1 << width);
+            let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
+            let defined = match exponent {
+                _ if bits & infinite == infinite && fraction == 0.0 => f64::INFINITY,
+                _ if bits & infinite == infinite => f64::NAN,
+                0 => fraction * 2f64.powi(1 - bias),
+                _ => (1.0 + fraction) * 2f64.powi(exponent - bias),
+            };
+            assert_eq!(value.is_sign_negative(), bits & 0x8000 != 0);
+            if defined.is_nan() {
+                assert!(value.is_nan() && read(write(value)).is_nan());
+                continue;
+            }
+            assert_eq!(f64::from(value), sign * defined, "{bits:#06x}");
+            assert_eq!(write(value), bits);
         }
-        assert_eq!(f64::from(value), sign * defined, "{bits:#06x}");
-        assert_eq!(to_half(value), bits);
-    }
-}
-
-#[test]
-fn every_bfloat16_is_read_and_written() {
-    for bits in 0..=u16::MAX {
-        let value = from_bfloat16(bits);
-        let (exponent, fraction) = (i32::from(bits >> 7 & 255), f64::from(bits & 127));
-        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-        let defined = match exponent {
-            255 if fraction == 0.0 => f64::INFINITY,
-            255 => f64::NAN,
-            0 => fraction * 2f64.powi(-133),
-            _ => (1.0 + fraction / 128.0) * 2f64.powi(exponent - 127),
-        };
-        if defined.is_nan() {
-            assert!(value.is_nan() && from_bfloat16(to_bfloat16(value)).is_nan());
-            continue;
-        }
-        assert_eq!(f64::from(value), sign * defined, "{bits:#06x}");
-        assert_eq!(to_bfloat16(value), bits);
     }
 }
 
 /// Between any two neighbors: just below the middle, the middle itself, just above it.
 #[test]
 fn numbers_are_rounded_to_nearest_with_ties_to_even() {
-    type Format = (fn(u16) -> f32, fn(f32) -> u16, u16);
-    let formats: [Format; 2] = [
-        (from_half, to_half, 0x7C00),
-        (from_bfloat16, to_bfloat16, 0x7F80),
-    ];
-    for (read, write, infinite) in formats {
+    for (read, write, _, _, infinite) in FORMATS {
         for bits in 0..infinite - 1 {
             let (low, high) = (f64::from(read(bits)), f64::from(read(bits + 1)));
             let middle = ((low + high) / 2.0) as f32;

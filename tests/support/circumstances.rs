@@ -2,8 +2,10 @@
 
 use super::{Ran, built, cargo, consumers, fresh, program, run, scratch, simulated};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command};
 use std::sync::{Mutex, Once, PoisonError};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Returns the program, built.
 pub fn circumstances() -> PathBuf {
@@ -57,6 +59,17 @@ pub fn do_all(acts: &[&str], variables: &[(&str, &str)]) -> Ran {
     let tree = installed((9, 14, 0));
     let mut command = command(acts, &[tree.join("lib64"), tree.join("driver")]);
     run(command.envs(variables.iter().copied()))
+}
+
+/// Waits for a program whose output fits into its pipes, and kills it after this time. Returns also how long it took.
+pub fn end_of(mut child: Child, limit: Duration) -> (Ran, Duration) {
+    let began = Instant::now();
+    while child.try_wait().unwrap().is_none() && began.elapsed() < limit {
+        sleep(Duration::from_millis(2));
+    }
+    let took = began.elapsed();
+    let _ = child.kill();
+    (Ran::new(&child.wait_with_output().unwrap()), took)
 }
 
 /// Returns the processes of these lines of SIM_CALLS, in turn. A process that calls again after another one occurs

@@ -6,6 +6,8 @@ pub mod builds;
 #[cfg(unix)]
 pub mod circumstances;
 pub mod consumer;
+#[cfg(unix)]
+pub mod installation;
 pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
@@ -18,7 +20,7 @@ use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 /// A finished program: its exit status and its output.
@@ -30,6 +32,15 @@ pub struct Ran {
 }
 
 impl Ran {
+    pub fn new(output: &Output) -> Self {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        Self {
+            code: output.status.code(),
+            stdout: text(&output.stdout),
+            stderr: text(&output.stderr),
+        }
+    }
+
     #[track_caller]
     pub fn exits_with(self, code: i32) -> Self {
         assert_eq!(self.code, Some(code), "{}", self.text());
@@ -120,12 +131,18 @@ fn failure(command: &Command, error: &std::io::Error) -> String {
 pub fn run(command: &mut Command) -> Ran {
     let output = command.output();
     let output = output.unwrap_or_else(|error| panic!("{}", failure(command, &error)));
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran {
-        code: output.status.code(),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
+    Ran::new(&output)
+}
+
+/// Returns a command that runs another one, whose program and arguments follow these words. It has only the variables that
+/// the other one sets.
+pub fn wrapped(words: &[&str], command: &Command) -> Command {
+    let mut outer = Command::new(words[0]);
+    outer.args(&words[1..]).arg(command.get_program());
+    outer.args(command.get_args()).env_clear();
+    let set = command.get_envs();
+    outer.envs(set.filter_map(|(name, value)| Some((name, value?))));
+    outer
 }
 
 /// Sends this signal to a process, or to its group if a `-` precedes the number. The shell has its own `kill`; the program

@@ -1,13 +1,13 @@
 //! Simulated installations for tests. Each version is compiled once for all test programs, and each test has a copy.
 #![allow(dead_code, reason = "each test takes what it needs")]
 
+pub use super::installation::copy;
 use super::simulated_windows;
 use super::simulator::{self, Release};
 use std::collections::BTreeMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::{Mutex, PoisonError};
 
 /// Returns the simulated installation of this version, with all sub-libraries.
@@ -43,15 +43,6 @@ pub fn install(cudnn: Release, leave_out: &[&str], into: &Path) {
         fs::remove_file(lib64.join(format!("libcudnn_{part}.so.{}", cudnn.0))).unwrap();
         fs::remove_file(lib64.join(format!("libcudnn_{part}.so"))).unwrap();
     }
-}
-
-/// Copies a directory. Links stay links.
-#[track_caller]
-pub fn copy(from: &Path, into: &Path) {
-    fs::create_dir_all(into).unwrap();
-    let mut cp = Command::new("cp");
-    let done = cp.arg("-a").arg(from.join(".")).arg(into).status();
-    assert!(done.unwrap().success(), "{}", from.display());
 }
 
 /// Like [`simulated`], but for Windows. No test changes it: see [`copy`].

@@ -7,7 +7,7 @@ pub mod sandbox;
 pub mod scarce;
 pub mod threads;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
-use crate::support::{Ran, fresh, kill, scratch};
+use crate::support::{Ran, fresh, kill, scratch, wrapped};
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
@@ -340,17 +340,10 @@ fn a_cudnn_on_a_noexec_file_system_is_reported() {
     let script =
         "mount -t tmpfs -o noexec none \"$1\" && cp -a \"$2\"/. \"$1\" && shift 2 && exec \"$@\"";
     let program = command(&["startup"], &[mounted.clone(), tree.join("driver")]);
-    let mut shell = Command::new("unshare");
-    shell.args(["-rm", "sh", "-c", script, "sh"]);
-    shell
-        .arg(&mounted)
-        .arg(tree.join("lib64"))
-        .arg(program.get_program());
-    for (name, value) in program.get_envs() {
-        shell.env(name, value.unwrap_or_default());
-    }
-    let path = mounted.display();
-    crate::support::run(shell.arg("startup"))
+    let (path, lib64) = (mounted.display().to_string(), tree.join("lib64"));
+    let lib64 = lib64.to_str().unwrap();
+    let words = ["unshare", "-rm", "sh", "-c", script, "sh", &path, lib64];
+    crate::support::run(&mut wrapped(&words, &program))
         .exits_with(78)
         .says(&format!(
             "\

@@ -3,9 +3,8 @@
 
 pub mod planted;
 
-use crate::runtime::quiet::setup::environment_of;
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
-use crate::support::{fresh, run};
+use crate::support::{fresh, run, wrapped};
 use planted::{Planted, System};
 use serde_json::{Value, json};
 use std::path::Path;
@@ -288,9 +287,7 @@ fn a_crash_under_a_tracer_is_unknown() {
         &["startup", "went-on"],
         &[tree.join("lib64"), tree.join("driver")],
     );
-    let mut traced = Command::new(&tracer);
-    traced.arg(program.get_program()).args(program.get_args());
-    environment_of(&program, &mut traced);
+    let mut traced = wrapped(&[tracer.to_str().unwrap()], &program);
     let ran = run(traced.env("SIM_FAULT", "abort:cudnnConvolutionForward")).exits_with(0);
     assert!(
         ran.stderr

@@ -1,7 +1,7 @@
 //! A working setup in which the system refuses a system call, as the filters of containers and of sandboxed programs
 //! do. cuDNN is not at fault, and no program exits or hangs because of it.
 
-use crate::support::circumstances::{circumstances, command, do_all, installed};
+use crate::support::circumstances::{circumstances, command, do_all, end_of, installed};
 use crate::support::{Ran, fresh};
 use std::collections::BTreeSet;
 use std::fs;
@@ -252,26 +252,8 @@ fn ends(acts: &[&str], variables: &[(&str, String)]) -> (Ran, Duration) {
     let tree = installed((9, 14, 0));
     let mut program = command(acts, &[tree.join("lib64"), tree.join("driver")]);
     program.envs(variables.iter().map(|(name, value)| (name, value)));
-    let began = Instant::now();
-    let mut child = program
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // The output fits into the pipes.
-    while child.try_wait().unwrap().is_none() && began.elapsed() < MOST {
-        thread::sleep(Duration::from_millis(2));
-    }
-    let took = began.elapsed();
-    let _ = child.kill();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let ran = Ran {
-        code: output.status.code(),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    };
-    (ran, took)
+    program.stdout(Stdio::piped()).stderr(Stdio::piped());
+    end_of(program.spawn().unwrap(), MOST)
 }
 
 /// Returns the verdict and the first id of a report.

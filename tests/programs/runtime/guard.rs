@@ -27,6 +27,5 @@ pub mod record;
 pub mod reports;
 pub mod rights;
 pub mod route;
-pub mod tree;
 pub mod units;
 pub mod wheels;

@@ -21,17 +21,12 @@ fn version([major, minor, patch]: [u32; 3]) -> Version {
     Version::new(major, minor, patch)
 }
 
-fn release(text: &str) -> Version {
-    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-    version(numbers.try_into().unwrap())
-}
-
 /// Builds the record for `what`: a version, or a requirement under the policy of that name.
 pub fn built(policy: &str, what: &str, loader: Loader) -> Built {
     let asked = ASKED.iter().find(|row| row.0 == what);
     assert_eq!(asked.is_some(), policy == "requirement", "{what}");
     Built {
-        cudnn: asked.is_none().then(|| release(what)),
+        cudnn: asked.is_none().then(|| Version::parse(what).unwrap()),
         requirement: asked.map(|(text, from, below)| Requirement {
             text: (*text).into(),
             from: version(*from),

@@ -1,10 +1,11 @@
 //! A stderr that waits for a reader or raises a signal. The guard prints to it, and the program continues.
 
-use crate::support::circumstances::{command, installed};
+use crate::support::Ran;
+use crate::support::circumstances::{command, end_of, installed};
 use std::io::Read;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// The acts that replace stderr, or make a write to it fail or wait.
 const STREAMS: &[&str] = &[
@@ -24,21 +25,14 @@ fn without_driver(acts: &[&str]) -> Command {
     command(acts, &[installed((9, 14, 0)).join("lib64")])
 }
 
-/// Runs a program with a closed stdin. A program that does not end is killed.
+/// Runs a program with a closed stdin. A program that does not end is killed, and has no exit code.
 #[track_caller]
-fn run(mut command: Command) -> (Output, bool) {
+fn run(mut command: Command) -> Ran {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() && began.elapsed() < MOST {
-        sleep(Duration::from_millis(5));
-    }
-    let is_ended = child.try_wait().unwrap().is_some();
-    let _ = child.kill();
-    (child.wait_with_output().unwrap(), is_ended)
+    end_of(command.spawn().unwrap(), MOST).0
 }
 
 #[test]
@@ -47,16 +41,16 @@ fn no_stderr_ends_or_stops_a_program() {
     for act in STREAMS {
         // Rust ignores SIGPIPE; other programs do not.
         let acts = ["die-of-pipes", act, "startup", "went-on"];
-        let (output, is_ended) = run(without_driver(&acts));
-        if !is_ended || output.status.code() != Some(0) || output.stdout != b"went on\n" {
-            wrong.push(format!("{act}: {:?}", output.status));
+        let ran = run(without_driver(&acts));
+        if ran.code != Some(0) || ran.stdout != "went on\n" {
+            wrong.push(format!("{act}: {:?}", ran.code));
         }
         // The guard itself stops this program.
         let mut stopped = without_driver(&acts);
         stopped.env("CUDNN_GUARD_REQUIRE_GPU", "1");
-        let (output, is_ended) = run(stopped);
-        if !is_ended || output.status.code() != Some(78) {
-            wrong.push(format!("{act}, stopped: {:?}", output.status));
+        let ran = run(stopped);
+        if ran.code != Some(78) {
+            wrong.push(format!("{act}, stopped: {:?}", ran.code));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -65,11 +59,7 @@ fn no_stderr_ends_or_stops_a_program() {
 /// The mask and the pending signals are those of before, also if the write raised a signal.
 #[test]
 fn signals_stay_as_they_were() {
-    let of = |acts: &[&str]| {
-        let (output, _) = run(without_driver(acts));
-        assert_eq!(output.status.code(), Some(0), "{acts:?}");
-        String::from_utf8(output.stdout).unwrap()
-    };
+    let of = |acts: &[&str]| run(without_driver(acts)).exits_with(0).stdout;
     for stream in ["stderr-of-no-reader", "stderr-at-limit"] {
         assert_eq!(of(&[stream, "startup", "tell-signals"]), "0 0\n");
         let pending = of(&[
@@ -91,7 +81,7 @@ fn signals_stay_as_they_were() {
 /// A reader that is late gets the complete message.
 #[test]
 fn a_late_reader_gets_the_message() {
-    let expected = run(without_driver(&["startup"])).0.stderr;
+    let expected = run(without_driver(&["startup"])).stderr.into_bytes();
     assert!(expected.len() > 100);
     let mut command = without_driver(&["startup"]);
     command.env("CUDNN_GUARD_ALLOW", "x".repeat(100_000));

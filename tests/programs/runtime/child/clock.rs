@@ -1,21 +1,18 @@
 //! Programs whose clock is faked, as by libfaketime, or which are stopped for longer than the deadline.
 
 use super::{child_of, is_there, sound};
-use crate::support::circumstances::library;
+use crate::support::circumstances::{end_of, library};
+use crate::support::installation::compile_replacing;
 use crate::support::{Ran, fresh, kill};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Returns the program with these acts and this clock: `offset` seconds ahead of the real one, or always the same.
 fn faked(name: &str, acts: &[&str], seconds: &str) -> Command {
     let clock = fresh(name).join("libclock.so");
     let code = r#"
-        #define _GNU_SOURCE
-        #include <stdlib.h>
-        #include <sys/syscall.h>
         #include <time.h>
-        #include <unistd.h>
         int clock_gettime(clockid_t clock, struct timespec *now) {
             const char *seconds = getenv("ODD_CLOCK");
             int failed = syscall(SYS_clock_gettime, clock, now);
@@ -26,7 +23,7 @@ fn faked(name: &str, acts: &[&str], seconds: &str) -> Command {
             return failed;
         }
     "#;
-    library(code, &clock);
+    compile_replacing(code, &clock);
     let mut program = sound(acts);
     program
         .env("LD_PRELOAD", clock)
@@ -36,22 +33,6 @@ fn faked(name: &str, acts: &[&str], seconds: &str) -> Command {
     program
 }
 
-/// Waits for the program, which is killed after this time.
-fn end_of(mut child: Child, limit: Duration) -> Ran {
-    let began = Instant::now();
-    while child.try_wait().unwrap().is_none() && began.elapsed() < limit {
-        sleep(Duration::from_millis(5));
-    }
-    let _ = child.kill();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    Ran {
-        code: output.status.code(),
-        stdout: text(&output.stdout),
-        stderr: text(&output.stderr),
-    }
-}
-
 #[test]
 fn a_faked_clock_does_not_delay_a_check() {
     for (clock, name) in [("1296000", "ahead"), ("=5000", "stands-still")] {
@@ -59,17 +40,17 @@ fn a_faked_clock_does_not_delay_a_check() {
         let (name, acts) = (format!("clock-{name}"), ["startup", "went-on"]);
         // Without the guard.
         let program = faked(&name, &acts[1..], clock).spawn();
-        let ran = end_of(program.unwrap(), limit).exits_with(0);
+        let ran = end_of(program.unwrap(), limit).0.exits_with(0);
         assert_eq!(ran.text(), "went on\n");
         let program = faked(&name, &acts, clock).spawn();
-        let ran = end_of(program.unwrap(), limit).exits_with(0);
+        let ran = end_of(program.unwrap(), limit).0.exits_with(0);
         assert_eq!(ran.text(), "went on\n", "{clock}");
         // A child that hangs is killed at its deadline.
         let mut program = faked(&name, &acts, clock);
         program
             .env("SIM_FAULT", "hang:cudnnCreate")
             .env("CUDNN_GUARD_DEADLINE", "1");
-        let ran = end_of(program.spawn().unwrap(), limit).exits_with(0);
+        let ran = end_of(program.spawn().unwrap(), limit).0.exits_with(0);
         ran.says("cudnn-guard: unknown: the test process timed out while ");
     }
 }
@@ -98,7 +79,7 @@ fn stopped(name: &str, with_child: bool) -> Ran {
     sleep(Duration::from_millis(3500));
     assert_eq!(is_there(child), with_child);
     send("CONT");
-    end_of(program, Duration::from_secs(20))
+    end_of(program, Duration::from_secs(20)).0
 }
 
 /// Without the guard, a stopped program continues too.

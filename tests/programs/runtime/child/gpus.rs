@@ -294,20 +294,6 @@ fn ranks_that_share_a_gpu_leave_the_convolution_to_the_first_rank() {
     assert!(outcome.starts_with("fail driver-too-old "), "{outcome}");
 }
 
-/// Operators can enable TF32 everywhere: the report notes it, but the verdict does not become unknown.
-#[test]
-fn tf32_enabled_by_the_operator_passes_with_a_note() {
-    let rounds = ("SIM_TF32", "always");
-    assert!(tried(&[rounds]).starts_with("unknown convolution-wrong: "));
-    let chosen = ("NVIDIA_TF32_OVERRIDE", "1");
-    assert_eq!(
-        tried(&[rounds, chosen]),
-        "pass convolution-wrong: Simulated GPU"
-    );
-    let ran = do_all(&["startup"], &[rounds, chosen]).exits_with(0);
-    assert_eq!(ran.text(), "");
-}
-
 /// Processes that start CUDA at the same time take turns in the driver, and the last one waits.
 #[test]
 fn a_deadline_met_while_the_driver_starts_reports_contention() {

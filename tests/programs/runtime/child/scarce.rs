@@ -1,10 +1,9 @@
 //! Processes with little: of memory, of a stack, of random numbers.
 
-use super::{child_of, hanging, read_stderr, sound};
-use crate::support::circumstances::{circumstances, library};
-use crate::support::{fresh, kill, run};
+use super::{child_of, hanging, sound};
+use crate::support::installation::compile_replacing;
+use crate::support::{fresh, kill, run, wrapped};
 use std::fs;
-use std::process::Command;
 
 /// If memory runs out, the kernel ends the process with the highest score first: the child, not the program.
 #[test]
@@ -19,11 +18,6 @@ fn the_child_is_killed_before_the_program_if_memory_runs_out() {
     assert_eq!(child_of(&parent), child);
     kill("KILL", &child.to_string());
     assert!(parent.wait().unwrap().success());
-    let text = read_stderr("child-memory");
-    assert!(
-        text.starts_with("cudnn-guard: unknown: the test process was killed by signal 9 while "),
-        "{text}"
-    );
 }
 
 /// Rust's hash maps need random numbers, and panic without them.
@@ -32,13 +26,7 @@ fn a_check_needs_no_random_numbers() {
     let folder = fresh("child-random");
     let (none, report) = (folder.join("libnone.so"), folder.join("report"));
     let code = r#"
-        #define _GNU_SOURCE
-        #include <errno.h>
         #include <fcntl.h>
-        #include <string.h>
-        #include <sys/syscall.h>
-        #include <sys/types.h>
-        #include <unistd.h>
         ssize_t getrandom(void *into, size_t size, unsigned flags) {
             errno = EPERM;
             return -1;
@@ -51,7 +39,7 @@ fn a_check_needs_no_random_numbers() {
             return syscall(SYS_openat, AT_FDCWD, path, flags, 0600);
         }
     "#;
-    library(code, &none);
+    compile_replacing(code, &none);
     // Without the guard.
     let mut program = sound(&["went-on"]);
     let ran = run(program.env("LD_PRELOAD", &none)).exits_with(0);
@@ -77,22 +65,14 @@ fn a_small_stack_that_the_program_has_made_does_not_overflow() {
 /// The first thread's stack grows, but not beyond its limit.
 #[test]
 fn a_first_thread_with_a_small_stack_gets_an_answer() {
-    let program = sound(&["startup", "went-on"]);
     for kibibytes in [20, 24, 32, 64, 128] {
         for acts in [
             &["went-on"][..],
             &["startup", "check", "version", "went-on"],
         ] {
-            let mut shell = Command::new("sh");
-            let line = format!("ulimit -s {kibibytes} && exec \"$0\" \"$@\"");
-            shell.args(["-c", &line]).arg(circumstances()).args(acts);
             // Variables are on the stack too.
-            shell.env_clear();
-            for (name, value) in program.get_envs() {
-                if let Some(value) = value.filter(|_| name == "LD_LIBRARY_PATH") {
-                    shell.env(name, value);
-                }
-            }
+            let line = format!("ulimit -s {kibibytes} && exec \"$@\"");
+            let mut shell = wrapped(&["sh", "-c", &line, "sh"], &sound(acts));
             let ran = run(&mut shell).exits_with(0);
             assert!(ran.stdout.ends_with("went on\n"), "{}", ran.text());
             assert_eq!(ran.stderr, "", "{kibibytes}");

@@ -1,26 +1,20 @@
 //! Outcomes of the child process that tests cuDNN, in complete runs.
 
-use super::program::{command, run};
-use super::tree::{GPU, compile, sound};
-use std::process::Stdio;
+use super::program::{GPU, check, command, run, startup, version};
+use crate::support::installation::{compile, sound};
+use crate::support::wrapped;
 
 #[test]
 fn without_a_child_startup_calls_nothing_and_check_reports_it() {
     let cudnn = sound();
     let few = ("TEST_FILES", "6");
-    run(
-        "startup",
-        &cudnn.0,
-        &[GPU, ("TEST_CONVOLUTION", "abort"), few],
-    )
-    .must_end_with(0)
-    .must_say(
-        "cudnn-guard: unknown: cannot create a child process to test cuDNN safely  \
+    startup(&cudnn, &[GPU, ("TEST_CONVOLUTION", "abort"), few]).must_be_unknown(
+        "cannot create a child process to test cuDNN safely  \
              [child-not-started]\n  \
              = help: raise the limit on open files: `ulimit -n 4096`\n  \
              reason      pipe: Too many open files (os error 24)\n",
     );
-    let ran = run("check", &cudnn.0, &[GPU, few]);
+    let ran = check(&cudnn, &[GPU, few]);
     ran.must_be("pass", &["child-not-started"]);
     assert_eq!(
         ran.json["findings"][0],
@@ -39,7 +33,7 @@ fn without_a_child_startup_calls_nothing_and_check_reports_it() {
         ("TEST_CONVOLUTION", "hang"),
         ("CUDNN_GUARD_DEADLINE", "0.4"),
     ];
-    let ran = run("check", &cudnn.0, &slow);
+    let ran = check(&cudnn, &slow);
     ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
     assert_eq!(
         ran.json["findings"][1]["summary"],
@@ -86,18 +80,10 @@ cuDNN crashed the test process (SIGABRT) while running the convolution  [cudnn-a
   = help: reinstall this version of cuDNN, or install another version
   output      cuDNN says: \\u{1b}[2Jno
 ";
-    run("startup", &cudnn.0, &[GPU, abort])
-        .must_end_with(78)
-        .must_begin(text);
+    startup(&cudnn, &[GPU, abort]).must_stop(text);
     // With SIGCHLD ignored, the exit status of the child cannot be queried.
-    run(
-        "startup",
-        &cudnn.0,
-        &[GPU, abort, ("TEST_IGNORE_CHILDREN", "1")],
-    )
-    .must_end_with(78)
-    .must_begin(text);
-    run("check", &cudnn.0, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
+    startup(&cudnn, &[GPU, abort, ("TEST_IGNORE_CHILDREN", "1")]).must_stop(text);
+    check(&cudnn, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
 }
 
 /// With a memory limit, cuDNN is not at fault. Without a limit, the library that requests too much is.
@@ -106,7 +92,7 @@ fn a_child_without_memory_proves_nothing() {
     let cudnn = sound();
     let cause = |convolution, limit: &[(&str, &str)]| {
         let variables = [&[GPU, ("TEST_CONVOLUTION", convolution)], limit].concat();
-        let json = run("check", &cudnn.0, &variables).json;
+        let json = check(&cudnn, &variables).json;
         let summary = json["findings"][0]["summary"].as_str().unwrap();
         format!("{}: {summary}", json["verdict"].as_str().unwrap())
     };
@@ -131,7 +117,7 @@ fn a_library_opened_without_memory_or_threads_proves_nothing() {
             words.len()
         );
         compile(&code, &cudnn.file("libcudnn_ops.so.9"), &[]);
-        let ran = run("startup", &cudnn.0, &[GPU]);
+        let ran = startup(&cudnn, &[GPU]);
         let first = ran.stderr.lines().take(2).collect::<Vec<_>>().join("\n");
         (
             ran.code,
@@ -167,66 +153,18 @@ fn a_cudnn_that_crashes_when_queried_for_its_version_is_reported() {
         &cudnn.file("libcudnn.so.9"),
         &[],
     );
-    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(
+    startup(&cudnn, &[]).must_stop(
         "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion  [cudnn-aborted]\n",
     );
     // The file's version is read without calling cuDNN.
-    run("version", &cudnn.0, &[]).must_be("pass", &[]);
-}
-
-#[test]
-fn a_hanging_child_is_left_behind() {
-    let cudnn = sound();
-    let began = std::time::Instant::now();
-    run("startup", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "hang"), ("CUDNN_GUARD_DEADLINE", "0.4")])
-        .must_end_with(0)
-        .must_say(
-            "cudnn-guard: unknown: the test process timed out while running the convolution  [convolution-timeout]\n  \
-             = help: set CUDNN_GUARD_DEADLINE to more seconds if this machine is slow\n",
-        );
-    assert!(began.elapsed().as_secs() < 20);
+    version(&cudnn, &[]).must_be("pass", &[]);
 }
 
 #[test]
 fn a_child_without_output_proves_nothing() {
     let cudnn = sound();
-    run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "leave")])
-        .must_be("unknown", &["child-not-started"]);
-    run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "flood")]).must_be("pass", &[]);
-}
-
-#[test]
-fn closed_standard_streams_do_no_harm() {
-    let cudnn = sound();
-    let mut command = command("check", &cudnn.0);
-    let shell = format!(
-        "exec '{}' runtime::guard::program::is_run --exact --ignored --nocapture --quiet <&- >&- 2>&-",
-        command.get_program().to_str().unwrap()
-    );
-    let text = cudnn.file("text");
-    let json = cudnn.file("json");
-    let variables: Vec<_> = command
-        .get_envs()
-        .map(|(name, value)| (name.to_owned(), value.map(ToOwned::to_owned)))
-        .collect();
-    command = std::process::Command::new("/bin/sh");
-    command
-        .arg("-c")
-        .arg(shell)
-        .env_clear()
-        .stdout(Stdio::null());
-    for (name, value) in variables {
-        command.env(name, value.unwrap());
-    }
-    command
-        .env("TEST_TEXT", &text)
-        .env("TEST_JSON", &json)
-        .env("TEST_GPU", "90");
-    command.env("TEST_CONVOLUTION", "flood");
-    command.status().unwrap();
-    let json: serde_json::Value =
-        serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap();
-    assert_eq!(json["verdict"], "pass");
+    check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "leave")]).must_be("unknown", &["child-not-started"]);
+    check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "flood")]).must_be("pass", &[]);
 }
 
 /// A fork would take the pages away from the device that writes into them.
@@ -239,14 +177,9 @@ fn a_process_with_memory_registered_with_an_rdma_device_is_not_forked() {
                   : >/dev/infiniband/uverbs0 && exec \"$@\" 9</dev/infiniband/\"$OPENED\"";
     let started = |opened: &str, variables: &[(&str, &str)]| {
         let program = command("startup", &cudnn.0);
-        let mut shell = std::process::Command::new("unshare");
-        shell
-            .args(["-rm", "sh", "-c", script, "sh"])
-            .arg(program.get_program());
-        shell.args(program.get_args()).env("OPENED", opened);
-        for (name, value) in program.get_envs() {
-            shell.env(name, value.unwrap_or_default());
-        }
+        let words = ["unshare", "-rm", "sh", "-c", script, "sh"];
+        let mut shell = wrapped(&words, &program);
+        shell.env("OPENED", opened);
         shell
             .env("TEST_OPEN", &library)
             .env(GPU.0, GPU.1)

@@ -1,31 +1,22 @@
 //! More than one reachable cuDNN, in complete runs.
 
-use super::program::run;
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, check, startup, version};
+use crate::support::installation::{Folder, compile, library_path, sound};
 
 #[test]
 fn the_cudnn_in_the_process_is_checked() {
     let old = Folder::new().with_cudnn("9.10.2");
     let new = sound();
-    let open = old.file("libcudnn.so.9");
-    let ran = run(
-        "check",
-        &new.0,
-        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
-    );
-    assert_eq!(ran.json["loaded"]["path"], open.to_str().unwrap());
+    let open = old.at("libcudnn.so.9");
+    let ran = check(&new, &[GPU, ("TEST_OPEN", open)]);
+    assert_eq!(ran.json["loaded"]["path"], open);
     let via = "something in this process that opened it by its path";
     assert_eq!(ran.json["loaded"]["found_via"], via);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
     // cuDNN 8 and 9 may be loaded side by side.
     let eight = Folder::new().with_cudnn("8.9.7");
-    let open = eight.file("libcudnn.so.8");
-    run(
-        "check",
-        &new.0,
-        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
-    )
-    .must_be("pass", &[]);
+    let open = eight.at("libcudnn.so.8");
+    check(&new, &[GPU, ("TEST_OPEN", open)]).must_be("pass", &[]);
 }
 
 #[test]
@@ -33,9 +24,9 @@ fn a_second_copy_is_a_warning() {
     let (one, two) = (sound(), sound());
     let both = [one.file("libcudnn.so.9"), two.file("libcudnn.so.9")]
         .map(|file| file.to_str().unwrap().to_string());
-    let ran = run("check", &one.0, &[GPU, ("TEST_OPEN", &both.join(":"))]);
+    let ran = check(&one, &[GPU, ("TEST_OPEN", &both.join(":"))]);
     ran.must_be("pass", &["duplicate-cudnn"]);
-    assert_eq!(ran.json["findings"][0]["evidence"]["also"], both[1]);
+    assert_eq!(*ran.evidence("also"), both[1]);
     assert_eq!(
         ran.json["findings"][0]["summary"],
         format!(
@@ -52,10 +43,7 @@ fn a_foreign_sub_library_of_another_version_fails() {
     let opens = |folder: &Folder| {
         let part = folder.file("libcudnn_cnn.so.9");
         let task = format!("opens:{}", part.display());
-        (
-            run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &task)]),
-            part,
-        )
+        (check(&cudnn, &[GPU, ("TEST_CONVOLUTION", &task)]), part)
     };
     // The version is part of the file name, as in NVIDIA's archives.
     let old = Folder::new().with_cudnn("9.10.2");
@@ -65,22 +53,16 @@ fn a_foreign_sub_library_of_another_version_fails() {
     std::os::unix::fs::symlink(&release, &part).unwrap();
     let (ran, part) = opens(&old.without("libcudnn.so.9"));
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, part.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), part.to_str().unwrap());
     // A sub-library of the same version does no harm, and only the child has loaded it.
     let same = sound().without("libcudnn.so.9");
     let (ran, part) = opens(&same);
     ran.must_be("pass", &[]);
     let all = [cudnn.file("libcudnn_cnn.so.9"), part.clone()];
     let open = std::env::join_paths(all).unwrap();
-    let ran = run(
-        "check",
-        &cudnn.0,
-        &[GPU, ("TEST_OPEN", open.to_str().unwrap())],
-    );
+    let ran = check(&cudnn, &[GPU, ("TEST_OPEN", open.to_str().unwrap())]);
     ran.must_be("pass", &["duplicate-cudnn"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, part.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), part.to_str().unwrap());
 }
 
 /// The files change after the child has tested them and before the program uses them.
@@ -93,9 +75,9 @@ fn a_sub_library_that_is_overwritten_during_the_check_fails() {
     ] {
         let cudnn = sound();
         let file = cudnn.file("libcudnn_ops.so.9");
-        let other = with.file("libcudnn_ops.so.9");
-        let task = format!("overwrites:{}:{}", file.display(), other.display());
-        let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", &task)]);
+        let other = with.at("libcudnn_ops.so.9");
+        let task = format!("overwrites:{}:{}", file.display(), other);
+        let ran = check(&cudnn, &[GPU, ("TEST_CONVOLUTION", &task)]);
         ran.must_be(verdict, ids);
         if verdict == "fail" {
             let finding = &ran.json["findings"][0];
@@ -112,7 +94,7 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
     let open = own.file("libcudnn.so.9");
     let foreign = Folder::new().with_cudnn("9.10.2");
     let open = ("TEST_OPEN", open.to_str().unwrap());
-    let ran = run("check", &foreign.0, &[GPU, open]);
+    let ran = check(&foreign, &[GPU, open]);
     ran.must_be("pass", &["parts-mixed"]);
     let finding = &ran.json["findings"][0];
     assert_eq!(finding["severity"], "warning");
@@ -125,16 +107,11 @@ fn pinning_keeps_the_library_path_from_swapping_sub_libraries() {
             foreign.text()
         )
     );
-    assert_eq!(
-        ran.json["loaded"]["parts"][0]["path"],
-        own.file("libcudnn_graph.so.9").to_str().unwrap()
-    );
+    assert_eq!(ran.part(0), own.at("libcudnn_graph.so.9"));
     // If nothing is pinned, the files that would be loaded are checked.
-    let ran = run("version", &foreign.0, &[GPU, open]);
+    let ran = version(&foreign, &[GPU, open]);
     ran.must_be("fail", &["parts-mixed"]);
-    let sub_libraries = ran.json["findings"][0]["evidence"]["sub-libs"]
-        .as_str()
-        .unwrap();
+    let sub_libraries = ran.evidence("sub-libs").as_str().unwrap();
     let shim = format!(
         "9.14.0  {}/libcudnn.so.9, version from the sub-library next to it\n",
         own.text()
@@ -154,10 +131,8 @@ fn a_sub_library_that_is_loaded_by_its_full_name_is_found() {
     let slipped = foreign.file("libcudnn_graph.so.9.14.0");
     std::fs::copy(other.file("libcudnn_graph.so.9"), &slipped).unwrap();
     let other = foreign.text();
-    let (path, both) = (cudnn.text(), format!("{}:{}", cudnn.text(), foreign.text()));
-    run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &both)])
-        .must_end_with(78)
-        .must_begin(&format!(
+    let (path, both) = (cudnn.text(), library_path(&[&cudnn, &foreign]));
+    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", both)]).must_stop(&format!(
             "\
 cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from `{other}`  [parts-mixed]
   = help: remove `{other}` from LD_LIBRARY_PATH
@@ -168,7 +143,7 @@ cuDNN 9.14.0 at `{path}` loads `libcudnn_graph.so.9.14.0` (version 9.10.2) from 
               9.10.2  {}
 ",
             slipped.display()
-        ));
+    ));
 }
 
 /// A virtual environment's cuDNN beside the system's, whose sub-libraries have the full names that are tried first.
@@ -182,22 +157,19 @@ fn sub_libraries_of_the_same_version_are_no_second_cudnn() {
     let system = Folder::new();
     let full = system.file("libcudnn_graph.so.9.14.0");
     std::fs::copy(sound().file("libcudnn_graph.so.9"), &full).unwrap();
-    let open = cudnn.file("libcudnn.so.9");
-    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let open = ("TEST_OPEN", cudnn.at("libcudnn.so.9"));
     for variables in [&[open][..], &[open, GPU]] {
-        let ran = run("check", &system.0, variables);
+        let ran = check(&system, variables);
         let ids = ran.json["findings"].to_string();
         assert!(!ids.contains("duplicate-cudnn"), "{}", ran.text);
         // The file that cuDNN opens is checked.
-        let graph = &ran.json["loaded"]["parts"][0]["path"];
-        assert_eq!(graph, full.to_str().unwrap(), "{}", ran.text);
+        assert_eq!(ran.part(0), full.to_str().unwrap(), "{}", ran.text);
     }
     // cuDNN tries the next name if the loader refuses a file.
     std::fs::write(full, "").unwrap();
-    let ran = run("check", &system.0, &[GPU, open]);
+    let ran = check(&system, &[GPU, open]);
     ran.must_be("pass", &[]);
-    let graph = &ran.json["loaded"]["parts"][0]["path"];
-    assert_eq!(graph, cudnn.file("libcudnn_graph.so.9").to_str().unwrap());
+    assert_eq!(ran.part(0), cudnn.at("libcudnn_graph.so.9"));
 }
 
 /// A file next to `libcudnn.so.9` that is opened under another name belongs to the same cuDNN, not to a second one.
@@ -210,8 +182,7 @@ fn a_sub_library_of_another_version_beside_the_main_library_fails() {
     let old = Folder::new().with_cudnn("9.10.2");
     let slipped = cudnn.file("libcudnn_graph.so.9.10.2");
     std::fs::copy(old.file("libcudnn_graph.so.9"), &slipped).unwrap();
-    let ran = run("check", &cudnn.0, &[GPU]);
+    let ran = check(&cudnn, &[GPU]);
     ran.must_be("fail", &["parts-mixed"]);
-    let also = &ran.json["findings"][0]["evidence"]["also"];
-    assert_eq!(also, slipped.to_str().unwrap());
+    assert_eq!(ran.evidence("also"), slipped.to_str().unwrap());
 }

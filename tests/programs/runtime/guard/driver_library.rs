@@ -1,7 +1,7 @@
 //! The file that the loader uses as the driver, and the file that it should have used.
 
-use super::program::run;
-use super::tree::{Folder, compile, sound};
+use super::program::{GPU, Ran, check, startup};
+use crate::support::installation::{Folder, compile, compile_linked, library_path, sound};
 use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::driver::driver_library::unsearched;
 use cudnn_guard::internals::driver::driver_missing::MissingDriver;
@@ -36,22 +36,21 @@ fn without_gpu() -> String {
     )
 }
 
-/// Checks the output of a program with a working cuDNN when these directories follow it in LD_LIBRARY_PATH.
+const REAL: (&str, &str) = ("TEST_GPU", "real");
+
+/// Runs a program with a working cuDNN in the first of these directories and the driver that the loader finds.
 #[track_caller]
-fn says(drivers: &[&Folder], text: &str) {
-    let cudnn = sound();
-    let folders: Vec<&str> = std::iter::once(&cudnn)
-        .chain(drivers.iter().copied())
-        .map(Folder::text)
-        .collect();
-    let way = folders.join(":");
-    let ran = run(
-        "startup",
-        &cudnn.0,
-        &[("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &way)],
-    );
-    ran.must_end_with(0)
-        .must_say(&format!("cudnn-guard: unknown: {text}"));
+fn start(folders: &[&Folder]) -> Ran {
+    startup(
+        folders[0],
+        &[REAL, ("LD_LIBRARY_PATH", library_path(folders))],
+    )
+}
+
+/// Like [`start`], with a cuDNN before these directories.
+#[track_caller]
+fn beside_cudnn(drivers: &[&Folder]) -> Ran {
+    start(&[&[&sound()], drivers].concat())
 }
 
 /// For such a file the loader reports that it does not exist.
@@ -64,38 +63,14 @@ fn a_driver_library_for_another_cpu_is_reported() {
     };
     let foreign = driver("libcuda.so.535.183.01", 0).with_byte("libcuda.so.535.183.01", 18, byte);
     let path = foreign.text();
-    says(
-        &[&foreign],
-        &format!(
+    beside_cudnn(&[&foreign]).must_be_unknown(&format!(
             "\
 `{path}/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver for {own}, or use a build of this program for {other}
   found via   LD_LIBRARY_PATH, its entry `{path}`
   loader      libcuda.so.1: cannot open shared object file: No such file or directory
 "
-        ),
-    );
-}
-
-/// The loader skips a 32-bit library, and reports it if there is no other one.
-#[test]
-fn a_driver_library_of_another_word_size_is_reported() {
-    let name = "libcuda.so.535.183.01";
-    let narrow = driver(name, 0).with_byte(name, 4, 1);
-    let (cudnn, path) = (sound(), narrow.text());
-    let started = |library_path: String| {
-        let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*library_path)];
-        run("startup", &cudnn.0, &real)
-    };
-    let ran = started(format!("{path}:{}", cudnn.text()));
-    ran.must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` has a different word size or byte order than {}, so no \
-         GPU can be used  [driver-missing]\n",
-        std::env::consts::ARCH
     ));
-    let whole = driver(name, 100);
-    let ran = started(format!("{path}:{}:{}", whole.text(), cudnn.text()));
-    assert!(!ran.stderr.contains("[driver-missing]"), "{}", ran.stderr);
 }
 
 /// An image that was created from a container with a GPU contains such a link.
@@ -103,15 +78,13 @@ fn a_driver_library_of_another_word_size_is_reported() {
 fn a_broken_link_to_a_driver_is_reported() {
     let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
     let cudnn = sound();
-    let way = format!("{}:{}", cudnn.text(), left.text());
-    let real = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
     let path = left.text();
-    run("startup", &cudnn.0, &real).must_begin(&format!(
+    start(&[&cudnn, &left]).must_begin(&format!(
         "cudnn-guard: unknown: `{path}/libcuda.so.1` is a broken link to `{path}/libcuda.so.535.183.01`, so no GPU can be used  [driver-missing]\n"
     ));
     std::fs::remove_file(left.file("libcuda.so.1")).unwrap();
     std::fs::write(left.file("libcuda.so.1"), "").unwrap();
-    run("startup", &cudnn.0, &real).must_begin(&format!(
+    start(&[&cudnn, &left]).must_begin(&format!(
         "cudnn-guard: unknown: `{path}/libcuda.so.1` is empty, so no GPU can be used  [driver-missing]\n"
     ));
 }
@@ -124,20 +97,14 @@ fn a_truncated_driver_is_reported() {
     let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
     let path = cut.text();
     let defect = Image::open(&cut.file(name)).err().unwrap();
-    says(
-        &[&cut, &whole],
-        &format!(
-            "\
+    beside_cudnn(&[&cut, &whole]).must_be_unknown(&format!(
+        "\
 `{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
   = help: reinstall NVIDIA's driver
   found via   LD_LIBRARY_PATH, its entry `{path}`
 "
-        ),
-    );
-    let cudnn = sound();
-    let way = [cudnn.text(), whole.text(), path].join(":");
-    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
-    run("startup", &cudnn.0, &variables)
+    ));
+    start(&[&sound(), &whole, &cut])
         .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
 }
 
@@ -148,17 +115,11 @@ fn an_empty_driver_is_not_a_fault_of_the_linked_sub_library() {
     let real = driver("libcuda.so.535.183.01", 100);
     let name = "libcudnn_engines_runtime_compiled.so.9";
     let link = real.file("libcuda.so.1");
-    compile(
-        "int nothing;",
-        &cudnn.file(name),
-        &["-Wl,--no-as-needed", link.to_str().unwrap()],
-    );
+    compile_linked("int nothing;", &cudnn.file(name), &link);
     std::fs::remove_file(&link).unwrap();
     std::fs::write(&link, "").unwrap();
-    let way = format!("{}:{}", cudnn.text(), real.text());
-    let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", way.as_str())];
-    let ran = run("check", &cudnn.0, &variables);
-    ran.must_be("unknown", &["driver-missing"]);
+    let both = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &real]));
+    check(&cudnn, &[REAL, both]).must_be("unknown", &["driver-missing"]);
 }
 
 #[test]
@@ -172,39 +133,30 @@ fn a_stub_in_front_of_the_driver_is_reported() {
         "`{stubs}/libcuda.so` is a link-time stub, not NVIDIA's driver, so no GPU is available  [driver-stub]"
     );
     let found = format!("  found via   LD_LIBRARY_PATH, its entry `{stubs}`");
-    says(
-        &[&stub, &real],
-        &format!(
-            "\
+    beside_cudnn(&[&stub, &real]).must_be_unknown(&format!(
+        "\
 {headline}
   = help: remove `{stubs}` from LD_LIBRARY_PATH
 {found}
   available   {path}/libcuda.so.1, version 580.65.06
 "
-        ),
-    );
-    says(
-        &[&stub],
-        &format!(
+    ));
+    beside_cudnn(&[&stub]).must_be_unknown(&format!(
             "\
 {headline}
   = help: install NVIDIA's driver, and remove `{stubs}` from LD_LIBRARY_PATH: a stub is only for linking
 {found}
 "
-        ),
-    );
+    ));
     // Follow the help.
-    says(
-        &[&real],
-        &format!(
-            "\
+    beside_cudnn(&[&real]).must_be_unknown(&format!(
+        "\
 {}
   library     {path}/libcuda.so.580.65.06
   driver      580.65.06, supports CUDA 13.0
 ",
-            without_gpu()
-        ),
-    );
+        without_gpu()
+    ));
 }
 
 /// Error 803, because the first driver library does not match the kernel module.
@@ -223,33 +175,27 @@ fn two_drivers_of_different_versions() {
     ] {
         let first = driver("libcuda.so.590.10.01", answer);
         let compat = first.text();
-        says(
-            &[&first, &real],
-            &format!(
-                "\
+        beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
+            "\
 {words}  [driver-error]
   = help: remove `{compat}` from LD_LIBRARY_PATH
   found via   LD_LIBRARY_PATH, its entry `{compat}`
   available   {}/libcuda.so.1, version 580.65.06
 ",
-                real.text()
-            ),
-        );
+            real.text()
+        ));
     }
     // Two copies of the same driver are not a conflict.
     let first = driver("libcuda.so.580.65.06", 803);
     let path = first.text();
-    says(
-        &[&first, &real],
-        &format!(
+    beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
             "\
 the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
   = help: reboot to load the new kernel module; in a container, use the driver libraries of the host
   found via   LD_LIBRARY_PATH, its entry `{path}`
   library     {path}/libcuda.so.580.65.06
 "
-        ),
-    );
+    ));
 }
 
 /// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.
@@ -264,8 +210,7 @@ fn only_a_compat_directory() {
             std::fs::rename(library.file(file), dir.join(file)).unwrap();
         }
         let path = format!("{}:{}", cudnn.text(), dir.display());
-        let variables = [("TEST_GPU", "real"), ("LD_LIBRARY_PATH", &*path)];
-        let ran = run("startup", &cudnn.0, &variables).stderr;
+        let ran = startup(&cudnn, &[REAL, ("LD_LIBRARY_PATH", &*path)]).stderr;
         for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
             std::fs::rename(dir.join(file), library.file(file)).unwrap();
         }
@@ -349,14 +294,9 @@ fn a_stub_that_only_cudarc_loads_is_reported() {
         driver("libcuda.so.580.65.06", 100),
     );
     let check = |dirs: &[&Folder]| {
-        let dirs: Vec<&str> = dirs.iter().map(|dir| dir.text()).collect();
-        let path = format!("{}:{}", cudnn.text(), dirs.join(":"));
-        let gpu = [("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)];
-        run(
-            "startup",
-            &cudnn.0,
-            &[&gpu[..], &[("TEST_CUDARC", "0.19.2")]].concat(),
-        )
+        let path = library_path(&[&[&cudnn], dirs].concat());
+        let cudarc = ("TEST_CUDARC", "0.19.2");
+        startup(&cudnn, &[GPU, cudarc, ("LD_LIBRARY_PATH", path)])
     };
     symlink("libcudnn.so.9", cudnn.file("libcudnn.so")).unwrap();
     let (stubs, path) = (stub.text(), real.text());
@@ -383,13 +323,8 @@ driver, so it cannot use a GPU  [driver-stub]
     check(&[&real, &stub]).must_say("");
     check(&[&stub, &real]).must_say(&found(""));
     // A program that opens only libcuda.so.1.
-    let path = format!("{}:{}:{stubs}", cudnn.text(), real.text());
-    let ran = run(
-        "startup",
-        &cudnn.0,
-        &[("TEST_GPU", "90"), ("LD_LIBRARY_PATH", &path)],
-    );
-    ran.must_say("");
+    let path = library_path(&[&cudnn, &real, &stub]);
+    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", path)]).must_say("");
 }
 
 /// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.

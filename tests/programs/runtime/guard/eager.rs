@@ -1,7 +1,7 @@
 //! A cudarc that looks up more functions than the driver has. This test program contains one, as a real program would.
 
 use super::program::run;
-use super::tree::{Folder, compile};
+use crate::support::installation::{Folder, compile};
 
 // The strings that such a cudarc leaves in a program, in which the guard searches for them.
 #[used]
@@ -31,9 +31,7 @@ fn a_cudarc_that_will_panic_with_this_driver_is_reported() {
             &[gpu, driver, ("TEST_CUDA", cuda), (loader, "1")],
         )
     };
-    check("startup", &older, "13000", "TEST_CUDARC")
-        .must_end_with(78)
-        .must_begin(&format!(
+    check("startup", &older, "13000", "TEST_CUDARC").must_stop(&format!(
             "\
 the cudarc in this program will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `{}`  [driver-too-old]
   = help: update NVIDIA's driver
@@ -42,7 +40,7 @@ the cudarc in this program will panic when it first uses the driver: it looks up
   built for   CUDA 12.9
 ",
             older.display()
-        ));
+    ));
     // The function exists; the driver's functions are unknown; the program does not use cudarc; the driver is newer
     // than any such cudarc.
     for (driver, cuda, loader) in [

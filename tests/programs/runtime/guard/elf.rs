@@ -1,6 +1,6 @@
 //! Facts read from the file of a library.
 
-use super::tree::{Folder, compile};
+use crate::support::installation::{Folder, compile};
 use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::version::Version;

@@ -1,6 +1,6 @@
 //! Files crafted to use up memory or time. None is much larger than a megabyte.
 
-use super::tree::Folder;
+use crate::support::installation::Folder;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::binary::ld_so_cache;
 use cudnn_guard::internals::facts::record;
@@ -190,27 +190,28 @@ fn crafted_files_take_neither_memory_nor_time() {
         .chain((0..ROWS).map(|index| (index as u32 + 1) % 2 + 1))
         .collect();
     let defined = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, true)).collect() };
+    let imported = || Tables {
+        names: imports(1),
+        strings: text(4000),
+        gnu_hash: late.clone(),
+        ..Tables::default()
+    };
     for (what, tables) in [
         (
             "one name of a megabyte",
             Tables {
-                names: imports(1),
                 strings: text(1 << 20),
-                gnu_hash: late.clone(),
                 version: 2,
                 needed_versions: one_version.clone(),
-                ..Tables::default()
+                ..imported()
             },
         ),
         (
             "one name of 4000 bytes",
             Tables {
-                names: imports(1),
-                strings: text(4000),
-                gnu_hash: late.clone(),
                 version: 2,
                 needed_versions: one_version.clone(),
-                ..Tables::default()
+                ..imported()
             },
         ),
         (
@@ -234,9 +235,6 @@ fn crafted_files_take_neither_memory_nor_time() {
         (
             "versions over each other",
             Tables {
-                names: imports(1),
-                strings: text(4000),
-                gnu_hash: late.clone(),
                 needed_versions: [1_u16, 0xffff]
                     .map(u16::to_le_bytes)
                     .concat()
@@ -244,34 +242,29 @@ fn crafted_files_take_neither_memory_nor_time() {
                     .chain([1_u32, 4, 1].map(u32::to_le_bytes).concat())
                     .chain([1_u8, 0, 0, 0].repeat(250_000))
                     .collect(),
-                ..Tables::default()
+                ..imported()
             },
         ),
         (
             "versions without end",
             Tables {
-                names: imports(1),
-                strings: text(4000),
-                gnu_hash: late.clone(),
                 versions: [0_u32, 0, 0, 20, 20]
                     .map(u32::to_le_bytes)
                     .concat()
                     .repeat(50_000),
-                ..Tables::default()
+                ..imported()
             },
         ),
         (
             "many segments and sections",
             Tables {
-                names: imports(1),
                 strings: text(60),
-                gnu_hash: late,
                 version: 2,
                 needed_versions: one_version,
                 needed: 60_000,
                 segments: 18_000,
                 sections: 16_000,
-                ..Tables::default()
+                ..imported()
             },
         ),
     ] {

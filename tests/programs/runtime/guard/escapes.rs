@@ -1,7 +1,7 @@
 //! Names with terminal control characters, in everything that the guard writes.
 
-use super::program::command;
-use super::tree::{Folder, GPU};
+use super::program::{GPU, command};
+use crate::support::installation::{Folder, copy};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -31,8 +31,7 @@ fn control_characters_in_names_are_escaped() {
     let folder = Folder::new();
     let cudnn = |release: &str| {
         let into = folder.file(release).join(NAME);
-        fs::create_dir(folder.file(release)).unwrap();
-        fs::rename(&Folder::new().with_cudnn(release).0, &into).unwrap();
+        copy(&Folder::new().with_cudnn(release).0, &into);
         into.to_str().unwrap().to_string()
     };
     let file = |folder: &str, name: &str| -> PathBuf { Path::new(folder).join(name) };

@@ -1,13 +1,9 @@
 //! NVIDIA's own files in new combinations. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
-pub use super::program::must_be_true;
+pub use super::program::{GPU, must_be_true};
 use super::program::{Ran, run};
-use std::os::unix::fs::symlink;
+pub use crate::support::installation::Folder as Farm;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A machine with one GPU, of this compute capability.
-pub const GPU: (&str, &str) = ("TEST_GPU", "90");
 
 /// Returns the library directory of a set.
 pub fn library(set: &str) -> PathBuf {
@@ -16,38 +12,14 @@ pub fn library(set: &str) -> PathBuf {
     PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
 }
 
-/// Links to the libraries of a set, in a temporary directory.
-pub struct Farm(pub PathBuf);
-
 impl Farm {
+    /// Returns a directory of links to the libraries of a set.
     pub fn of(set: &str) -> Self {
-        let farm = Self::empty();
-        for file in std::fs::read_dir(library(set)).unwrap() {
-            let file = file.unwrap().path();
-            let name = file.file_name().unwrap().to_str().unwrap();
-            if name.starts_with("libcudnn") {
-                symlink(&file, farm.0.join(name)).unwrap();
-            }
-        }
-        farm
+        Self::new().with_links_to(&library(set))
     }
 
     pub fn empty() -> Self {
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path =
-            std::env::temp_dir().join(format!("real-faults-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path.canonicalize().unwrap())
-    }
-
-    pub fn text(&self) -> &str {
-        self.0.to_str().unwrap()
-    }
-
-    pub fn without(self, file: &str) -> Self {
-        std::fs::remove_file(self.0.join(file)).unwrap();
-        self
+        Self::new()
     }
 
     /// Keeps only this file.
@@ -77,24 +49,11 @@ impl Farm {
     }
 
     pub fn with(self, name: &str, target: &Path) -> Self {
-        let _ = std::fs::remove_file(self.0.join(name));
-        symlink(target, self.0.join(name)).unwrap();
-        self
+        self.with_link(name, target)
     }
 
     pub fn from(self, set: &str, file: &str) -> Self {
         self.with(file, &library(set).join(file))
-    }
-
-    /// Replaces a file by a copy of its first bytes.
-    pub fn cut(self, file: &str, length: u64) -> Self {
-        use std::io::Read;
-        let whole = std::fs::File::open(self.0.join(file)).unwrap();
-        let mut bytes = Vec::new();
-        whole.take(length).read_to_end(&mut bytes).unwrap();
-        std::fs::remove_file(self.0.join(file)).unwrap();
-        std::fs::write(self.0.join(file), bytes).unwrap();
-        self
     }
 
     /// Runs a program that was built with this version.
@@ -129,10 +88,4 @@ pub fn linked_program(dir: &Path, lib: &Path) -> PathBuf {
     cc.arg(format!("-Wl,--enable-new-dtags,-rpath,{}", lib.display()));
     assert!(cc.arg("-o").arg(&program).status().unwrap().success());
     program
-}
-
-impl Drop for Farm {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
 }

@@ -1,7 +1,7 @@
 //! Sub-libraries that the loader finds, although they are in no directory of the search path.
 
-use super::program::run;
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, check, run, startup, version};
+use crate::support::installation::{Folder, compile_replacing, sound};
 use std::fs;
 
 const PART: &str = "libcudnn_ops.so.9";
@@ -15,18 +15,15 @@ fn a_sub_library_for_a_level_of_the_cpu_is_found() {
     fs::rename(cudnn.file(PART), level.join(PART)).unwrap();
     let way = ("LD_LIBRARY_PATH", cudnn.text());
     run("load", &out.0, &[way]).must_end_with(0);
-    run("startup", &out.0, &[way, GPU])
-        .must_end_with(0)
-        .must_say("");
-    let ran = run("check", &out.0, &[way, GPU]);
+    startup(&out, &[way, GPU]).must_be_silent();
+    let ran = check(&out, &[way, GPU]);
     ran.must_be("pass", &[]);
-    let path = &ran.json["loaded"]["parts"][1]["path"];
-    assert_eq!(path, level.join(PART).to_str().unwrap());
-    run("version", &out.0, &[way]).must_be("pass", &[]);
+    assert_eq!(ran.part(1), level.join(PART).to_str().unwrap());
+    version(&out, &[way]).must_be("pass", &[]);
     // Its version counts too.
     let old = Folder::new().with_cudnn("9.10.2");
     fs::copy(old.file(PART), level.join(PART)).unwrap();
-    run("check", &out.0, &[way, GPU]).must_be("fail", &["parts-mixed"]);
+    check(&out, &[way, GPU]).must_be("fail", &["parts-mixed"]);
 }
 
 /// The program does not search the directories of cuDNN's own RUNPATH.
@@ -56,31 +53,25 @@ fn a_sub_library_for_a_level_of_the_cpu_is_found_below_the_runpath_of_cudnn() {
 fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
     let (cudnn, other, out) = (sound().without(PART), sound(), Folder::new());
     let redirect = format!(
-        "#define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <string.h>
-        void *dlopen(const char *name, int flags) {{
-            void *(*real)(const char *, int) = dlsym(RTLD_NEXT, \"dlopen\");
-            return real(name && !strcmp(name, \"{PART}\") ? \"{}\" : name, flags);
+        "void *dlopen(const char *name, int flags) {{
+            NEXT(dlopen);
+            return next(name && !strcmp(name, \"{PART}\") ? \"{}\" : name, flags);
         }}",
         other.file(PART).display()
     );
     let shim = out.file("redirect.so");
-    compile(&redirect, &shim, &["-lc"]);
+    compile_replacing(&redirect, &shim);
     let variables = [
         GPU,
         ("LD_LIBRARY_PATH", cudnn.text()),
         ("LD_PRELOAD", shim.to_str().unwrap()),
     ];
     run("load", &out.0, &variables).must_end_with(0);
-    run("startup", &out.0, &variables)
-        .must_end_with(0)
-        .must_say("");
-    let ran = run("check", &out.0, &variables);
+    startup(&out, &variables).must_be_silent();
+    let ran = check(&out, &variables);
     ran.must_be("pass", &[]);
-    let path = &ran.json["loaded"]["parts"][1]["path"];
-    assert_eq!(path, other.file(PART).to_str().unwrap());
+    assert_eq!(ran.part(1), other.at(PART));
     // Without the redirection, the loader refuses the name too.
-    let ran = run("check", &out.0, &variables[..2]);
+    let ran = check(&out, &variables[..2]);
     ran.must_be("fail", &["parts-missing"]);
 }

@@ -1,8 +1,8 @@
 //! Libraries that sub-libraries open by name. A missing one is reported only if cuDNN failed, since it may work without
 //! it.
 
-use super::program::{Ran, run};
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, Ran, check, startup};
+use crate::support::installation::{Folder, compile, library_path, sound};
 use cudnn_guard::internals::install::missing_dlopen::MissingDlopen;
 use cudnn_guard::internals::loader::search_path::SearchPath;
 
@@ -27,13 +27,13 @@ fn suspects(ran: &Ran) -> Vec<String> {
 fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     let cudnn = sound();
     let path = cudnn.text();
-    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    check(&cudnn, &[GPU]).must_be("pass", &[]);
     let ids = [
         "convolution-failed",
         "cudnn-not-loadable",
         "cudnn-not-loadable",
     ];
-    let ran = run("check", &cudnn.0, &[GPU, REFUSED]);
+    let ran = check(&cudnn, &[GPU, REFUSED]);
     ran.must_be("fail", &ids);
     let unfound = |part: &str, name: &str| {
         format!(
@@ -53,9 +53,9 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     );
     // The libraries of another CUDA version do not help.
     with(&cudnn, "libcublasLt.so.12");
-    run("check", &cudnn.0, &[GPU, REFUSED]).must_be("fail", &ids);
+    check(&cudnn, &[GPU, REFUSED]).must_be("fail", &ids);
     // A crash is a failure too.
-    let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "abort")]);
+    let ran = check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "abort")]);
     ran.must_be(
         "fail",
         &["cudnn-aborted", "cudnn-not-loadable", "cudnn-not-loadable"],
@@ -63,7 +63,7 @@ fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     with(&cudnn, "libcublasLt.so.13");
     with(&cudnn, "libnvrtc.so.13");
     with(&cudnn, "libnvrtc-builtins.so.13.0");
-    run("check", &cudnn.0, &[GPU, REFUSED]).must_be("fail", &["convolution-failed"]);
+    check(&cudnn, &[GPU, REFUSED]).must_be("fail", &["convolution-failed"]);
 }
 
 #[test]
@@ -73,7 +73,7 @@ fn nvrtc_without_its_builtins_is_reported() {
     with(&cudnn, "libnvrtc.so.13");
     with(&cudnn, "libnvrtc-builtins.so.12.8");
     assert_eq!(
-        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        suspects(&check(&cudnn, &[GPU, REFUSED])),
         [format!(
             "`{}/libnvrtc.so.13` has no libnvrtc-builtins of CUDA 13 next to it, which it needs to compile",
             cudnn.text()
@@ -89,20 +89,19 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
     with(&other, "libcublasLt.so.13");
     with(&other, "libnvrtc.so.13");
     with(&other, "libnvrtc-builtins.so.13.0");
-    let both = format!("{}:{}", cudnn.text(), other.text());
     let old = ("TEST_BUILT", "8.9.7");
     let report = cudnn.file("start.json");
     let variables = [
         GPU,
         REFUSED,
         old,
-        ("LD_LIBRARY_PATH", &*both),
+        ("LD_LIBRARY_PATH", library_path(&[&cudnn, &other])),
         ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
     ];
-    run("startup", &cudnn.0, &variables).must_end_with(78);
+    startup(&cudnn, &variables).must_end_with(78);
     let report = std::fs::read_to_string(&report).unwrap();
     assert!(report.contains("\"cuda-libraries-mixed\""), "{report}");
-    let ran = run("check", &cudnn.0, &variables);
+    let ran = check(&cudnn, &variables);
     assert_eq!(
         suspects(&ran),
         ["libcublas and its libcublasLt come from two installations"]
@@ -110,7 +109,7 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
     assert_eq!(ran.json["findings"][1]["id"], "cuda-libraries-mixed");
     assert_eq!(
         ran.json["findings"][1]["evidence"]["libcublasLt"],
-        other.file("libcublasLt.so.13").to_str().unwrap()
+        other.at("libcublasLt.so.13")
     );
 }
 
@@ -126,24 +125,24 @@ fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
     ] {
         with(&cudnn, name);
     }
-    run("check", &cudnn.0, &[GPU]).must_be("pass", &[]);
+    check(&cudnn, &[GPU]).must_be("pass", &[]);
     let unfound = format!(
         "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader cannot find it",
         cudnn.text()
     );
     assert_eq!(
-        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        suspects(&check(&cudnn, &[GPU, REFUSED])),
         [unfound.as_str()]
     );
     with(&cudnn, "libcudart.so.12");
     assert_eq!(
-        suspects(&run("check", &cudnn.0, &[GPU, REFUSED])),
+        suspects(&check(&cudnn, &[GPU, REFUSED])),
         [unfound.as_str()]
     );
     // cuDNN accepts either name.
     for name in ["libcudart.so.13", "libcudart.so"] {
         with(&cudnn, name);
-        assert_eq!(suspects(&run("check", &cudnn.0, &[GPU, REFUSED])), [""; 0]);
+        assert_eq!(suspects(&check(&cudnn, &[GPU, REFUSED])), [""; 0]);
         std::fs::remove_file(cudnn.file(name)).unwrap();
     }
 }
@@ -175,23 +174,21 @@ fn a_missing_unversioned_name_of_the_driver_is_reported() {
     let ended = "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion: the loader did not find libcuda.so  [cudnn-aborted]";
     let printed = "output      Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
         object file: No such file or directory";
-    run("startup", &cudnn.0, &[GPU])
-        .must_end_with(78)
-        .must_begin(&format!(
-            "{ended}
+    startup(&cudnn, &[GPU]).must_stop(&format!(
+        "{ended}
   = help: create a link with that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`
   available   {path}/libcuda.so.1
   {printed}
 "
-        ));
+    ));
     // Adding the link fixes it.
     std::os::unix::fs::symlink("libcuda.so.1", cudnn.file("libcuda.so")).unwrap();
-    run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
+    check(&cudnn, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
     // The loader finds no driver.
     for name in ["libcuda.so", "libcuda.so.1"] {
         std::fs::remove_file(cudnn.file(name)).unwrap();
     }
-    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+    startup(&cudnn, &[]).must_stop(&format!(
         "{ended}
   = help: create a link `libcuda.so` to the driver's libcuda.so.1 (not to the toolkit's stub) in a directory of LD_LIBRARY_PATH
   {printed}
@@ -206,8 +203,8 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     that_opens(&cudnn, "libcudart.so", "");
     with(&cudnn, "libcudart.so.12");
     let path = cudnn.text();
-    run("check", &cudnn.0, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
-    let ran = run("check", &cudnn.0, &[GPU, REFUSED]);
+    check(&cudnn, &[GPU]).must_be("pass", &["cuda-flavour-mismatch"]);
+    let ran = check(&cudnn, &[GPU, REFUSED]);
     let finding = &ran.json["findings"].as_array().unwrap()[1..];
     let finding = finding
         .iter()
@@ -273,7 +270,7 @@ fn unversioned_names_in_the_files_of_cudnn_8_are_found() {
         compile(&code, &cudnn.file("libcudnn_cnn_infer.so.8"), &[]);
     };
     let missing = || {
-        let ran = run("check", &cudnn.0, &[GPU, REFUSED, old]);
+        let ran = check(&cudnn, &[GPU, REFUSED, old]);
         let findings = ran.json["findings"].as_array().unwrap();
         let mut helps = Vec::new();
         for finding in findings {

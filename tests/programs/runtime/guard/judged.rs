@@ -11,8 +11,7 @@ use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::judge::rules::{self, Gpu};
 
 fn release(text: &str) -> Version {
-    let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-    Version::new(numbers[0], numbers[1], *numbers.get(2).unwrap_or(&0))
+    Version::parse(text).unwrap()
 }
 
 fn fits(built: &Built, loaded: &str) -> bool {
@@ -70,6 +69,13 @@ fn each_policy_is_a_rule_of_another_system() {
         assert_eq!(fits(&jax, loaded), by_jax, "{loaded}");
         assert!(fits(&cudarc, loaded), "{loaded}");
     }
+    assert_eq!(rules::majors(&with(Policy::Compatible, "9.14.0")), [9]);
+    assert_eq!(rules::majors(&onnx), [9]);
+    let open = Built {
+        cudnn: None,
+        ..asking(">=8", "8.0.0", None)
+    };
+    assert_eq!(rules::majors(&open), [10, 9, 8]);
 }
 
 fn cudnn(version: &str, cuda: u32) -> Cudnn {
@@ -190,11 +196,17 @@ fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
             .help[0],
         "upgrade the NVIDIA driver to 525.60.13 or later, which supports CUDA 12"
     );
-    // Minor-version compatibility.
+    // The program requires more than its cuDNN.
+    let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0));
     assert_eq!(
-        program_rules::driver(&old, Some(12), Version::new(12, 0, 0)),
-        None
+        fault.unwrap().finding().summary,
+        "the NVIDIA driver supports CUDA 12.8, but this program requires CUDA 13"
     );
+    // Minor-version compatibility.
+    for (program, driver) in [(&old, 12), (&built, 14)] {
+        let driver = Version::new(driver, 0, 0);
+        assert_eq!(program_rules::driver(program, Some(12), driver), None);
+    }
 }
 
 /// PTX is exempt from minor-version compatibility.

@@ -1,35 +1,35 @@
 //! Libraries that are incompatible with `libcudnn.so.9`: another major version, a sub-library from a later version, or
 //! a dependency of another version.
 
-use super::program::run;
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, check, startup, version};
+use crate::support::installation::{Folder, compile, compile_linked, library_path, sound};
 use std::path::Path;
 
 /// Only another major version is installed, which is no substitute.
 #[test]
 fn another_major_is_reported_and_not_opened() {
     let both = Folder::new().with_cudnn("8.9.7").with_cudnn("9.14.0");
-    run("check", &both.0, &[GPU]).must_be("pass", &[]);
+    check(&both, &[GPU]).must_be("pass", &[]);
     let old = Folder::new().with_cudnn("8.9.7");
-    let ran = run("check", &old.0, &[GPU]);
+    let ran = check(&old, &[GPU]);
     ran.must_be("fail", &["cudnn-not-loadable"]);
     let finding = &ran.json["findings"][0];
     assert_eq!(
         finding["summary"],
         "cannot load `libcudnn.so.9`; only `libcudnn.so.8` was found"
     );
+    assert_eq!(finding["evidence"]["available"], old.at("libcudnn.so.8"));
     assert_eq!(
-        finding["evidence"]["available"],
-        old.file("libcudnn.so.8").to_str().unwrap()
-    );
-    assert_eq!(
-        finding["help"][1],
-        "use a build of this program for cuDNN 8; linking one name to the other does not help"
+        finding["help"],
+        serde_json::json!([
+            "install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH",
+            "use a build of this program for cuDNN 8; linking one name to the other does not help",
+        ])
     );
     // A link with the other name does not help either, although it is what people try first.
     let linked = old.with_file_of("8.9.7", "libcudnn.so.8");
     std::os::unix::fs::symlink("libcudnn.so.8", linked.file("libcudnn.so.9")).unwrap();
-    let ran = run("check", &linked.0, &[GPU]);
+    let ran = check(&linked, &[GPU]);
     ran.must_be("fail", &["cudnn-version-mismatch"]);
     let path = linked.text();
     let cause = format!(
@@ -44,10 +44,9 @@ loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program
     );
     assert!(ran.text.starts_with(&cause), "{}", ran.text);
     // The result is the same if the file is already open.
-    let open = linked.file("libcudnn.so.9");
-    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let open = ("TEST_OPEN", linked.at("libcudnn.so.9"));
     for linked_to in [("TEST_LINKED", "1"), ("TEST_FREE", "")] {
-        run("version", &linked.0, &[open, linked_to]).must_be("fail", &["cudnn-version-mismatch"]);
+        version(&linked, &[open, linked_to]).must_be("fail", &["cudnn-version-mismatch"]);
     }
 }
 
@@ -58,26 +57,35 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
     let version = |at: &Path, text: &str| std::fs::write(at, text).unwrap();
     let script = |at: &Path| format!("-Wl,--version-script,{}", at.display());
 
-    let cudnn = sound();
-    let (old, map) = (cudnn.file("libold.so.6"), cudnn.file("map"));
-    version(&map, "GLIBC_2.2 { global: f; }; GLIBC_2.99 { global: g; };");
-    compile("void f(void) {} void g(void) {}", &old, &[&script(&map)]);
-    let part = cudnn.file("libcudnn_cnn.so.9");
-    compile(
-        "void g(void); void h(void) { g(); }",
-        &part,
-        &["-Wl,--no-as-needed", old.to_str().unwrap()],
-    );
-    version(&map, "GLIBC_2.2 { global: f; };");
-    compile("void f(void) {}", &old, &[&script(&map)]);
-    let path = cudnn.text();
-    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
-        "\
-`{path}/libcudnn_cnn.so.9` requires GLIBC_2.99 from `{path}/libold.so.6`, which does not define it  [cudnn-not-loadable]
-  = help: run the program on a newer system or in a newer container, or install an older cuDNN
-  loader      {path}/libold.so.6: version `GLIBC_2.99' not found (required by {path}/libcudnn_cnn.so.9)
-"
-    ));
+    for (kind, help) in [
+        (
+            "GLIBC",
+            "run the program on a newer system or in a newer container, or install an older cuDNN",
+        ),
+        (
+            "OTHER",
+            "install the version of `HERE/libold.so.6` that it was built with",
+        ),
+    ] {
+        let cudnn = sound();
+        let (old, map) = (cudnn.file("libold.so.6"), cudnn.file("map"));
+        let both = format!("{kind}_2.2 {{ global: f; }}; {kind}_2.99 {{ global: g; }};");
+        version(&map, &both);
+        compile("void f(void) {} void g(void) {}", &old, &[&script(&map)]);
+        let part = cudnn.file("libcudnn_cnn.so.9");
+        compile_linked("void g(void); void h(void) { g(); }", &part, &old);
+        version(&map, &format!("{kind}_2.2 {{ global: f; }};"));
+        compile("void f(void) {}", &old, &[&script(&map)]);
+        let path = cudnn.text();
+        startup(&cudnn, &[]).must_stop(&format!(
+            "\
+`{path}/libcudnn_cnn.so.9` requires {kind}_2.99 from `{path}/libold.so.6`, which does not define it  [cudnn-not-loadable]
+  = help: {}
+  loader      {path}/libold.so.6: version `{kind}_2.99' not found (required by {path}/libcudnn_cnn.so.9)
+",
+            help.replace("HERE", path)
+        ));
+    }
 
     let cudnn = sound();
     let (lt, map) = (cudnn.file("libcublasLt.so.13"), cudnn.file("map"));
@@ -91,14 +99,10 @@ fn a_library_that_is_incompatible_with_a_sub_library_is_named() {
     );
     let part = cudnn.file("libcudnn_ops.so.9");
     let release = "const unsigned char cudnn_ops_infer_version[4] = { 0, 14, 9, 0 }; void h(void); void i(void) { h(); }";
-    compile(
-        release,
-        &part,
-        &["-Wl,--no-as-needed", blas.to_str().unwrap()],
-    );
+    compile_linked(release, &part, &blas);
     compile("void f(void) {}", &lt, &[&script(&map)]);
     let path = cudnn.text();
-    run("startup", &cudnn.0, &[]).must_end_with(78).must_begin(&format!(
+    startup(&cudnn, &[]).must_stop(&format!(
         "\
 `{path}/libcublas.so.13` is incompatible with the libcublasLt.so.13 that the loader finds for it  [cudnn-not-loadable]
   = help: remove directories with another libcublasLt.so.13 from LD_LIBRARY_PATH, or install both libraries of the same CUDA version
@@ -154,7 +158,7 @@ fn a_function_missing_at_its_first_call_is_reported() {
     let code = "unsigned long gone(void); unsigned long cudnnGetVersion(void) { return gone(); }";
     compile(code, &cudnn.file("libcudnn.so.9"), &["-Wl,-z,lazy"]);
     let path = cudnn.text();
-    run("startup", &cudnn.0, &[GPU]).must_end_with(78).must_begin(&format!(
+    startup(&cudnn, &[GPU]).must_stop(&format!(
         "\
 the loader stopped the test process while calling cudnnGetVersion: a function is missing  [cudnn-aborted]
   = help: reinstall cuDNN and the CUDA libraries that it is linked against, each in one version
@@ -169,9 +173,9 @@ fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
     let file = "libcudnn_engines_tensor_ir.so.9";
     for release in ["9.21.0", "9.28.0"] {
         let new = Folder::new().with_cudnn(release);
-        run("check", &new.0, &[GPU]).must_be("pass", &[]);
+        check(&new, &[GPU]).must_be("pass", &[]);
         let new = new.without(file);
-        let ran = run("check", &new.0, &[GPU]);
+        let ran = check(&new, &[GPU]);
         ran.must_be("fail", &["parts-missing"]);
         assert_eq!(
             ran.json["findings"][0]["summary"],
@@ -183,14 +187,14 @@ fn the_later_sub_library_is_required_only_by_versions_that_include_it() {
     }
     // A sub-library of another version does not help.
     let old = Folder::new().with_cudnn("9.20.0");
-    run("check", &old.0, &[GPU]).must_be("pass", &[]);
+    check(&old, &[GPU]).must_be("pass", &[]);
     let other = Folder::new();
-    let elsewhere = format!("{}:{}", old.text(), other.text());
-    let way = ("LD_LIBRARY_PATH", elsewhere.as_str());
+    let elsewhere = library_path(&[&old, &other]);
+    let way = ("LD_LIBRARY_PATH", elsewhere);
     let full = other.file(&format!("{file}.23.2"));
     compile("int nothing;", &full, &[]);
     std::os::unix::fs::symlink(&full, other.file(file)).unwrap();
-    let ran = run("check", &old.0, &[GPU, way]);
+    let ran = check(&old, &[GPU, way]);
     ran.must_be("pass", &["parts-mixed"]);
     let (here, there) = (old.text(), other.text());
     let warning = format!(
@@ -205,9 +209,8 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
     );
     assert!(ran.text.ends_with(&warning), "{}", ran.text);
     // It was loaded: another 9.20 would load it too.
-    let loaded = other.file(file);
-    let loaded = ("TEST_OPEN", loaded.to_str().unwrap());
-    let ran = run("check", &old.0, &[GPU, way, loaded]);
+    let loaded = ("TEST_OPEN", other.at(file));
+    let ran = check(&old, &[GPU, way, loaded]);
     ran.must_be("fail", &["parts-mixed", "parts-mixed"]);
     assert_eq!(
         ran.json["findings"][0]["help"],
@@ -216,7 +219,7 @@ warning: cuDNN 9.20.0 at `{here}` does not include `{file}` and loads version 9.
     // 9.14 does not open it.
     let older = sound();
     let way = format!("{}:{there}", older.text());
-    run("check", &older.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
+    check(&older, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("pass", &[]);
 }
 
 /// The version of the main library decides which sub-libraries it has, even if the others are later.
@@ -229,7 +232,7 @@ fn an_older_main_library_does_not_miss_a_later_sub_library() {
     std::fs::remove_file(&link).unwrap();
     std::fs::copy(old.file("libcudnn.so.9"), mixed.file(full)).unwrap();
     std::os::unix::fs::symlink(full, link).unwrap();
-    run("check", &mixed.0, &[GPU]).must_be("fail", &["parts-mixed"]);
+    check(&mixed, &[GPU]).must_be("fail", &["parts-mixed"]);
 }
 
 /// The loader does not find the dependency of a sub-library without RPATH. The guard opens both by their paths,
@@ -240,19 +243,14 @@ fn sub_libraries_that_do_not_find_each_other_are_opened_in_order() {
     let ops = cudnn.file("libcudnn_ops_infer.so.8");
     let release = "const unsigned char cudnn_cnn_infer_version[4] = { 7, 9, 8, 0 };";
     let part = cudnn.file("libcudnn_cnn_infer.so.8");
-    compile(
-        release,
-        &part,
-        &["-Wl,--no-as-needed", ops.to_str().unwrap()],
-    );
+    compile_linked(release, &part, &ops);
     let nowhere = Folder::new();
-    let open = cudnn.file("libcudnn.so.8");
-    let open = ("TEST_OPEN", open.to_str().unwrap());
+    let open = ("TEST_OPEN", cudnn.at("libcudnn.so.8"));
     let built = ("TEST_BUILT", "8.9.7");
-    run("check", &nowhere.0, &[GPU, open, built]).must_be("pass", &[]);
+    check(&nowhere, &[GPU, open, built]).must_be("pass", &[]);
     // The dependency no longer exists.
     std::fs::remove_file(ops).unwrap();
-    run("check", &nowhere.0, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
+    check(&nowhere, &[GPU, open, built]).must_be("fail", &["parts-missing"]);
 }
 
 /// GPUs for which the driver compiles PTX work. Only a GPU for which cuDNN has no code is skipped.
@@ -261,11 +259,7 @@ fn a_gpu_that_the_driver_compiles_for_is_tested() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let tried = |gpus: &str| {
         let built = [("TEST_BUILT", "9.10.2"), ("TEST_TABLES", "1")];
-        run(
-            "check",
-            &cudnn.0,
-            &[&built[..], &[("TEST_GPU", gpus)]].concat(),
-        )
+        check(&cudnn, &[&built[..], &[("TEST_GPU", gpus)]].concat())
     };
     let ran = tried("90,80");
     ran.must_be("pass", &["gpu-newer-than-cudnn"]);
@@ -278,7 +272,7 @@ fn a_gpu_that_the_driver_compiles_for_is_tested() {
     let all = [("TEST_GPU", "80,35"), ("CUDNN_GUARD_DEVICES", "all")];
     let severity = |task| {
         let task = ("TEST_CONVOLUTION", task);
-        let ran = run("check", &cudnn.0, &[&built[..], &all, &[task]].concat());
+        let ran = check(&cudnn, &[&built[..], &all, &[task]].concat());
         let findings = ran.json["findings"].as_array().unwrap().clone();
         let dropped = findings
             .iter()

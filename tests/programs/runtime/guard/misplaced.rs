@@ -1,27 +1,18 @@
 //! A cuDNN that is not on the loader's search path. The report names its file and why the loader does not find it, and
 //! the help makes the loader find it.
 
-use super::program::{Ran, command, run, run_in};
-use super::tree::{Folder, GPU, sound};
+use super::program::{GPU, check, command, run_in, startup};
+use crate::support::installation::{Folder, sound};
+use crate::support::wrapped;
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
-/// Copies cuDNN to this subdirectory of a temporary directory.
+/// Returns a directory with a cuDNN in this subdirectory.
 fn cudnn_in(dir: &str) -> Folder {
-    let folder = Folder::new();
-    let lib = folder.file(dir);
-    std::fs::create_dir_all(&lib).unwrap();
-    copy(&sound().0, &lib);
-    folder
-}
-
-fn copy(from: &Path, to: &Path) {
-    let mut cp = Command::new("cp");
-    let done = cp.arg("-a").arg(from.join(".")).arg(to).status();
-    assert!(done.unwrap().success());
+    Folder::new().with_cudnn_in(dir, "9.14.0")
 }
 
 /// Checks the message without a GPU and the failure with a GPU. After following the help, the program prints nothing.
@@ -41,25 +32,16 @@ fn must_be_fixed_by_help(
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
 "
     ));
-    run("startup", &folder.0, variables)
-        .must_end_with(0)
-        .must_say(&format!("cudnn-guard: unknown: {text}"));
+    startup(folder, variables).must_be_unknown(&text);
     let beside_gpu = [&[GPU], variables].concat();
-    let ran: Ran = run("check", &folder.0, &beside_gpu);
+    let ran = check(folder, &beside_gpu);
     ran.must_be("fail", &["cudnn-not-loadable"]);
     assert!(ran.text.starts_with(&text), "{}", ran.text);
     let help = ran.json["findings"][0]["help"][0].as_str().unwrap();
     let export = help.split('`').nth(1).unwrap();
     let program = command("startup", &folder.0);
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", &format!("{export}; exec \"$@\""), "sh"]);
-    shell
-        .arg(program.get_program())
-        .args(program.get_args())
-        .env_clear();
-    for (name, value) in program.get_envs() {
-        shell.env(name, value.unwrap());
-    }
+    let line = format!("{export}; exec \"$@\"");
+    let mut shell = wrapped(&["/bin/sh", "-c", &line, "sh"], &program);
     let done = shell.envs(beside_gpu).output().unwrap();
     assert_eq!(String::from_utf8_lossy(&done.stderr), "", "{export}");
     assert_eq!(done.status.code(), Some(0));
@@ -128,43 +110,33 @@ fn a_directory_with_a_space_in_its_name_is_one_entry() {
     let odd = cudnn_in("o'dd one/lib");
     must_be_fixed_by_help(
         &odd,
-        &[("LD_LIBRARY_PATH", odd.file("o'dd one").to_str().unwrap())],
+        &[("LD_LIBRARY_PATH", odd.at("o'dd one"))],
         "o'dd one/lib/libcudnn.so.9",
         "'HERE/o'\\''dd one/lib'",
         "the entry `HERE/o'dd one` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
     );
-    let whole = odd.file("o'dd one/lib");
-    run(
-        "startup",
-        &odd.0,
-        &[GPU, ("LD_LIBRARY_PATH", whole.to_str().unwrap())],
-    )
-    .must_say("");
+    let whole = odd.at("o'dd one/lib");
+    startup(&odd, &[GPU, ("LD_LIBRARY_PATH", whole)]).must_say("");
 }
 
 #[test]
 fn a_cudnn_in_an_active_environment_is_named() {
     let lib = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
     let venv = cudnn_in(lib);
-    let named = venv.file("venv");
     must_be_fixed_by_help(
         &venv,
         &[
             ("LD_LIBRARY_PATH", "/usr/lib"),
-            ("VIRTUAL_ENV", named.to_str().unwrap()),
+            ("VIRTUAL_ENV", venv.at("venv")),
         ],
         &format!("{lib}/libcudnn.so.9"),
         &format!("HERE/{lib}:/usr/lib"),
         "VIRTUAL_ENV is `HERE/venv`, but the loader ignores that variable",
     );
     let conda = cudnn_in("conda/lib");
-    let named = conda.file("conda");
     must_be_fixed_by_help(
         &conda,
-        &[
-            ("LD_LIBRARY_PATH", ""),
-            ("CONDA_PREFIX", named.to_str().unwrap()),
-        ],
+        &[("LD_LIBRARY_PATH", ""), ("CONDA_PREFIX", conda.at("conda"))],
         "conda/lib/libcudnn.so.9",
         "HERE/conda/lib",
         "CONDA_PREFIX is `HERE/conda`, but the loader ignores that variable",
@@ -202,13 +174,8 @@ fn the_variable_is_set_where_the_program_is_started() {
     let name = Path::new(program.get_program()).file_name().unwrap();
     let name = name.to_str().unwrap();
     let help = |script: &str, variables: &[(&str, &str)]| {
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", script, "sh"]).arg(program.get_program());
-        shell.args(program.get_args()).env_clear();
-        let own = program
-            .get_envs()
-            .map(|(name, value)| (name, value.unwrap()));
-        shell.envs(own).env("LD_LIBRARY_PATH", "");
+        let mut shell = wrapped(&["/bin/sh", "-c", script, "sh"], &program);
+        shell.env("LD_LIBRARY_PATH", "");
         shell.env("CONDA_PREFIX", conda.file("conda"));
         let output = shell.envs(variables.iter().copied()).output().unwrap();
         let stderr = String::from_utf8(output.stderr).unwrap();
@@ -263,12 +230,11 @@ fn a_fetched_cudnn_is_named() {
     ] {
         let lib = format!("{dir}/{lib}");
         let fetched = cudnn_in(&lib);
-        let named = fetched.file(variable.1);
         must_be_fixed_by_help(
             &fetched,
             &[
                 ("LD_LIBRARY_PATH", ""),
-                (variable.0, named.to_str().unwrap()),
+                (variable.0, fetched.at(variable.1)),
             ],
             &format!("{lib}/libcudnn.so.9"),
             &format!("HERE/{lib}"),
@@ -285,24 +251,20 @@ fn a_fetched_cudnn_is_named() {
 /// A cuDNN that the program cannot run with is not suggested. The program was built with 9.14.0.
 #[test]
 fn a_cudnn_of_an_unsuitable_version_is_not_named() {
-    let both = cudnn_in("guard/nvidia/cudnn/lib");
-    let (guard, conda) = (both.file("guard"), both.file("conda"));
-    std::fs::create_dir_all(conda.join("lib")).unwrap();
-    copy(&Folder::new().with_cudnn("9.10.2").0, &conda.join("lib"));
+    let both = cudnn_in("guard/nvidia/cudnn/lib").with_cudnn_in("conda/lib", "9.10.2");
+    let conda = ("CONDA_PREFIX", both.at("conda"));
     must_be_fixed_by_help(
         &both,
         &[
             ("LD_LIBRARY_PATH", ""),
-            ("CONDA_PREFIX", conda.to_str().unwrap()),
-            ("CUDNN_GUARD_HOME", guard.to_str().unwrap()),
+            conda,
+            ("CUDNN_GUARD_HOME", both.at("guard")),
         ],
         "guard/nvidia/cudnn/lib/libcudnn.so.9",
         "HERE/guard/nvidia/cudnn/lib",
         "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable",
     );
-    let conda = ("CONDA_PREFIX", conda.to_str().unwrap());
-    let alone = [("LD_LIBRARY_PATH", ""), conda];
-    let stderr = run("startup", &both.0, &alone).stderr;
+    let stderr = startup(&both, &[("LD_LIBRARY_PATH", ""), conda]).stderr;
     assert!(!stderr.contains("exists"), "{stderr}");
 }
 
@@ -312,12 +274,8 @@ fn files_that_could_not_be_loaded_either_are_not_named() {
     let venv = cudnn_in("venv/lib");
     let file = venv.file("venv/lib/libcudnn.so.9");
     std::fs::write(&file, "no library").unwrap();
-    let named = venv.file("venv");
-    let variables = [
-        ("LD_LIBRARY_PATH", "~/x"),
-        ("VIRTUAL_ENV", named.to_str().unwrap()),
-    ];
-    run("startup", &venv.0, &variables).must_say(
+    let variables = [("LD_LIBRARY_PATH", "~/x"), ("VIRTUAL_ENV", venv.at("venv"))];
+    startup(&venv, &variables).must_say(
         "\
 cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
   = help: write full paths in LD_LIBRARY_PATH, separated by colons
@@ -384,11 +342,9 @@ fn ldconfig_is_suggested_and_fixes_it() {
         && mount --bind \"$D/cache\" /etc/ld.so.cache && \"$@\"; echo \"$?\" >&2; \
         ldconfig -C \"$D/new\" 2>/dev/null && cat \"$D/new\" > \"$D/cache\" && exec \"$@\"";
     let program = command("startup", &folder.0);
-    let mut shell = Command::new("unshare");
-    shell.args(["-rm", "sh", "-c", script, "sh"]);
-    shell.arg(program.get_program()).args(program.get_args());
-    shell.envs([GPU, ("TEST_TASK", "startup")]);
-    shell.env_remove("LD_LIBRARY_PATH");
+    let mut shell = wrapped(&["unshare", "-rm", "sh", "-c", script, "sh"], &program);
+    shell.env_remove("LD_LIBRARY_PATH").env(GPU.0, GPU.1);
+    shell.env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin");
     let ran = shell
         .env("D", &folder.0)
         .env("LIB", &cudnn.0)

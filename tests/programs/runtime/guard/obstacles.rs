@@ -1,7 +1,7 @@
 //! Files that are not libraries where a library should be. The report describes each by the path that has the fault.
 
-use super::program::{command_of, run};
-use super::tree::{Folder, GPU, sound};
+use super::program::{GPU, command_of, startup};
+use crate::support::installation::{Folder, library_path, sound};
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
@@ -61,10 +61,10 @@ cannot load `{SHIM}`; `{path}/{SHIM}` {what}  [cudnn-not-loadable]
   found via   LD_LIBRARY_PATH, its entry `{path}`
   loader      "
         );
-        let ran = run("startup", &cudnn.0, &[GPU]);
-        ran.must_end_with(78).must_begin(&text);
+        let ran = startup(&cudnn, &[GPU]);
+        ran.must_stop(&text);
         // A program on a machine without a GPU may not need cuDNN.
-        let ran = run("startup", &cudnn.0, &[]);
+        let ran = startup(&cudnn, &[]);
         ran.must_end_with(0)
             .must_begin(&format!("cudnn-guard: unknown: {text}"));
         assert_eq!(ran.stderr.lines().count(), 4, "{}", ran.stderr);
@@ -78,8 +78,8 @@ fn a_sub_library_that_is_not_a_library_is_reported() {
         make(&cudnn.file(PART));
         let path = cudnn.text();
         let (what, help) = (what.replace("HERE", path), help.replace("HERE", path));
-        let ran = run("startup", &cudnn.0, &[GPU]);
-        ran.must_end_with(78).must_begin(&format!(
+        let ran = startup(&cudnn, &[GPU]);
+        ran.must_stop(&format!(
             "\
 `{path}/{PART}` {what}  [library-damaged]
   = help: {help}
@@ -90,9 +90,7 @@ fn a_sub_library_that_is_not_a_library_is_reported() {
         // A sub-library that no convolution uses stops nothing.
         let cudnn = sound().without("libcudnn_adv.so.9");
         make(&cudnn.file("libcudnn_adv.so.9"));
-        run("startup", &cudnn.0, &[GPU])
-            .must_end_with(0)
-            .must_say("");
+        startup(&cudnn, &[GPU]).must_be_silent();
     }
 }
 
@@ -107,8 +105,8 @@ fn a_pipe_is_reported_and_not_opened() {
         let cudnn = sound().without(file);
         pipe(&cudnn.file(file));
         let path = cudnn.text();
-        let ran = run("startup", &cudnn.0, &[GPU]);
-        ran.must_end_with(78).must_begin(&format!(
+        let ran = startup(&cudnn, &[GPU]);
+        ran.must_stop(&format!(
             "\
 `{path}/{file}` is a pipe or a device, not a file  [library-damaged]
   = help: remove it, and reinstall cuDNN in `{path}`
@@ -120,9 +118,11 @@ fn a_pipe_is_reported_and_not_opened() {
     // The loader does not reach a pipe behind a working cuDNN.
     let (cudnn, behind) = (sound(), Folder::new());
     pipe(&behind.file(SHIM));
-    let way = format!("{}:{}", cudnn.text(), behind.text());
-    let ran = run("startup", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
-    ran.must_end_with(0).must_say("");
+    let ran = startup(
+        &cudnn,
+        &[GPU, ("LD_LIBRARY_PATH", library_path(&[&cudnn, &behind]))],
+    );
+    ran.must_be_silent();
 }
 
 /// Copies and archives can lose their links.
@@ -132,8 +132,8 @@ fn a_main_library_without_its_link_is_reported() {
     let named = cudnn.file("libcudnn.so.9.14.0");
     fs::rename(cudnn.file(SHIM), &named).unwrap();
     let path = cudnn.text();
-    let ran = run("startup", &cudnn.0, &[GPU]);
-    ran.must_end_with(78).must_begin(&format!(
+    let ran = startup(&cudnn, &[GPU]);
+    ran.must_stop(&format!(
         "\
 cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to it  [cudnn-not-loadable]
   = help: create its links: `sudo ldconfig -n {path}`
@@ -143,9 +143,7 @@ cannot load `{SHIM}`; `{path}/libcudnn.so.9.14.0` has no link `{SHIM}` next to i
     // Follow the help.
     let mut ldconfig = std::process::Command::new("/sbin/ldconfig");
     assert!(ldconfig.arg("-n").arg(&cudnn.0).status().unwrap().success());
-    run("startup", &cudnn.0, &[GPU])
-        .must_end_with(0)
-        .must_say("");
+    startup(&cudnn, &[GPU]).must_be_silent();
 }
 
 /// The loader stops at a symlink loop and at a file that is not a library, but skips a broken link.
@@ -155,12 +153,14 @@ fn a_later_valid_file_is_used_where_the_loader_uses_it() {
     for (make, what, _) in FAULTS {
         let first = Folder::new();
         make(&first.file(SHIM));
-        let way = format!("{}:{}", first.text(), behind.text());
-        let ran = run("startup", &behind.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        let ran = startup(
+            &behind,
+            &[GPU, ("LD_LIBRARY_PATH", library_path(&[&first, &behind]))],
+        );
         if what.contains("is a broken link") {
-            ran.must_end_with(0).must_say("");
+            ran.must_be_silent();
         } else {
-            ran.must_end_with(78).must_begin(&format!(
+            ran.must_stop(&format!(
                 "cannot load `{SHIM}`; `{}/{SHIM}` {what}  [cudnn-not-loadable]\n",
                 first.text()
             ));

@@ -1,29 +1,17 @@
 //! Unusual paths and processes that are not a fault of cuDNN.
 
-use super::program::{command, run, run_in};
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, check, command, run, run_in, startup, version};
+use crate::support::installation::{
+    Folder, compile, compile_linked, libraries, library_path, sound,
+};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::process::{Command, Stdio};
-
-/// Copies cuDNN to `deep/lib` in a temporary directory.
-fn deep() -> Folder {
-    let folder = Folder::new();
-    let lib = folder.file("deep/lib");
-    std::fs::create_dir_all(&lib).unwrap();
-    let cudnn = sound();
-    for file in std::fs::read_dir(&cudnn.0).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), lib.join(file.file_name())).unwrap();
-    }
-    folder
-}
 
 #[test]
 fn a_program_that_changes_its_directory_keeps_its_cudnn() {
-    let folder = deep();
+    let folder = Folder::new().with_cudnn_in("deep/lib", "9.14.0");
     let shim = folder.file("deep/lib/libcudnn.so.9");
     let lib = folder.file("deep/lib");
     let out = Folder::new();
@@ -108,32 +96,8 @@ fn a_path_that_is_not_utf_8_works() {
 fn a_main_library_without_its_sub_libraries_is_reported() {
     // `$ORIGIN` is the folder of the link: neither the loader nor the guard follows it to the parts.
     let cudnn = sound();
-    let link = Folder::new();
-    symlink(cudnn.file("libcudnn.so.9"), link.file("libcudnn.so.9")).unwrap();
-    run("check", &link.0, &[GPU]).must_be("fail", &["parts-missing"]);
-}
-
-#[test]
-fn an_unread_stderr_does_not_change_the_outcome() {
-    let cudnn = sound();
-    let mut command = command("startup", &cudnn.0);
-    command.env("TEST_SIGPIPE", "1").env("TEST_GPU", "none");
-    assert_eq!(unread(command), Some(0));
-    // A fault stops the program even if nothing reads its stderr.
-    let old = Folder::new().with_cudnn("9.10.2");
-    let mut command = super::program::command("startup", &old.0);
-    command.env("TEST_SIGPIPE", "1");
-    assert_eq!(unread(command), Some(78));
-}
-
-/// Returns the exit code of a program whose stderr is a pipe without a reader.
-fn unread(mut command: Command) -> Option<i32> {
-    let mut reader = Command::new("true").stdin(Stdio::piped()).spawn().unwrap();
-    let writer = reader.stdin.take().unwrap();
-    reader.wait().unwrap();
-    let writer = Stdio::from(writer);
-    let status = command.stdout(Stdio::null()).stderr(writer).status();
-    status.unwrap().code()
+    let link = Folder::new().with_link("libcudnn.so.9", cudnn.file("libcudnn.so.9"));
+    check(&link, &[GPU]).must_be("fail", &["parts-missing"]);
 }
 
 /// cudarc opens `libcudnn.so` first, which may differ in version from any `libcudnn.so.9`.
@@ -142,25 +106,17 @@ fn the_library_that_cudarc_opens_is_checked() {
     let cudarc = ("TEST_CUDARC", "1");
     let new = Folder::new().with_cudnn("9.14.0");
     // As in runtime packages and wheels, which do not include `libcudnn.so`.
-    let ran = run("check", &new.0, &[GPU, cudarc]);
+    let ran = check(&new, &[GPU, cudarc]);
     ran.must_be("pass", &[]);
-    assert_eq!(
-        ran.json["loaded"]["path"],
-        new.file("libcudnn.so.9").to_str().unwrap()
-    );
+    assert_eq!(ran.json["loaded"]["path"], new.at("libcudnn.so.9"));
     let old = Folder::new().with_cudnn("9.10.2");
     symlink(old.file("libcudnn.so.9"), new.file("libcudnn.so")).unwrap();
-    let ran = run("version", &new.0, &[GPU, cudarc]);
-    assert_eq!(
-        ran.json["loaded"]["path"],
-        new.file("libcudnn.so").to_str().unwrap()
-    );
+    let ran = version(&new, &[GPU, cudarc]);
+    assert_eq!(ran.json["loaded"]["path"], new.at("libcudnn.so"));
     // No name of cuDNN 8 is among those that cudarc tries.
     let eight = Folder::new().with_cudnn("8.9.7");
     let path = eight.text();
-    run("startup", &eight.0, &[GPU, cudarc])
-        .must_end_with(78)
-        .must_begin(&format!(
+    startup(&eight, &[GPU, cudarc]).must_stop(&format!(
             "\
 cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so.8` was found  [cudnn-not-loadable]
   = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
@@ -170,22 +126,19 @@ cannot load `libcudnn.so` or any other name that cudarc tries; only `libcudnn.so
   available   {path}/libcudnn.so.8
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
-        ));
+    ));
     // Nor is that of cuDNN 9 in an older cudarc.
     let old_cudarc = ("TEST_CUDARC", "0.19.1");
     let nothing = Folder::new();
-    run("startup", &nothing.0, &[GPU, old_cudarc])
-        .must_end_with(78)
-        .must_begin(
-            "\
+    startup(&nothing, &[GPU, old_cudarc]).must_stop(
+        "\
 cannot load `libcudnn.so` or any other name that cudarc 0.19.1 tries  [cudnn-not-loadable]
   = help: install cuDNN 9 with a `libcudnn.so`, or add its directory to LD_LIBRARY_PATH
 ",
-        );
+    );
     // The file that cudarc has opened is checked.
-    let open = old.file("libcudnn.so.9");
-    let open = ("TEST_OPEN", open.to_str().unwrap());
-    run("version", &old.0, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
+    let open = ("TEST_OPEN", old.at("libcudnn.so.9"));
+    version(&old, &[GPU, cudarc, open]).must_be("fail", &["cudnn-version-mismatch"]);
 }
 
 /// If cudarc's first name resolves to another file, cudarc does not use the cuDNN in the process.
@@ -196,21 +149,15 @@ fn the_library_that_cudarc_will_open_is_checked_instead_of_another_one() {
     symlink(old.file("libcudnn.so.9"), old.file("libcudnn.so")).unwrap();
     let open = there.file("libcudnn.so.9");
     let (cudarc, open) = (("TEST_CUDARC", "1"), ("TEST_OPEN", open.to_str().unwrap()));
-    let ran = run("version", &old.0, &[GPU, cudarc, open]);
+    let ran = version(&old, &[GPU, cudarc, open]);
     ran.must_be("fail", &["cudnn-version-mismatch", "duplicate-cudnn"]);
-    assert_eq!(
-        ran.json["loaded"]["path"],
-        old.file("libcudnn.so").to_str().unwrap()
-    );
+    assert_eq!(ran.json["loaded"]["path"], old.at("libcudnn.so"));
     // A library loaded under the requested name is what every later caller gets, whatever the directories contain.
     let bytes = std::fs::read(there.file("libcudnn.so.9")).unwrap();
     let cut = Folder::new();
     std::fs::write(cut.file("libcudnn.so.9"), &bytes[..5000]).unwrap();
-    let ran = run("version", &cut.0, &[GPU, cudarc, open]);
-    assert_eq!(
-        ran.json["loaded"]["path"],
-        there.file("libcudnn.so.9").to_str().unwrap()
-    );
+    let ran = version(&cut, &[GPU, cudarc, open]);
+    assert_eq!(ran.json["loaded"]["path"], there.at("libcudnn.so.9"));
     assert_eq!(ran.json["findings"], serde_json::json!([]));
 }
 
@@ -229,7 +176,7 @@ fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
     // A cudarc that never opens libcudnn.so.9 would then find nothing.
     for (release, instead) in [("0.19.1", ""), ("0.19.2", &*instead)] {
         let variables = [("TEST_CUDARC", release), GPU, ("LD_LIBRARY_PATH", &way)];
-        run("startup", &wheel.0, &variables).must_end_with(78).must_begin(&format!(
+        startup(&wheel, &variables).must_stop(&format!(
             "\
 loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
   = help: create a link `libcudnn.so` to `libcudnn.so.9` in `{path}`: cudarc searches all directories for that name before any other
@@ -242,14 +189,8 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     // Behind the other cuDNN, a link would not be used either.
     let behind = format!("{taken}:{path}");
     let cudarc = ("TEST_CUDARC", "1");
-    let startup = |way: &str| {
-        run(
-            "startup",
-            &wheel.0,
-            &[cudarc, GPU, ("LD_LIBRARY_PATH", way)],
-        )
-    };
-    startup(&behind).must_end_with(78).must_begin(&format!(
+    let startup = |way: &str| startup(&wheel, &[cudarc, GPU, ("LD_LIBRARY_PATH", way)]);
+    startup(&behind).must_stop(&format!(
         "\
 loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
   = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x with a `libcudnn.so` before it
@@ -260,16 +201,16 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     let plain = Folder::new().with_cudnn("9.10.2");
     std::fs::rename(plain.file("libcudnn.so.9"), plain.file("libcudnn.so")).unwrap();
     let behind = format!("{}:{path}", plain.text());
-    startup(&behind).must_end_with(78).must_begin(&format!(
+    startup(&behind).must_stop(&format!(
         "\
 loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
   = help: remove `{}` from LD_LIBRARY_PATH",
         plain.text()
     ));
-    startup(path).must_end_with(0).must_say("");
+    startup(path).must_be_silent();
     // Follow the first help.
     symlink("libcudnn.so.9", wheel.file("libcudnn.so")).unwrap();
-    startup(&way).must_end_with(0).must_say("");
+    startup(&way).must_be_silent();
 }
 
 /// cudarc before 0.19.2 does not know `libcudnn.so.9`, and panics if no other name exists.
@@ -278,9 +219,7 @@ fn an_old_cudarc_does_not_open_libcudnn_so_9() {
     let cudnn = sound();
     let path = cudnn.text();
     let cudarc = |release| ("TEST_CUDARC", release);
-    run("startup", &cudnn.0, &[GPU, cudarc("0.19.1")])
-        .must_end_with(78)
-        .must_begin(&format!(
+    startup(&cudnn, &[GPU, cudarc("0.19.1")]).must_stop(&format!(
             "cannot load `\
 libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` was found  [cudnn-not-loadable]
   = help: build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9
@@ -290,24 +229,11 @@ libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` wa
   available   {path}/libcudnn.so.9
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
-        ));
-    let ran = run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]);
-    let finding = &ran.json["findings"][0];
-    assert_eq!(
-        finding["evidence"]["available"],
-        format!("{path}/libcudnn.so.9")
-    );
-    assert_eq!(
-        finding["help"],
-        serde_json::json!([
-            "build the program with cudarc 0.19.2 or later, which also searches for libcudnn.so.9",
-            format!("create a link `libcudnn.so` to it in `{path}`, as the -dev packages do"),
-        ])
-    );
-    run("check", &cudnn.0, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
+    ));
+    check(&cudnn, &[GPU, cudarc("0.19.2")]).must_be("pass", &[]);
     // Follow the help.
     symlink(cudnn.file("libcudnn.so.9"), cudnn.file("libcudnn.so")).unwrap();
-    run("check", &cudnn.0, &[GPU, cudarc("0.19.1")]).must_be("pass", &[]);
+    check(&cudnn, &[GPU, cudarc("0.19.1")]).must_be("pass", &[]);
 }
 
 /// The names as in cudarc's sources, compiled for CUDA 11.4.
@@ -336,24 +262,6 @@ fn the_names_that_cudarc_opens_are_known_in_order() {
     assert_eq!(names(Some(Version::new(0, 18, 2))), before);
 }
 
-/// The help never recommends a link from one major version's name to the other.
-#[test]
-fn another_major_is_reported_if_the_required_one_is_missing() {
-    let eight = Folder::new().with_cudnn("8.9.7");
-    let path = eight.text();
-    let ran = run("check", &eight.0, &[GPU]);
-    ran.must_be("fail", &["cudnn-not-loadable"]);
-    let finding = &ran.json["findings"][0];
-    assert_eq!(
-        finding["evidence"]["available"],
-        format!("{path}/libcudnn.so.8")
-    );
-    assert_eq!(
-        finding["help"][0],
-        "install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH"
-    );
-}
-
 #[test]
 fn files_that_the_loader_skips_are_skipped() {
     let cudnn = sound();
@@ -363,26 +271,14 @@ fn files_that_the_loader_skips_are_skipped() {
         62
     };
     // A directory of libraries for another CPU and one of 32-bit libraries precede the right one.
-    let foreign = [Folder::new(), Folder::new()];
-    for (at, byte, folder) in [(18, other, 0), (4, 1, 1)] {
-        let all = std::fs::read_dir(&cudnn.0).unwrap();
-        for file in all.map(|file| file.unwrap().path()) {
-            let mut bytes = std::fs::read(&file).unwrap();
-            bytes[at] = byte;
-            std::fs::write(
-                foreign[folder].file(file.file_name().unwrap().to_str().unwrap()),
-                bytes,
-            )
-            .unwrap();
-        }
-    }
-    let path = |folders: &[&Folder]| {
-        let folders: Vec<&str> = folders.iter().map(|folder| folder.text()).collect();
-        folders.join(":")
-    };
-    let way = path(&[&foreign[0], &foreign[1], &cudnn]);
+    let foreign = [(18, other), (4, 1)].map(|(at, byte)| {
+        let names = libraries(&cudnn.0);
+        let change = |folder: Folder, name: &String| folder.with_byte(name, at, byte);
+        names.iter().fold(sound(), change)
+    });
+    let way = library_path(&[&foreign[0], &foreign[1], &cudnn]);
     for task in ["check", "version"] {
-        let ran = run(task, &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+        let ran = run(task, &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", way)]);
         ran.must_be("pass", &[]);
         assert_eq!(ran.json["loaded"]["parts"][0]["version"], "9.14.0");
     }
@@ -390,13 +286,13 @@ fn files_that_the_loader_skips_are_skipped() {
     let cut = Folder::new()
         .with_cudnn("9.14.0")
         .cut("libcudnn.so.9", 5000);
-    let way = path(&[&foreign[0], &cut]);
-    run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]).must_be("fail", &["library-damaged"]);
+    let way = library_path(&[&foreign[0], &cut]);
+    check(&cudnn, &[GPU, ("LD_LIBRARY_PATH", way)]).must_be("fail", &["library-damaged"]);
     // If there is no other file, the foreign one is reported.
     let whole = foreign[0].file("libcudnn.so.9");
     std::fs::copy(cudnn.file("libcudnn.so.9"), whole).unwrap();
     let [foreign, _] = &foreign;
-    run("check", &foreign.0, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
+    check(foreign, &[GPU]).must_be("fail", &["wrong-architecture"; 7]);
 }
 
 /// The loader skips a broken link, and fails on the next file because of its missing dependency.
@@ -406,16 +302,13 @@ fn a_missing_dependency_of_the_main_library_is_named() {
     let gone = cudnn.file("libgone.so.1");
     compile("int gone;", &gone, &[]);
     let first = cudnn.file("libcudnn.so.9");
-    compile(
-        "int here;",
-        &first,
-        &["-Wl,--no-as-needed", gone.to_str().unwrap()],
-    );
+    compile_linked("int here;", &first, &gone);
     std::fs::remove_file(gone).unwrap();
-    let foreign = Folder::new();
-    symlink("nowhere", foreign.file("libcudnn.so.9")).unwrap();
-    let way = format!("{}:{}", foreign.text(), cudnn.text());
-    let ran = run("check", &cudnn.0, &[GPU, ("LD_LIBRARY_PATH", &way)]);
+    let foreign = Folder::new().with_link("libcudnn.so.9", "nowhere");
+    let ran = check(
+        &cudnn,
+        &[GPU, ("LD_LIBRARY_PATH", library_path(&[&foreign, &cudnn]))],
+    );
     ran.must_be("fail", &["cudnn-not-loadable"]);
     let finding = &ran.json["findings"][0];
     assert_eq!(

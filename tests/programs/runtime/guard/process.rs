@@ -1,15 +1,13 @@
 //! Complete runs of a program with a guard, on small cuDNNs.
 
-use super::program::run;
-use super::tree::{Folder, GPU, sound};
+use super::program::{GPU, check, run, startup, version};
+use crate::support::installation::{Folder, sound};
 
 #[test]
 fn a_valid_cudnn_passes_silently() {
     let cudnn = sound();
-    run("startup", &cudnn.0, &[GPU])
-        .must_end_with(0)
-        .must_say("");
-    let ran = run("check", &cudnn.0, &[GPU]);
+    startup(&cudnn, &[GPU]).must_be_silent();
+    let ran = check(&cudnn, &[GPU]);
     ran.must_end_with(0).must_be("pass", &[]);
     let path = cudnn.text();
     assert_eq!(ran.json["schema"], 1);
@@ -76,7 +74,7 @@ cuDNN: pass
 #[test]
 fn a_version_check_starts_nothing() {
     let cudnn = sound();
-    let ran = run("version", &cudnn.0, &[("TEST_CONVOLUTION", "abort"), GPU]);
+    let ran = version(&cudnn, &[("TEST_CONVOLUTION", "abort"), GPU]);
     ran.must_end_with(0).must_be("pass", &[]);
     assert!(ran.json["driver"].is_null());
 }
@@ -96,23 +94,17 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     );
     let see = "  see         cudnn-guard explain cudnn-version-mismatch\n";
     let hint = "  = help: set CUDNN_GUARD=warn to start the program anyway\n\n";
-    run("startup", &cudnn.0, &[GPU])
-        .must_end_with(78)
-        .must_begin(&format!("{cause}{see}{hint}cuDNN: fail\n"));
+    startup(&cudnn, &[GPU]).must_stop(&format!("{cause}{see}{hint}cuDNN: fail\n"));
     // The verdict is the same without a GPU, and for a version check.
-    run("startup", &cudnn.0, &[]).must_end_with(78);
-    run("version", &cudnn.0, &[]).must_be("fail", &["cudnn-version-mismatch"]);
-    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "warn")])
+    startup(&cudnn, &[]).must_end_with(78);
+    version(&cudnn, &[]).must_be("fail", &["cudnn-version-mismatch"]);
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD", "warn")])
         .must_end_with(0)
         .must_begin(&format!("{cause}{see}\ncuDNN: fail\n"));
-    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "off")])
-        .must_end_with(0)
-        .must_say("");
-    run("startup", &cudnn.0, &[GPU, ("TEST_FINDINGS", "1")])
-        .must_end_with(78)
-        .must_begin(&format!(
-            "{cause}  at build    nvcc and cuda.h differ [nvcc-header-skew]\n{see}{hint}"
-        ));
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD", "off")]).must_be_silent();
+    startup(&cudnn, &[GPU, ("TEST_FINDINGS", "1")]).must_stop(&format!(
+        "{cause}  at build    nvcc and cuda.h differ [nvcc-header-skew]\n{see}{hint}"
+    ));
 }
 
 #[test]
@@ -120,74 +112,58 @@ fn operators_can_allow_findings() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let allow = ("CUDNN_GUARD_ALLOW", "no-gpu, cudnn-version-mismatch");
     let allowed = "cudnn-guard: allowed by CUDNN_GUARD_ALLOW: loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n";
-    run("startup", &cudnn.0, &[GPU, allow])
-        .must_end_with(0)
-        .must_say(allowed);
+    startup(&cudnn, &[GPU, allow]).must_continue(allowed);
     // Allowed findings are also shown next to unknown ones.
-    let ran = run("startup", &cudnn.0, &[("TEST_GPU", "none"), allow]);
+    let ran = startup(&cudnn, &[("TEST_GPU", "none"), allow]);
     let unknown = "cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]\n";
     ran.must_end_with(0)
         .must_begin(&format!("{allowed}{unknown}"));
-    let ran = run("check", &cudnn.0, &[GPU, allow]);
+    let ran = check(&cudnn, &[GPU, allow]);
     ran.must_be("pass", &["cudnn-version-mismatch"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");
-    assert_eq!(
-        ran.json["findings"][0]["evidence"]["allowed"],
-        "by CUDNN_GUARD_ALLOW"
-    );
+    assert_eq!(ran.evidence("allowed"), "by CUDNN_GUARD_ALLOW");
 }
 
 #[test]
 fn invalid_values_are_named() {
     let cudnn = sound();
-    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")])
-        .must_end_with(0)
-        .must_say(
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD", "on"), ("CUDNN_GUARD_DEADLINE", "soon")]).must_continue(
             "cudnn-guard: CUDNN_GUARD=\"on\" is not one of deny, warn, off; using deny\n\
              cudnn-guard: CUDNN_GUARD_DEADLINE=\"soon\" is not a number of seconds above 0; using 60\n",
-        );
+    );
 }
 
 /// The build reports an unknown id in build.rs in the same way.
 #[test]
 fn an_unknown_finding_id_is_named() {
     let cudnn = sound();
-    run(
-        "startup",
-        &cudnn.0,
-        &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")],
-    )
-    .must_end_with(0)
-    .must_say("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"; did you mean `cudnn-version-mismatch`?\n");
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD_ALLOW", "no-gpu,cudnn-version-mismach")])
+    .must_continue("cudnn-guard: CUDNN_GUARD_ALLOW: unknown finding id \"cudnn-version-mismach\"; did you mean `cudnn-version-mismatch`?\n");
 }
 
 #[test]
 fn without_a_gpu_at_most_four_lines_are_printed() {
     let cudnn = sound();
-    run("startup", &cudnn.0, &[])
-        .must_end_with(0)
-        .must_say("\
-cudnn-guard: unknown: `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
+    startup(&cudnn, &[]).must_be_unknown(
+"\
+`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver, or run on a machine that has a GPU
   loader      libcuda.so.1:; no
 ");
-    run("startup", &cudnn.0, &[("TEST_GPU", "none")])
-        .must_end_with(0)
-        .must_say(
-            "\
-cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
+    startup(&cudnn, &[("TEST_GPU", "none")]).must_be_unknown(
+        "\
+NVIDIA's driver reports no GPU  [no-gpu]
   = help: run on a machine that has a GPU, or ask the scheduler for one
   library     /drv/libcuda.so.1
   driver      580.1, supports CUDA 13.0
 ",
-        );
-    let ran = run("check", &cudnn.0, &[("TEST_GPU", "none")]);
+    );
+    let ran = check(&cudnn, &[("TEST_GPU", "none")]);
     ran.must_be("unknown", &["no-gpu"]);
     assert_eq!(ran.json["driver"]["library"], "/drv/libcuda.so.1");
     assert_eq!(ran.json["loaded"]["version"], "9.14.0");
-    run("startup", &cudnn.0, &[("CUDNN_GUARD_REQUIRE_GPU", "1")])
-        .must_end_with(78)
-        .must_begin(
+    startup(&cudnn, &[("CUDNN_GUARD_REQUIRE_GPU", "1")])
+        .must_stop(
             "\
 `libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver, or run on a machine that has a GPU
@@ -197,7 +173,7 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
   required    CUDNN_GUARD_REQUIRE_GPU=1 requires a GPU, its driver and cuDNN
   see         cudnn-guard explain driver-missing
   = help: set CUDNN_GUARD=warn",
-        );
+    );
 }
 
 /// A problem that would matter with a GPU is reported next to the missing GPU, together with its fix.
@@ -212,50 +188,46 @@ cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
 ";
     let none = ("TEST_GPU", "none");
     let old = [none, ("TEST_CUDA", "12020"), ("TEST_TABLES", "1")];
-    let ran = run("check", &cudnn.0, &old);
+    let ran = check(&cudnn, &old);
     ran.must_be(
         "unknown",
         &["no-gpu", "known-bad-release", "driver-too-old"],
     );
-    run("startup", &cudnn.0, &old[..2])
-        .must_end_with(0)
-        .must_say(&format!(
+    startup(&cudnn, &old[..2]).must_continue(&format!(
             "{no_gpu}  also        the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  \
              [driver-too-old]; help: upgrade the NVIDIA driver to a version that supports CUDA 13\n"
-        ));
+    ));
     let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
         unsigned long cudnnGetCudartVersion(void) { return 12090; }";
-    super::tree::compile(shim, &cudnn.file("libcudnn.so.9"), &["-Wl,-rpath,$ORIGIN"]);
-    run("startup", &cudnn.0, &[none])
-        .must_end_with(0)
-        .must_say(&format!(
+    crate::support::installation::compile(
+        shim,
+        &cudnn.file("libcudnn.so.9"),
+        &["-Wl,-rpath,$ORIGIN"],
+    );
+    startup(&cudnn, &[none]).must_continue(&format!(
             "{no_gpu}  also        loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13  \
              [cuda-flavour-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of the \
              cuDNN for CUDA 13 before it\n"
-        ));
+    ));
     // The program may work anyway, in which case nothing is printed.
-    run("startup", &cudnn.0, &[GPU])
-        .must_end_with(0)
-        .must_say("");
+    startup(&cudnn, &[GPU]).must_be_silent();
 }
 
 #[test]
 fn a_missing_cudnn_is_a_failure_only_with_a_gpu() {
     let empty = Folder::new();
-    run("check", &empty.0, &[]).must_be("unknown", &["cudnn-not-loadable", "driver-missing"]);
-    run("check", &empty.0, &[GPU]).must_be("fail", &["cudnn-not-loadable"]);
+    check(&empty, &[]).must_be("unknown", &["cudnn-not-loadable", "driver-missing"]);
+    check(&empty, &[GPU]).must_be("fail", &["cudnn-not-loadable"]);
     let path = empty.text();
-    run("startup", &empty.0, &[GPU])
-        .must_end_with(78)
-        .must_begin(&format!(
-            "\
+    startup(&empty, &[GPU]).must_stop(&format!(
+        "\
 cannot load `libcudnn.so.9`  [cudnn-not-loadable]
   = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
   loader      libcudnn.so.9: cannot open shared object file: No such file or directory
   searched    LD_LIBRARY_PATH, its entry `{path}`
 "
-        ));
-    run("check", &empty.0, &[GPU, ("TEST_LINKED", "1")]).must_be("unknown", &["not-loaded-yet"]);
+    ));
+    check(&empty, &[GPU, ("TEST_LINKED", "1")]).must_be("unknown", &["not-loaded-yet"]);
 }
 
 /// An operation that a GPU does not support is listed, and does not prevent a pass.
@@ -283,25 +255,23 @@ fn a_thorough_check_reports_what_was_left_out() {
 #[test]
 fn the_convolution_decides_the_verdict() {
     let cudnn = sound();
-    let ran = run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "wrong")]);
+    let ran = check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "wrong")]);
     ran.must_be("fail", &["convolution-wrong"]);
     assert!(ran.json["convolution"][0]["largest_error"].is_null());
-    run("check", &cudnn.0, &[GPU, ("TEST_CONVOLUTION", "busy")])
-        .must_be("unknown", &["device-busy"]);
-    run("check", &cudnn.0, &[GPU, ("TEST_CUDA", "12080")]).must_be("fail", &["driver-too-old"]);
-    run("check", &cudnn.0, &[GPU, ("TEST_TARGETS", "sm_80")])
-        .must_be("fail", &["kernels-not-covering-gpu"]);
+    check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "busy")]).must_be("unknown", &["device-busy"]);
+    check(&cudnn, &[GPU, ("TEST_CUDA", "12080")]).must_be("fail", &["driver-too-old"]);
+    check(&cudnn, &[GPU, ("TEST_TARGETS", "sm_80")]).must_be("fail", &["kernels-not-covering-gpu"]);
     let ampere = ("TEST_GPU", "86");
-    run("check", &cudnn.0, &[ampere, ("TEST_TARGETS", "sm_80")]).must_be("pass", &[]);
+    check(&cudnn, &[ampere, ("TEST_TARGETS", "sm_80")]).must_be("pass", &[]);
     // Of different GPUs, the first one that can run a kernel is tested.
     let unlike = |gpus| {
         let variables = [("TEST_GPU", gpus), ("TEST_TARGETS", "sm_80")];
-        run("check", &cudnn.0, &variables)
+        check(&cudnn, &variables)
     };
     let ran = unlike("75,86");
     ran.must_be("pass", &["kernels-not-covering-gpu"]);
     assert_eq!(
-        ran.json["findings"][0]["evidence"]["order"],
+        ran.evidence("order"),
         "CUDA_DEVICE_ORDER is not set, so CUDA puts the fastest GPU first"
     );
     unlike("75,90").must_be(
@@ -318,7 +288,7 @@ fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
     let check = |gpu, convolution| {
         let tables = ("TEST_TABLES", "1");
         let variables = [("TEST_GPU", gpu), ("TEST_CONVOLUTION", convolution), tables];
-        run("check", &cudnn.0, &variables)
+        check(&cudnn, &variables)
     };
     let bad = "known-bad-release";
     check("61", "busy").must_be("fail", &["arch-dropped-by-cudnn", bad, "device-busy"]);
@@ -331,11 +301,11 @@ fn a_gpu_that_the_loaded_version_does_not_support_stops_the_program() {
 #[test]
 fn known_faults_are_reported_without_a_gpu() {
     let tables = ("TEST_TABLES", "1");
-    let ran = run("version", &sound().0, &[tables]);
+    let ran = version(&sound(), &[tables]);
     ran.must_be("pass", &["known-bad-release"]);
     assert_eq!(ran.json["findings"][0]["severity"], "warning");
     let newer = Folder::new().with_cudnn("9.30.1");
-    let ran = run("version", &newer.0, &[tables]);
+    let ran = version(&newer, &[tables]);
     ran.must_be("pass", &["unknown-newer-version"]);
     assert_eq!(ran.json["findings"][0]["severity"], "note");
     assert_eq!(
@@ -351,19 +321,18 @@ fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
         cudnn = cudnn.without(&format!("libcudnn_{part}.so.9"));
     }
     let jit = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
-    let ran = run("check", &cudnn.0, &[GPU, jit]);
+    let ran = check(&cudnn, &[GPU, jit]);
     ran.must_be("pass", &[]);
     assert_eq!(ran.json["convolution"][0]["api"], "graph");
     // Without the variable, cuDNN may abort because the other sub-libraries are missing.
-    run("check", &cudnn.0, &[GPU]).must_be("unknown", &["convolution-failed"]);
-    run("startup", &cudnn.0, &[GPU]).must_end_with(0).must_say(
-        "cudnn-guard: unknown: this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
+    check(&cudnn, &[GPU]).must_be("unknown", &["convolution-failed"]);
+    startup(&cudnn, &[GPU]).must_be_unknown("this cuDNN only compiles graphs at run time and is not configured for it, so no convolution was tested  [convolution-failed]\n  \
          = help: set CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY, which NVIDIA requires for a cuDNN without the other sub-libraries\n",
     );
-    run("check", &cudnn.0, &[]).must_be("unknown", &["driver-missing"]);
+    check(&cudnn, &[]).must_be("unknown", &["driver-missing"]);
     // If no operation is supported, the verdict is unknown.
     let unsupported = ("TEST_CONVOLUTION", "unsupported");
-    let ran = run("check", &cudnn.0, &[GPU, jit, unsupported]);
+    let ran = check(&cudnn, &[GPU, jit, unsupported]);
     ran.must_be("unknown", &["convolution-failed"]);
     assert_eq!(
         ran.json["findings"][0]["summary"],
@@ -375,14 +344,8 @@ fn a_cudnn_of_two_sub_libraries_only_compiles_graphs() {
 fn a_program_built_without_cuda_reports_the_reason() {
     let cudnn = sound();
     let absent = ("TEST_ABSENT", "1");
-    run("startup", &cudnn.0, &[GPU, absent])
-        .must_end_with(0)
-        .must_say(
-            "cudnn-guard: unknown: this program was built without CUDA  [built-without-cuda]\n",
-        );
-    let ran = run("check", &cudnn.0, &[absent]);
-    assert_eq!(
-        ran.json["findings"][0]["evidence"]["reason"],
-        "no CUDA\nfor aarch64"
-    );
+    startup(&cudnn, &[GPU, absent])
+        .must_be_unknown("this program was built without CUDA  [built-without-cuda]\n");
+    let ran = check(&cudnn, &[absent]);
+    assert_eq!(ran.evidence("reason"), "no CUDA\nfor aarch64");
 }

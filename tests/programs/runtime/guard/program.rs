@@ -7,6 +7,7 @@
 )]
 mod truth;
 
+use crate::support::installation::Folder;
 use cudnn_guard::internals::child::task::Functions;
 use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::internals::facts::compute_capability::Target;
@@ -34,7 +35,45 @@ pub struct Ran {
     pub json: serde_json::Value,
 }
 
+/// A machine with one GPU, of this compute capability.
+pub const GPU: (&str, &str) = ("TEST_GPU", "90");
+
 impl Ran {
+    /// The guard stopped the program, with a message that begins like this.
+    #[track_caller]
+    pub fn must_stop(&self, text: &str) -> &Self {
+        self.must_end_with(78).must_begin(text)
+    }
+
+    /// The program continued, and the guard printed this.
+    #[track_caller]
+    pub fn must_continue(&self, text: &str) -> &Self {
+        self.must_end_with(0).must_say(text)
+    }
+
+    /// Like [`must_continue`](Self::must_continue), with a message about something unknown.
+    #[track_caller]
+    pub fn must_be_unknown(&self, text: &str) -> &Self {
+        self.must_continue(&format!("cudnn-guard: unknown: {text}"))
+    }
+
+    #[track_caller]
+    pub fn must_be_silent(&self) -> &Self {
+        self.must_continue("")
+    }
+
+    /// Returns this evidence of the first finding.
+    pub fn evidence(&self, label: &str) -> &serde_json::Value {
+        &self.json["findings"][0]["evidence"][label]
+    }
+
+    /// Returns the path of this sub-library.
+    #[track_caller]
+    pub fn part(&self, number: usize) -> &str {
+        let path = &self.json["loaded"]["parts"][number]["path"];
+        path.as_str().expect(&self.text)
+    }
+
     #[track_caller]
     pub fn must_end_with(&self, code: i32) -> &Self {
         assert_eq!(self.code, Some(code), "stderr:\n{}", self.stderr);
@@ -75,11 +114,28 @@ impl Ran {
 }
 
 /// Runs `check`, `version` or `startup` in a program built with cuDNN 9.14.0, with these environment variables.
+#[track_caller]
 pub fn run(task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     run_in(Path::new("/"), task, folder, variables)
 }
 
+#[track_caller]
+pub fn check(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("check", &cudnn.0, variables)
+}
+
+#[track_caller]
+pub fn version(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("version", &cudnn.0, variables)
+}
+
+#[track_caller]
+pub fn startup(cudnn: &Folder, variables: &[(&str, &str)]) -> Ran {
+    run("startup", &cudnn.0, variables)
+}
+
 /// Like [`run`], but starts the program in the directory `from`.
+#[track_caller]
 pub fn run_in(from: &Path, task: &str, folder: &Path, variables: &[(&str, &str)]) -> Ran {
     let report = folder.join("report.json");
     let text = folder.join("text");
@@ -155,12 +211,9 @@ fn is_run() {
         unsafe { signal(17, 1) };
     }
     if let Ok(most) = std::env::var("TEST_MEBIBYTES") {
-        unsafe extern "C" {
-            fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
-        }
         let most = most.parse::<u64>().unwrap() << 20;
-        // SAFETY: RLIMIT_AS takes two numbers.
-        unsafe { setrlimit(9, &[most, most]) };
+        // RLIMIT_AS
+        limit(9, [most, most]);
     }
     let open = std::env::var("TEST_OPEN").unwrap_or_default();
     for path in open.split(':').filter(|path| !path.is_empty()) {
@@ -168,13 +221,6 @@ fn is_run() {
     }
     if let Some(folder) = std::env::var_os("TEST_MOVE") {
         std::env::set_current_dir(folder).unwrap();
-    }
-    if std::env::var_os("TEST_SIGPIPE").is_some() {
-        unsafe extern "C" {
-            fn signal(signal: i32, handler: usize) -> usize;
-        }
-        // SAFETY: SIG_DFL for SIGPIPE, in a separate process of this test.
-        unsafe { signal(13, 0) };
     }
     let built = built();
     if let Ok(most) = std::env::var("TEST_FILES") {
@@ -207,11 +253,16 @@ const MOST_FILES: u64 = 1024;
 
 /// Limits the number of open files of this process.
 fn may_open(files: u64) {
+    // RLIMIT_NOFILE
+    limit(7, [files, MOST_FILES]);
+}
+
+fn limit(resource: i32, limits: [u64; 2]) {
     unsafe extern "C" {
-        fn setrlimit(resource: i32, limit: *const [u64; 2]) -> i32;
+        fn setrlimit(resource: i32, limits: *const [u64; 2]) -> i32;
     }
-    // SAFETY: RLIMIT_NOFILE takes two numbers.
-    assert_eq!(unsafe { setrlimit(7, &[files, MOST_FILES]) }, 0);
+    // SAFETY: a limit is two numbers.
+    assert_eq!(unsafe { setrlimit(resource, &limits) }, 0);
 }
 
 /// Returns a few table rows in the form that the build writes.
@@ -281,12 +332,13 @@ fn build_ids() -> Vec<(Version, String)> {
 /// Returns the record of a build with cuDNN 9.14.0 and CUDA 13.0, unless variables say otherwise.
 pub fn built() -> Built {
     let set = |name: &str| std::env::var_os(name).is_some();
-    let release = std::env::var("TEST_BUILT").unwrap_or("9.14.0".to_string());
-    let numbers: Vec<u32> = release.split('.').map(|n| n.parse().unwrap()).collect();
-    let toolkit = std::env::var("TEST_TOOLKIT").unwrap_or("13.0".to_string());
-    let toolkit = Version::parse(&toolkit).unwrap();
+    let version = |name: &str, otherwise: &str| {
+        let text = std::env::var(name).unwrap_or(otherwise.to_string());
+        Version::parse(&text).unwrap()
+    };
+    let toolkit = version("TEST_TOOLKIT", "13.0");
     Built {
-        cudnn: Some(Version::new(numbers[0], numbers[1], numbers[2])),
+        cudnn: Some(version("TEST_BUILT", "9.14.0")),
         cudnn_cuda_major: Some(13),
         cuda: Some(toolkit),
         loader: if set("TEST_LINKED") {
@@ -296,13 +348,9 @@ pub fn built() -> Built {
         } else {
             Loader::Dlopen
         },
-        cudarc: std::env::var("TEST_CUDARC").ok().and_then(|text| {
-            let numbers: Vec<u32> = text.split('.').map(|n| n.parse().unwrap()).collect();
-            let [major, minor, patch] = numbers[..] else {
-                return None;
-            };
-            Some(Version::new(major, minor, patch))
-        }),
+        cudarc: std::env::var("TEST_CUDARC")
+            .ok()
+            .and_then(|text| Version::parse(&text)),
         targets: Target::parse_all(&std::env::var("TEST_TARGETS").unwrap_or_default()),
         needs: if set("TEST_NEEDS") {
             vec!["adv".into(), "conv3d-bf16".into()]

@@ -1,7 +1,7 @@
 //! A file of cuDNN that cannot be read once, or from some time on, as on a failing disk or network file system.
 
-use super::program::{Ran, run};
-use super::tree::{Folder, GPU, compile, sound};
+use super::program::{GPU, Ran, run};
+use crate::support::installation::{Folder, compile_replacing, sound};
 use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::protocol::ChildReport;
@@ -18,18 +18,10 @@ use std::thread;
 /// FAIL_ALL also the calls after it. The loader's own calls cannot be replaced: with its message in FAIL_LOADER, calls
 /// of `dlopen` count and fail instead. Writes FAIL_LOG when a call fails.
 const SHIM: &str = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#define REAL(name) __typeof__(&name) real = (__typeof__(&name))dlsym(RTLD_NEXT, #name)
 
 static int *calls;
 static __thread char message[4096];
@@ -72,28 +64,28 @@ int open64(const char *path, int flags, ...) {
     va_list rest; va_start(rest, flags); int mode = va_arg(rest, int); va_end(rest);
     return open_with("open64", path, flags, mode);
 }
-ssize_t read(int fd, void *into, size_t size) { REAL(read); return is_failing_fd(fd) ? -1 : real(fd, into, size); }
-ssize_t pread64(int fd, void *into, size_t size, off64_t at) { REAL(pread64); return is_failing_fd(fd) ? -1 : real(fd, into, size, at); }
-off64_t lseek64(int fd, off64_t at, int from) { REAL(lseek64); return is_failing_fd(fd) ? -1 : real(fd, at, from); }
+ssize_t read(int fd, void *into, size_t size) { NEXT(read); return is_failing_fd(fd) ? -1 : next(fd, into, size); }
+ssize_t pread64(int fd, void *into, size_t size, off64_t at) { NEXT(pread64); return is_failing_fd(fd) ? -1 : next(fd, into, size, at); }
+off64_t lseek64(int fd, off64_t at, int from) { NEXT(lseek64); return is_failing_fd(fd) ? -1 : next(fd, at, from); }
 void *mmap64(void *at, size_t size, int rights, int flags, int fd, off64_t from) {
-    REAL(mmap64); return fd >= 0 && is_failing_fd(fd) ? MAP_FAILED : real(at, size, rights, flags, fd, from);
+    NEXT(mmap64); return fd >= 0 && is_failing_fd(fd) ? MAP_FAILED : next(at, size, rights, flags, fd, from);
 }
-ssize_t readlink(const char *path, char *into, size_t size) { REAL(readlink); return is_failing(path) ? -1 : real(path, into, size); }
-char *realpath(const char *path, char *into) { REAL(realpath); return is_failing(path) ? 0 : real(path, into); }
+ssize_t readlink(const char *path, char *into, size_t size) { NEXT(readlink); return is_failing(path) ? -1 : next(path, into, size); }
+char *realpath(const char *path, char *into) { NEXT(realpath); return is_failing(path) ? 0 : next(path, into); }
 int statx(int dir, const char *restrict path, int flags, unsigned mask, struct statx *restrict into) {
-    REAL(statx);
-    return (path && *path ? is_failing(path) : is_failing_fd(dir)) ? -1 : real(dir, path, flags, mask, into);
+    NEXT(statx);
+    return (path && *path ? is_failing(path) : is_failing_fd(dir)) ? -1 : next(dir, path, flags, mask, into);
 }
 void *dlopen(const char *name, int flags) {
-    REAL(dlopen);
-    if (flags & RTLD_NOLOAD || !is_failing_in(1, name)) return real(name, flags);
+    NEXT(dlopen);
+    if (flags & RTLD_NOLOAD || !is_failing_in(1, name)) return next(name, flags);
     snprintf(message, sizeof message, "%s: %s", name, getenv("FAIL_LOADER"));
     has_message = 1;
     return 0;
 }
 char *dlerror(void) {
-    REAL(dlerror);
-    if (!has_message) return real();
+    NEXT(dlerror);
+    if (!has_message) return next();
     has_message = 0;
     return message;
 }
@@ -143,7 +135,7 @@ impl Failing {
 
 fn shim(folder: &Folder) -> PathBuf {
     let shim = folder.file("shim.so");
-    compile(SHIM, &shim, &["-lc"]);
+    compile_replacing(SHIM, &shim);
     shim
 }
 
@@ -212,7 +204,7 @@ fn a_version_check_that_cannot_read_a_needed_file_is_unknown() {
     let ran = row.run("version", 1).unwrap();
     ran.must_be("unknown", &["io-error"]);
     let finding = &ran.json["findings"][0];
-    let path = ran.json["loaded"]["parts"][2]["path"].as_str().unwrap();
+    let path = ran.part(2);
     let dir = path.strip_suffix("/libcudnn_cnn.so.9").unwrap();
     assert_eq!(
         finding["summary"],

@@ -1,21 +1,14 @@
 //! The destinations of the report, in complete runs.
 
-use super::program::{command, run};
-use super::tree::{Folder, GPU, sound};
-use crate::support::circumstances::library;
+use super::program::{GPU, check, startup};
+use crate::support::installation::{Folder, compile_replacing, sound};
 use std::path::Path;
-use std::process::{Command, Output};
 
 #[test]
 fn the_report_is_written_to_the_requested_file() {
     let cudnn = sound();
-    let named = cudnn.file("r-%p.json");
-    run(
-        "startup",
-        &cudnn.0,
-        &[GPU, ("CUDNN_GUARD_REPORT", named.to_str().unwrap())],
-    )
-    .must_end_with(0);
+    let named = cudnn.at("r-%p.json");
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD_REPORT", named)]).must_end_with(0);
     let files: Vec<String> = std::fs::read_dir(&cudnn.0)
         .unwrap()
         .map(|file| file.unwrap().file_name().into_string().unwrap())
@@ -33,22 +26,13 @@ fn the_report_is_written_to_the_requested_file() {
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(json["verdict"], "pass");
 
-    let ran = run(
-        "startup",
-        &cudnn.0,
-        &[GPU, ("CUDNN_GUARD_REPORT", "/dev/stderr")],
-    );
-    ran.must_end_with(0).must_say(&text);
+    let ran = startup(&cudnn, &[GPU, ("CUDNN_GUARD_REPORT", "/dev/stderr")]);
+    ran.must_continue(&text);
 
     // A link stays a link.
     let link = cudnn.file("link.json");
     std::os::unix::fs::symlink(cudnn.file(&files[0]), &link).unwrap();
-    run(
-        "startup",
-        &cudnn.0,
-        &[("CUDNN_GUARD_REPORT", link.to_str().unwrap())],
-    )
-    .must_end_with(0);
+    startup(&cudnn, &[("CUDNN_GUARD_REPORT", link.to_str().unwrap())]).must_end_with(0);
     assert!(link.is_symlink());
     let json: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(link).unwrap()).unwrap();
@@ -57,7 +41,7 @@ fn the_report_is_written_to_the_requested_file() {
     std::os::unix::fs::symlink("absent.json", cudnn.file("dangling.json")).unwrap();
     let dangling = cudnn.file("dangling.json");
     let report = ("CUDNN_GUARD_REPORT", dangling.to_str().unwrap());
-    run("startup", &cudnn.0, &[report]).must_end_with(0);
+    startup(&cudnn, &[report]).must_end_with(0);
     assert!(dangling.is_symlink() && absent.is_file());
 
     // The permissions of an existing report are kept.
@@ -66,14 +50,13 @@ fn the_report_is_written_to_the_requested_file() {
     std::fs::write(&closed, "").unwrap();
     std::fs::set_permissions(&closed, PermissionsExt::from_mode(0o620)).unwrap();
     let report = ("CUDNN_GUARD_REPORT", closed.to_str().unwrap());
-    run("startup", &cudnn.0, &[GPU, report]).must_end_with(0);
+    startup(&cudnn, &[GPU, report]).must_end_with(0);
     let data = std::fs::metadata(&closed).unwrap();
     assert!(data.len() > 0);
     assert_eq!(data.permissions().mode() & 0o777, 0o620);
 
-    run("startup", &cudnn.0, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
-        .must_end_with(0)
-        .must_say("cudnn-guard: CUDNN_GUARD_REPORT: cannot write `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
+    startup(&cudnn, &[GPU, ("CUDNN_GUARD_REPORT", "/nowhere/at/all")])
+        .must_continue("cudnn-guard: CUDNN_GUARD_REPORT: cannot write `/nowhere/at/all`: No such file or directory (os error 2)  [io-error]\n");
 }
 
 /// In a directory that others can write to, such as /tmp, another user may create a symlink with the name of the new
@@ -87,20 +70,14 @@ fn a_planted_symlink_does_not_redirect_the_report() {
         cudnn.file("report"),
     );
     let code = r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <stdlib.h>
-        #include <string.h>
-        #include <sys/types.h>
-        #include <unistd.h>
         int open64(const char *path, int flags, mode_t mode) {
-            int (*next)(const char *, int, mode_t) = dlsym(RTLD_NEXT, "open64");
+            NEXT(open64);
             if ((flags & 0100) && strstr(path, ".part") && symlink(getenv("TEST_KEPT"), path) != 0)
                 abort();
             return next(path, flags, mode);
         }
     "#;
-    library(code, &trap);
+    compile_replacing(code, &trap);
     std::fs::write(&kept, "kept").unwrap();
     std::fs::write(&report, "").unwrap();
     let variables = [
@@ -109,7 +86,7 @@ fn a_planted_symlink_does_not_redirect_the_report() {
         ("TEST_KEPT", kept.to_str().unwrap()),
         ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
     ];
-    run("startup", &cudnn.0, &variables).must_end_with(0);
+    startup(&cudnn, &variables).must_end_with(0);
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
     assert!(!std::fs::read_to_string(report).unwrap().is_empty());
     let mut names = std::fs::read_dir(&cudnn.0).unwrap();
@@ -128,13 +105,8 @@ fn the_kernel_decides_what_the_report_replaces() {
         cudnn.file("report"),
     );
     let code = r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <string.h>
-        #include <sys/types.h>
         int open64(const char *path, int flags, mode_t mode) {
-            int (*next)(const char *, int, mode_t) = dlsym(RTLD_NEXT, "open64");
+            NEXT(open64);
             if (!strcmp(strrchr(path, '/') ? strrchr(path, '/') : path, "/link")) {
                 errno = EACCES;
                 return -1;
@@ -142,29 +114,29 @@ fn the_kernel_decides_what_the_report_replaces() {
             return next(path, flags, mode);
         }
         int rename(const char *from, const char *to) {
-            int (*next)(const char *, const char *) = dlsym(RTLD_NEXT, "rename");
+            NEXT(rename);
             if (!strstr(to, "/report"))
                 return next(from, to);
             errno = EXDEV;
             return -1;
         }
     "#;
-    library(code, &trap);
+    compile_replacing(code, &trap);
     std::fs::write(&kept, "kept").unwrap();
     std::fs::write(&report, "old").unwrap();
     std::os::unix::fs::symlink(&kept, &link).unwrap();
     let run = |file: &Path| {
         let preload = ("LD_PRELOAD", trap.to_str().unwrap());
         let report = ("CUDNN_GUARD_REPORT", file.to_str().unwrap());
-        run("startup", &cudnn.0, &[GPU, preload, report])
+        startup(&cudnn, &[GPU, preload, report])
     };
     let message = format!(
         "cudnn-guard: CUDNN_GUARD_REPORT: cannot write `{}`: Permission denied (os error 13)  [io-error]\n",
         link.display()
     );
-    run(&link).must_end_with(0).must_say(&message);
+    run(&link).must_continue(&message);
     assert_eq!(std::fs::read_to_string(kept).unwrap(), "kept");
-    run(&report).must_end_with(0);
+    run(&report).must_be_silent();
     assert!(std::fs::read_to_string(report).unwrap().starts_with('{'));
 }
 
@@ -175,7 +147,7 @@ fn a_termination_message_is_one_short_line() {
     // Kubernetes creates the file in advance.
     std::fs::write(&log, "").unwrap();
     let report = ("CUDNN_GUARD_REPORT", log.to_str().unwrap());
-    run("startup", &cudnn.0, &[GPU, report]).must_end_with(78);
+    startup(&cudnn, &[GPU, report]).must_end_with(78);
     let path = cudnn.text();
     assert_eq!(
         std::fs::read_to_string(&log).unwrap(),
@@ -197,9 +169,8 @@ fn a_termination_message_is_one_short_line() {
             std::fs::copy(&file, deep.join(file.file_name().unwrap())).unwrap();
         }
     }
-    run(
-        "startup",
-        &cudnn.0,
+    startup(
+        &cudnn,
         &[GPU, report, ("LD_LIBRARY_PATH", deep.to_str().unwrap())],
     )
     .must_end_with(78);
@@ -207,7 +178,7 @@ fn a_termination_message_is_one_short_line() {
     assert!(line.len() < 4096 && line.lines().count() == 1, "{line}");
     assert!(line.starts_with("cudnn-guard: fail: "), "{line}");
     let sound = sound();
-    run("startup", &sound.0, &[GPU, report]).must_end_with(0);
+    startup(&sound, &[GPU, report]).must_end_with(0);
     assert_eq!(
         std::fs::read_to_string(&log).unwrap(),
         "cudnn-guard: pass\n"
@@ -273,28 +244,15 @@ fn the_report_of_startup_contains_all_findings_of_check() {
     ] {
         let file = folder.file("start.json");
         let asked = ("CUDNN_GUARD_REPORT", file.to_str().unwrap());
-        run("startup", &folder.0, &[variables, &[asked]].concat()).must_end_with(code);
+        startup(folder, &[variables, &[asked]].concat()).must_end_with(code);
         let text = std::fs::read_to_string(&file).unwrap();
         let json: serde_json::Value = serde_json::from_str(&text).unwrap();
         let findings = json["findings"].as_array().unwrap().iter();
         let found: Vec<&str> = findings.map(|one| one["id"].as_str().unwrap()).collect();
         assert_eq!(found, ids, "{variables:?}: {text}");
         let verdict = json["verdict"].as_str().unwrap();
-        run("check", &folder.0, variables).must_be(verdict, ids);
+        check(folder, variables).must_be(verdict, ids);
     }
-}
-
-/// Runs `startup` from a script in a separate mount namespace, with `place` as `$0` and the program as `$@`.
-fn mounted(script: &str, cudnn: &Folder, place: &Path, report: &Path) -> Output {
-    let program = command("startup", &cudnn.0);
-    let mut shell = Command::new("unshare");
-    shell.args(["-rm", "sh", "-c", script]).arg(place);
-    shell.arg(program.get_program()).args(program.get_args());
-    let set = program.get_envs();
-    shell.env_clear();
-    shell.envs(set.filter_map(|(name, value)| Some((name, value?))));
-    shell.env(GPU.0, GPU.1);
-    shell.env("CUDNN_GUARD_REPORT", report).output().unwrap()
 }
 
 /// The old report stays, and the program reports once why there is no new one.
@@ -303,29 +261,24 @@ fn a_failed_write_keeps_the_old_report() {
     let cudnn = Folder::new().with_cudnn("9.10.2");
     let (full, report) = (cudnn.file("full.so"), cudnn.file("report.json"));
     let code = r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <sys/stat.h>
-        #include <unistd.h>
         ssize_t write(int file, const void *bytes, size_t count) {
             struct stat status;
             if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
                 errno = ENOSPC;
                 return -1;
             }
-            ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+            NEXT(write);
             return next(file, bytes, count);
         }
     "#;
-    library(code, &full);
+    compile_replacing(code, &full);
     std::fs::write(&report, "old\n").unwrap();
     let variables = [
         GPU,
         ("LD_PRELOAD", full.to_str().unwrap()),
         ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
     ];
-    let ran = run("startup", &cudnn.0, &variables);
+    let ran = startup(&cudnn, &variables);
     ran.must_end_with(78);
     let words = format!(
         "\nwarning: CUDNN_GUARD_REPORT: cannot write `{}`: No space left on device (os error 28)  [io-error]\n",
@@ -344,51 +297,6 @@ fn a_failed_write_keeps_the_old_report() {
     assert!(!names.any(|name| name.ends_with(".part")));
 }
 
-/// A full file system of 64 kB.
-#[test]
-#[ignore = "needs the right to mount"]
-fn a_full_disk_keeps_the_old_report() {
-    let cudnn = Folder::new().with_cudnn("9.10.2");
-    let disk = cudnn.file("disk");
-    std::fs::create_dir(&disk).unwrap();
-    let script = r#"
-        mount -t tmpfs -o size=64k none "$0" || exit 125
-        printf 'old\n' > "$0/report.json"
-        dd if=/dev/zero of="$0/full" bs=4k 2>/dev/null
-        "$@"; code=$?
-        cat "$0/report.json"; ls -A "$0" | tr '\n' ' '
-        exit $code
-    "#;
-    let output = mounted(script, &cudnn, &disk, &disk.join("report.json"));
-    assert_eq!(output.status.code(), Some(78));
-    let stdout = String::from_utf8(output.stdout).unwrap();
-    assert!(stdout.ends_with("old\nfull report.json "), "{stdout}");
-    let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(
-        stderr.matches("CUDNN_GUARD_REPORT: cannot write").count(),
-        1,
-        "{stderr}"
-    );
-    assert!(stderr.contains("No space left on device"), "{stderr}");
-}
-
-/// Kubernetes mounts a single file, which can be written but not replaced. A file in another user's directory is the
-/// same.
-#[test]
-#[ignore = "needs the right to mount"]
-fn a_file_that_cannot_be_replaced_is_overwritten() {
-    let cudnn = sound();
-    let log = cudnn.file("mounted.json");
-    std::fs::write(&log, "x".repeat(100_000)).unwrap();
-    let script = r#"mount --bind "$0" "$0" || exit 125; exec "$@""#;
-    let output = mounted(script, &cudnn, &log, &log);
-    assert_eq!(output.status.code(), Some(0));
-    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
-    let text = std::fs::read_to_string(&log).unwrap();
-    let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(json["verdict"], "pass");
-}
-
 /// A program that is killed while writing leaves its new file behind, and the next program removes it.
 #[test]
 fn temporary_files_of_a_killed_program_are_removed() {
@@ -402,9 +310,7 @@ fn temporary_files_of_a_killed_program_are_removed() {
         std::fs::write(file, "{").unwrap();
     }
     let asked = ("CUDNN_GUARD_REPORT", report.to_str().unwrap());
-    run("startup", &cudnn.0, &[GPU, asked])
-        .must_end_with(0)
-        .must_say("");
+    startup(&cudnn, &[GPU, asked]).must_be_silent();
     assert!(report.is_file() && !dead.exists() && alive.exists() && other.exists());
 }
 
@@ -414,11 +320,6 @@ fn overwriting_without_disk_space_keeps_the_old_report() {
     let cudnn = sound();
     let (busy, report) = (cudnn.file("busy.so"), cudnn.file("report.json"));
     let code = r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <sys/stat.h>
-        #include <unistd.h>
         int rename(const char *from, const char *to) {
             errno = EBUSY;
             return -1;
@@ -426,7 +327,7 @@ fn overwriting_without_disk_space_keeps_the_old_report() {
         ssize_t write(int file, const void *bytes, size_t count) {
             static int writes;
             struct stat status;
-            ssize_t (*next)(int, const void *, size_t) = dlsym(RTLD_NEXT, "write");
+            NEXT(write);
             /* The new file, two bytes of the old one, no room for more, and then its old text. */
             if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) {
                 writes++;
@@ -440,14 +341,14 @@ fn overwriting_without_disk_space_keeps_the_old_report() {
             return next(file, bytes, count);
         }
     "#;
-    library(code, &busy);
+    compile_replacing(code, &busy);
     std::fs::write(&report, "old\n").unwrap();
     let variables = [
         GPU,
         ("LD_PRELOAD", busy.to_str().unwrap()),
         ("CUDNN_GUARD_REPORT", report.to_str().unwrap()),
     ];
-    let ran = run("startup", &cudnn.0, &variables);
+    let ran = startup(&cudnn, &variables);
     ran.must_end_with(0);
     let words = "No space left on device (os error 28)  [io-error]\n";
     assert!(ran.stderr.contains(words), "{}", ran.stderr);

@@ -1,7 +1,7 @@
 //! A program that gives up its rights after it has loaded cuDNN: its files can no longer be read, but they are mapped.
 
-use super::program::{command, run};
-use super::tree::{Folder, GPU, PARTS_9, sound};
+use super::program::{GPU, command, run};
+use crate::support::installation::{Folder, PARTS_9, sound};
 use cudnn_guard::internals::system::platform::Library;
 use std::ffi::{CString, c_char, c_int, c_long};
 use std::fs::{self, Permissions};

@@ -1,8 +1,8 @@
 //! The search path through which the loader finds a library.
 
-use super::program::run;
-use super::tree::{Folder, compile, sound};
+use super::program::{run, version};
 use crate::support::cache_of;
+use crate::support::installation::{Folder, compile, sound};
 use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::binary::ld_so_cache;
@@ -197,7 +197,7 @@ fn a_directory_that_is_a_symlink_loop_is_skipped() {
         let list = format!("{}:{}", skipped.display(), cudnn.text());
         let way = ("LD_LIBRARY_PATH", &*list);
         run("load", &out.0, &[way]).must_end_with(0);
-        run("version", &out.0, &[way]).must_be("pass", &[]);
+        version(&out, &[way]).must_be("pass", &[]);
         let folders = [skipped.clone(), cudnn.0.clone()];
         let route = SearchPath::new(&folders, None, Some(list.into()), None);
         let file = route.program_file("libcudnn.so.9");

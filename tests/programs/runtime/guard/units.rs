@@ -1,7 +1,7 @@
 //! Single functions of the guard.
 
 use super::program;
-use super::tree::Folder;
+use crate::support::installation::Folder;
 use cudnn_guard::internals::child::Sink;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::in_process;
@@ -14,7 +14,6 @@ use cudnn_guard::internals::facts::finding::{Finding, Verdict};
 use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
-use cudnn_guard::internals::judge::rules;
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
@@ -28,66 +27,6 @@ fn built(policy: Policy) -> Built {
         policy,
         ..program::built()
     }
-}
-
-/// Returns for each of these versions whether a program built with 9.14.0 may load it.
-fn fits(built: &Built, releases: &[(u32, u32, u32)]) -> Vec<bool> {
-    let fits = |release: &(u32, u32, u32)| {
-        program_rules::version(built, Version::new(release.0, release.1, release.2)).is_ok()
-    };
-    releases.iter().map(fits).collect()
-}
-
-#[test]
-fn each_policy_allows_its_own_versions() {
-    let releases = [
-        (8, 9, 7),
-        (9, 13, 9),
-        (9, 14, 0),
-        (9, 14, 1),
-        (9, 15, 0),
-        (10, 14, 0),
-    ];
-    assert_eq!(
-        fits(&built(Policy::Compatible), &releases),
-        [false, false, true, true, true, false]
-    );
-    assert_eq!(
-        fits(&built(Policy::SameMinor), &releases),
-        [false, false, true, true, false, false]
-    );
-    assert_eq!(
-        fits(&built(Policy::Exact), &releases),
-        [false, false, true, false, false, false]
-    );
-    let wanted = Requirement {
-        text: ">=9.14.1, <10".into(),
-        from: Version::new(9, 14, 1),
-        below: Some(Version::new(10, 0, 0)),
-    };
-    let required = Built {
-        requirement: Some(wanted.clone()),
-        cudnn: None,
-        ..built(Policy::Requirement)
-    };
-    assert_eq!(
-        fits(&required, &releases),
-        [false, false, false, true, true, false]
-    );
-    assert_eq!(rules::majors(&required), [9]);
-    let open = Requirement {
-        text: ">=8".into(),
-        from: Version::new(8, 0, 0),
-        below: None,
-    };
-    assert_eq!(
-        rules::majors(&Built {
-            requirement: Some(open),
-            ..required.clone()
-        }),
-        [10, 9, 8]
-    );
-    assert_eq!(rules::majors(&built(Policy::Compatible)), [9]);
 }
 
 #[test]
@@ -128,33 +67,6 @@ fn a_mismatch_lists_the_compatible_versions() {
         ),
         "loaded cuDNN 8.9.7 does not meet the requirement `>=9.1, <10` of this program  \
          [cudnn-version-mismatch]\n  built with  the requirement `>=9.1, <10`"
-    );
-}
-
-#[test]
-fn a_driver_supports_every_version_of_its_major() {
-    let built = built(Policy::Compatible);
-    assert_eq!(
-        program_rules::driver(&built, Some(13), Version::new(13, 0, 0)),
-        None
-    );
-    assert_eq!(
-        program_rules::driver(&built, Some(12), Version::new(14, 0, 0)),
-        None
-    );
-    let fault = program_rules::driver(&built, Some(13), Version::new(12, 8, 0)).unwrap();
-    let finding = fault.finding();
-    assert_eq!(
-        finding.to_string(),
-        "the NVIDIA driver supports CUDA 12.8, but the loaded cuDNN requires CUDA 13  [driver-too-old]\n  \
-         = help: upgrade the NVIDIA driver to a version that supports CUDA 13\n  \
-         = help: use a program and a cuDNN that were built for CUDA 12"
-    );
-    let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0)).unwrap();
-    let finding = fault.finding();
-    assert_eq!(
-        finding.summary,
-        "the NVIDIA driver supports CUDA 12.8, but this program requires CUDA 13"
     );
 }
 

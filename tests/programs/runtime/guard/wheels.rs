@@ -1,7 +1,7 @@
 //! Versions from the context of a file: its name, and the record of the wheel that installed it.
 
-use super::program::run;
-use super::tree::{Folder, GPU, compile};
+use super::program::{GPU, check, run, startup, version};
+use crate::support::installation::{Folder, compile, libraries};
 use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::version::Version;
@@ -26,7 +26,7 @@ fn install(site: &Folder, suffix: &str, release: &str) {
     let lib = site.file(LIB);
     std::fs::create_dir_all(&lib).unwrap();
     let mut lines = String::from("nvidia/__init__.py,sha256=47DEQpj8HBSa,0\n");
-    for name in names(&from.0) {
+    for name in libraries(&from.0) {
         // The size differs between versions, as in the real files.
         let mut bytes = std::fs::read(from.file(&name)).unwrap();
         let patch = release.split('.').map(|n| n.parse::<usize>().unwrap());
@@ -45,19 +45,9 @@ fn record(site: &Folder, suffix: &str, release: &str, lines: &str) {
     std::fs::write(info.join("RECORD"), lines).unwrap();
 }
 
-fn names(folder: &Path) -> Vec<String> {
-    let files = std::fs::read_dir(folder).unwrap();
-    let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
-    names.filter(|name| name.contains(".so")).collect()
-}
-
 /// Creates links to all libraries of a directory in a new directory.
 fn links_to(lib: &Path) -> Folder {
-    let farm = Folder::new();
-    for name in names(lib) {
-        symlink(lib.join(&name), farm.file(&name)).unwrap();
-    }
-    farm
+    Folder::new().with_links_to(lib)
 }
 
 fn read_version(path: &Path, name: &str) -> Option<SourcedVersion> {
@@ -223,14 +213,11 @@ fn sub_libraries_of_another_version_are_detected_without_a_symbol() {
     for part in ["heuristic", "engines_precompiled"] {
         let farm = links_to(&one.file(LIB));
         let file = format!("libcudnn_{part}.so.9");
-        std::fs::remove_file(farm.file(&file)).unwrap();
-        symlink(other.file(LIB).join(&file), farm.file(&file)).unwrap();
-        run("startup", &farm.0, &[GPU]).must_end_with(78);
-        let ran = run("version", &farm.0, &[]);
+        let farm = farm.with_link(&file, other.file(LIB).join(&file));
+        startup(&farm, &[GPU]).must_end_with(78);
+        let ran = version(&farm, &[]);
         ran.must_be("fail", &["parts-mixed"]);
-        let parts = ran.json["findings"][0]["evidence"]["sub-libs"]
-            .as_str()
-            .unwrap();
+        let parts = ran.evidence("sub-libs").as_str().unwrap();
         let line = format!(
             "9.10.2  {}/{file}, version from the record of its wheel",
             farm.text()
@@ -239,32 +226,27 @@ fn sub_libraries_of_another_version_are_detected_without_a_symbol() {
     }
     // The same version from two places is one version.
     let again = site("9.14.0");
-    let farm = links_to(&one.file(LIB)).without("libcudnn_heuristic.so.9");
     let file = "libcudnn_heuristic.so.9";
-    symlink(again.file(LIB).join(file), farm.file(file)).unwrap();
-    run("check", &farm.0, &[GPU]).must_be("pass", &[]);
+    let farm = links_to(&one.file(LIB)).with_link(file, again.file(LIB).join(file));
+    check(&farm, &[GPU]).must_be("pass", &[]);
     // A `libcudnn.so.9` of another version than all its sub-libraries.
-    let farm = links_to(&one.file(LIB)).without("libcudnn.so.9");
-    symlink(
-        other.file(LIB).join("libcudnn.so.9"),
-        farm.file("libcudnn.so.9"),
-    )
-    .unwrap();
-    run("version", &farm.0, &[]).must_be("fail", &["parts-mixed"]);
+    let main = other.file(LIB).join("libcudnn.so.9");
+    let farm = links_to(&one.file(LIB)).with_link("libcudnn.so.9", main);
+    version(&farm, &[]).must_be("fail", &["parts-mixed"]);
 }
 
 #[test]
 fn full_file_names_give_the_version_through_links() {
     // Debian's layout: file, link, link.
     let cudnn = Folder::new().with_cudnn("9.14.0");
-    for name in names(&cudnn.0) {
+    for name in libraries(&cudnn.0) {
         let full = format!("{name}.14.0");
         std::fs::rename(cudnn.file(&name), cudnn.file(&full)).unwrap();
         symlink(&full, cudnn.file(&name)).unwrap();
         symlink(&name, cudnn.file(name.strip_suffix(".9").unwrap())).unwrap();
     }
     let farm = links_to(&cudnn.0);
-    let ran = run("check", &farm.0, &[GPU]);
+    let ran = check(&farm, &[GPU]);
     ran.must_be("pass", &[]);
     for part in ran.json["loaded"]["parts"].as_array().unwrap() {
         assert_eq!(part["version"], "9.14.0", "{part}");

@@ -1,7 +1,8 @@
 //! The setups, each created as the program needs it.
 
 use crate::support::circumstances::{circumstances, command, copy, installed, library};
-use crate::support::{fresh, program, simulated};
+use crate::support::installation::{PARTS_9, compile_replacing, copy as copy_all, link_all};
+use crate::support::{fresh, program, wrapped};
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
@@ -45,15 +46,7 @@ pub fn fault(words: &str) -> Command {
 
 /// The program started by a shell that first runs `script`.
 pub fn shell(script: &str, command: &Command) -> Command {
-    let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", script, "sh"]).arg(command.get_program());
-    shell.args(command.get_args()).env_clear();
-    for (name, value) in command.get_envs() {
-        if let Some(value) = value {
-            shell.env(name, value);
-        }
-    }
-    shell
+    wrapped(&["/bin/sh", "-c", script, "sh"], command)
 }
 
 /// The program under PRoot, which maps cuDNN and the driver to `/mnt/cudnn`, with these additional PRoot arguments.
@@ -71,13 +64,10 @@ pub fn below_proot(arguments: &str) -> Command {
 pub fn below_fakechroot(name: &str, library_path: &[&str], configured: &[&str]) -> Command {
     let root = fresh(&format!("quiet-root-{name}"));
     let at = |path: &str| root.join(path);
-    simulated::copy(&installed(RELEASE), &at("mnt/cudnn"));
+    copy_all(&installed(RELEASE), &at("mnt/cudnn"));
     fs::create_dir(at("mnt/farm")).unwrap();
-    for file in fs::read_dir(at("mnt/cudnn/lib64")).unwrap() {
-        let file = file.unwrap().path();
-        // As `ln -s` creates them inside.
-        symlink(&file, at("mnt/farm").join(file.file_name().unwrap())).unwrap();
-    }
+    // As `ln -s` creates them inside.
+    link_all(&at("mnt/cudnn/lib64"), &at("mnt/farm"));
     fs::create_dir(at("etc")).unwrap();
     fs::write(at("etc/ld.so.conf"), configured.join("\n") + "\n").unwrap();
     fs::copy(circumstances(), at("program")).unwrap();
@@ -91,10 +81,7 @@ pub fn below_fakechroot(name: &str, library_path: &[&str], configured: &[&str]) 
 
 pub fn farm() -> PathBuf {
     let farm = fresh("quiet-farm");
-    for file in fs::read_dir(lib64()).unwrap() {
-        let file = file.unwrap().path();
-        symlink(&file, farm.join(file.file_name().unwrap())).unwrap();
-    }
+    link_all(&lib64(), &farm);
     farm
 }
 
@@ -124,11 +111,7 @@ pub fn without(name: &str, parts: &[&str]) -> PathBuf {
 pub fn in_folder(name: &[u8]) -> Command {
     let above = fresh(&format!("quiet-name-of-{}", name.len()));
     let folder = above.join(OsString::from_vec(name.to_vec()));
-    fs::create_dir_all(&folder).unwrap();
-    for file in fs::read_dir(lib64()).unwrap() {
-        let file = file.unwrap().path();
-        fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
-    }
+    copy_all(&lib64(), &folder);
     with(&[folder, driver()])
 }
 
@@ -137,17 +120,11 @@ pub fn hidden(folder: &str) -> Command {
     let preload = fresh("quiet-hidden").join("hide.so");
     let code = format!(
         r#"
-        #define _GNU_SOURCE
-        #include <dlfcn.h>
-        #include <errno.h>
-        #include <string.h>
-        #include <sys/types.h>
-        struct statx; struct stat; struct stat64;
         static int is(const char *path) {{ return path && !strncmp(path, "{folder}", {}); }}
         #define HIDE(result, name, parameters, arguments) \
             result name parameters {{ \
                 if (is(path)) {{ errno = ENOENT; return -1; }} \
-                result (*next) parameters = dlsym(RTLD_NEXT, #name); \
+                NEXT(name); \
                 return next arguments; \
             }}
         HIDE(int, open, (const char *path, int flags, mode_t mode), (path, flags, mode))
@@ -159,7 +136,7 @@ pub fn hidden(folder: &str) -> Command {
         "#,
         folder.len()
     );
-    library(&code, &preload);
+    compile_replacing(&code, &preload);
     let mut command = sound();
     command.env("LD_PRELOAD", preload);
     command
@@ -186,10 +163,7 @@ pub fn through_the_loader() -> Command {
     } else {
         "/lib64/ld-linux-x86-64.so.2"
     };
-    let mut command = program(loader);
-    environment_of(&sound(), &mut command);
-    command.arg(circumstances()).args(["startup", "went-on"]);
-    command
+    wrapped(&[loader], &sound())
 }
 
 pub fn deleted() -> Command {
@@ -214,10 +188,11 @@ pub fn relative() -> Command {
 }
 
 pub fn nothing_else_set() -> Command {
-    let mut command = Command::new(circumstances());
-    let path = std::env::join_paths([lib64(), driver()]).unwrap();
-    command.env_clear().env("LD_LIBRARY_PATH", path);
-    command.args(["startup", "went-on"]);
+    let mut command = sound();
+    command.env_clear().env(
+        "LD_LIBRARY_PATH",
+        std::env::join_paths([lib64(), driver()]).unwrap(),
+    );
     command
 }
 
@@ -250,15 +225,7 @@ pub fn open_when(act: &str) -> Command {
 pub fn parts_of_other_names() -> Command {
     let folder = copy("other-names", &lib64());
     let mut preload = Vec::new();
-    for part in [
-        "graph",
-        "ops",
-        "cnn",
-        "adv",
-        "heuristic",
-        "engines_precompiled",
-        "engines_runtime_compiled",
-    ] {
+    for part in &PARTS_9[..7] {
         let other = folder.join(format!("{part}-1a2b3c4d.so"));
         fs::rename(folder.join(format!("libcudnn_{part}.so.9")), &other).unwrap();
         preload.push(other);
@@ -278,17 +245,6 @@ pub fn of_other_parts() -> PathBuf {
 pub fn no_large_file() -> Command {
     let command = report_into(&fresh("quiet-large").join("report.json"));
     shell("ulimit -f 0; exec \"$@\"", &command)
-}
-
-pub fn images() -> Vec<PathBuf> {
-    let named = [
-        "/usr/local/nvidia/lib",
-        "/usr/local/nvidia/lib64",
-        "/usr/local/cuda/compat/lib",
-    ];
-    let mut folders: Vec<PathBuf> = named.iter().map(PathBuf::from).collect();
-    folders.extend([lib64(), driver()]);
-    folders
 }
 
 /// The program, which writes its report to this file.
