@@ -53,38 +53,6 @@ pub fn library(root: &Path, path: &str) {
 }
 
 #[test]
-fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
-    let root = folder("runtime");
-    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
-    for part in [""].into_iter().chain(needed.split(' ')) {
-        library(&root, &format!("usr/lib64/libcudnn{part}.so.9"));
-    }
-    let doctor = |how| {
-        cudnn_guard(&[
-            "doctor",
-            "--link",
-            how,
-            "--root",
-            root.to_str().expect("text"),
-        ])
-    };
-    let linked = doctor("dynamic");
-    must_exit(&linked, 1);
-    assert!(
-        text(&linked).contains("[cudnn-headers-missing]"),
-        "{}",
-        text(&linked)
-    );
-    let opened = doctor("runtime");
-    must_exit(&opened, 0);
-    assert!(
-        text(&opened).contains("  – toolkit   not required\n"),
-        "{}",
-        text(&opened)
-    );
-}
-
-#[test]
 fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");
@@ -224,17 +192,6 @@ fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
 }
 
 #[test]
-fn a_requirement_that_is_not_met_fails() {
-    let root = folder("unmet");
-    usr_local(&root);
-    let root = root.to_str().expect("text");
-    let output = cudnn_guard(&["doctor", "--json", "--root", root, "--cudnn", ">=9.20"]);
-    must_exit(&output, 1);
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    assert_eq!(ids(&json), ["cudnn-requirement-unmet"]);
-}
-
-#[test]
 fn output_that_is_not_for_a_terminal_has_no_colors() {
     let root = folder("colors");
     let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
@@ -302,12 +259,11 @@ fn a_machine_with_everything_passes() {
     );
 }
 
-/// The GPU code in the files of a stripped-down cuDNN takes precedence over the table for NVIDIA's builds.
+/// A stripped-down cuDNN with a fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     let root = simulated("pruned");
-    // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
     let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
     for (kind, capability) in [(2, 75), (1, 80)] {
         let mut entry = [0; 80];
@@ -325,24 +281,8 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
         assert!(added.expect("objcopy runs").success());
     }
     let shown = sound_doctor(&root, &[]);
-    assert!(
-        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read from its sub-libraries\n"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains(
-            "  ! warning: cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must\n    \
-             compile, for Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
-             = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
-             supports    compute capabilities up to 7.5\n"
-        ),
-        "{shown}"
-    );
-    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
-    assert_eq!(
-        json["cudnn"]["gpu_codes"],
-        serde_json::json!(["sm_75", "compute_80"])
-    );
+    assert!(shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, "), "{shown}");
+    assert!(shown.contains("[gpu-newer-than-cudnn]"), "{shown}");
 }
 
 /// cudarc requires one of its CUDA features; doctor suggests the compatible one.
@@ -350,47 +290,18 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
 fn doctor_names_the_compatible_feature_of_cudarc() {
     let root = folder("doctor-cudarc");
     usr_local(&root);
-    file(
-        &root,
-        "Cargo.lock",
-        "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n",
-    );
-    let doctor = |dir: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.args(["doctor", "--root"]).arg(&root);
-        command
-            .current_dir(dir)
-            .env_clear()
-            .env("HOME", root.join("home"));
-        text(&command.output().expect("cudnn-guard runs"))
-    };
-    let shown = doctor(&root);
-    let unknown = "  i cudarc    0.17.3 in Cargo.lock: its features are unknown: its source is not\n              \
-         in cargo's registry\n";
-    assert!(shown.contains(unknown), "{shown}");
-    // Only a feature in the manifest of this cudarc is named.
-    let manifest = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
-    let listed = |versions: &[u32]| {
-        let features = versions
-            .iter()
-            .map(|version| format!("cuda-{version} = []\n"));
-        let features = features.collect::<String>();
-        file(
-            &root,
-            manifest,
-            &format!("[features]\n{features}cudnn = []\n"),
-        );
-        doctor(&root)
-    };
-    let shown = listed(&[12080, 12090, 13010]);
+    let lock = "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n";
+    file(&root, "Cargo.lock", lock);
+    let manifest = "[features]\ncuda-12090 = []\ncuda-13010 = []\ncudnn = []\n";
+    let unpacked = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
+    file(&root, unpacked, manifest);
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.args(["doctor", "--root"]).arg(&root).env_clear();
+    doctor.current_dir(&root).env("HOME", root.join("home"));
+    let shown = text(&doctor.output().expect("cudnn-guard runs"));
     let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-12090 for CUDA 13.0\n              \
          of the toolkit; choose an older feature to support older drivers\n";
     assert!(shown.contains(wanted), "{shown}");
-    let shown = listed(&[13010]);
-    let none = "  i cudarc    0.17.3 in Cargo.lock: it has no feature for CUDA 13.0 of the\n              \
-         toolkit, or for an older CUDA\n";
-    assert!(shown.contains(none), "{shown}");
-    assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
 /// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc as cargo's registry cache,
@@ -449,67 +360,46 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
             "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version: `{v}`\");\n",
         ),
     ];
-    let dependency = "features = [\"cuda-version-from-build-system\"]";
-    crate_with_cudarc(&root, "", dependency, &sources);
+    usr_local(&root);
     let at = root.to_str().expect("UTF-8").to_string();
     let doctor_in = |dir: &str| doctor_with_cargo(&root, dir, &["--root", &at], &[]);
-    let doctor = || doctor_in("");
-    let headline = "has no bindings for CUDA";
-    assert!(!doctor().contains(headline), "without a toolkit");
-    usr_local(&root);
-    let shown = doctor();
-    let wanted = "  ! warning: cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    \
-         installed toolkit  [unknown-newer-version]\n      \
-         = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
-         = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
-         = help: require a newer cudarc, or a newer version of the crate that\n              \
-         requires it\n      \
-         bindings    for CUDA 12.9\n      \
-         needed by   app 0.1.0\n";
-    assert!(shown.contains(wanted), "{shown}");
-    // Only with a feature of the crate: `cuda`, which is common, or another one.
-    let optional = format!("optional = true, {dependency}");
-    for (features, option) in [
-        ("cuda = [\"dep:cudarc\"]", "--features=cuda"),
-        ("gpu = [\"dep:cudarc\"]", "--all-features"),
+    let headline =
+        "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    installed toolkit";
+    let dependency = "features = [\"cuda-version-from-build-system\"]";
+    let optional = &*format!("optional = true, {dependency}");
+    let chosen = &*format!(
+        "{dependency} }}\n[target.'cfg(all())'.dependencies]\n\
+         cudarc = {{ version = \"0.16\", features = [\"cuda-12090\"]"
+    );
+    let of_crate = "gpu = [\"cudarc/cuda-version-from-build-system\"]";
+    // The lock file does not match the manifest.
+    let fails = &*format!("{dependency} }}\ncc = {{ version = \"1\"");
+    for (features, dependency, found) in [
+        ("", dependency, Some("needed by   app 0.1.0\n")),
+        (
+            "cuda = [\"dep:cudarc\"]",
+            optional,
+            Some("a build with `--features=cuda`\n"),
+        ),
+        (
+            "gpu = [\"dep:cudarc\"]",
+            optional,
+            Some("a build with `--all-features`\n"),
+        ),
+        (of_crate, "features = []", None),
+        ("", chosen, None),
+        ("", fails, None),
     ] {
-        crate_with_cudarc(&root, features, &optional, &sources);
-        let shown = doctor();
-        let condition = format!("condition   a build with `{option}`\n");
-        assert!(
-            shown.contains(headline) && shown.contains(&condition),
-            "{shown}"
-        );
+        crate_with_cudarc(&root, features, dependency, &sources);
+        let shown = doctor_in("");
+        assert_eq!(shown.contains(headline), found.is_some(), "{shown}");
+        assert!(shown.contains(found.unwrap_or_default()), "{shown}");
     }
-    // As cargo resolves features: one that nothing enables, and one that another dependency enables.
-    crate_with_cudarc(
-        &root,
-        "gpu = [\"cudarc/cuda-version-from-build-system\"]",
-        "features = []",
-        &sources,
-    );
-    assert!(!doctor().contains(headline), "cudarc does not run nvcc");
-    let both = "features = [\"cuda-version-from-build-system\"] }\n[target.'cfg(all())'.dependencies]\n\
-        cudarc = { version = \"0.16\", features = [\"cuda-12090\"]";
-    crate_with_cudarc(&root, "", both, &sources);
-    assert!(!doctor().contains(headline), "the version is chosen");
-    // A lock file that does not match the manifest, so that `cargo metadata` fails.
-    crate_with_cudarc(
-        &root,
-        "",
-        &format!("{dependency} }}\ncc = {{ version = \"1\""),
-        &sources,
-    );
-    assert!(!doctor().contains(headline), "cargo fails");
-    crate_with_cudarc(&root, "", dependency, &sources);
-    assert!(doctor().contains(headline));
     // The lock file of a workspace is above its packages.
+    crate_with_cudarc(&root, "", dependency, &sources);
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("written");
-    file(
-        &root,
-        "member/Cargo.toml",
-        &manifest.replace("[workspace]", ""),
-    );
+    let manifest = manifest.replace("[workspace]", "");
+    file(&root, "member/Cargo.toml", &manifest);
     file(&root, "member/src/lib.rs", "");
     let workspace = "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n";
     file(&root, "Cargo.toml", workspace);
@@ -517,55 +407,6 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
         assert!(doctor_in(dir).contains(headline), "{dir}");
     }
     assert!(!doctor_in("member/src").contains("Cargo.lock"));
-    fs::remove_file(root.join("cargo/registry/src/index-1/cudarc-0.16.6/build.rs"))
-        .expect("removed");
-    assert!(!doctor().contains(headline), "without sources");
-}
-
-/// cudarc opens `libcudnn.so` only, and the wheel does not contain a file of that name.
-#[cfg(target_os = "linux")]
-#[test]
-fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
-    let root = folder("doctor-cudarc-names");
-    let sources = [
-        (
-            "Cargo.toml",
-            "[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\ncudnn = []\n",
-        ),
-        ("build.rs", "fn main() {}\n"),
-        (
-            "src/lib.rs",
-            "fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    \
-             [std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\")]\n}\n",
-        ),
-        ("src/cudnn/sys/mod.rs", "let lib_names = [\"cudnn\"];\n"),
-    ];
-    crate_with_cudarc(&root, "", "features = [\"cudnn\"]", &sources);
-    let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
-    let doctor = || doctor_with_cargo(&root, "", &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
-    let shown = doctor();
-    let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
-    // Without the line breaks of the terminal, which depend on the path of the checkout.
-    let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    for wanted in [
-        "cudarc 0.16.6 does not open `libcudnn.so.9`, and the library has no other name in its directory [cudnn-not-loadable]",
-        "= help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
-    ] {
-        assert!(line.contains(wanted), "{shown}");
-    }
-    assert!(
-        line.contains(&format!("= help: run `{command}`")),
-        "{shown}"
-    );
-    assert!(
-        Command::new("sh")
-            .args(["-c", &command])
-            .status()
-            .expect("sh")
-            .success()
-    );
-    let shown = doctor();
-    assert!(!shown.contains("does not open"), "{shown}");
 }
 
 /// The query of the driver gets it by its usual name, but cudarc opens `libcuda.so` first and gets the stub.
@@ -610,105 +451,6 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
         shown.contains("\n  ✓ driver    supports CUDA 13.0, "),
         "{shown}"
     );
-}
-
-/// A file that exists but cannot be read is not reported as missing.
-#[cfg(target_os = "linux")]
-#[test]
-fn an_unreadable_file_is_not_reported_as_missing() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    // Not in the build directory, which another user may be unable to enter.
-    let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
-    usr_local(&root);
-    let program = root.join("cudnn-guard");
-    // Copied by another process: a file that this process writes is busy while a child of another test has it open too.
-    let mut copy = Command::new("cp");
-    copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&program);
-    assert!(copy.status().expect("cp runs").success());
-    let headers = root.join("usr/local/cuda/include");
-    let mode = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-    };
-    for name in ["cudnn.h", "cudnn_version.h"] {
-        mode(&headers.join(name), 0o000);
-    }
-    file(&root, "private/cudnn/include/cudnn.h", "");
-    mode(&root.join("private"), 0o000);
-    let doctor = |env: &[(&str, &Path)]| {
-        let mut command = Command::new(&program);
-        command.args(["doctor", "--root"]).arg(&root).env_clear();
-        command.envs(env.iter().copied());
-        // root can read everything.
-        if fs::read(headers.join("cudnn.h")).is_ok() {
-            command.uid(65534).gid(65534);
-        }
-        text(&command.output().expect("it runs")).replace(root.to_str().expect("text"), "$ROOT")
-    };
-    let unread = doctor(&[]);
-    let private = doctor(&[("CUDNN_PATH", &root.join("private/cudnn"))]);
-    mode(&root.join("private"), 0o755);
-    fs::remove_dir_all(&root).expect("removed");
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        plain(&unread).contains(
-            "at `$ROOT/usr/local/cuda` cannot be read: permission denied [cudnn-headers-missing] \
-             = help: make them readable: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
-             = help: set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h \
-             found via NVIDIA's default directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
-        ),
-        "{unread}"
-    );
-    assert!(
-        plain(&private).contains(
-            "CUDNN_PATH is set to `$ROOT/private/cudnn`, but `$ROOT/private/cudnn` cannot be reached: no permission \
-             to enter `$ROOT/private` [variable-unusable] \
-             = help: make that directory accessible: `sudo chmod a+x $ROOT/private` \
-             = help: unset CUDNN_PATH to search the default locations"
-        ),
-        "{private}"
-    );
-}
-
-/// A preloaded library delays opening a header.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn waiting_for_a_slow_disk_is_announced() {
-    let root = folder("slow");
-    usr_local(&root);
-    let shim = folder("slow-shim").join("libslow.so");
-    let code = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
-
-int open64(const char *path, int flags, ...) {
-    static int (*next)(const char *, int, ...);
-    static int slept;
-    if (!next) next = dlsym(RTLD_NEXT, "open64");
-    if (!slept && strstr(path, "/cudnn_version.h")) { slept = 1; sleep(3); }
-    va_list rest;
-    va_start(rest, flags);
-    mode_t mode = va_arg(rest, mode_t);
-    va_end(rest);
-    return next(path, flags, mode);
-}
-"#;
-    crate::support::circumstances::library(code, &shim);
-    let doctor = |shim: &Path| {
-        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        let doctor = doctor.arg("doctor").arg("--root").arg(&root);
-        let output = doctor.env("LD_PRELOAD", shim).output();
-        String::from_utf8_lossy(&output.expect("it runs").stderr).into_owned()
-    };
-    assert_eq!(
-        doctor(&shim),
-        "still searching; a slow disk or network drive can take a while\n"
-    );
-    assert_eq!(doctor(Path::new("")), "");
 }
 
 /// A sub-library that only later versions contain is found in LD_LIBRARY_PATH.

@@ -104,6 +104,34 @@ fn an_older_nvjitlink_in_ld_library_path_is_reported() {
     is_silent(&image, &[&wheel("nvjitlink"), old]);
 }
 
+/// A build reports it too, for the libraries of the toolkit.
+#[test]
+fn doctor_reports_an_older_nvjitlink_in_ld_library_path() {
+    let image = Image::new("nvjitlink-of-toolkit");
+    nvjitlink(&image, "old", (12, 1));
+    nvjitlink(&image, "cuda/lib64", (12, 4));
+    let code = "void __nvJitLinkComplete_12_4(void);\n\
+        void cusparseCreate(void) { __nvJitLinkComplete_12_4(); }\n";
+    let needed = "IMAGE/cuda/lib64/libnvJitLink.so.12";
+    versioned(&image, "cuda/lib64/libcusparse.so.12", code, &[needed]);
+    let link = image.at("cuda/lib64/libcusparse.so");
+    symlink("libcusparse.so.12", link).unwrap();
+    image.library("cuda/lib64/libcudart.so", "int x;", &[]);
+    fs::create_dir_all(image.at("cuda/include")).unwrap();
+    let header = "#define CUDA_VERSION 12040\n";
+    fs::write(image.at("cuda/include/cuda.h"), header).unwrap();
+    let doctor = |path: &str| {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        doctor.args(["doctor", "--json"]).env_clear();
+        doctor.env("CUDA_HOME", image.at("cuda"));
+        run(doctor.env("LD_LIBRARY_PATH", path))
+    };
+    let old = image.at("old").display().to_string();
+    let help = format!("remove `{old}` from LD_LIBRARY_PATH where the program runs");
+    doctor(&old).says("cuda-libraries-mixed").says(&help);
+    doctor("").does_not_say("cuda-libraries-mixed");
+}
+
 /// The older directory also contains a library that the program needs.
 #[test]
 fn no_help_removes_a_directory_that_the_program_needs() {
