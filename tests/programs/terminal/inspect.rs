@@ -107,12 +107,7 @@ fn missing_dependencies_of_sub_libraries_are_reported() {
 /// Jetson images contain empty files as mount points for the machine's own libraries.
 #[test]
 fn files_that_are_mounted_later_are_unknown() {
-    let image = Image::new("mounted");
-    image.cudnn("opt/lib", 14);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
+    let image = Image::with_cudnn("mounted", 14);
     fs::write(image.at("opt/lib/libcudnn.so.9"), "").unwrap();
     image
         .flat(&[])

@@ -170,6 +170,7 @@ fn inspect_reports_what_the_machine_does_not_support() {
     for (facts, variables, ids) in [
         ("", &[][..], &[][..]),
         ("", &[("SIM_CUINIT", "34")], &["driver-stub"]),
+        ("", &[("SIM_CUINIT", "803")], &["driver-error"]),
         ("", &[("SIM_CUDA", "12080")], &["driver-too-old"]),
         ("", &[("SIM_CAPABILITY", "6.1")], &["arch-dropped-by-cudnn"]),
         ("", &[("SIM_CAPABILITY", "13.0")], &["gpu-newer-than-cudnn"]),

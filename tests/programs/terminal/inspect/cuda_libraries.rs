@@ -2,7 +2,6 @@
 
 use super::image::{Image, ids};
 use crate::support::{Ran, run};
-use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -199,19 +198,6 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
     is_silent(&image, &[]);
 }
 
-/// No table contains these versions.
-#[test]
-fn future_cuda_versions_are_compared_too() {
-    let image = cusparse("future", (15, 12), (15, 11), &[]);
-    let text = findings(&image, &[]);
-    assert!(
-        text.contains("a libnvJitLink.so.15 from CUDA 15.12 or later"),
-        "{text}"
-    );
-    nvjitlink(&image, &wheel("nvjitlink"), (15, 13));
-    is_silent(&image, &[]);
-}
-
 /// The version is not part of the names of cuBLAS's functions, and one wheel contains both libraries.
 #[test]
 fn an_older_cublaslt_and_an_older_cublas_are_reported() {
@@ -382,7 +368,6 @@ fn builtins(image: &Image, dir: &str, release: &str) {
 }
 
 const OF_NVRTC: &str = "-Wl,--enable-new-dtags,-rpath,$ORIGIN";
-const NO_RUNPATH: &str = "-Wl,-O1";
 const OF_PROGRAM: &str = "-Wl,--enable-new-dtags,-rpath,/opt/cuda/lib64";
 
 /// pytorch/TensorRT#3893
@@ -404,23 +389,6 @@ fn builtins_of_another_version_are_reported() {
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
 }
 
-/// nlesc-recruit/cudawrappers#354: the RPATH of the program applies to libraries that NVRTC opens, but its RUNPATH does
-/// not.
-#[test]
-fn builtins_that_only_the_program_would_find_are_reported() {
-    let image = nvrtc("builtins-runpath", "13.10", NO_RUNPATH, OF_PROGRAM);
-    builtins(&image, "opt/cuda/lib64", "13.10");
-    builtins(&image, "opt/cuda/lib64", "13.9");
-    image
-        .flat(&[])
-        .says("opens libnvrtc-builtins.so.13.10, which the loader cannot find [library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
-    inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
-    let rpath = "-Wl,--disable-new-dtags,-rpath,/opt/cuda/lib64";
-    let image = nvrtc("builtins-rpath", "13.10", NO_RUNPATH, rpath);
-    builtins(&image, "opt/cuda/lib64", "13.10");
-    inspect(&image, &[]).does_not_say("libnvrtc-builtins");
-}
-
 /// `$ORIGIN` is the directory of the link, which does not contain the builtins.
 #[test]
 fn a_link_to_nvrtc_without_builtins_beside_it_is_reported() {
@@ -436,35 +404,6 @@ fn a_link_to_nvrtc_without_builtins_beside_it_is_reported() {
         .flat(&[])
         .says("[library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
-}
-
-/// Runs on this machine, where the loader does not resolve the link.
-#[test]
-fn a_link_to_nvrtc_outside_of_an_image_is_reported() {
-    let image = nvrtc(
-        "builtins-here",
-        "12.4",
-        OF_NVRTC,
-        "-Wl,-rpath,IMAGE/app/lib",
-    );
-    builtins(&image, "opt/cuda/lib64", "12.4");
-    fs::create_dir_all(image.at("app/lib")).unwrap();
-    let real = image.at("opt/cuda/lib64");
-    symlink(
-        real.join("libnvrtc.so.12"),
-        image.at("app/lib/libnvrtc.so.12"),
-    )
-    .unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("inspect").arg(image.at("app/app"));
-    let ran = run(command.arg("--json").env_remove("LD_LIBRARY_PATH"));
-    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let mut findings = json["findings"].as_array().unwrap().iter();
-    let finding = findings
-        .find(|one| one["id"] == "library-not-found")
-        .unwrap();
-    let help = format!("add `{}` to LD_LIBRARY_PATH", real.display());
-    assert_eq!(finding["help"][0], *help);
 }
 
 /// A library such as a stand-in that does not contain the name does not open the builtins.
