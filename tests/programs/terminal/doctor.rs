@@ -304,17 +304,25 @@ fn doctor_names_the_compatible_feature_of_cudarc() {
     assert!(shown.contains(wanted), "{shown}");
 }
 
-/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc as cargo's registry cache,
-/// from which cargo can resolve them.
-fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+/// Writes a package as unpacked by cargo, with these files, into a registry from which cargo can resolve it.
+pub fn unpacked(root: &Path, package: &str, files: &[(&str, &str)]) {
     let registry = "cargo/registry/src/index-1";
-    file(
-        root,
-        ".cargo/config.toml",
-        &format!(
-            "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
-        ),
+    let config = format!(
+        "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
     );
+    file(root, ".cargo/config.toml", &config);
+    let of_all = [
+        (".cargo-checksum.json", "{\"files\":{}}"),
+        ("src/lib.rs", ""),
+    ];
+    for (path, text) in of_all.iter().chain(files) {
+        file(root, &format!("{registry}/{package}/{path}"), text);
+    }
+}
+
+/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc.
+fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+    unpacked(root, "cudarc-0.16.6", sources);
     let manifest = format!(
         "[package]\nname = \"app\"\nversion = \"0.1.0\"\n[features]\n{features}\n[dependencies]\n\
          cudarc = {{ version = \"0.16\", {dependency} }}\n[workspace]\n"
@@ -325,24 +333,16 @@ fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(
          [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\n\
          source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
     file(root, "Cargo.lock", lock);
-    let unpacked = [
-        (".cargo-checksum.json", "{\"files\":{}}"),
-        ("src/lib.rs", ""),
-    ];
-    for (path, text) in unpacked.iter().chain(sources) {
-        file(root, &format!("{registry}/cudarc-0.16.6/{path}"), text);
-    }
 }
 
-/// Runs doctor in a directory of such a crate with the cargo of this build.
-fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str], env: &[(&str, &Path)]) -> String {
+/// Returns doctor in a directory of such a crate, with the cargo of this build.
+pub fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.arg("doctor").args(args).current_dir(root.join(dir));
     command.env_clear().env("CARGO_HOME", root.join("cargo"));
     command.env("PATH", Path::new(&cargo).parent().expect("a directory"));
-    command.envs(env.iter().copied());
-    text(&command.output().expect("cudnn-guard runs"))
+    command
 }
 
 /// cudarc's build script fails with "Unsupported cuda toolkit version" unless another CUDA version is chosen.
@@ -362,7 +362,10 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
     ];
     usr_local(&root);
     let at = root.to_str().expect("UTF-8").to_string();
-    let doctor_in = |dir: &str| doctor_with_cargo(&root, dir, &["--root", &at], &[]);
+    let doctor_in = |dir: &str| {
+        let mut doctor = doctor_with_cargo(&root, dir, &["--root", &at]);
+        text(&doctor.output().expect("cudnn-guard runs"))
+    };
     let headline =
         "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    installed toolkit";
     let dependency = "features = [\"cuda-version-from-build-system\"]";
@@ -438,7 +441,8 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
     let doctor = |features: &str| {
         let features = format!("features = [{features}]");
         crate_with_cudarc(&root, "", &features, &sources);
-        doctor_with_cargo(&root, "", &["--link", "runtime"], &env)
+        let mut doctor = doctor_with_cargo(&root, "", &["--link", "runtime"]);
+        text(&doctor.envs(env).output().expect("cudnn-guard runs"))
     };
     let shown = doctor("\"driver\"");
     assert!(shown.contains("  [driver-stub]\n"), "{shown}");
@@ -457,24 +461,19 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
+    use crate::support::builds::cudnn;
     use std::os::unix::fs::symlink;
     let root = folder("stray");
     let part = "libcudnn_engines_tensor_ir.so.9";
     library(&root, &format!("other/{part}.23.2"));
     symlink(format!("{part}.23.2"), root.join("other").join(part)).unwrap();
-    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
     let doctor = |minor: u32, variable: &str| {
         let dnn = root.join(minor.to_string());
-        for part in [""].into_iter().chain(needed.split(' ')) {
-            let short = format!("libcudnn{part}.so.9");
-            let full = format!("{short}.{minor}.0");
-            library(&dnn, &format!("lib/{full}"));
-            let _ = symlink(full, dnn.join("lib").join(short));
-        }
+        let _ = fs::remove_dir_all(&dnn);
+        cudnn(&dnn, (9, minor, 0), true);
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command
-            .args(["doctor", "--link", "runtime"])
-            .env("CUDNN_PATH", &dnn);
+        command.args(["doctor", "--link", "runtime"]);
+        command.env("CUDNN_PATH", &dnn);
         text(&command.env(variable, root.join("other")).output().unwrap())
     };
     let shown = doctor(20, "LD_LIBRARY_PATH");

@@ -1,6 +1,7 @@
 //! `cudnn-guard doctor --link ort` and `--link tch` in images: the frameworks that a build with these crates would use.
 
 use super::image::Image;
+use super::providers::built_for_12;
 use crate::support::{cache_of, run};
 use crate::terminal::machine::everything;
 use std::fs;
@@ -8,19 +9,6 @@ use std::process::Command;
 
 const CAPI: &str = "venv/lib/python3.12/site-packages/onnxruntime/capi";
 const TORCH: &str = "venv/lib/python3.12/site-packages/torch/lib";
-
-/// Creates a file that is linked with these libraries of CUDA 12, which are not in the image.
-fn built_for_12(image: &Image, file: &str) {
-    let needed = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
-    for name in needed {
-        image.library(&format!("tmp/{name}"), "int nothing;", &[]);
-    }
-    let paths = needed.map(|name| format!("IMAGE/tmp/{name}"));
-    let mut flags = vec!["-Wl,--no-as-needed"];
-    flags.extend(paths.iter().map(String::as_str));
-    image.library(file, "int nothing;", &flags);
-    fs::remove_dir_all(image.at("tmp")).unwrap();
-}
 
 /// Creates ONNX Runtime for CUDA 12 in this directory.
 fn onnxruntime(image: &Image, dir: &str) {
