@@ -60,16 +60,6 @@ fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     must_exit(&output, 1);
     let shown = text(&output);
     assert!(
-        shown.contains("  ✗ toolkit   not found  (error)\n"),
-        "{shown}"
-    );
-    assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
-    assert!(
-        shown.contains("  ✗ cuDNN     not found  (error)\n"),
-        "{shown}"
-    );
-    assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
-    assert!(
         shown.ends_with(
             "\nverdict: fail (2 errors)\n\
              for details and fixes, run `cudnn-guard explain cuda-not-found`\n"
@@ -189,13 +179,6 @@ fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
         format!("\0/lib/{cpu}-linux-gnu/\0/usr/lib/{cpu}-linux-gnu/\0/lib/\0/usr/lib/\0");
     self::file(&root, loader, &compiled_in);
     must_exit(&doctor(), 1);
-}
-
-#[test]
-fn output_that_is_not_for_a_terminal_has_no_colors() {
-    let root = folder("colors");
-    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-    assert!(!output.stdout.contains(&0x1b));
 }
 
 /// Creates a simulated installation of cuDNN 9.14 with CUDA 13.0.
