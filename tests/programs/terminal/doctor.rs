@@ -9,9 +9,7 @@ use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use crate::support::cache_of;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Creates a toolkit and a cuDNN as extracted from NVIDIA's archives to /usr/local. The libraries contain no version.
@@ -56,9 +54,7 @@ pub fn library(root: &Path, path: &str) {
 fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");
-    let output = cudnn_guard(&["doctor", "--root", root]);
-    must_exit(&output, 1);
-    let shown = text(&output);
+    let shown = exits_with(1, root.as_ref());
     assert!(
         shown.ends_with(
             "\nverdict: fail (2 errors)\n\
@@ -107,33 +103,41 @@ fn files_below_a_root_are_found() {
     assert_eq!(json["verdict"], "unknown");
 }
 
+/// Creates a system without one of the sub-libraries that every convolution needs.
+fn without(name: &str, file: &str) -> PathBuf {
+    let root = folder(name);
+    usr_local(&root);
+    let own = root.join("usr/local/cuda/lib64").join(file);
+    fs::remove_file(own).expect("removed");
+    fs::create_dir_all(root.join("etc")).expect("a directory");
+    root
+}
+
+#[track_caller]
+fn exits_with(code: i32, root: &Path) -> String {
+    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+    must_exit(&output, code);
+    text(&output)
+}
+
 /// The guard in a program on that system would exit, and `inspect` fails too.
 #[test]
 fn a_missing_sub_library_that_every_convolution_needs_fails() {
-    for part in ["heuristic", "engines_precompiled"] {
-        let root = folder(&format!("doctor-lacks-{part}"));
-        usr_local(&root);
-        let file = format!("libcudnn_{part}.so.9");
-        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("removed");
-        let root_text = root.to_str().expect("text");
-        let output = cudnn_guard(&["doctor", "--root", root_text]);
-        must_exit(&output, 1);
-        let shown = text(&output);
-        assert!(
-            shown.contains("✗ sub-libs") && shown.contains(&file),
-            "{shown}"
-        );
-        // The cache is older than the removal of the file that it names.
-        let listed = cache_of(&[(&file, &format!("/opt/dnn/{file}"))]);
-        fs::create_dir_all(root.join("etc")).expect("a directory");
-        fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
-        // The loader of that system finds the sub-library elsewhere.
-        library(&root, &format!("opt/dnn/{file}"));
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
-        fs::remove_file(root.join("etc/ld.so.cache")).expect("removed");
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
-    }
+    let file = "libcudnn_engines_precompiled.so.9";
+    let root = without("doctor-lacks-a-part", file);
+    let shown = exits_with(1, &root);
+    let is_named = shown.contains("✗ sub-libs") && shown.contains(file);
+    assert!(is_named, "{shown}");
+    // The cache is older than the removal of the file that it names.
+    let cache = root.join("etc/ld.so.cache");
+    let listed = cache_of(&[(file, &format!("/opt/dnn/{file}"))]);
+    fs::write(&cache, listed).expect("a file");
+    exits_with(1, &root);
+    // The loader of that system finds the sub-library elsewhere.
+    library(&root, &format!("opt/dnn/{file}"));
+    exits_with(0, &root);
+    fs::remove_file(&cache).expect("removed");
+    exits_with(1, &root);
 }
 
 /// The loader finds the sub-library without a cache, or with one that is older than the file.
@@ -143,42 +147,34 @@ fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
     let file = "libcudnn_heuristic.so.9";
     let stale = cache_of(&[("libz.so.1", "/usr/lib/libz.so.1")]);
     let multiarch = format!("usr/lib/{cpu}-linux-gnu");
-    for (at, dir) in [&multiarch, "usr/lib64", "lib"].into_iter().enumerate() {
-        let root = folder(&format!("doctor-system-{at}"));
-        usr_local(&root);
-        let own = root.join("usr/local/cuda/lib64").join(file);
-        fs::remove_file(own).expect("removed");
-        let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-        fs::create_dir_all(root.join("etc")).expect("a directory");
+    for dir in [&multiarch, "usr/lib64", "lib"] {
+        let root = without("doctor-system", file);
         let cache = root.join("etc/ld.so.cache");
         library(&root, &format!("{dir}/{file}"));
-        must_exit(&doctor(), 0);
+        exits_with(0, &root);
         fs::write(&cache, &stale).expect("a file");
-        must_exit(&doctor(), 0);
+        exits_with(0, &root);
         // The loader skips a file for another CPU.
-        let mut foreign = fs::read(root.join(dir).join(file)).expect("a library");
+        let path = root.join(dir).join(file);
+        let mut foreign = fs::read(&path).expect("a library");
         foreign[18] = 21;
-        fs::write(root.join(dir).join(file), foreign).expect("a library");
-        must_exit(&doctor(), 1);
+        fs::write(&path, foreign).expect("a library");
+        exits_with(1, &root);
         fs::remove_file(&cache).expect("removed");
-        must_exit(&doctor(), 1);
+        exits_with(1, &root);
     }
     // Debian's loader does not search lib64.
-    let root = folder("doctor-system-debian");
-    usr_local(&root);
-    let dir = root.join("usr/local/cuda/lib64");
-    fs::create_dir_all(root.join("usr/lib64")).expect("a directory");
-    fs::rename(dir.join(file), root.join("usr/lib64").join(file)).expect("moved");
+    let root = without("doctor-system-debian", file);
+    library(&root, &format!("usr/lib64/{file}"));
+    exits_with(0, &root);
     let loader = match cpu {
         "aarch64" => "lib/ld-linux-aarch64.so.1",
         _ => "lib64/ld-linux-x86-64.so.2",
     };
-    let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-    must_exit(&doctor(), 0);
     let compiled_in =
         format!("\0/lib/{cpu}-linux-gnu/\0/usr/lib/{cpu}-linux-gnu/\0/lib/\0/usr/lib/\0");
     self::file(&root, loader, &compiled_in);
-    must_exit(&doctor(), 1);
+    exits_with(1, &root);
 }
 
 /// Creates a simulated installation of cuDNN 9.14 with CUDA 13.0.

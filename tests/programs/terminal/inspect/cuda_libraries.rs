@@ -23,6 +23,11 @@ fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
     fs::remove_file(image.at("versions")).unwrap();
 }
 
+/// Returns the code of a function that calls another one.
+fn calling(name: &str, callee: &str) -> String {
+    format!("void {callee}(void);\nvoid {name}(void) {{ {callee}(); }}\n")
+}
+
 /// Compiles the nvJitLink of a CUDA version, which also contains the functions of the earlier ones.
 fn nvjitlink(image: &Image, dir: &str, (major, minor): (u32, u32)) {
     let mut code = String::new();
@@ -38,7 +43,7 @@ fn cusparse(name: &str, release: (u32, u32), installed: (u32, u32), flags: &[&st
     let (major, minor) = release;
     nvjitlink(&image, &wheel("nvjitlink"), release);
     let function = format!("__nvJitLinkComplete_{major}_{minor}");
-    let code = format!("void {function}(void);\nvoid cusparseCreate(void) {{ {function}(); }}\n");
+    let code = calling("cusparseCreate", &function);
     let (path, needed) = (
         format!("{}/libcusparse.so.{major}", wheel("cusparse")),
         format!("IMAGE/{}/libnvJitLink.so.{major}", wheel("nvjitlink")),
@@ -109,8 +114,7 @@ fn doctor_reports_an_older_nvjitlink_in_ld_library_path() {
     let image = Image::new("nvjitlink-of-toolkit");
     nvjitlink(&image, "old", (12, 1));
     nvjitlink(&image, "cuda/lib64", (12, 4));
-    let code = "void __nvJitLinkComplete_12_4(void);\n\
-        void cusparseCreate(void) { __nvJitLinkComplete_12_4(); }\n";
+    let code = &calling("cusparseCreate", "__nvJitLinkComplete_12_4");
     let needed = "IMAGE/cuda/lib64/libnvJitLink.so.12";
     versioned(&image, "cuda/lib64/libcusparse.so.12", code, &[needed]);
     let link = image.at("cuda/lib64/libcusparse.so");
@@ -203,74 +207,49 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
 fn an_older_cublaslt_and_an_older_cublas_are_reported() {
     let image = Image::new("cublas");
     let (cublas, cusolver) = (wheel("cublas"), wheel("cusolver"));
-    let lt =
-        |dir: &str, code: &str| versioned(&image, &format!("{dir}/libcublasLt.so.12"), code, &[]);
-    let blas = |dir: &str, code: &str| {
-        let lt = format!("IMAGE/{cublas}/libcublasLt.so.12");
-        let path = format!("{dir}/libcublas.so.12");
-        versioned(
-            &image,
-            &path,
-            code,
-            &[&lt, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
-        );
-    };
-    lt(
-        &cublas,
-        "void cublasLtSetEnvironmentMode(void) {}\nvoid cublasLtInit(void) {}",
-    );
-    blas(
-        &cublas,
-        "void cublasLtSetEnvironmentMode(void);\nvoid cublasSetEnvironmentMode(void) { cublasLtSetEnvironmentMode(); }",
-    );
+    let needed = ["libcublas.so.12", "libcublasLt.so.12"];
+    let [blas, lt] = needed.map(|name| format!("{cublas}/{name}"));
+    let [needs_blas, needs_lt] = [&blas, &lt].map(|path| format!("IMAGE/{path}"));
+    let runpath = |path: &str| format!("-Wl,--enable-new-dtags,-rpath,$ORIGIN{path}");
+    let init = "void cublasLtInit(void) {}\n";
+    let mode = "cublasSetEnvironmentMode";
+    let of_lt = "cublasLtSetEnvironmentMode";
+    versioned(&image, &lt, &format!("{init}void {of_lt}(void) {{}}"), &[]);
+    let flags = [&*needs_lt, &runpath("")];
+    versioned(&image, &blas, &calling(mode, of_lt), &flags);
     let solver = format!("{cusolver}/libcusolver.so.11");
-    let needed = format!("IMAGE/{cublas}/libcublas.so.12");
-    let code = "void cublasSetEnvironmentMode(void);\nvoid cusolverDnCreate(void) { cublasSetEnvironmentMode(); }";
-    let runpath = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../../cublas/lib";
-    let lt_needed = format!("IMAGE/{cublas}/libcublasLt.so.12");
-    versioned(&image, &solver, code, &[&needed, &lt_needed, runpath]);
+    let own = [&*needs_blas, &needs_lt, &runpath("/../../cublas/lib")];
+    versioned(&image, &solver, &calling("cusolverDnCreate", mode), &own);
     let rpath = format!("-Wl,-rpath,/{cusolver}");
     image.program(&[], &[&format!("IMAGE/{solver}"), &rpath]);
     is_silent(&image, &[]);
+    let finds = |dirs: &[&str], wanted: &str| {
+        let text = findings(&image, dirs);
+        assert!(text.contains(wanted), "{text}");
+    };
     // cuBLAS with an older cuBLASLt.
-    lt("opt/old", "void cublasLtInit(void) {}");
-    let text = findings(&image, &["opt/old"]);
-    assert!(
-        text.contains(
-            "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/"
-        ),
-        "{text}"
+    versioned(&image, "opt/old/libcublasLt.so.12", init, &[]);
+    let old = &["opt/old"];
+    finds(
+        old,
+        "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/",
     );
-    assert!(
-        text.contains("= help: remove `/opt/old` from LD_LIBRARY_PATH\n"),
-        "{text}"
-    );
+    finds(old, "= help: remove `/opt/old` from LD_LIBRARY_PATH\n");
     is_silent(&image, &[&cublas, "opt/old"]);
     // cuSOLVER with an older cuBLAS, in wheels.
-    blas(
-        &cublas,
-        "void cublasLtInit(void);\nvoid cublasCreate(void) { cublasLtInit(); }",
+    let older = calling("cublasCreate", "cublasLtInit");
+    versioned(&image, &blas, &older, &flags);
+    let file = "nvidia/cublas/lib/libcublas.so.12";
+    record(&image, "nvidia_cublas_cu12-12.4.5.8", file);
+    finds(
+        &[],
+        "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/",
     );
-    record(
-        &image,
-        "nvidia_cublas_cu12-12.4.5.8",
-        "nvidia/cublas/lib/libcublas.so.12",
-    );
-    let text = findings(&image, &[]);
-    let help =
-        "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/";
-    assert!(text.contains(help), "{text}");
-    record(
-        &image,
-        "nvidia_cusolver_cu12-11.7.5.82",
-        "nvidia/cusolver/lib/libcusolver.so.11",
-    );
-    let text = findings(&image, &[]);
-    assert!(
-        text.contains(
-            "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n"
-        ),
-        "{text}"
+    let file = "nvidia/cusolver/lib/libcusolver.so.11";
+    record(&image, "nvidia_cusolver_cu12-11.7.5.82", file);
+    finds(
+        &[],
+        "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n",
     );
 }
 
