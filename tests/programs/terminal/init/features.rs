@@ -120,7 +120,7 @@ fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
 /// The crate builds without CUDA unless its feature is enabled.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
-fn a_crate_with_a_feature_builds_with_and_without_it() {
+fn the_guard_is_behind_the_feature_that_enables_cuda() {
     let lines = "\n[features]\ndefault = []\ngpu = [\"dep:candle\"]\ncudnn = [\"candle?/cudnn\", \"gpu\"]\nall = [\"cudnn\"]\n\n\
                  [dependencies]\ncandle = { package = \"candle-core\", path = \"candle\", optional = true }\n\n[workspace]\n";
     let dir = package("behind", lines);
