@@ -12,15 +12,9 @@ use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::mpsc::{self, RecvTimeoutError};
-use std::thread;
-use std::time::Duration;
 
 /// The default requirement: any version, but both CUDA and cuDNN.
 pub const ANY: &str = ">=0";
-
-/// The time to wait before the progress message.
-const PATIENCE: Duration = Duration::from_secs(2);
 
 pub fn command() -> Command {
     Command::new("doctor")
@@ -76,37 +70,36 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let framework = FRAMEWORKS
         .iter()
         .find(|one| link.is_some_and(|link| link == one.name));
-    with_sign_of_life(|| {
-        let usage = match cudnn.is_some() || link.is_some() || config.root.is_some() {
-            false if Path::new("Cargo.toml").is_file() => usage::find(&config.host().env),
-            _ => Usage::Cudnn,
-        };
-        match usage {
-            Usage::NoCuda if cuda.is_none() => (config.cudnn, config.link) = (None, Link::Runtime),
-            Usage::NoCuda | Usage::NoCudnn => config.cudnn = None,
-            Usage::Unknown | Usage::Cudnn => {}
+    let usage = match cudnn.is_some() || link.is_some() || config.root.is_some() {
+        false if Path::new("Cargo.toml").is_file() => usage::find(&config.host().env),
+        _ => Usage::Cudnn,
+    };
+    match usage {
+        Usage::NoCuda if cuda.is_none() => (config.cudnn, config.link) = (None, Link::Runtime),
+        Usage::NoCuda | Usage::NoCudnn => config.cudnn = None,
+        Usage::Unknown | Usage::Cudnn => {}
+    }
+    let toolchain = config.survey();
+    let mut report = toolchain.examine();
+    if usage == Usage::Unknown && report.verdict() == Verdict::Fail {
+        config.cudnn = None;
+        if cuda.is_none() {
+            config.link = Link::Runtime;
         }
-        let toolchain = config.survey();
-        let mut report = toolchain.examine();
-        if usage == Usage::Unknown && report.verdict() == Verdict::Fail {
-            config.cudnn = None;
-            if cuda.is_none() {
-                config.link = Link::Runtime;
-            }
-            let without = config.survey().examine().findings;
-            for finding in &mut report.findings {
-                let is_same = |other: &Finding| other.summary == finding.summary;
-                if finding.severity == Severity::Error && !without.iter().any(is_same) {
-                    let unknown = "unknown for this crate; `doctor --cuda '>=12' --cudnn '>=9'` requires both";
-                    finding.override_severity(Severity::Warning, "required", unknown);
-                    report.doubt = Some("this crate may require CUDA or cuDNN".into());
-                }
+        let without = config.survey().examine().findings;
+        for finding in &mut report.findings {
+            let is_same = |other: &Finding| other.summary == finding.summary;
+            if finding.severity == Severity::Error && !without.iter().any(is_same) {
+                let unknown =
+                    "unknown for this crate; `doctor --cuda '>=12' --cudnn '>=9'` requires both";
+                finding.override_severity(Severity::Warning, "required", unknown);
+                report.doubt = Some("this crate may require CUDA or cuDNN".into());
             }
         }
-        let (host, installed) = (&toolchain.host, &toolchain.candidates);
-        framework.inspect(|one| one.examine(host, installed, &mut report));
-        report
-    })
+    }
+    let (host, installed) = (&toolchain.host, &toolchain.candidates);
+    framework.inspect(|one| one.examine(host, installed, &mut report));
+    report
 }
 
 fn show(report: &ToolchainReport, arguments: &ArgMatches) {
@@ -125,23 +118,6 @@ fn show(report: &ToolchainReport, arguments: &ArgMatches) {
         text = for_issue(&text);
     }
     terminal::show(text);
-}
-
-/// Prints a message if the work takes long, with the name of the slow program.
-fn with_sign_of_life<T>(work: impl FnOnce() -> T) -> T {
-    let (end, ended) = mpsc::channel::<()>();
-    thread::scope(|scope| {
-        scope.spawn(move || {
-            if ended.recv_timeout(PATIENCE) == Err(RecvTimeoutError::Timeout) {
-                terminal::show_on_stderr(
-                    "still searching; a slow disk or network drive can take a while\n",
-                );
-            }
-        });
-        let done = work();
-        drop(end);
-        done
-    })
 }
 
 /// Formats a report for an issue on GitHub, with facts about this machine.

@@ -280,14 +280,6 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_line_is_explained_once() {
-        let line = "nvcc fatal: Unsupported gpu architecture 'compute_No CUDA devices found.'\n";
-        let found = explanations(&line.repeat(3));
-        let ids: Vec<_> = found.iter().map(|it| it.finding).collect();
-        assert_eq!(ids, [Some("no-gpu")]);
-    }
-
-    #[test]
     fn at_most_three_are_explained_and_each_finding_once() {
         let text = "cannot find -lcudnn\ncannot open input file 'cudnn.lib'\ncuda.h: No such file or directory\n\
                     LNK1181: cannot open input file 'cudnn.lib'\nUnsupported gpu architecture 'compute_120'\n\

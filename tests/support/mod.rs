@@ -88,7 +88,6 @@ const PACKAGES: &[(&str, &str)] = &[
     ("ar", "binutils"),
     ("cc", "gcc"),
     ("fakechroot", "fakechroot"),
-    ("fish", "fish"),
     ("g++", "g++"),
     ("gcc", "gcc"),
     ("nm", "binutils"),
@@ -103,7 +102,6 @@ const PACKAGES: &[(&str, &str)] = &[
     ("valgrind", "valgrind"),
     ("wine64", "wine64"),
     ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64-win32"),
-    ("zsh", "zsh"),
 ];
 
 /// Returns the reason why a program did not start. If it is not installed, the reason names its package.

@@ -78,11 +78,6 @@ impl Report {
         Some(self.contents.loaded.as_ref()?.version?.0)
     }
 
-    /// Returns the version of the cuDNN that the program was built with.
-    pub fn built_cudnn_version(&self) -> Option<Version> {
-        self.contents.built.cudnn
-    }
-
     /// Returns NVIDIA's driver, if it was queried.
     pub fn driver(&self) -> Option<&Driver> {
         self.contents.driver.as_ref()

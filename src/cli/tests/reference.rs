@@ -158,14 +158,4 @@ fn the_document_has_every_command_option_and_variable() {
     }
     let text = fs::read_to_string(path).unwrap();
     assert_eq!(text.replace("\r\n", "\n"), document());
-    for part in [
-        "| `--cuda VERSION` |",
-        "| `-p, --package NAME` |",
-        "`cudnn-guard --version`",
-        "- 78: ",
-        "`CUDNN_GUARD_HOME`",
-        "`NO_COLOR`",
-    ] {
-        assert!(text.contains(part), "{part}");
-    }
 }

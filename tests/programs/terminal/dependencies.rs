@@ -1,36 +1,12 @@
 //! Findings of `cudnn-guard doctor` about what nvcc and cuDNN also need: a host compiler and other CUDA libraries.
 
+use super::doctor::library;
+use super::{file, folder};
+use crate::support::builds::wheel;
 use serde_json::Value;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
-
-/// Creates an empty directory for a test.
-fn folder(name: &str) -> PathBuf {
-    let path = crate::support::temporary().join("doctor").join(name);
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir_all(&path).expect("a directory");
-    path
-}
-
-fn file(root: &Path, path: &str, bytes: impl AsRef<[u8]>) {
-    let path = root.join(path);
-    fs::create_dir_all(path.parent().expect("a parent")).expect("its directory");
-    fs::write(path, bytes).expect("a file");
-}
-
-/// Writes the smallest valid library, without contents.
-fn library(root: &Path, path: &str) {
-    let mut bytes = [0; 64];
-    bytes[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
-    bytes[16] = 3;
-    bytes[18] = if cfg!(target_arch = "aarch64") {
-        183
-    } else {
-        62
-    };
-    file(root, path, bytes);
-}
 
 /// Runs the doctor with these variables and no others, and returns its output.
 fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
@@ -44,7 +20,7 @@ fn doctor(variables: &[(&str, &str)], arguments: &[&str]) -> String {
 #[test]
 fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
     use std::os::unix::fs::symlink;
-    let root = folder("host-compiler");
+    let root = folder("dependencies-host-compiler");
     let toolkit = root.join("cuda");
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13000\n");
     library(&toolkit, "lib64/libcudart.so");
@@ -122,7 +98,7 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
 
 #[test]
 fn an_nvcc_without_its_device_compiler_is_reported() {
-    let site = folder("device-code").join("lib/python3.12/site-packages");
+    let site = folder("dependencies-device-code").join("lib/python3.12/site-packages");
     let toolkit = site.join("nvidia/cu13");
     file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
     library(&toolkit, "lib/libcudart.so.13");
@@ -156,20 +132,9 @@ fn an_nvcc_without_its_device_compiler_is_reported() {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn missing_libraries_that_a_wheel_opens_are_named() {
-    let root = folder("opened");
+    let root = folder("dependencies-opened");
     let site = root.join("venv/lib/python3.12/site-packages");
-    file(&site, "nvidia_cudnn_cu11-9.10.2.21.dist-info/RECORD", "");
-    let header = "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 10\n#define CUDNN_PATCHLEVEL 2\n";
-    file(&site, "nvidia/cudnn/include/cudnn_version.h", header);
-    file(
-        &site,
-        "nvidia/cudnn/include/cudnn.h",
-        "#include \"cudnn_version.h\"\n",
-    );
-    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
-    for part in [""].into_iter().chain(needed.split(' ')) {
-        library(&site, &format!("nvidia/cudnn/lib/libcudnn{part}.so.9"));
-    }
+    let cudnn = wheel(&root.join("venv"), 11, (9, 10, 2));
     let (venv, cuda) = (root.join("venv"), root.join("cuda"));
     let variables = [
         ("VIRTUAL_ENV", venv.to_str().expect("text")),
@@ -184,7 +149,7 @@ fn missing_libraries_that_a_wheel_opens_are_named() {
     let finding = found().expect("a finding");
     let wanted = format!(
         "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but they were not found",
-        site.join("nvidia/cudnn").display()
+        cudnn.display()
     );
     let mut summary = finding["summary"].as_str().unwrap().to_string();
     let swapped = "libcublasLt.so.11 and libnvrtc.so.11.2";
@@ -218,29 +183,6 @@ fn missing_libraries_that_a_wheel_opens_are_named() {
     assert_eq!(finding["help"][0], help);
     library(&root, "cuda/libnvrtc.so.11.2");
     assert_eq!(found(), None);
-}
-
-/// The driver must not be mapped into memory: that would crash the doctor, or a build script, with SIGBUS.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn a_truncated_driver_is_reported() {
-    let root = folder("driver-cut-short");
-    let maps = fs::read_to_string("/proc/self/maps").expect("the mapped files");
-    let mut libraries = maps.lines().filter_map(|line| line.split_once('/'));
-    let whole = libraries.find(|(_, path)| path.contains("libc.so"));
-    let bytes = fs::read(format!("/{}", whole.expect("the C library").1)).expect("its bytes");
-    file(&root, "libcuda.so.1", &bytes[..100_000]);
-    let way = [("LD_LIBRARY_PATH", root.to_str().expect("text"))];
-    let shown = doctor(&way, &["--json"]);
-    let json: Value = serde_json::from_str(&shown).expect("JSON");
-    let mut findings = json["findings"].as_array().expect("findings").iter();
-    let finding = findings.find(|one| one["id"] == "driver-missing");
-    let headline = finding.expect("a finding")["summary"].as_str().unwrap();
-    let begin = format!(
-        "`{}/libcuda.so.1` is truncated: its size is 100000 bytes, but its segments extend to byte ",
-        root.display()
-    );
-    assert!(headline.starts_with(&begin), "{headline}");
 }
 
 /// Returns the CPU seconds of cudnn-guard, and the memory in MB that it used beyond the peak of this process, which the
@@ -279,7 +221,7 @@ fn spent(arguments: &[&str], variables: &[(&str, &str)]) -> (f64, i64) {
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn huge_files_need_little_memory_and_time() {
-    let root = folder("made");
+    let root = folder("dependencies-made");
     let tops = ["cuda", "cudnn", "image"].map(|name| root.join(name).display().to_string());
     let [cuda, cudnn, image] = &tops;
     library(&root, "cuda/lib64/libcudart.so");
@@ -325,7 +267,7 @@ fn huge_files_need_little_memory_and_time() {
         (&inspect, "image/etc/ld.so.preload", Some("liba.so\n")),
     ] {
         let text = line.map(|line| line.repeat((1 << 20) / line.len()));
-        file(&root, path, text.as_deref().unwrap_or_default());
+        file(&root, path, &text.unwrap_or_default());
         if line.is_none() {
             let made = fs::OpenOptions::new().write(true).open(root.join(path));
             made.expect("the file")
@@ -339,59 +281,4 @@ fn huge_files_need_little_memory_and_time() {
         fs::remove_file(root.join(path)).expect("removed");
     }
     assert_eq!(wrong, Vec::<String>::new());
-}
-
-/// LD_LIBRARY_PATH makes cuSPARSE load the nvJitLink of an older CUDA version.
-#[test]
-fn an_older_cuda_library_in_ld_library_path_is_reported() {
-    let root = folder("mixed");
-    let cuda = root.join("cuda");
-    file(&cuda, "include/cuda.h", "#define CUDA_VERSION 12040\n");
-    library(&cuda, "lib64/libcudart.so");
-    let make = |dir: &Path, name: &str, code: &str, needed: &[&Path]| {
-        fs::create_dir_all(dir).expect("a directory");
-        file(&root, "versions", format!("{name} {{ global: *; }};\n"));
-        file(&root, "source.c", code);
-        let mut cc = Command::new("cc");
-        cc.current_dir(&root).args(["-shared", "-fPIC", "-o"]);
-        cc.arg(dir.join(name)).arg(format!("-Wl,-soname,{name}"));
-        cc.arg("-Wl,--version-script=versions,--hash-style=gnu");
-        assert!(
-            cc.arg("source.c")
-                .args(needed)
-                .status()
-                .expect("cc")
-                .success()
-        );
-    };
-    let (lib, old) = (cuda.join("lib64"), root.join("old"));
-    let first = "void __nvJitLinkComplete_12_1(void) {}\n";
-    let both = format!("{first}void __nvJitLinkComplete_12_4(void) {{}}\n");
-    make(&lib, "libnvJitLink.so.12", &both, &[]);
-    let sparse = "void __nvJitLinkComplete_12_4(void);\nvoid cusparseCreate(void) { __nvJitLinkComplete_12_4(); }\n";
-    make(
-        &lib,
-        "libcusparse.so.12",
-        sparse,
-        &[&lib.join("libnvJitLink.so.12")],
-    );
-    std::os::unix::fs::symlink("libcusparse.so.12", lib.join("libcusparse.so")).expect("a link");
-    make(&old, "libnvJitLink.so.12", first, &[]);
-    let home = ("CUDA_HOME", cuda.to_str().expect("text"));
-    let with = |path: &str| {
-        let report = doctor(&[home, ("LD_LIBRARY_PATH", path)], &["--json"]);
-        let report: Value = serde_json::from_str(&report).expect("JSON");
-        let mut findings = report["findings"].as_array().expect("findings").iter();
-        let found = findings.find(|one| one["id"] == "cuda-libraries-mixed");
-        found.map(|one| one["help"][0].as_str().expect("a help").to_string())
-    };
-    let (old, lib) = (old.to_str().expect("text"), lib.to_str().expect("text"));
-    assert_eq!(
-        with(old),
-        Some(format!(
-            "remove `{old}` from LD_LIBRARY_PATH where the program runs"
-        ))
-    );
-    assert_eq!(with(""), None);
-    assert_eq!(with(&format!("{lib}:{old}")), None);
 }

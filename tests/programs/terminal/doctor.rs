@@ -9,9 +9,7 @@ use super::{cudnn_guard, file, folder, ids, must_exit, text};
 use crate::support::cache_of;
 use serde_json::Value;
 use std::fs;
-use std::path::Path;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Creates a toolkit and a cuDNN as extracted from NVIDIA's archives to /usr/local. The libraries contain no version.
@@ -53,54 +51,10 @@ pub fn library(root: &Path, path: &str) {
 }
 
 #[test]
-fn a_program_that_opens_cudnn_needs_no_toolkit_and_no_headers() {
-    let root = folder("runtime");
-    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
-    for part in [""].into_iter().chain(needed.split(' ')) {
-        library(&root, &format!("usr/lib64/libcudnn{part}.so.9"));
-    }
-    let doctor = |how| {
-        cudnn_guard(&[
-            "doctor",
-            "--link",
-            how,
-            "--root",
-            root.to_str().expect("text"),
-        ])
-    };
-    let linked = doctor("dynamic");
-    must_exit(&linked, 1);
-    assert!(
-        text(&linked).contains("[cudnn-headers-missing]"),
-        "{}",
-        text(&linked)
-    );
-    let opened = doctor("runtime");
-    must_exit(&opened, 0);
-    assert!(
-        text(&opened).contains("  – toolkit   not required\n"),
-        "{}",
-        text(&opened)
-    );
-}
-
-#[test]
 fn a_machine_without_cuda_fails_and_names_what_is_missing() {
     let root = folder("nothing");
     let root = root.to_str().expect("text");
-    let output = cudnn_guard(&["doctor", "--root", root]);
-    must_exit(&output, 1);
-    let shown = text(&output);
-    assert!(
-        shown.contains("  ✗ toolkit   not found  (error)\n"),
-        "{shown}"
-    );
-    assert!(shown.contains("[cuda-not-found]\n"), "{shown}");
-    assert!(
-        shown.contains("  ✗ cuDNN     not found  (error)\n"),
-        "{shown}"
-    );
-    assert!(shown.contains("[cudnn-not-found]\n"), "{shown}");
+    let shown = exits_with(1, root.as_ref());
     assert!(
         shown.ends_with(
             "\nverdict: fail (2 errors)\n\
@@ -149,33 +103,41 @@ fn files_below_a_root_are_found() {
     assert_eq!(json["verdict"], "unknown");
 }
 
+/// Creates a system without one of the sub-libraries that every convolution needs.
+fn without(name: &str, file: &str) -> PathBuf {
+    let root = folder(name);
+    usr_local(&root);
+    let own = root.join("usr/local/cuda/lib64").join(file);
+    fs::remove_file(own).expect("removed");
+    fs::create_dir_all(root.join("etc")).expect("a directory");
+    root
+}
+
+#[track_caller]
+fn exits_with(code: i32, root: &Path) -> String {
+    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
+    must_exit(&output, code);
+    text(&output)
+}
+
 /// The guard in a program on that system would exit, and `inspect` fails too.
 #[test]
 fn a_missing_sub_library_that_every_convolution_needs_fails() {
-    for part in ["heuristic", "engines_precompiled"] {
-        let root = folder(&format!("doctor-lacks-{part}"));
-        usr_local(&root);
-        let file = format!("libcudnn_{part}.so.9");
-        fs::remove_file(root.join("usr/local/cuda/lib64").join(&file)).expect("removed");
-        let root_text = root.to_str().expect("text");
-        let output = cudnn_guard(&["doctor", "--root", root_text]);
-        must_exit(&output, 1);
-        let shown = text(&output);
-        assert!(
-            shown.contains("✗ sub-libs") && shown.contains(&file),
-            "{shown}"
-        );
-        // The cache is older than the removal of the file that it names.
-        let listed = cache_of(&[(&file, &format!("/opt/dnn/{file}"))]);
-        fs::create_dir_all(root.join("etc")).expect("a directory");
-        fs::write(root.join("etc/ld.so.cache"), listed).expect("a file");
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
-        // The loader of that system finds the sub-library elsewhere.
-        library(&root, &format!("opt/dnn/{file}"));
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 0);
-        fs::remove_file(root.join("etc/ld.so.cache")).expect("removed");
-        must_exit(&cudnn_guard(&["doctor", "--root", root_text]), 1);
-    }
+    let file = "libcudnn_engines_precompiled.so.9";
+    let root = without("doctor-lacks-a-part", file);
+    let shown = exits_with(1, &root);
+    let is_named = shown.contains("✗ sub-libs") && shown.contains(file);
+    assert!(is_named, "{shown}");
+    // The cache is older than the removal of the file that it names.
+    let cache = root.join("etc/ld.so.cache");
+    let listed = cache_of(&[(file, &format!("/opt/dnn/{file}"))]);
+    fs::write(&cache, listed).expect("a file");
+    exits_with(1, &root);
+    // The loader of that system finds the sub-library elsewhere.
+    library(&root, &format!("opt/dnn/{file}"));
+    exits_with(0, &root);
+    fs::remove_file(&cache).expect("removed");
+    exits_with(1, &root);
 }
 
 /// The loader finds the sub-library without a cache, or with one that is older than the file.
@@ -185,60 +147,34 @@ fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
     let file = "libcudnn_heuristic.so.9";
     let stale = cache_of(&[("libz.so.1", "/usr/lib/libz.so.1")]);
     let multiarch = format!("usr/lib/{cpu}-linux-gnu");
-    for (at, dir) in [&multiarch, "usr/lib64", "lib"].into_iter().enumerate() {
-        let root = folder(&format!("doctor-system-{at}"));
-        usr_local(&root);
-        let own = root.join("usr/local/cuda/lib64").join(file);
-        fs::remove_file(own).expect("removed");
-        let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-        fs::create_dir_all(root.join("etc")).expect("a directory");
+    for dir in [&multiarch, "usr/lib64", "lib"] {
+        let root = without("doctor-system", file);
         let cache = root.join("etc/ld.so.cache");
         library(&root, &format!("{dir}/{file}"));
-        must_exit(&doctor(), 0);
+        exits_with(0, &root);
         fs::write(&cache, &stale).expect("a file");
-        must_exit(&doctor(), 0);
+        exits_with(0, &root);
         // The loader skips a file for another CPU.
-        let mut foreign = fs::read(root.join(dir).join(file)).expect("a library");
+        let path = root.join(dir).join(file);
+        let mut foreign = fs::read(&path).expect("a library");
         foreign[18] = 21;
-        fs::write(root.join(dir).join(file), foreign).expect("a library");
-        must_exit(&doctor(), 1);
+        fs::write(&path, foreign).expect("a library");
+        exits_with(1, &root);
         fs::remove_file(&cache).expect("removed");
-        must_exit(&doctor(), 1);
+        exits_with(1, &root);
     }
     // Debian's loader does not search lib64.
-    let root = folder("doctor-system-debian");
-    usr_local(&root);
-    let dir = root.join("usr/local/cuda/lib64");
-    fs::create_dir_all(root.join("usr/lib64")).expect("a directory");
-    fs::rename(dir.join(file), root.join("usr/lib64").join(file)).expect("moved");
+    let root = without("doctor-system-debian", file);
+    library(&root, &format!("usr/lib64/{file}"));
+    exits_with(0, &root);
     let loader = match cpu {
         "aarch64" => "lib/ld-linux-aarch64.so.1",
         _ => "lib64/ld-linux-x86-64.so.2",
     };
-    let doctor = || cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-    must_exit(&doctor(), 0);
     let compiled_in =
         format!("\0/lib/{cpu}-linux-gnu/\0/usr/lib/{cpu}-linux-gnu/\0/lib/\0/usr/lib/\0");
     self::file(&root, loader, &compiled_in);
-    must_exit(&doctor(), 1);
-}
-
-#[test]
-fn a_requirement_that_is_not_met_fails() {
-    let root = folder("unmet");
-    usr_local(&root);
-    let root = root.to_str().expect("text");
-    let output = cudnn_guard(&["doctor", "--json", "--root", root, "--cudnn", ">=9.20"]);
-    must_exit(&output, 1);
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    assert_eq!(ids(&json), ["cudnn-requirement-unmet"]);
-}
-
-#[test]
-fn output_that_is_not_for_a_terminal_has_no_colors() {
-    let root = folder("colors");
-    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-    assert!(!output.stdout.contains(&0x1b));
+    exits_with(1, &root);
 }
 
 /// Creates a simulated installation of cuDNN 9.14 with CUDA 13.0.
@@ -302,12 +238,11 @@ fn a_machine_with_everything_passes() {
     );
 }
 
-/// The GPU code in the files of a stripped-down cuDNN takes precedence over the table for NVIDIA's builds.
+/// A stripped-down cuDNN with a fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     let root = simulated("pruned");
-    // A fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
     let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
     for (kind, capability) in [(2, 75), (1, 80)] {
         let mut entry = [0; 80];
@@ -325,24 +260,8 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
         assert!(added.expect("objcopy runs").success());
     }
     let shown = sound_doctor(&root, &[]);
-    assert!(
-        shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, read from its sub-libraries\n"),
-        "{shown}"
-    );
-    assert!(
-        shown.contains(
-            "  ! warning: cuDNN 9.14.0 for CUDA 13 contains only PTX, which the driver must\n    \
-             compile, for Simulated GPU (compute capability 9.0)  [gpu-newer-than-cudnn]\n      \
-             = help: install cuDNN 9.28.0 or later for CUDA 13\n      \
-             supports    compute capabilities up to 7.5\n"
-        ),
-        "{shown}"
-    );
-    let json: Value = serde_json::from_str(&sound_doctor(&root, &["--json"])).expect("JSON");
-    assert_eq!(
-        json["cudnn"]["gpu_codes"],
-        serde_json::json!(["sm_75", "compute_80"])
-    );
+    assert!(shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, "), "{shown}");
+    assert!(shown.contains("[gpu-newer-than-cudnn]"), "{shown}");
 }
 
 /// cudarc requires one of its CUDA features; doctor suggests the compatible one.
@@ -350,60 +269,39 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
 fn doctor_names_the_compatible_feature_of_cudarc() {
     let root = folder("doctor-cudarc");
     usr_local(&root);
-    file(
-        &root,
-        "Cargo.lock",
-        "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n",
-    );
-    let doctor = |dir: &Path| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.args(["doctor", "--root"]).arg(&root);
-        command
-            .current_dir(dir)
-            .env_clear()
-            .env("HOME", root.join("home"));
-        text(&command.output().expect("cudnn-guard runs"))
-    };
-    let shown = doctor(&root);
-    let unknown = "  i cudarc    0.17.3 in Cargo.lock: its features are unknown: its source is not\n              \
-         in cargo's registry\n";
-    assert!(shown.contains(unknown), "{shown}");
-    // Only a feature in the manifest of this cudarc is named.
-    let manifest = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
-    let listed = |versions: &[u32]| {
-        let features = versions
-            .iter()
-            .map(|version| format!("cuda-{version} = []\n"));
-        let features = features.collect::<String>();
-        file(
-            &root,
-            manifest,
-            &format!("[features]\n{features}cudnn = []\n"),
-        );
-        doctor(&root)
-    };
-    let shown = listed(&[12080, 12090, 13010]);
+    let lock = "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n";
+    file(&root, "Cargo.lock", lock);
+    let manifest = "[features]\ncuda-12090 = []\ncuda-13010 = []\ncudnn = []\n";
+    let unpacked = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
+    file(&root, unpacked, manifest);
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.args(["doctor", "--root"]).arg(&root).env_clear();
+    doctor.current_dir(&root).env("HOME", root.join("home"));
+    let shown = text(&doctor.output().expect("cudnn-guard runs"));
     let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-12090 for CUDA 13.0\n              \
          of the toolkit; choose an older feature to support older drivers\n";
     assert!(shown.contains(wanted), "{shown}");
-    let shown = listed(&[13010]);
-    let none = "  i cudarc    0.17.3 in Cargo.lock: it has no feature for CUDA 13.0 of the\n              \
-         toolkit, or for an older CUDA\n";
-    assert!(shown.contains(none), "{shown}");
-    assert!(!doctor(&root.join("usr")).contains("Cargo.lock"));
 }
 
-/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc as cargo's registry cache,
-/// from which cargo can resolve them.
-fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+/// Writes a package as unpacked by cargo, with these files, into a registry from which cargo can resolve it.
+pub fn unpacked(root: &Path, package: &str, files: &[(&str, &str)]) {
     let registry = "cargo/registry/src/index-1";
-    file(
-        root,
-        ".cargo/config.toml",
-        &format!(
-            "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
-        ),
+    let config = format!(
+        "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
     );
+    file(root, ".cargo/config.toml", &config);
+    let of_all = [
+        (".cargo-checksum.json", "{\"files\":{}}"),
+        ("src/lib.rs", ""),
+    ];
+    for (path, text) in of_all.iter().chain(files) {
+        file(root, &format!("{registry}/{package}/{path}"), text);
+    }
+}
+
+/// Writes a crate with these features that requires cudarc 0.16.6, and these files of cudarc.
+fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(&str, &str)]) {
+    unpacked(root, "cudarc-0.16.6", sources);
     let manifest = format!(
         "[package]\nname = \"app\"\nversion = \"0.1.0\"\n[features]\n{features}\n[dependencies]\n\
          cudarc = {{ version = \"0.16\", {dependency} }}\n[workspace]\n"
@@ -414,24 +312,16 @@ fn crate_with_cudarc(root: &Path, features: &str, dependency: &str, sources: &[(
          [[package]]\nname = \"cudarc\"\nversion = \"0.16.6\"\n\
          source = \"registry+https://github.com/rust-lang/crates.io-index\"\n";
     file(root, "Cargo.lock", lock);
-    let unpacked = [
-        (".cargo-checksum.json", "{\"files\":{}}"),
-        ("src/lib.rs", ""),
-    ];
-    for (path, text) in unpacked.iter().chain(sources) {
-        file(root, &format!("{registry}/cudarc-0.16.6/{path}"), text);
-    }
 }
 
-/// Runs doctor in a directory of such a crate with the cargo of this build.
-fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str], env: &[(&str, &Path)]) -> String {
+/// Returns doctor in a directory of such a crate, with the cargo of this build.
+pub fn doctor_with_cargo(root: &Path, dir: &str, args: &[&str]) -> Command {
     let cargo = std::env::var_os("CARGO").expect("run by cargo");
     let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
     command.arg("doctor").args(args).current_dir(root.join(dir));
     command.env_clear().env("CARGO_HOME", root.join("cargo"));
     command.env("PATH", Path::new(&cargo).parent().expect("a directory"));
-    command.envs(env.iter().copied());
-    text(&command.output().expect("cudnn-guard runs"))
+    command
 }
 
 /// cudarc's build script fails with "Unsupported cuda toolkit version" unless another CUDA version is chosen.
@@ -449,67 +339,49 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
             "// CUDARC_CUDA_VERSION\npanic!(\"Unsupported cuda toolkit version: `{v}`\");\n",
         ),
     ];
-    let dependency = "features = [\"cuda-version-from-build-system\"]";
-    crate_with_cudarc(&root, "", dependency, &sources);
-    let at = root.to_str().expect("UTF-8").to_string();
-    let doctor_in = |dir: &str| doctor_with_cargo(&root, dir, &["--root", &at], &[]);
-    let doctor = || doctor_in("");
-    let headline = "has no bindings for CUDA";
-    assert!(!doctor().contains(headline), "without a toolkit");
     usr_local(&root);
-    let shown = doctor();
-    let wanted = "  ! warning: cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    \
-         installed toolkit  [unknown-newer-version]\n      \
-         = help: set CUDARC_CUDA_VERSION=12090 for the build\n      \
-         = help: enable the feature `cuda-12090` of cudarc 0.16.6 in Cargo.toml\n      \
-         = help: require a newer cudarc, or a newer version of the crate that\n              \
-         requires it\n      \
-         bindings    for CUDA 12.9\n      \
-         needed by   app 0.1.0\n";
-    assert!(shown.contains(wanted), "{shown}");
-    // Only with a feature of the crate: `cuda`, which is common, or another one.
-    let optional = format!("optional = true, {dependency}");
-    for (features, option) in [
-        ("cuda = [\"dep:cudarc\"]", "--features=cuda"),
-        ("gpu = [\"dep:cudarc\"]", "--all-features"),
+    let at = root.to_str().expect("UTF-8").to_string();
+    let doctor_in = |dir: &str| {
+        let mut doctor = doctor_with_cargo(&root, dir, &["--root", &at]);
+        text(&doctor.output().expect("cudnn-guard runs"))
+    };
+    let headline =
+        "cudarc 0.16.6 has no bindings for CUDA 13.0, the version of the\n    installed toolkit";
+    let dependency = "features = [\"cuda-version-from-build-system\"]";
+    let optional = &*format!("optional = true, {dependency}");
+    let chosen = &*format!(
+        "{dependency} }}\n[target.'cfg(all())'.dependencies]\n\
+         cudarc = {{ version = \"0.16\", features = [\"cuda-12090\"]"
+    );
+    let of_crate = "gpu = [\"cudarc/cuda-version-from-build-system\"]";
+    // The lock file does not match the manifest.
+    let fails = &*format!("{dependency} }}\ncc = {{ version = \"1\"");
+    for (features, dependency, found) in [
+        ("", dependency, Some("needed by   app 0.1.0\n")),
+        (
+            "cuda = [\"dep:cudarc\"]",
+            optional,
+            Some("a build with `--features=cuda`\n"),
+        ),
+        (
+            "gpu = [\"dep:cudarc\"]",
+            optional,
+            Some("a build with `--all-features`\n"),
+        ),
+        (of_crate, "features = []", None),
+        ("", chosen, None),
+        ("", fails, None),
     ] {
-        crate_with_cudarc(&root, features, &optional, &sources);
-        let shown = doctor();
-        let condition = format!("condition   a build with `{option}`\n");
-        assert!(
-            shown.contains(headline) && shown.contains(&condition),
-            "{shown}"
-        );
+        crate_with_cudarc(&root, features, dependency, &sources);
+        let shown = doctor_in("");
+        assert_eq!(shown.contains(headline), found.is_some(), "{shown}");
+        assert!(shown.contains(found.unwrap_or_default()), "{shown}");
     }
-    // As cargo resolves features: one that nothing enables, and one that another dependency enables.
-    crate_with_cudarc(
-        &root,
-        "gpu = [\"cudarc/cuda-version-from-build-system\"]",
-        "features = []",
-        &sources,
-    );
-    assert!(!doctor().contains(headline), "cudarc does not run nvcc");
-    let both = "features = [\"cuda-version-from-build-system\"] }\n[target.'cfg(all())'.dependencies]\n\
-        cudarc = { version = \"0.16\", features = [\"cuda-12090\"]";
-    crate_with_cudarc(&root, "", both, &sources);
-    assert!(!doctor().contains(headline), "the version is chosen");
-    // A lock file that does not match the manifest, so that `cargo metadata` fails.
-    crate_with_cudarc(
-        &root,
-        "",
-        &format!("{dependency} }}\ncc = {{ version = \"1\""),
-        &sources,
-    );
-    assert!(!doctor().contains(headline), "cargo fails");
-    crate_with_cudarc(&root, "", dependency, &sources);
-    assert!(doctor().contains(headline));
     // The lock file of a workspace is above its packages.
+    crate_with_cudarc(&root, "", dependency, &sources);
     let manifest = fs::read_to_string(root.join("Cargo.toml")).expect("written");
-    file(
-        &root,
-        "member/Cargo.toml",
-        &manifest.replace("[workspace]", ""),
-    );
+    let manifest = manifest.replace("[workspace]", "");
+    file(&root, "member/Cargo.toml", &manifest);
     file(&root, "member/src/lib.rs", "");
     let workspace = "[workspace]\nmembers = [\"member\"]\nresolver = \"2\"\n";
     file(&root, "Cargo.toml", workspace);
@@ -517,55 +389,6 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
         assert!(doctor_in(dir).contains(headline), "{dir}");
     }
     assert!(!doctor_in("member/src").contains("Cargo.lock"));
-    fs::remove_file(root.join("cargo/registry/src/index-1/cudarc-0.16.6/build.rs"))
-        .expect("removed");
-    assert!(!doctor().contains(headline), "without sources");
-}
-
-/// cudarc opens `libcudnn.so` only, and the wheel does not contain a file of that name.
-#[cfg(target_os = "linux")]
-#[test]
-fn doctor_warns_of_a_cudarc_that_does_not_open_the_cudnn_of_a_wheel() {
-    let root = folder("doctor-cudarc-names");
-    let sources = [
-        (
-            "Cargo.toml",
-            "[package]\nname = \"cudarc\"\nversion = \"0.16.6\"\n[features]\ncudnn = []\n",
-        ),
-        ("build.rs", "fn main() {}\n"),
-        (
-            "src/lib.rs",
-            "fn get_lib_name_candidates(lib_name: &str) -> Vec<String> {\n    \
-             [std::format!(\"{DLL_PREFIX}{lib_name}{DLL_SUFFIX}\")]\n}\n",
-        ),
-        ("src/cudnn/sys/mod.rs", "let lib_names = [\"cudnn\"];\n"),
-    ];
-    crate_with_cudarc(&root, "", "features = [\"cudnn\"]", &sources);
-    let wheel = crate::support::builds::wheel(&root.join("venv"), 12, (9, 10, 2));
-    let doctor = || doctor_with_cargo(&root, "", &["--link", "runtime"], &[("CUDNN_PATH", &wheel)]);
-    let shown = doctor();
-    let command = format!("ln -s libcudnn.so.9 {}/lib/libcudnn.so", wheel.display());
-    // Without the line breaks of the terminal, which depend on the path of the checkout.
-    let line = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    for wanted in [
-        "cudarc 0.16.6 does not open `libcudnn.so.9`, and the library has no other name in its directory [cudnn-not-loadable]",
-        "= help: require cudarc 0.19.2 or later, which opens `libcudnn.so.9`",
-    ] {
-        assert!(line.contains(wanted), "{shown}");
-    }
-    assert!(
-        line.contains(&format!("= help: run `{command}`")),
-        "{shown}"
-    );
-    assert!(
-        Command::new("sh")
-            .args(["-c", &command])
-            .status()
-            .expect("sh")
-            .success()
-    );
-    let shown = doctor();
-    assert!(!shown.contains("does not open"), "{shown}");
 }
 
 /// The query of the driver gets it by its usual name, but cudarc opens `libcuda.so` first and gets the stub.
@@ -597,7 +420,8 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
     let doctor = |features: &str| {
         let features = format!("features = [{features}]");
         crate_with_cudarc(&root, "", &features, &sources);
-        doctor_with_cargo(&root, "", &["--link", "runtime"], &env)
+        let mut doctor = doctor_with_cargo(&root, "", &["--link", "runtime"]);
+        text(&doctor.envs(env).output().expect("cudnn-guard runs"))
     };
     let shown = doctor("\"driver\"");
     assert!(shown.contains("  [driver-stub]\n"), "{shown}");
@@ -612,127 +436,23 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
     );
 }
 
-/// A file that exists but cannot be read is not reported as missing.
-#[cfg(target_os = "linux")]
-#[test]
-fn an_unreadable_file_is_not_reported_as_missing() {
-    use std::os::unix::fs::PermissionsExt;
-    use std::os::unix::process::CommandExt;
-    // Not in the build directory, which another user may be unable to enter.
-    let root = std::env::temp_dir().join(format!("cudnn-guard-forbidden-{}", std::process::id()));
-    usr_local(&root);
-    let program = root.join("cudnn-guard");
-    // Copied by another process: a file that this process writes is busy while a child of another test has it open too.
-    let mut copy = Command::new("cp");
-    copy.arg(env!("CARGO_BIN_EXE_cudnn-guard")).arg(&program);
-    assert!(copy.status().expect("cp runs").success());
-    let headers = root.join("usr/local/cuda/include");
-    let mode = |path: &Path, mode: u32| {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("a mode");
-    };
-    for name in ["cudnn.h", "cudnn_version.h"] {
-        mode(&headers.join(name), 0o000);
-    }
-    file(&root, "private/cudnn/include/cudnn.h", "");
-    mode(&root.join("private"), 0o000);
-    let doctor = |env: &[(&str, &Path)]| {
-        let mut command = Command::new(&program);
-        command.args(["doctor", "--root"]).arg(&root).env_clear();
-        command.envs(env.iter().copied());
-        // root can read everything.
-        if fs::read(headers.join("cudnn.h")).is_ok() {
-            command.uid(65534).gid(65534);
-        }
-        text(&command.output().expect("it runs")).replace(root.to_str().expect("text"), "$ROOT")
-    };
-    let unread = doctor(&[]);
-    let private = doctor(&[("CUDNN_PATH", &root.join("private/cudnn"))]);
-    mode(&root.join("private"), 0o755);
-    fs::remove_dir_all(&root).expect("removed");
-    let plain = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(
-        plain(&unread).contains(
-            "at `$ROOT/usr/local/cuda` cannot be read: permission denied [cudnn-headers-missing] \
-             = help: make them readable: `sudo chmod -R a+rX $ROOT/usr/local/cuda/include` \
-             = help: set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h \
-             found via NVIDIA's default directory: $ROOT/usr/local/cuda/include/cudnn_version.h"
-        ),
-        "{unread}"
-    );
-    assert!(
-        plain(&private).contains(
-            "CUDNN_PATH is set to `$ROOT/private/cudnn`, but `$ROOT/private/cudnn` cannot be reached: no permission \
-             to enter `$ROOT/private` [variable-unusable] \
-             = help: make that directory accessible: `sudo chmod a+x $ROOT/private` \
-             = help: unset CUDNN_PATH to search the default locations"
-        ),
-        "{private}"
-    );
-}
-
-/// A preloaded library delays opening a header.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn waiting_for_a_slow_disk_is_announced() {
-    let root = folder("slow");
-    usr_local(&root);
-    let shim = folder("slow-shim").join("libslow.so");
-    let code = r#"
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <string.h>
-#include <sys/types.h>
-#include <unistd.h>
-
-int open64(const char *path, int flags, ...) {
-    static int (*next)(const char *, int, ...);
-    static int slept;
-    if (!next) next = dlsym(RTLD_NEXT, "open64");
-    if (!slept && strstr(path, "/cudnn_version.h")) { slept = 1; sleep(3); }
-    va_list rest;
-    va_start(rest, flags);
-    mode_t mode = va_arg(rest, mode_t);
-    va_end(rest);
-    return next(path, flags, mode);
-}
-"#;
-    crate::support::circumstances::library(code, &shim);
-    let doctor = |shim: &Path| {
-        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        let doctor = doctor.arg("doctor").arg("--root").arg(&root);
-        let output = doctor.env("LD_PRELOAD", shim).output();
-        String::from_utf8_lossy(&output.expect("it runs").stderr).into_owned()
-    };
-    assert_eq!(
-        doctor(&shim),
-        "still searching; a slow disk or network drive can take a while\n"
-    );
-    assert_eq!(doctor(Path::new("")), "");
-}
-
 /// A sub-library that only later versions contain is found in LD_LIBRARY_PATH.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]
 fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
+    use crate::support::builds::cudnn;
     use std::os::unix::fs::symlink;
     let root = folder("stray");
     let part = "libcudnn_engines_tensor_ir.so.9";
     library(&root, &format!("other/{part}.23.2"));
     symlink(format!("{part}.23.2"), root.join("other").join(part)).unwrap();
-    let needed = "_graph _ops _cnn _heuristic _engines_precompiled _engines_runtime_compiled";
     let doctor = |minor: u32, variable: &str| {
         let dnn = root.join(minor.to_string());
-        for part in [""].into_iter().chain(needed.split(' ')) {
-            let short = format!("libcudnn{part}.so.9");
-            let full = format!("{short}.{minor}.0");
-            library(&dnn, &format!("lib/{full}"));
-            let _ = symlink(full, dnn.join("lib").join(short));
-        }
+        let _ = fs::remove_dir_all(&dnn);
+        cudnn(&dnn, (9, minor, 0), true);
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command
-            .args(["doctor", "--link", "runtime"])
-            .env("CUDNN_PATH", &dnn);
+        command.args(["doctor", "--link", "runtime"]);
+        command.env("CUDNN_PATH", &dnn);
         text(&command.env(variable, root.join("other")).output().unwrap())
     };
     let shown = doctor(20, "LD_LIBRARY_PATH");

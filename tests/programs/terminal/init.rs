@@ -4,10 +4,10 @@ mod features;
 mod members;
 mod sources;
 
-use super::{complaint, file, folder, must_exit, text};
-use crate::support::repository;
+use super::{file, folder};
+use crate::support::{Ran, repository, run};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-use crate::support::{cargo, fresh, program, run, simulated};
+use crate::support::{cargo, fresh, program, simulated};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -26,8 +26,8 @@ fn package(name: &str, lines: &str) -> PathBuf {
     dir
 }
 
-fn init(dir: &Path, more: &[&str]) -> std::process::Output {
-    command(dir, more).output().expect("cudnn-guard runs")
+fn init(dir: &Path, more: &[&str]) -> Ran {
+    run(&mut command(dir, more))
 }
 
 /// `init` reads the features with cargo.
@@ -50,8 +50,7 @@ fn the_changes_are_shown_first_and_applied_once() {
         "\n[dependencies]\n# Ours.\ncudarc = { version = \"0.19.2\", features = [\"cudnn\"] }\n";
     let dir = package("shown", lines);
     let before = read(&dir, "Cargo.toml");
-    let shown = init(&dir, &[]);
-    must_exit(&shown, 0);
+    let shown = init(&dir, &[]).exits_with(0).stdout;
     let expected = "\
 This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.
 
@@ -95,29 +94,25 @@ This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDN
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
 ";
     let expected = expected.replace("CLONE", repository().to_str().expect("text"));
-    let shown = text(&shown).replace(dir.to_str().expect("text"), "DIR");
+    let shown = shown.replace(dir.to_str().expect("text"), "DIR");
     assert_eq!(shown, expected);
     assert_eq!(read(&dir, "Cargo.toml"), before);
     assert!(!dir.join("build.rs").exists());
 
-    let written = init(&dir, &["--write"]);
-    must_exit(&written, 0);
+    let written = init(&dir, &["--write"]).exits_with(0);
     assert_eq!(
-        text(&written),
+        written.stdout,
         "  ✓ Cargo.toml\n  ✓ build.rs\n  ✓ src/main.rs\n\n\
          Next: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n"
     );
-    let after = ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
+    let files = || ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
+    let after = files();
     assert!(after[0].starts_with(&before), "{}", after[0]);
     for more in [&[][..], &["--write"]] {
-        let again = init(&dir, more);
-        must_exit(&again, 0);
-        assert_eq!(text(&again), "This crate already uses cudnn-guard.\n");
+        let again = init(&dir, more).exits_with(0);
+        assert_eq!(again.stdout, "This crate already uses cudnn-guard.\n");
     }
-    assert_eq!(
-        ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path)),
-        after
-    );
+    assert_eq!(files(), after);
 }
 
 /// A crate may contain files that cannot be trusted.
@@ -125,23 +120,15 @@ No files were changed. To apply these changes, run `cudnn-guard init --write DIR
 fn control_characters_in_a_file_are_not_printed() {
     let dir = package("escapes", "");
     let evil = "\u{1b}[2J\u{202e}";
-    file(
-        &dir,
-        "src/main.rs",
-        &format!("\t// {evil}\nfn main() {{}}\n"),
-    );
-    let shown = text(&init(&dir, &[]));
-    assert!(shown.contains(" \t// \\u{1b}[2J\\u{202e}\n"), "{shown:?}");
-    assert!(!shown.contains(['\u{1b}', '\u{202e}']), "{shown:?}");
+    let main = format!("\t// {evil}\nfn main() {{}}\n");
+    file(&dir, "src/main.rs", &main);
+    let shown = init(&dir, &[]).says(" \t// \\u{1b}[2J\\u{202e}\n");
     file(&dir, "Cargo.toml", &format!("[package]\nname = {evil}\n"));
-    let refused = init(&dir, &[]);
-    must_exit(&refused, 1);
-    let stderr = String::from_utf8(refused.stderr).expect("text");
-    assert!(
-        stderr.starts_with("`cargo metadata` fails: error: "),
-        "{stderr:?}"
-    );
-    assert!(!stderr.contains(['\u{1b}', '\u{202e}']), "{stderr:?}");
+    let refused = init(&dir, &[]).exits_with(1);
+    let refused = refused.says("`cargo metadata` fails: error: ");
+    for ran in [shown, refused] {
+        ran.does_not_say("\u{1b}").does_not_say("\u{202e}");
+    }
 }
 
 #[test]
@@ -166,14 +153,11 @@ fn the_lines_depend_on_the_dependencies_of_the_crate() {
         ("", "gpu.link();"),
     ] {
         let dir = package("lines", &format!("\n[dependencies]\n{dependency}\n"));
-        must_exit(&init(&dir, &["--write"]), 0);
+        init(&dir, &["--write"]).exits_with(0);
         let build = read(&dir, "build.rs");
         assert!(build.contains(line), "{dependency}: {build}");
-        assert_eq!(
-            build.contains("Loader::"),
-            line.contains("Loader::"),
-            "{build}"
-        );
+        let has_loader = line.contains("Loader::");
+        assert_eq!(build.contains("Loader::"), has_loader, "{build}");
     }
 }
 
@@ -190,22 +174,12 @@ fn existing_code_stays() {
     );
     file(&dir, "src/bin/other.rs", "#[x::main]\nasync fn main() {}\n");
     file(&dir, "src/bin/notes.txt", "");
-    let written = init(&dir, &["--write"]);
-    must_exit(&written, 0);
-    assert!(
-        text(&written).contains(
-            "cudaforge compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n"
-        ),
-        "{}",
-        text(&written)
+    init(&dir, &["--write"]).exits_with(0).says(
+        "cudaforge compiles kernels in the build script. docs/migration.md lists the equivalent options of cudnn-guard.\n",
     );
     let build = read(&dir, "make.rs");
-    assert!(
-        build.starts_with(
-            "use x;\n\nfn main() -> Result<(), x::Error> {\n    cudnn_guard::build(|| {\n"
-        ),
-        "{build}"
-    );
+    let start = "use x;\n\nfn main() -> Result<(), x::Error> {\n    cudnn_guard::build(|| {\n";
+    assert!(build.starts_with(start), "{build}");
     assert!(build.ends_with("    });\n    x::compile()\n}\n"), "{build}");
     assert_eq!(
         read(&dir, "src/bin/other.rs"),
@@ -228,7 +202,8 @@ fn a_script_that_compiles_kernels_gets_the_equivalent_calls() {
          let output = KernelBuilder::new().source_dir(\"src\").with_cutlass(None).build_ptx()?;\n    \
          output.write(\"src/kernels.rs\")\n}\n",
     );
-    let shown = text(&init(&dir, &[])).replace(dir.to_str().expect("text"), "DIR");
+    let shown = init(&dir, &[]).stdout;
+    let shown = shown.replace(dir.to_str().expect("text"), "DIR");
     let expected = "\
 This crate compiles kernels and does not use cuDNN, so it needs no guard.
 
@@ -263,12 +238,10 @@ For differences that a successful build does not show, see \"What changes silent
 ";
     let clone = repository().to_str().expect("text").to_string();
     assert_eq!(shown, expected.replace("CLONE", &clone));
-    let files = ["build.rs", "src/main.rs"].map(|path| read(&dir, path));
-    must_exit(&init(&dir, &["--write"]), 0);
-    assert_eq!(
-        ["build.rs", "src/main.rs"].map(|path| read(&dir, path)),
-        files
-    );
+    let files = || ["build.rs", "src/main.rs"].map(|path| read(&dir, path));
+    let before = files();
+    init(&dir, &["--write"]).exits_with(0);
+    assert_eq!(files(), before);
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
 }
 
@@ -281,12 +254,10 @@ fn a_script_that_compiles_kernels_of_a_crate_with_cudnn_writes_the_guard() {
     let dir = package("both", &lines);
     let build = "    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
     file(&dir, "build.rs", &format!("fn main() {{\n{build}"));
-    let written = text(&init(&dir, &["--write"]));
-    let named = "build.rs:2: this script compiles kernels with bindgen_cuda, and ";
-    assert!(written.contains(named), "{written}");
-    let row = "  line 2: `build_lib(\"libmoe.a\")` and lines for cargo\n    `compile(\"moe\")`\n";
-    assert!(written.contains(row), "{written}");
-    assert!(!written.contains("a block like this"), "{written}");
+    init(&dir, &["--write"])
+        .says("build.rs:2: this script compiles kernels with bindgen_cuda, and ")
+        .says("  line 2: `build_lib(\"libmoe.a\")` and lines for cargo\n    `compile(\"moe\")`\n")
+        .does_not_say("a block like this");
     let start = "fn main() {
     cudnn_guard::build(|| {
         let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
@@ -297,7 +268,7 @@ fn a_script_that_compiles_kernels_of_a_crate_with_cudnn_writes_the_guard() {
     assert_eq!(read(&dir, "build.rs"), format!("{start}{build}"));
     assert!(read(&dir, "src/main.rs").contains("gpu::startup();"));
     assert!(read(&dir, "Cargo.toml").contains("bindgen_cuda"));
-    must_exit(&init(&dir, &["--check"]), 0);
+    init(&dir, &["--check"]).exits_with(0);
 }
 
 /// Windows editors may write a byte order mark, and `\r\n` at the end of each line.
@@ -307,15 +278,15 @@ fn the_format_of_windows_files_is_preserved() {
     let of_windows = |text: &str| format!("\u{feff}{}", text.replace('\n', "\r\n"));
     let paths = ["Cargo.toml", "src/main.rs"];
     let before = paths.map(|path| read(&dir, path));
-    let shown = text(&init(&dir, &[]));
-    must_exit(&init(&dir, &["--write"]), 0);
+    let shown = init(&dir, &[]).stdout;
+    init(&dir, &["--write"]).exits_with(0);
     let after = paths.map(|path| read(&dir, path));
     fs::remove_file(dir.join("build.rs")).expect("removed");
     for (path, before) in paths.iter().zip(&before) {
         file(&dir, path, &of_windows(before));
     }
-    assert_eq!(text(&init(&dir, &[])), shown);
-    must_exit(&init(&dir, &["--write"]), 0);
+    assert_eq!(init(&dir, &[]).stdout, shown);
+    init(&dir, &["--write"]).exits_with(0);
     for (path, after) in paths.iter().zip(&after) {
         assert_eq!(read(&dir, path), of_windows(after));
     }
@@ -326,15 +297,10 @@ fn a_library_gets_the_guard_for_programs_that_use_it() {
     let dir = package("some-library", "");
     fs::rename(dir.join("src/main.rs"), dir.join("src/lib.rs")).expect("renamed");
     file(&dir, "src/lib.rs", "pub fn gpu() {}\n");
-    let written = init(&dir, &["--write"]);
-    must_exit(&written, 0);
-    assert!(
-        text(&written).contains("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`.\n"),
-        "{}",
-        text(&written)
-    );
-    let next = "Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n";
-    assert!(text(&written).ends_with(next), "{}", text(&written));
+    init(&dir, &["--write"])
+        .exits_with(0)
+        .says("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`.\n")
+        .says("Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n");
     let library = read(&dir, "src/lib.rs");
     assert!(library.contains("\npub mod gpu_guard {\n"), "{library}");
 }
@@ -350,22 +316,12 @@ fn a_crate_that_is_not_understood_is_not_changed() {
     let without = package("without", "build = false\n");
     let odd = package("odd", "");
     file(&odd, "src/main.rs", "program! {}\n");
+    let no_crate = "`DIR` does not contain the Cargo.toml of a crate\n  \
+        = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n";
     for (dir, message) in [
-        (
-            &outside,
-            "`DIR` does not contain the Cargo.toml of a crate\n  \
-             = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
-        ),
-        (
-            &empty,
-            "`DIR` does not contain the Cargo.toml of a crate\n  \
-             = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
-        ),
-        (
-            &workspace,
-            "`DIR` does not contain the Cargo.toml of a crate\n  \
-             = help: run this in the crate of the program, or name its directory: `cudnn-guard init DIR`\n",
-        ),
+        (&outside, no_crate),
+        (&empty, no_crate),
+        (&workspace, no_crate),
         (
             &without,
             "`DIR/Cargo.toml` has `build = false`, but a build script has to write the guard\n  \
@@ -378,9 +334,7 @@ fn a_crate_that_is_not_understood_is_not_changed() {
              mod gpu {\n    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));\n}\n\n",
         ),
     ] {
-        let refused = init(dir, &["--write"]);
-        must_exit(&refused, 1);
-        let stderr = String::from_utf8(refused.stderr).expect("text");
+        let stderr = init(dir, &["--write"]).exits_with(1).stderr;
         assert_eq!(stderr.replace(dir.to_str().expect("text"), "DIR"), message);
         assert!(!dir.join("build.rs").exists());
     }
@@ -393,7 +347,7 @@ fn a_crate_that_is_not_understood_is_not_changed() {
 fn a_crate_with_the_guard_builds_and_is_guarded() {
     let dir = package("guarded", "\n[workspace]\n");
     fs::copy(repository().join("Cargo.lock"), dir.join("Cargo.lock")).expect("a lock");
-    must_exit(&init(&dir, &["--write"]), 0);
+    init(&dir, &["--write"]).exits_with(0);
     let sound = fresh("init-sound");
     simulated::install((9, 14, 0), &[], &sound);
     let mut build = cargo(&dir, &["build"]);

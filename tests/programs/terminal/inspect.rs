@@ -55,8 +55,7 @@ fn every_guard_of_a_program_is_checked() {
 /// A sub-library and a library opened by name are missing, and a sub-library needs the driver.
 #[test]
 fn missing_dependencies_of_sub_libraries_are_reported() {
-    let image = Image::new("parts");
-    image.cudnn("opt/lib", 14);
+    let image = Image::with_cudnn("parts", 14);
     image.library("tmp/libcuda.so.1", "int x;", &[]);
     image.library(
         "opt/lib/libcudnn_engines_runtime_compiled.so.9",
@@ -64,55 +63,34 @@ fn missing_dependencies_of_sub_libraries_are_reported() {
         &["-Wl,--no-as-needed", "IMAGE/tmp/libcuda.so.1"],
     );
     fs::remove_dir_all(image.at("tmp")).unwrap();
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
     let json = image.json();
     assert_eq!(json["verdict"], "unknown", "{json}");
     assert_eq!(
         ids(&json),
         ["driver-missing", "library-not-found", "library-not-found"]
     );
-    let missing: Vec<&str> = json["missing"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(
-        missing,
-        ["libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13"]
-    );
+    let missing = json["missing"].as_array().unwrap().iter();
+    let missing: Vec<&Value> = missing.map(|one| &one["name"]).collect();
+    let wanted = ["libcuda.so.1", "libnvrtc.so.13", "libcublasLt.so.13"];
+    assert_eq!(missing, wanted);
 
     fs::remove_file(image.at("opt/lib/libcudnn_cnn.so.9")).unwrap();
     let json = image.json();
     assert_eq!(json["verdict"], "fail", "{json}");
-    let finding = json["findings"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .find(|one| one["id"] == "parts-missing")
-        .unwrap();
+    let mut findings = json["findings"].as_array().unwrap().iter();
+    let finding = findings.find(|one| one["id"] == "parts-missing").unwrap();
     assert_eq!(finding["severity"], "error");
+    let summary = finding["summary"].as_str().unwrap();
     assert!(
-        finding["summary"]
-            .as_str()
-            .unwrap()
-            .contains("is missing `libcudnn_cnn.so.9`"),
-        "{finding}"
+        summary.contains("is missing `libcudnn_cnn.so.9`"),
+        "{summary}"
     );
 }
 
 /// Jetson images contain empty files as mount points for the machine's own libraries.
 #[test]
 fn files_that_are_mounted_later_are_unknown() {
-    let image = Image::new("mounted");
-    image.cudnn("opt/lib", 14);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
+    let image = Image::with_cudnn("mounted", 14);
     fs::write(image.at("opt/lib/libcudnn.so.9"), "").unwrap();
     image
         .flat(&[])
@@ -189,16 +167,8 @@ fn a_program_that_opens_cudnn_itself_uses_the_newest() {
     image.cudnn("opt/lib", 14);
     // A program that is linked with nothing has no search path of its own: the loader's search path applies.
     let json = image.json();
-    assert_eq!(
-        json["missing"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .filter(|one| one["name"].as_str().unwrap().starts_with("libcudnn.so"))
-            .count(),
-        0,
-        "{json}"
-    );
+    let missing = json["missing"].to_string();
+    assert!(!missing.contains("libcudnn.so"), "{json}");
     assert_eq!(json["cudnn"]["version"], "9.14.0");
 }
 

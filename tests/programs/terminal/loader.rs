@@ -1,10 +1,8 @@
 //! Compares `cudnn-guard inspect` with the system's own loader: for small programs and libraries in many layouts, both
 //! must choose the same files in the same order.
 
-pub mod layouts;
-
+use super::inspect::image::record;
 use crate::support::{fresh, run};
-use layouts::{LAYOUTS, SYSTEMS};
 use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -30,8 +28,7 @@ const FACTS: &str = "guard 0.1.0\nrequirement >=9,<10\nfrom 9.0.0\nbelow 10.0.0\
 impl Objects {
     fn compile(name: &str) -> Self {
         let objects = Self(fresh(name));
-        let length = u32::try_from(FACTS.len()).unwrap().to_le_bytes();
-        let record = [b"cdnngrd\x01", &length[..], FACTS.as_bytes()].concat();
+        let record = record(FACTS);
         let record: Vec<String> = record.iter().map(ToString::to_string).collect();
         let facts = format!(
             "__attribute__((section(\".cdnngrd\"), used)) static const unsigned char record[] = {{ {} }};\n",
@@ -282,10 +279,13 @@ fn is_no_loader(path: &Path) -> bool {
     !name.starts_with("ld-linux") && !name.starts_with("linux-vdso")
 }
 
-/// Returns the layouts in which the loader and `inspect` differ, with both results.
-fn differing(layouts: &[(&str, &str)], mut make: impl FnMut(&str, &str) -> Layout) -> Vec<String> {
+/// Returns the layouts of layouts.txt below this title in which the loader and `inspect` differ, with both results.
+fn differing(title: &str, mut make: impl FnMut(&str, &str) -> Layout) -> Vec<String> {
+    let mut sections = include_str!("loader/layouts.txt").split("\n# ");
+    let section = sections.find(|section| section.starts_with(title));
+    let mut lines = section.unwrap().lines().skip(1);
     let mut differing = Vec::new();
-    for (name, text) in layouts {
+    while let (Some(name), Some(text)) = (lines.next(), lines.next()) {
         let layout = make(name, text);
         let (real, ours) = (layout.real(), layout.ours());
         // A loader that fails prints no files.
@@ -305,7 +305,7 @@ fn differing(layouts: &[(&str, &str)], mut make: impl FnMut(&str, &str) -> Layou
 fn inspect_finds_the_same_files_as_the_loader() {
     let objects = Objects::compile("loader-objects");
     let base = fresh("loader");
-    let differing = differing(LAYOUTS, |name, text| {
+    let differing = differing("Directories", |name, text| {
         let dir = base.join(name.replace([' ', ',', '\''], "-"));
         fs::create_dir_all(&dir).unwrap();
         let at = dir.to_str().unwrap().to_string();
@@ -320,7 +320,7 @@ fn inspect_finds_the_same_files_as_the_loader() {
 fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
     let objects = Objects::compile("loader-image-objects");
     let base = fresh("loader-images");
-    let differing = differing(SYSTEMS, |name, text| {
+    let differing = differing("System images", |name, text| {
         let dir = base.join(name.replace([' ', ',', '\''], "-"));
         for file in [
             "lib/x86_64-linux-gnu/libc.so.6",

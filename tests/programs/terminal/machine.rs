@@ -22,10 +22,17 @@ fn reported_ids(mut arguments: Command, folders: &[PathBuf], variables: Variable
     ids(&json).into_iter().map(String::from).collect()
 }
 
-/// Creates a directory with CUDA 13.0 and its nvcc, cuDNN 9.14.0 and the libraries that it opens, and a driver.
+/// Creates a directory with everything.
 pub fn everything(name: &str) -> PathBuf {
     let root = fresh(&format!("machine-{name}"));
-    simulated::install((9, 14, 0), &[], &root);
+    install(&root);
+    root
+}
+
+/// Installs CUDA 13.0 with its nvcc and a host compiler, cuDNN 9.14.0 and the libraries that it opens, and a driver with
+/// a GPU.
+pub fn install(root: &Path) {
+    simulated::install((9, 14, 0), &[], root);
     for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
         library(&root.join("lib64").join(opened));
     }
@@ -34,8 +41,7 @@ pub fn everything(name: &str) -> PathBuf {
         let own = repository().join("fixtures/nvcc").join(program);
         symlink(own, root.join("bin").join(program)).unwrap();
     }
-    host_compiler(&root, "13.2.0 2.36");
-    root
+    host_compiler(root, "13.2.0 2.36");
 }
 
 /// Sets the versions of the host compiler: gcc, and the glibc whose headers it reads.
@@ -170,6 +176,7 @@ fn inspect_reports_what_the_machine_does_not_support() {
     for (facts, variables, ids) in [
         ("", &[][..], &[][..]),
         ("", &[("SIM_CUINIT", "34")], &["driver-stub"]),
+        ("", &[("SIM_CUINIT", "803")], &["driver-error"]),
         ("", &[("SIM_CUDA", "12080")], &["driver-too-old"]),
         ("", &[("SIM_CAPABILITY", "6.1")], &["arch-dropped-by-cudnn"]),
         ("", &[("SIM_CAPABILITY", "13.0")], &["gpu-newer-than-cudnn"]),

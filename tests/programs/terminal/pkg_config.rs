@@ -6,7 +6,7 @@ use super::{file, folder, text};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 
 const FAR: [&str; 4] = ["--cuda", ">=99.2", "--cudnn", ">=99.2"];
 
@@ -53,14 +53,20 @@ fn packages(root: &Path) -> PathBuf {
     dir
 }
 
-fn doctor(arguments: &[&str], env: &[(&str, &Path)]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-        .arg("doctor")
-        .args(arguments)
-        .env_clear()
-        .envs(env.iter().copied())
-        .output()
-        .expect("cudnn-guard runs")
+/// Runs the doctor with these .pc files, PATH, and these variables.
+fn doctor(dir: &Path, arguments: &[&str], env: &[(&str, &Path)]) -> String {
+    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+    doctor.arg("doctor").args(arguments).env_clear();
+    doctor.env("PATH", std::env::var_os("PATH").expect("a PATH"));
+    doctor.env("PKG_CONFIG_PATH", dir);
+    doctor.envs(env.iter().copied());
+    text(&doctor.output().expect("cudnn-guard runs"))
+}
+
+/// Returns the output of a search in one line.
+fn search(dir: &Path, env: &[(&str, &Path)]) -> String {
+    let shown = doctor(dir, &FAR, env);
+    shown.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[test]
@@ -68,14 +74,9 @@ fn doctor(arguments: &[&str], env: &[(&str, &Path)]) -> Output {
 fn a_package_points_to_its_directories() {
     let root = folder("pkg-config");
     let dir = packages(&root);
-    let path = std::env::var_os("PATH").expect("a PATH");
-    let env = [
-        ("PKG_CONFIG_PATH", dir.as_path()),
-        ("PATH", Path::new(&path)),
-    ];
-    let output = doctor(&[&["--json"][..], &FAR].concat(), &env);
+    let output = doctor(&dir, &[&["--json"][..], &FAR].concat(), &[]);
     // In a build, the directives for cargo would precede the JSON.
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON alone");
+    let json: Value = serde_json::from_str(&output).expect("JSON alone");
     let via = |name: &str| format!("pkg-config ({}/{name}.pc)", dir.display());
     let inside = |path: &str| root.join(path).display().to_string();
     let toolkit = &json["toolkit"];
@@ -109,18 +110,9 @@ fn a_package_that_points_nowhere_or_is_refused_is_named() {
         let gone = root.join("gone");
         let variables = format!("includedir={}/include", gone.display());
         package(&dir, name, &variables, libs);
-        file(
-            &dir,
-            &format!("{other}.pc"),
-            "Requires: nothing-of-this-name\n",
-        );
-        let path = std::env::var_os("PATH").expect("a PATH");
-        let env = [
-            ("PKG_CONFIG_PATH", dir.as_path()),
-            ("PATH", Path::new(&path)),
-        ];
-        let shown = text(&doctor(&FAR, &env));
-        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let requires = "Requires: nothing-of-this-name\n";
+        file(&dir, &format!("{other}.pc"), requires);
+        let shown = search(&dir, &[]);
         let file = |name: &str| dir.join(name).display().to_string();
         let leads = format!(
             "pkg-config ({}) points to `{}`, which does not exist",
@@ -137,41 +129,28 @@ fn a_package_that_points_nowhere_or_is_refused_is_named() {
 }
 
 #[test]
-fn without_pkg_config_its_files_are_skipped() {
+fn files_that_pkg_config_does_not_read_are_named() {
     let root = folder("pkg-config-none");
     let dir = packages(&root);
-    let env = [
-        ("PKG_CONFIG_PATH", dir.as_path()),
-        ("PATH", Path::new("/nowhere")),
-    ];
-    let shown = text(&doctor(&FAR, &env));
-    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    for name in ["cudart-99.10.pc", "cudnn.pc"] {
-        let left_out = format!(
-            "`{}`: it cannot be read because pkg-config is not installed",
-            dir.join(name).display()
-        );
-        assert!(shown.contains(&left_out), "{shown}");
+    for (variable, value, reason) in [
+        (
+            "PATH",
+            "/nowhere",
+            "it cannot be read because pkg-config is not installed",
+        ),
+        // An empty output does not stop the search.
+        (
+            "PKG_CONFIG",
+            "true",
+            "the output of pkg-config for it cannot be parsed",
+        ),
+    ] {
+        let shown = search(&dir, &[(variable, Path::new(value))]);
+        for name in ["cudart-99.10.pc", "cudnn.pc"] {
+            let named = format!("`{}`: {reason}", dir.join(name).display());
+            assert!(shown.contains(&named), "{shown}");
+        }
     }
-}
-
-#[test]
-fn an_empty_answer_does_not_stop_the_search() {
-    let root = folder("pkg-config-silent");
-    let dir = packages(&root);
-    let path = std::env::var_os("PATH").expect("a PATH");
-    let env = [
-        ("PKG_CONFIG_PATH", dir.as_path()),
-        ("PKG_CONFIG", Path::new("true")),
-        ("PATH", Path::new(&path)),
-    ];
-    let shown = text(&doctor(&FAR, &env));
-    let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let wanted = format!(
-        "`{}`: the output of pkg-config for it cannot be parsed",
-        dir.join("cudnn.pc").display()
-    );
-    assert!(shown.contains(&wanted), "{shown}");
 }
 
 #[test]
@@ -190,20 +169,17 @@ fn a_cross_build_only_runs_pkg_config_if_configured() {
         .status();
     assert!(copied.expect("install runs").success());
     let other = "aarch64-unknown-linux-gnu";
-    let base = [
-        ("PKG_CONFIG_PATH", dir.as_path()),
-        ("PATH", root.as_path()),
-        ("HOST", Path::new("x86_64-unknown-linux-gnu")),
-    ];
+    let host = Path::new("x86_64-unknown-linux-gnu");
+    let base = [("PATH", root.as_path()), ("HOST", host)];
     let calls = |arguments: &[&str], env: &[(&str, &Path)]| {
         let _ = fs::remove_file(&mark);
-        let shown = text(&doctor(arguments, &[&base[..], env].concat()));
+        let shown = doctor(&dir, arguments, &[&base[..], env].concat());
         let named = shown.contains("pkg-config:");
         assert_eq!(named, mark.exists(), "{shown}");
         named
     };
     let target = ("TARGET", Path::new(other));
-    let here = ("TARGET", base[2].1);
+    let here = ("TARGET", host);
     assert!(calls(&[], &[here]));
     assert!(!calls(&[], &[target]));
     assert!(calls(&[], &[target, ("PKG_CONFIG", &program)]));
@@ -228,17 +204,10 @@ fn a_pkg_config_that_hangs_or_prints_too_much_is_named() {
         let program = root.join("pkg-config");
         fs::write(&program, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let path = std::env::var_os("PATH").expect("a PATH");
-        let env = [
-            ("PKG_CONFIG", program.as_path()),
-            ("PKG_CONFIG_PATH", dir.as_path()),
-            ("CUDNN_GUARD_PROGRAM_DEADLINE", Path::new("1")),
-            ("PATH", Path::new(&path)),
-        ];
+        let limit = ("CUDNN_GUARD_PROGRAM_DEADLINE", Path::new("1"));
         let begun = std::time::Instant::now();
-        let shown = text(&doctor(&FAR, &env));
+        let shown = search(&dir, &[("PKG_CONFIG", &program), limit]);
         assert!(begun.elapsed().as_secs() < 15, "{:?}", begun.elapsed());
-        let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(shown.contains(expected), "{shown}");
         assert!(shown.contains(&format!("`{}`", pc.display())), "{shown}");
     }

@@ -1,7 +1,7 @@
 //! The output of `cudnn-guard doctor` in a crate, which reports as missing only what the crate uses.
 
 use super::super::{file, folder, must_exit, text};
-use super::library;
+use super::{doctor_with_cargo, library, unpacked};
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Output};
@@ -43,28 +43,11 @@ const REGISTRY: [(&str, &str, &str); 6] = [
 fn machine(root: &Path) {
     file(root, "cuda/include/cuda.h", "#define CUDA_VERSION 12000\n");
     library(root, "cuda/lib64/libcudart.so");
-    let registry = "cargo/registry/src/index-1";
-    let config = format!(
-        "[source.crates-io]\nreplace-with = \"made-up\"\n[source.made-up]\ndirectory = \"{registry}\"\n"
-    );
-    file(root, ".cargo/config.toml", &config);
     for (name, manifest, script) in REGISTRY {
-        let dir = format!("{registry}/{name}-0.1.0");
         let manifest = format!("[package]\nname = \"{name}\"\nversion = \"0.1.0\"\n{manifest}");
-        file(root, &format!("{dir}/Cargo.toml"), &manifest);
-        file(root, &format!("{dir}/src/lib.rs"), "");
-        file(
-            root,
-            &format!("{dir}/.cargo-checksum.json"),
-            "{\"files\":{}}",
-        );
-        if !script.is_empty() {
-            file(
-                root,
-                &format!("{dir}/build.rs"),
-                &format!("fn main() {{ {script} }}"),
-            );
-        }
+        let script = format!("fn main() {{ {script} }}");
+        let files = [("Cargo.toml", &*manifest), ("build.rs", &script)];
+        unpacked(root, &format!("{name}-0.1.0"), &files);
     }
 }
 
@@ -90,17 +73,11 @@ fn cargo(root: &Path, dir: &str, arguments: &[&str]) -> Output {
     command.output().expect("cargo runs")
 }
 
-/// Runs doctor in a directory of this machine. cargo is on PATH.
+/// Runs doctor in a directory of this machine, which has no cuDNN.
 fn doctor(root: &Path, dir: &str, arguments: &[&str]) -> Output {
-    let cargo = std::env::var_os("CARGO").expect("run by cargo");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("doctor").args(arguments);
-    command.current_dir(root.join(dir)).env_clear();
-    // The machine that runs the test may have a cuDNN.
+    let mut command = doctor_with_cargo(root, dir, arguments);
     command.env("CUDNN_PATH", root.join("none"));
     command.env("CUDA_HOME", root.join("cuda"));
-    command.env("CARGO_HOME", root.join("cargo"));
-    command.env("PATH", Path::new(&cargo).parent().expect("a directory"));
     command.output().expect("cudnn-guard runs")
 }
 

@@ -1,59 +1,82 @@
 //! Features that decide whether a crate uses CUDA and cuDNN.
 
-use super::{complaint, file, init, must_exit, package, read, text};
+use super::{file, init, package, read};
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 use crate::support::{cargo, run};
 
+const KERNELS: &str =
+    "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
+
 #[test]
 fn a_crate_that_uses_only_the_cpu_is_left_alone() {
-    for (dependency, message) in [
-        (
-            "candle-core = \"0.11\"\ncandle-nn = \"0.11\"",
-            "candle-core is used without its feature `cudnn`, so this crate does not use cuDNN\n  \
-             = help: add `cudnn` to the features of candle-core in Cargo.toml, and run the same command again\n",
-        ),
-        (
-            "ort = \"2\"",
-            "ort is used without its feature `cuda`, so this crate does not use cuDNN\n  \
-             = help: add `cuda` to the features of ort in Cargo.toml, and run the same command again\n",
-        ),
-        (
-            "cudarc = \"0.19\"",
-            "cudarc is used without its feature `cudnn`, so this crate does not use cuDNN\n  \
-             = help: add `cudnn` to the features of cudarc in Cargo.toml, and run the same command again\n",
-        ),
+    for (krate, feature, more) in [
+        ("candle-core", "cudnn", "candle-nn = \"0.11\""),
+        ("ort", "cuda", ""),
+        ("cudarc", "cudnn", ""),
     ] {
-        let dir = package("cpu", &format!("\n[dependencies]\n{dependency}\n"));
+        let dir = package(
+            "cpu",
+            &format!("\n[dependencies]\n{krate} = \"1\"\n{more}\n"),
+        );
         let before = read(&dir, "Cargo.toml");
-        let scripts = [None, Some("fn main() {}\n")];
-        for script in scripts {
-            if let Some(script) = script {
-                file(&dir, "build.rs", script);
-            }
-            let refused = init(&dir, &["--write"]);
-            must_exit(&refused, 1);
-            assert_eq!(complaint(&refused), message);
+        for script in [None, Some("fn main() {}\n")] {
+            script.inspect(|script| file(&dir, "build.rs", script));
+            let refused = init(&dir, &["--write"]).exits_with(1);
+            assert_eq!(
+                refused.stderr,
+                format!(
+                    "{krate} is used without its feature `{feature}`, so this crate does not use cuDNN\n  \
+                     = help: add `{feature}` to the features of {krate} in Cargo.toml, and run the same command again\n"
+                )
+            );
             assert_eq!(read(&dir, "Cargo.toml"), before);
         }
         assert_eq!(read(&dir, "build.rs"), "fn main() {}\n");
     }
 }
 
-/// The feature stands for the crate's own code, unless it only enables cudarc.
+/// A feature stands for the crate's own code or kernels, unless it only enables cudarc.
 #[test]
-fn a_crate_with_its_own_feature_may_use_a_dependency_on_the_cpu() {
-    for (dependency, feature, code) in [
-        ("candle-core = \"0.11\"", "cuda", 0),
-        ("ort = \"2\"", "cudnn", 0),
-        ("cudarc = \"0.19\"", "cudnn", 0),
-        ("cudarc = \"0.19\"", "cuda", 1),
-        ("candle-core = \"0.11\"", "fast", 1),
+fn the_guard_is_behind_the_features_of_the_crate() {
+    let several = "cuda11 = [\"candle-core/cudnn\"]\ncuda12 = [\"candle-core/cudnn\"]";
+    let gated = "\n[build-dependencies]\nbindgen_cuda = \"0.1\"";
+    let gated = &*format!("cudarc = {{ version = \"0.19\", default-features = false }}{gated}");
+    for (features, dependency, script, gate) in [
+        (
+            "cuda = []",
+            "candle-core = \"0.11\"",
+            "",
+            "feature = \"cuda\"",
+        ),
+        ("cudnn = []", "ort = \"2\"", "", "feature = \"cudnn\""),
+        ("cudnn = []", "cudarc = \"0.19\"", "", "feature = \"cudnn\""),
+        ("cuda = []", "cudarc = \"0.19\"", "", ""),
+        ("fast = []", "candle-core = \"0.11\"", "", ""),
+        ("cuda = []", "", "", "feature = \"cuda\""),
+        (
+            several,
+            "candle-core = \"0.11\"",
+            "",
+            "any(feature = \"cuda11\", feature = \"cuda12\")",
+        ),
+        (
+            "cudnn = [\"cudarc/cudnn\"]",
+            gated,
+            KERNELS,
+            "feature = \"cudnn\"",
+        ),
     ] {
-        let lines = format!("\n[features]\n{feature} = []\n\n[dependencies]\n{dependency}\n");
-        let shown = init(&package("own-feature", &lines), &[]);
-        must_exit(&shown, code);
-        let line = format!("+    #[cfg(feature = \"{feature}\")]\n+    gpu::startup();\n");
-        assert_eq!(text(&shown).contains(&line), code == 0, "{lines}");
+        let lines = format!("\n[features]\n{features}\n\n[dependencies]\n{dependency}\n");
+        let dir = package("gates", &lines);
+        if !script.is_empty() {
+            file(&dir, "build.rs", script);
+        }
+        let shown = init(&dir, &[]).exits_with(i32::from(gate.is_empty()));
+        for line in ["gpu::startup();", "cudnn_guard::build(|| {"] {
+            let line = format!("+    #[cfg({gate})]\n+    {line}\n");
+            let is_shown = shown.stdout.contains(&line);
+            assert_eq!(is_shown, !gate.is_empty(), "{lines}{}", shown.stdout);
+        }
     }
 }
 
@@ -63,11 +86,7 @@ fn a_crate_without_cudnn_gets_no_guard_for_its_kernels() {
     let dir = package("no-cudnn", "\n[dependencies]\ncudarc = \"0.19\"\n");
     let script = "fn main() {\n    std::process::Command::new(\"nvcc\").status().unwrap();\n}\n";
     file(&dir, "build.rs", script);
-    let written = text(&init(&dir, &["--write"]));
-    assert!(
-        written.contains("\nbuild.rs:2: this script compiles kernels with nvcc, "),
-        "{written}"
-    );
+    init(&dir, &["--write"]).says("\nbuild.rs:2: this script compiles kernels with nvcc, ");
     assert_eq!(read(&dir, "build.rs"), script);
     assert!(!read(&dir, "src/main.rs").contains("gpu"));
 }
@@ -77,10 +96,9 @@ fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
     let candle = "candle-core = { version = \"0.11\", features = [\"cuda\"] }";
     let dir = package("candle-cuda", &format!("\n[dependencies]\n{candle}\n"));
     let main = read(&dir, "src/main.rs");
-    let shown = text(&init(&dir, &[]));
     let reason = "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n\n";
-    assert!(shown.starts_with(reason), "{shown}");
-    must_exit(&init(&dir, &["--write"]), 0);
+    init(&dir, &[]).says(reason);
+    init(&dir, &["--write"]).exits_with(0);
     assert_eq!(
         read(&dir, "build.rs"),
         "fn main() {
@@ -95,9 +113,8 @@ fn candle_without_cudnn_gets_its_libraries_and_no_guard() {
     );
     assert_eq!(read(&dir, "src/main.rs"), main);
     assert!(!read(&dir, "Cargo.toml").contains("runtime"));
-    let again = init(&dir, &["--check"]);
-    must_exit(&again, 0);
-    assert_eq!(text(&again), "This crate already uses cudnn-guard.\n");
+    let again = init(&dir, &["--check"]).exits_with(0);
+    assert_eq!(again.stdout, "This crate already uses cudnn-guard.\n");
 }
 
 /// The crate builds without CUDA unless its feature is enabled.
@@ -110,82 +127,25 @@ fn the_guard_is_behind_the_feature_that_enables_cuda() {
     let manifest = "[package]\nname = \"candle-core\"\nversion = \"0.11.0\"\nedition = \"2024\"\n\n[features]\ncudnn = []\n";
     file(&dir, "candle/Cargo.toml", manifest);
     file(&dir, "candle/src/lib.rs", "");
-    must_exit(&init(&dir, &["--write"]), 0);
-    assert_eq!(
-        read(&dir, "build.rs"),
-        "fn main() {
-    #[cfg(feature = \"cudnn\")]
-    cudnn_guard::build(|| {
-        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
-        let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
-        gpu.link();
-        gpu.guard().write()
-    });
-}
-"
-    );
-    assert_eq!(
-        read(&dir, "src/main.rs"),
-        "//! Adds.
-
-use std::env;
-
-#[cfg(feature = \"cudnn\")]
-mod gpu {
-    include!(concat!(env!(\"OUT_DIR\"), \"/cudnn_guard.rs\"));
-}
-
-fn main() {
-    #[cfg(feature = \"cudnn\")]
-    gpu::startup();
-    println!(\"{}\", env::args().count());
-}
-"
-    );
+    init(&dir, &["--write"]).exits_with(0);
+    let gate = "    #[cfg(feature = \"cudnn\")]\n";
+    let build = read(&dir, "build.rs");
+    let start = format!("fn main() {{\n{gate}    cudnn_guard::build(|| {{\n");
+    assert!(build.starts_with(&start), "{build}");
+    let main = read(&dir, "src/main.rs");
+    let start = "\n#[cfg(feature = \"cudnn\")]\nmod gpu {\n    include!(";
+    assert!(main.contains(start), "{main}");
+    let call = format!("\nfn main() {{\n{gate}    gpu::startup();\n");
+    assert!(main.contains(&call), "{main}");
     for features in ["", "gpu", "cudnn"] {
         let arguments = ["check", "--quiet", "--features", features];
         let checked = run(cargo(&dir, &arguments).env("CUDA_HOME", dir.join("none")));
         assert!(!checked.stderr.contains("warning"), "{}", checked.stderr);
         // With the feature, the build reads the variable.
-        let is_guarded = features == "cudnn";
-        assert_eq!(
-            checked.stderr.contains("CUDA_HOME"),
-            is_guarded,
-            "{}",
-            checked.stderr
-        );
+        let is_guarded = checked.stderr.contains("CUDA_HOME");
+        assert_eq!(is_guarded, features == "cudnn", "{}", checked.stderr);
     }
-    must_exit(&init(&dir, &["--check"]), 0);
-}
-
-#[test]
-fn one_of_several_features_is_enough() {
-    let lines = "\n[features]\ncuda11 = [\"candle-core/cudnn\"]\ncuda12 = [\"candle-core/cudnn\"]\n\n\
-                 [dependencies]\ncandle-core = \"0.11\"\n";
-    let dir = package("several", lines);
-    let shown = text(&init(&dir, &[]));
-    let line =
-        "+    #[cfg(any(feature = \"cuda11\", feature = \"cuda12\"))]\n+    gpu::startup();\n";
-    assert!(shown.contains(line), "{shown}");
-}
-
-/// A crate with its own kernels, and a script in which another tool compiles them.
-#[test]
-fn the_guard_is_gated_by_a_feature_named_cuda_or_of_cudnn() {
-    let dir = package("own", "\n[features]\ncuda = []\n");
-    must_exit(&init(&dir, &["--write"]), 0);
-    let build = read(&dir, "build.rs");
-    let start = "fn main() {\n    #[cfg(feature = \"cuda\")]\n    cudnn_guard::build(|| {\n";
-    assert!(build.starts_with(start), "{build}");
-    let lines = "\n[features]\ncudnn = [\"cudarc/cudnn\"]\n\n[dependencies]\n\
-                 cudarc = { version = \"0.19\", default-features = false }\n\n[build-dependencies]\nbindgen_cuda = \"0.1\"\n";
-    let dir = package("gated", lines);
-    let script = "fn main() {\n    bindgen_cuda::Builder::default().build_lib(\"libadd.a\");\n}\n";
-    file(&dir, "build.rs", script);
-    must_exit(&init(&dir, &["--write"]), 0);
-    let build = read(&dir, "build.rs");
-    let start = "fn main() {\n    #[cfg(feature = \"cudnn\")]\n    cudnn_guard::build(|| {\n";
-    assert!(build.starts_with(start), "{build}");
+    init(&dir, &["--check"]).exits_with(0);
 }
 
 /// `cargo add cudnn-guard` adds the features of a build script to the dependencies of the program.
@@ -213,30 +173,23 @@ fn the_dependency_that_cargo_add_writes_is_completed() {
         ),
     ] {
         let dir = package("added", &format!("\n[dependencies]\n{line}\n"));
-        let shown = text(&init(&dir, &[]));
-        assert!(shown.contains(expected), "{shown}");
-        must_exit(&init(&dir, &["--write"]), 0);
-        let before = "[dependencies]\ncudnn-guard = { path = \"../x\", features = [\"build\", \"runtime\"] }\n\n\
-                      [build-dependencies]\ncudnn-guard = { path = \"../x\" }\n";
-        // An entry with the feature is complete.
-        let manifest = read(&dir, "Cargo.toml");
-        let (head, _) = manifest.split_once("[dependencies]").expect("a table");
-        file(&dir, "Cargo.toml", &format!("{head}{before}"));
-        must_exit(&init(&dir, &["--check"]), 0);
+        init(&dir, &[]).says(expected);
     }
 }
 
+/// A dependency with the feature is complete, and one with another name or for some targets is left alone.
 #[test]
-fn a_dependency_with_another_name_or_for_some_targets_is_left_alone() {
+fn a_complete_dependency_stays() {
     for lines in [
+        "[dependencies]\ncudnn-guard = { version = \"0.1\", features = [\"build\", \"runtime\"] }\n",
         "[target.'cfg(unix)'.dependencies]\ncudnn-guard = { version = \"0.1\", features = [\"runtime\"] }\n",
         "[dependencies]\nguard = { version = \"0.1\", package = \"cudnn-guard\" }\n",
     ] {
         let lines = format!("\n{lines}\n[build-dependencies]\ncudnn-guard = \"0.1\"\n");
         let dir = package("elsewhere", &lines);
         let before = read(&dir, "Cargo.toml");
-        must_exit(&init(&dir, &["--write"]), 0);
+        init(&dir, &["--write"]).exits_with(0);
         assert_eq!(read(&dir, "Cargo.toml"), before);
-        must_exit(&init(&dir, &["--check"]), 0);
+        init(&dir, &["--check"]).exits_with(0);
     }
 }

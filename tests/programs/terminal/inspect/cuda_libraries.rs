@@ -2,7 +2,6 @@
 
 use super::image::{Image, ids};
 use crate::support::{Ran, run};
-use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
@@ -24,6 +23,11 @@ fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
     fs::remove_file(image.at("versions")).unwrap();
 }
 
+/// Returns the code of a function that calls another one.
+fn calling(name: &str, callee: &str) -> String {
+    format!("void {callee}(void);\nvoid {name}(void) {{ {callee}(); }}\n")
+}
+
 /// Compiles the nvJitLink of a CUDA version, which also contains the functions of the earlier ones.
 fn nvjitlink(image: &Image, dir: &str, (major, minor): (u32, u32)) {
     let mut code = String::new();
@@ -39,7 +43,7 @@ fn cusparse(name: &str, release: (u32, u32), installed: (u32, u32), flags: &[&st
     let (major, minor) = release;
     nvjitlink(&image, &wheel("nvjitlink"), release);
     let function = format!("__nvJitLinkComplete_{major}_{minor}");
-    let code = format!("void {function}(void);\nvoid cusparseCreate(void) {{ {function}(); }}\n");
+    let code = calling("cusparseCreate", &function);
     let (path, needed) = (
         format!("{}/libcusparse.so.{major}", wheel("cusparse")),
         format!("IMAGE/{}/libnvJitLink.so.{major}", wheel("nvjitlink")),
@@ -102,6 +106,33 @@ fn an_older_nvjitlink_in_ld_library_path_is_reported() {
     // Follow each help.
     is_silent(&image, &[]);
     is_silent(&image, &[&wheel("nvjitlink"), old]);
+}
+
+/// A build reports it too, for the libraries of the toolkit.
+#[test]
+fn doctor_reports_an_older_nvjitlink_in_ld_library_path() {
+    let image = Image::new("nvjitlink-of-toolkit");
+    nvjitlink(&image, "old", (12, 1));
+    nvjitlink(&image, "cuda/lib64", (12, 4));
+    let code = &calling("cusparseCreate", "__nvJitLinkComplete_12_4");
+    let needed = "IMAGE/cuda/lib64/libnvJitLink.so.12";
+    versioned(&image, "cuda/lib64/libcusparse.so.12", code, &[needed]);
+    let link = image.at("cuda/lib64/libcusparse.so");
+    symlink("libcusparse.so.12", link).unwrap();
+    image.library("cuda/lib64/libcudart.so", "int x;", &[]);
+    fs::create_dir_all(image.at("cuda/include")).unwrap();
+    let header = "#define CUDA_VERSION 12040\n";
+    fs::write(image.at("cuda/include/cuda.h"), header).unwrap();
+    let doctor = |path: &str| {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        doctor.args(["doctor", "--json"]).env_clear();
+        doctor.env("CUDA_HOME", image.at("cuda"));
+        run(doctor.env("LD_LIBRARY_PATH", path))
+    };
+    let old = image.at("old").display().to_string();
+    let help = format!("remove `{old}` from LD_LIBRARY_PATH where the program runs");
+    doctor(&old).says("cuda-libraries-mixed").says(&help);
+    doctor("").does_not_say("cuda-libraries-mixed");
 }
 
 /// The older directory also contains a library that the program needs.
@@ -171,92 +202,54 @@ fn an_older_wheel_of_nvjitlink_is_reported() {
     is_silent(&image, &[]);
 }
 
-/// No table contains these versions.
-#[test]
-fn future_cuda_versions_are_compared_too() {
-    let image = cusparse("future", (15, 12), (15, 11), &[]);
-    let text = findings(&image, &[]);
-    assert!(
-        text.contains("a libnvJitLink.so.15 from CUDA 15.12 or later"),
-        "{text}"
-    );
-    nvjitlink(&image, &wheel("nvjitlink"), (15, 13));
-    is_silent(&image, &[]);
-}
-
 /// The version is not part of the names of cuBLAS's functions, and one wheel contains both libraries.
 #[test]
 fn an_older_cublaslt_and_an_older_cublas_are_reported() {
     let image = Image::new("cublas");
     let (cublas, cusolver) = (wheel("cublas"), wheel("cusolver"));
-    let lt =
-        |dir: &str, code: &str| versioned(&image, &format!("{dir}/libcublasLt.so.12"), code, &[]);
-    let blas = |dir: &str, code: &str| {
-        let lt = format!("IMAGE/{cublas}/libcublasLt.so.12");
-        let path = format!("{dir}/libcublas.so.12");
-        versioned(
-            &image,
-            &path,
-            code,
-            &[&lt, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
-        );
-    };
-    lt(
-        &cublas,
-        "void cublasLtSetEnvironmentMode(void) {}\nvoid cublasLtInit(void) {}",
-    );
-    blas(
-        &cublas,
-        "void cublasLtSetEnvironmentMode(void);\nvoid cublasSetEnvironmentMode(void) { cublasLtSetEnvironmentMode(); }",
-    );
+    let needed = ["libcublas.so.12", "libcublasLt.so.12"];
+    let [blas, lt] = needed.map(|name| format!("{cublas}/{name}"));
+    let [needs_blas, needs_lt] = [&blas, &lt].map(|path| format!("IMAGE/{path}"));
+    let runpath = |path: &str| format!("-Wl,--enable-new-dtags,-rpath,$ORIGIN{path}");
+    let init = "void cublasLtInit(void) {}\n";
+    let mode = "cublasSetEnvironmentMode";
+    let of_lt = "cublasLtSetEnvironmentMode";
+    versioned(&image, &lt, &format!("{init}void {of_lt}(void) {{}}"), &[]);
+    let flags = [&*needs_lt, &runpath("")];
+    versioned(&image, &blas, &calling(mode, of_lt), &flags);
     let solver = format!("{cusolver}/libcusolver.so.11");
-    let needed = format!("IMAGE/{cublas}/libcublas.so.12");
-    let code = "void cublasSetEnvironmentMode(void);\nvoid cusolverDnCreate(void) { cublasSetEnvironmentMode(); }";
-    let runpath = "-Wl,--enable-new-dtags,-rpath,$ORIGIN/../../cublas/lib";
-    let lt_needed = format!("IMAGE/{cublas}/libcublasLt.so.12");
-    versioned(&image, &solver, code, &[&needed, &lt_needed, runpath]);
+    let own = [&*needs_blas, &needs_lt, &runpath("/../../cublas/lib")];
+    versioned(&image, &solver, &calling("cusolverDnCreate", mode), &own);
     let rpath = format!("-Wl,-rpath,/{cusolver}");
     image.program(&[], &[&format!("IMAGE/{solver}"), &rpath]);
     is_silent(&image, &[]);
+    let finds = |dirs: &[&str], wanted: &str| {
+        let text = findings(&image, dirs);
+        assert!(text.contains(wanted), "{text}");
+    };
     // cuBLAS with an older cuBLASLt.
-    lt("opt/old", "void cublasLtInit(void) {}");
-    let text = findings(&image, &["opt/old"]);
-    assert!(
-        text.contains(
-            "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/"
-        ),
-        "{text}"
+    versioned(&image, "opt/old/libcublasLt.so.12", init, &[]);
+    let old = &["opt/old"];
+    finds(
+        old,
+        "`/opt/old/libcublasLt.so.12` does not contain cublasLtSetEnvironmentMode, which `/venv/",
     );
-    assert!(
-        text.contains("= help: remove `/opt/old` from LD_LIBRARY_PATH\n"),
-        "{text}"
-    );
+    finds(old, "= help: remove `/opt/old` from LD_LIBRARY_PATH\n");
     is_silent(&image, &[&cublas, "opt/old"]);
     // cuSOLVER with an older cuBLAS, in wheels.
-    blas(
-        &cublas,
-        "void cublasLtInit(void);\nvoid cublasCreate(void) { cublasLtInit(); }",
+    let older = calling("cublasCreate", "cublasLtInit");
+    versioned(&image, &blas, &older, &flags);
+    let file = "nvidia/cublas/lib/libcublas.so.12";
+    record(&image, "nvidia_cublas_cu12-12.4.5.8", file);
+    finds(
+        &[],
+        "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/",
     );
-    record(
-        &image,
-        "nvidia_cublas_cu12-12.4.5.8",
-        "nvidia/cublas/lib/libcublas.so.12",
-    );
-    let text = findings(&image, &[]);
-    let help =
-        "= help: install a libcublas.so.12 of the CUDA version of libcusolver.so.11 in `/venv/";
-    assert!(text.contains(help), "{text}");
-    record(
-        &image,
-        "nvidia_cusolver_cu12-11.7.5.82",
-        "nvidia/cusolver/lib/libcusolver.so.11",
-    );
-    let text = findings(&image, &[]);
-    assert!(
-        text.contains(
-            "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n"
-        ),
-        "{text}"
+    let file = "nvidia/cusolver/lib/libcusolver.so.11";
+    record(&image, "nvidia_cusolver_cu12-11.7.5.82", file);
+    finds(
+        &[],
+        "= help: run `pip install --upgrade nvidia-cublas-cu12 nvidia-cusolver-cu12`\n",
     );
 }
 
@@ -354,7 +347,6 @@ fn builtins(image: &Image, dir: &str, release: &str) {
 }
 
 const OF_NVRTC: &str = "-Wl,--enable-new-dtags,-rpath,$ORIGIN";
-const NO_RUNPATH: &str = "-Wl,-O1";
 const OF_PROGRAM: &str = "-Wl,--enable-new-dtags,-rpath,/opt/cuda/lib64";
 
 /// pytorch/TensorRT#3893
@@ -376,23 +368,6 @@ fn builtins_of_another_version_are_reported() {
     inspect(&image, &[]).does_not_say("libnvrtc-builtins");
 }
 
-/// nlesc-recruit/cudawrappers#354: the RPATH of the program applies to libraries that NVRTC opens, but its RUNPATH does
-/// not.
-#[test]
-fn builtins_that_only_the_program_would_find_are_reported() {
-    let image = nvrtc("builtins-runpath", "13.10", NO_RUNPATH, OF_PROGRAM);
-    builtins(&image, "opt/cuda/lib64", "13.10");
-    builtins(&image, "opt/cuda/lib64", "13.9");
-    image
-        .flat(&[])
-        .says("opens libnvrtc-builtins.so.13.10, which the loader cannot find [library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
-    inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
-    let rpath = "-Wl,--disable-new-dtags,-rpath,/opt/cuda/lib64";
-    let image = nvrtc("builtins-rpath", "13.10", NO_RUNPATH, rpath);
-    builtins(&image, "opt/cuda/lib64", "13.10");
-    inspect(&image, &[]).does_not_say("libnvrtc-builtins");
-}
-
 /// `$ORIGIN` is the directory of the link, which does not contain the builtins.
 #[test]
 fn a_link_to_nvrtc_without_builtins_beside_it_is_reported() {
@@ -408,35 +383,6 @@ fn a_link_to_nvrtc_without_builtins_beside_it_is_reported() {
         .flat(&[])
         .says("[library-not-found] = help: add `/opt/cuda/lib64` to LD_LIBRARY_PATH searched");
     inspect(&image, &["opt/cuda/lib64"]).does_not_say("libnvrtc-builtins");
-}
-
-/// Runs on this machine, where the loader does not resolve the link.
-#[test]
-fn a_link_to_nvrtc_outside_of_an_image_is_reported() {
-    let image = nvrtc(
-        "builtins-here",
-        "12.4",
-        OF_NVRTC,
-        "-Wl,-rpath,IMAGE/app/lib",
-    );
-    builtins(&image, "opt/cuda/lib64", "12.4");
-    fs::create_dir_all(image.at("app/lib")).unwrap();
-    let real = image.at("opt/cuda/lib64");
-    symlink(
-        real.join("libnvrtc.so.12"),
-        image.at("app/lib/libnvrtc.so.12"),
-    )
-    .unwrap();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("inspect").arg(image.at("app/app"));
-    let ran = run(command.arg("--json").env_remove("LD_LIBRARY_PATH"));
-    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let mut findings = json["findings"].as_array().unwrap().iter();
-    let finding = findings
-        .find(|one| one["id"] == "library-not-found")
-        .unwrap();
-    let help = format!("add `{}` to LD_LIBRARY_PATH", real.display());
-    assert_eq!(finding["help"][0], *help);
 }
 
 /// A library such as a stand-in that does not contain the name does not open the builtins.

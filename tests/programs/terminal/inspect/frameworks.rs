@@ -1,6 +1,7 @@
 //! `cudnn-guard doctor --link ort` and `--link tch` in images: the frameworks that a build with these crates would use.
 
 use super::image::Image;
+use super::providers::built_for_12;
 use crate::support::{cache_of, run};
 use crate::terminal::machine::everything;
 use std::fs;
@@ -8,19 +9,6 @@ use std::process::Command;
 
 const CAPI: &str = "venv/lib/python3.12/site-packages/onnxruntime/capi";
 const TORCH: &str = "venv/lib/python3.12/site-packages/torch/lib";
-
-/// Creates a file that is linked with these libraries of CUDA 12, which are not in the image.
-fn built_for_12(image: &Image, file: &str) {
-    let needed = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
-    for name in needed {
-        image.library(&format!("tmp/{name}"), "int nothing;", &[]);
-    }
-    let paths = needed.map(|name| format!("IMAGE/tmp/{name}"));
-    let mut flags = vec!["-Wl,--no-as-needed"];
-    flags.extend(paths.iter().map(String::as_str));
-    image.library(file, "int nothing;", &flags);
-    fs::remove_dir_all(image.at("tmp")).unwrap();
-}
 
 /// Creates ONNX Runtime for CUDA 12 in this directory.
 fn onnxruntime(image: &Image, dir: &str) {
@@ -199,57 +187,45 @@ fn the_onnxruntime_that_the_loader_finds_is_used() {
     assert!(finding.starts_with("`/opt/ort/libonnxr"), "{finding}");
 }
 
-/// The Python on PATH counts if torch-sys is configured to use Python's libtorch.
+/// LIBTORCH takes precedence, unless torch-sys is configured to use Python's libtorch.
 #[test]
-fn the_libtorch_of_python_conda_or_a_download_is_found() {
-    let image = Image::new("tch-on-path");
-    built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
+fn a_libtorch_for_another_cuda_major_is_reported() {
+    let image = Image::new("tch-other-major");
     cuda_13(&image);
+    built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
+    image.library("opt/libtorch/lib/libtorch_cpu.so", "int nothing;", &[]);
     fs::create_dir_all(image.at("venv/bin")).unwrap();
     fs::write(image.at("venv/bin/python3"), "").unwrap();
-    let set = [("PATH", "venv/bin"), ("LIBTORCH_USE_PYTORCH", "1")];
-    let finding = about(&image, "tch", &set);
-    assert!(finding.starts_with("`/venv/lib/python3.12/"), "{finding}");
-    let finding = about(&image, "tch", &set[..1]);
-    assert!(
-        finding.starts_with("`libtorch_cuda.so` was not found"),
-        "{finding}"
-    );
     // conda's package for C++, and the one that torch-sys downloads.
     let download = "target/debug/build/torch-sys-1a/out/libtorch/libtorch/lib";
-    for (dir, set) in [
+    let none = "`libtorch_cuda.so` was not found, so tch computes on the CPU [library-not-found] \
+         set LIBTORCH to the directory of a libtorch for CUDA";
+    let wrong = |dir: &str| {
+        format!(
+            "`/{dir}/libtorch_cuda.so` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13 [cuda-flavour-mismatch] \
+             use a libtorch that was built for CUDA 13"
+        )
+    };
+    let (python, other) = (("LIBTORCH_USE_PYTORCH", "1"), ("LIBTORCH", "opt/libtorch"));
+    let venv = ("VIRTUAL_ENV", "venv");
+    for (variables, expected) in [
+        (&[venv][..], wrong(TORCH)),
+        (&[venv, other], none.to_string()),
+        (&[venv, other, python], wrong(TORCH)),
+        (&[("PATH", "venv/bin"), python], wrong(TORCH)),
+        (&[("PATH", "venv/bin")], none.to_string()),
+    ] {
+        assert_eq!(about(&image, "tch", variables), expected, "{variables:?}");
+    }
+    for (dir, variables) in [
         ("conda/lib", &[("CONDA_PREFIX", "conda")][..]),
         (download, &[]),
     ] {
         built_for_12(&image, &format!("{dir}/libtorch_cuda.so"));
-        let finding = about(&image, "tch", set);
-        assert!(finding.starts_with(&format!("`/{dir}/libt")), "{finding}");
+        assert_eq!(about(&image, "tch", variables), wrong(dir));
     }
-}
-
-#[test]
-fn a_libtorch_for_another_cuda_major_is_reported() {
-    let image = Image::new("tch-other-major");
-    built_for_12(&image, &format!("{TORCH}/libtorch_cuda.so"));
-    cuda_13(&image);
-    let finding = about(&image, "tch", &[("VIRTUAL_ENV", "venv")]);
-    let wanted = format!(
-        "`/{TORCH}/libtorch_cuda.so` was built for CUDA 12, but the toolkit and cuDNN are for CUDA 13 [cuda-flavour-mismatch] \
-         use a libtorch that was built for CUDA 13"
-    );
-    assert_eq!(finding, wanted);
-    // LIBTORCH takes precedence, unless torch-sys is configured to use Python's.
-    image.library("opt/libtorch/lib/libtorch_cpu.so", "int nothing;", &[]);
-    let set = [("VIRTUAL_ENV", "venv"), ("LIBTORCH", "opt/libtorch")];
-    assert_eq!(
-        about(&image, "tch", &set),
-        "`libtorch_cuda.so` was not found, so tch computes on the CPU [library-not-found] \
-         set LIBTORCH to the directory of a libtorch for CUDA"
-    );
-    let set = [&set[..], &[("LIBTORCH_USE_PYTORCH", "1")]].concat();
-    assert_eq!(about(&image, "tch", &set), wanted);
     cuda_12(&image);
-    assert_eq!(about(&image, "tch", &set), "");
+    assert_eq!(about(&image, "tch", &[venv]), "");
 }
 
 /// A provider whose kernels do not run on the GPU of this machine, or whose device code cannot be read.

@@ -24,6 +24,15 @@ impl Image {
         Self(fresh(&format!("inspect-{name}")))
     }
 
+    /// Creates an image with a cuDNN in `/opt/lib`, and a program that was built with 9.14 and is linked with it.
+    pub fn with_cudnn(name: &str, minor: u32) -> Self {
+        let image = Self::new(name);
+        image.cudnn("opt/lib", minor);
+        let flags = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
+        image.program(&[&linked("9.14.0")], &flags);
+        image
+    }
+
     pub fn at(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
@@ -102,19 +111,28 @@ impl Image {
     }
 
     pub fn inspect_with(&self, arguments: &[&str], library_path: &str) -> Ran {
+        let mut command = self.command();
+        command.env("LD_LIBRARY_PATH", library_path);
+        run(command.args(arguments))
+    }
+
+    /// Returns the command that inspects the program in this image, without variables.
+    pub fn command(&self) -> Command {
+        let mut command = self.here();
+        command.arg("--root").arg(&self.0);
+        command
+    }
+
+    /// Returns the command that inspects the program on this machine, without variables.
+    pub fn here(&self) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(self.at("app/app"));
-        command.arg("--root").arg(&self.0).args(arguments);
-        command.env_clear().env("LD_LIBRARY_PATH", library_path);
-        run(&mut command)
+        command.arg("inspect").arg(self.at("app/app")).env_clear();
+        command
     }
 
     /// Like [`inspect`](Self::inspect), but with the output in one line, since headlines are wrapped.
     pub fn flat(&self, arguments: &[&str]) -> Ran {
-        let mut ran = self.inspect(arguments);
-        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
-        ran.stdout = words.join(" ");
-        ran
+        one_line(self.inspect(arguments))
     }
 
     pub fn json(&self) -> Value {
@@ -143,6 +161,13 @@ impl Image {
         }
         text.replace(self.0.to_str().unwrap(), "")
     }
+}
+
+/// Joins the words of the output with single spaces.
+pub fn one_line(mut ran: Ran) -> Ran {
+    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
+    ran.stdout = words.join(" ");
+    ran
 }
 
 /// Returns the directory of a cuDNN that is compiled once for all images.

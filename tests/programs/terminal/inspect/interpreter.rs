@@ -1,6 +1,6 @@
 //! The loader that a program requires.
 
-use super::image::Image;
+use super::image::{Image, one_line};
 use crate::support::run;
 use std::env::consts::ARCH;
 use std::fs;
@@ -49,13 +49,7 @@ fn a_missing_loader_is_reported() {
     let flag = format!("-Wl,--dynamic-linker={}", interpreter.display());
     image.program(&[], &[&flag, "-pie"]);
     let program = image.at("app/app");
-    let inspect = || {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        let mut ran = run(command.arg("inspect").arg(&program).env_clear());
-        let words: Vec<&str> = ran.stdout.split_whitespace().collect();
-        ran.stdout = words.join(" ");
-        ran
-    };
+    let inspect = || one_line(run(&mut image.here()));
     // The system also rejects the program, without the name of the loader.
     let error = Command::new(&program).status().unwrap_err();
     assert_eq!(error.kind(), std::io::ErrorKind::NotFound);

@@ -85,17 +85,11 @@ fn cudarc_skips_a_wheel_before_another_cudnn() {
         image.program(&[&record], &[&format!("-Wl,-rpath,{rpath}")]);
     };
     program("/opt/wheel:/opt/old");
-    let output = image.findings(&image.inspect(&[]).exits_with(1));
-    let wanted = "  ✗ error: loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]\n      \
-        = help: create a link `libcudnn.so` to `libcudnn.so.9` in `/opt/wheel`: cudarc searches all directories for that \
-        name before any other\n      \
-        = help: install cuDNN 9.14 or later 9.x with a `libcudnn.so` in `/opt/old`, or add its directory to \
-        LD_LIBRARY_PATH\n      \
-        loaded      /opt/old/libcudnn.so\n      \
-        found via   the program's RUNPATH, its entry `/opt/old`\n      \
-        available   /opt/wheel/libcudnn.so.9\n      \
-        built with  9.14.0 (compatible: 9.14 or later 9.x)\n";
-    assert!(output.starts_with(wanted), "{output}");
+    image
+        .flat(&[])
+        .exits_with(1)
+        .says("= help: create a link `libcudnn.so` to `libcudnn.so.9` in `")
+        .says("available ");
     // In a later directory, a link would not be used either.
     program("/opt/old:/opt/wheel");
     image.flat(&[]).exits_with(1).does_not_say("create a link");

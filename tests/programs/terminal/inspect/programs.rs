@@ -38,22 +38,11 @@ fn a_program_that_is_linked_to_a_missing_driver_cannot_start() {
     // Without the system's directories, a driver on this machine is not found.
     image.program(&[], &["IMAGE/tmp/libcuda.so.1", "-Wl,-z,nodefaultlib"]);
     fs::remove_dir_all(image.at("tmp")).unwrap();
-    let app = image.at("app/app");
-    let mut command = program(env!("CARGO_BIN_EXE_cudnn-guard"));
-    let ran = run(command.arg("inspect").arg("--json").arg(&app)).exits_with(1);
-    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
-    let findings = json["findings"].as_array().unwrap();
-    let mut drivers = findings.iter().filter(|one| one["id"] == "driver-missing");
-    let driver = drivers.next().unwrap();
-    assert_eq!(
-        driver["summary"],
-        format!(
-            "`{}` needs libcuda.so.1 of the NVIDIA driver, which the loader cannot find",
-            app.display()
-        )
-    );
-    assert_eq!(driver["severity"], "error");
-    assert_eq!(drivers.next(), None);
+    let ran = run(&mut image.here()).exits_with(1);
+    let output = image.findings(&ran);
+    let headline = "  ✗ error: `/app/app` needs libcuda.so.1 of the NVIDIA driver, which the loader cannot find  [driver-missing]\n";
+    assert!(output.starts_with(headline), "{output}");
+    assert_eq!(output.matches("[driver-missing]").count(), 1, "{output}");
 }
 
 /// Returns the directory of a set of `.ci/wheels.py`.

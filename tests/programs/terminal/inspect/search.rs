@@ -1,7 +1,7 @@
 //! Libraries that the loader finds, skips, or does not find.
 
-use super::image::{Image, ids, linked};
-use crate::support::run;
+use super::image::{Image, ids, linked, one_line};
+use crate::support::{cache_of, run};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
@@ -67,35 +67,28 @@ fn an_incompatible_cudnn_is_not_suggested() {
 fn a_cudnn_without_its_symlinks_is_reported() {
     let image = Image::new("unlinked");
     let lib = "usr/local/cuda/lib64";
-    let at = |name: &str| image.at(&format!("{lib}/{name}"));
-    image.cudnn(lib, 14);
     let library = format!("IMAGE/{lib}/libcudnn.so.9");
     let rpath = "-Wl,-rpath,/usr/local/cuda/lib64";
-    let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
+    let program = |record: &str, flags: &[&str], name: &str| {
+        let _ = fs::remove_dir_all(image.at(lib));
+        image.cudnn(lib, 14);
+        image.program(&[record], flags);
+        let moved = |name: &str| image.at(&format!("{lib}/{name}"));
+        fs::rename(moved("libcudnn.so.9"), moved(name)).unwrap();
+        image.inspect(&[])
+    };
     let ldconfig = || {
         let mut ldconfig = Command::new("/sbin/ldconfig");
         run(ldconfig.arg("-n").arg(image.at(lib))).exits_with(0);
     };
-    // The file may have any name, and so may its SONAME.
-    for (name, soname) in [
-        ("libcudnn.so", "libcudnn.so.9"),
-        ("libcudnn.so.9.14.0", "libcudnn.so.9"),
-        ("libcudnn.so.9", "libcudnn.so.9.14"),
-    ] {
-        fs::remove_dir_all(image.at(lib)).unwrap();
-        image.cudnn(lib, 14);
-        if soname != "libcudnn.so.9" {
-            let flag = format!("-Wl,-soname,{soname}");
-            let own = ["-shared", &flag, "-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
-            image.compile(&format!("{lib}/libcudnn.so.9"), "int x;", &own);
-        }
-        image.program(&[&linked("9.14.0")], &[&library, rpath]);
-        fs::rename(at("libcudnn.so.9"), at(name)).unwrap();
-        let ran = image.inspect(&[]).exits_with(1);
+    let built = linked("9.14.0");
+    // The file may have any name.
+    for name in ["libcudnn.so", "libcudnn.so.9.14.0"] {
+        let ran = program(&built, &[&library, rpath], name).exits_with(1);
         assert_eq!(
             image.findings(&ran),
             format!(
-                "  ✗ error: `/app/app` needs {soname}, which the loader cannot find; `/{lib}/{name}` has no link `{soname}` next to it  [cudnn-not-loadable]\n      \
+                "  ✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find; `/{lib}/{name}` has no link `libcudnn.so.9` next to it  [cudnn-not-loadable]\n      \
                  = help: create its links: `sudo ldconfig -n /{lib}`\n      \
                  found via   the program's RUNPATH, its entry `/{lib}`\n      \
                  searched    the program's RUNPATH, its entry `/{lib}`\n                  \
@@ -109,21 +102,12 @@ fn a_cudnn_without_its_symlinks_is_reported() {
         image.inspect(&[]).exits_with(0);
     }
     // Off the search path, both steps are needed.
-    fs::remove_dir_all(image.at(lib)).unwrap();
-    image.cudnn(lib, 14);
-    image.program(&[&linked("9.14.0")], &[&library]);
-    fs::rename(at("libcudnn.so.9"), at("libcudnn.so")).unwrap();
-    let ran = image.flat(&[]).exits_with(1);
-    ran.says("= help: run `sudo ldconfig -n /usr/local/cuda/lib64` to create its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH searched");
-    ldconfig();
-    image
-        .inspect_with(&[], image.at(lib).to_str().unwrap())
-        .exits_with(0);
+    one_line(program(&built, &[&library], "libcudnn.so"))
+        .exits_with(1)
+        .says("= help: run `sudo ldconfig -n /usr/local/cuda/lib64` to create its links, and add `/usr/local/cuda/lib64` to LD_LIBRARY_PATH searched");
     // A program that opens cuDNN gets the same help.
-    fs::remove_file(at("libcudnn.so.9")).unwrap();
-    image.program(&[dlopen], &[rpath]);
-    image
-        .flat(&[])
+    let dlopen = "guard 0.1.0\nrequirement >=9\nfrom 9.0.0\npolicy requirement\nloader dlopen\n";
+    one_line(program(dlopen, &[rpath], "libcudnn.so"))
         .exits_with(0)
         .says("this program opens libcudnn.so.10 or libcudnn.so.9, but the loader cannot find any of them; ")
         .says("libcudnn.so` has no link `libcudnn.so.9` next to it [cudnn-not-loadable] = help: create its links: `sudo ldconfig -n ");
@@ -149,18 +133,9 @@ fn another_major_is_not_suggested() {
 /// The driver does not include toolkit libraries.
 #[test]
 fn a_missing_toolkit_library_is_reported() {
-    let image = Image::new("no-toolkit");
-    image.library("tmp/libcudart.so.12", "int x;", &[]);
-    image.program(&[], &["IMAGE/tmp/libcudart.so.12"]);
-    fs::remove_dir_all(image.at("tmp")).unwrap();
-    image
-        .flat(&[])
-        .exits_with(1)
-        .says("needs libcudart.so.12, which the loader cannot find")
-        .says("[library-not-found]")
-        .says("= help: install the libraries of CUDA 12, which the driver does not include");
     // The version numbers of libraries may differ from CUDA's.
     for (library, cuda) in [
+        ("libcudart.so.12", "12"),
         ("libcurand.so.10", "10, 11, 12 or 13"),
         ("libcufft.so.11", "12"),
         ("libcusolver.so.12", "13"),
@@ -172,81 +147,51 @@ fn a_missing_toolkit_library_is_reported() {
         image.program(&[], &[&format!("IMAGE/tmp/{library}")]);
         fs::remove_dir_all(image.at("tmp")).unwrap();
         image.flat(&[]).exits_with(1).says(&format!(
-            "= help: install the libraries of CUDA {cuda}, which the driver does not include"
+            "needs {library}, which the loader cannot find [library-not-found] \
+             = help: install the libraries of CUDA {cuda}, which the driver does not include"
         ));
     }
 }
 
-/// RPATH, LD_LIBRARY_PATH, RUNPATH, the cache, the system's directories.
+/// The report names the place in which the loader finds a library.
 #[test]
-fn libraries_are_found_in_the_order_of_the_loader() {
+fn the_origin_of_a_library_is_named() {
     let image = Image::new("order");
-    let found_via = |json: &Value| {
-        json["cudnn"]["found_via"]
-            .as_str()
-            .unwrap_or_default()
-            .to_string()
-    };
     for folder in ["app", "variable", "cached", "usr/lib"] {
         image.cudnn(folder, 14);
     }
-    fs::create_dir_all(image.at("etc")).unwrap();
-    fs::write(
-        image.at("etc/ld.so.cache"),
-        cache("libcudnn.so.9", "/cached/libcudnn.so.9"),
-    )
-    .unwrap();
-    let see = |flags: &[&str], variable: &str| {
+    fs::create_dir_all(image.at("etc/ld.so.conf.d")).unwrap();
+    let write = |file: &str, bytes: &[u8]| fs::write(image.at(&format!("etc/{file}")), bytes);
+    let library = "libcudnn.so.9";
+    let cache = cache_of(&[(library, "/cached/libcudnn.so.9")]);
+    write("ld.so.cache", &cache).unwrap();
+    let see = |flags: &[&str], variable: &str, wanted: &str| {
         let with = [&["IMAGE/app/libcudnn.so.9"], flags].concat();
         image.program(&[&linked("9.14.0")], &with);
         let variable = variable.replace("IMAGE", image.0.to_str().unwrap());
         let ran = image.inspect_with(&["--json"], &variable).exits_with(0);
-        found_via(&serde_json::from_str(&ran.stdout).unwrap())
+        let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(json["cudnn"]["found_via"], wanted, "{json}");
     };
     let runpath = ["-Wl,--enable-new-dtags,-rpath,$ORIGIN"];
     let rpath = ["-Wl,--disable-new-dtags,-rpath,$ORIGIN"];
     let here = format!("its entry `{}`", image.at("app").display());
-    assert_eq!(
-        see(&rpath, "IMAGE/variable"),
-        format!("the program's RPATH, {here}")
-    );
-    assert_eq!(
-        see(&runpath, "IMAGE/variable"),
-        "LD_LIBRARY_PATH, its entry `/variable`"
-    );
-    assert_eq!(see(&runpath, ""), format!("the program's RUNPATH, {here}"));
+    see(&rpath, "", &format!("the program's RPATH, {here}"));
+    see(&runpath, "", &format!("the program's RUNPATH, {here}"));
+    let variable = "LD_LIBRARY_PATH, its entry `/variable`";
+    see(&runpath, "IMAGE/variable", variable);
     // Variables of this machine's shell do not apply to the image.
-    assert_eq!(see(&[], "/variable"), "/etc/ld.so.cache");
+    see(&[], "/variable", "/etc/ld.so.cache");
     fs::remove_file(image.at("etc/ld.so.cache")).unwrap();
-    assert_eq!(see(&[], ""), "the system's library directories, `/usr/lib`");
-    // An image in which `ldconfig` has not been run yet.
-    fs::create_dir_all(image.at("etc/ld.so.conf.d")).unwrap();
-    fs::write(
-        image.at("etc/ld.so.conf"),
-        "include /etc/ld.so.conf.d/*.conf\n",
-    )
-    .unwrap();
-    fs::write(image.at("etc/ld.so.conf.d/cudnn.conf"), "# ours\n/cached\n").unwrap();
-    // Files that include each other, and themselves.
+    see(&[], "", "the system's library directories, `/usr/lib`");
+    // An image in which `ldconfig` has not been run yet. Its files include each other, and themselves.
+    let include = b"include /etc/ld.so.conf.d/*.conf\n";
     for number in 0..20 {
-        let file = image.at(&format!("etc/ld.so.conf.d/{number}.conf"));
-        fs::write(file, "include /etc/ld.so.conf.d/*.conf\n").unwrap();
+        write(&format!("ld.so.conf.d/{number}.conf"), include).unwrap();
     }
-    assert_eq!(see(&[], ""), "/etc/ld.so.cache");
-}
-
-/// Returns a glibc cache with one library, in the format of `sysdeps/generic/dl-cache.h`.
-fn cache(name: &str, path: &str) -> Vec<u8> {
-    let mut bytes = b"glibc-ld.so.cache1.1".to_vec();
-    bytes.extend(1_u32.to_le_bytes());
-    bytes.resize(48, 0);
-    let strings = 48 + 24;
-    let second = strings + u32::try_from(name.len()).unwrap() + 1;
-    for word in [0x303, strings, second, 0, 0, 0] {
-        bytes.extend(word.to_le_bytes());
-    }
-    bytes.extend(format!("{name}\0{path}\0").as_bytes());
-    bytes
+    write("ld.so.conf", include).unwrap();
+    write("ld.so.conf.d/cudnn.conf", b"# ours\n/cached\n").unwrap();
+    see(&[], "", "/etc/ld.so.cache");
 }
 
 /// The loader stops at a directory with the library's name, even if the library follows later on the search path.
@@ -285,49 +230,30 @@ fn excluded_system_directories_are_not_listed_as_searched() {
 #[test]
 fn a_library_for_another_cpu_is_reported() {
     let image = Image::new("foreign-alone");
+    let (byte, own, other) = match cfg!(target_arch = "x86_64") {
+        true => (183, "x86_64", "aarch64"),
+        false => (62, "aarch64", "x86_64"),
+    };
     let foreign = |path: &str| {
         let mut bytes = fs::read(image.at(path)).unwrap();
-        bytes[18] = if cfg!(target_arch = "x86_64") {
-            183
-        } else {
-            62
-        };
+        bytes[18] = byte;
         fs::write(image.at(path), bytes).unwrap();
     };
-    let (own, other) = match cfg!(target_arch = "x86_64") {
-        true => ("x86_64", "aarch64"),
-        false => ("aarch64", "x86_64"),
-    };
-    image.library("tmp/libcuda.so.1", "int x;", &[]);
     image.library("usr/lib/libcuda.so.1", "int x;", &[]);
     image.cudnn("usr/local/cuda/lib64", 14);
     let libraries = [
         "IMAGE/usr/local/cuda/lib64/libcudnn.so.9",
-        "IMAGE/tmp/libcuda.so.1",
+        "IMAGE/usr/lib/libcuda.so.1",
     ];
     image.program(&[&linked("9.14.0")], &libraries);
     foreign("usr/local/cuda/lib64/libcudnn.so.9");
     foreign("usr/lib/libcuda.so.1");
     let way = image.at("usr/local/cuda/lib64");
-    let ran = image.inspect_with(&[], way.to_str().unwrap()).exits_with(1);
-    assert_eq!(
-        image.findings(&ran),
-        format!(
-            "  ✗ error: `/app/app` needs libcudnn.so.9, which the loader cannot find; `/usr/local/cuda/lib64/libcudnn.so.9` is for \
-             {other}, but this program is for {own}  [cudnn-not-loadable]\n      \
-             = help: install the cuDNN for {own} in `/usr/local/cuda/lib64`\n      \
-             found via   LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n      \
-             searched    LD_LIBRARY_PATH, its entry `/usr/local/cuda/lib64`\n                  \
-             /etc/ld.so.cache\n                  \
-             /usr/lib\n  \
-             ! warning: `/usr/lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]\n      \
-             = help: install NVIDIA's driver for {own}, or use a build of this program for {other}\n      \
-             = help: start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host\n      \
-             found via   the system's library directories, `/usr/lib`\n\n\
-             verdict: fail (1 error)\n\
-             for details and fixes, run `cudnn-guard explain cudnn-not-loadable`\n"
-        )
-    );
+    one_line(image.inspect_with(&[], way.to_str().unwrap()))
+        .exits_with(1)
+        .says(&format!("lib64/libcudnn.so.9` is for {other}, but this program is for {own} [cudnn-not-loadable]"))
+        .says(&format!("lib/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used [driver-missing]"))
+        .does_not_say("also found");
     let cudarc =
         "guard 0.1.0\nrequirement >=9.11\nfrom 9.11.0\npolicy requirement\nloader cudarc\n";
     image.program(&[cudarc], &["-Wl,-rpath,/usr/local/cuda/lib64"]);
@@ -369,32 +295,18 @@ fn a_third_version_in_ld_library_path_is_removed_together_with_the_wrong_one() {
     let (rpath, runpath) = ("--disable-new-dtags", "--enable-new-dtags");
     let wanted = "cuDNN 9.14 or later 9.x";
     let take = "remove `/opt/parts` from LD_LIBRARY_PATH, and";
-    first(
-        rpath,
-        &path("opt/parts"),
-        &format!("{take} install {wanted} in `/opt/old`"),
-    );
-    let there =
-        format!("{take} install {wanted} in `/opt/old`, or add its directory to LD_LIBRARY_PATH");
-    first(runpath, &path("opt/parts"), &there);
-    let both = format!("{}:{}", path("opt/parts"), path("opt/old"));
-    let there = format!(
-        "{take} remove `/opt/old` from LD_LIBRARY_PATH, or add the directory of {wanted} before it"
-    );
-    first(runpath, &both, &there);
+    let parts = path("opt/parts");
+    let there = format!("{take} install {wanted} in `/opt/old`");
+    first(rpath, &parts, &there);
+    let there = there + ", or add its directory to LD_LIBRARY_PATH";
+    first(runpath, &parts, &there);
     // Compatible sub-libraries stay, and determine the version to install.
-    first(
-        rpath,
-        &path("opt/right"),
-        "install cuDNN 9.14.0 in `/opt/old`",
-    );
-    first(rpath, "", &format!("install {wanted} in `/opt/old`"));
+    let there = "install cuDNN 9.14.0 in `/opt/old`";
+    first(rpath, &path("opt/right"), there);
     // Follow the helps.
     fs::remove_dir_all(image.at("opt/old")).unwrap();
     image.cudnn("opt/old", 14);
-    for way in ["", &path("opt/right")] {
-        image.inspect_with(&[], way).exits_with(0);
-    }
+    image.inspect_with(&[], &path("opt/right")).exits_with(0);
     image
         .inspect_with(&[], &path("opt/parts"))
         .exits_with(1)

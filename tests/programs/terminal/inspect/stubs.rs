@@ -4,7 +4,6 @@ use super::image::Image;
 use crate::support::run;
 use std::fs;
 use std::os::unix::fs::symlink;
-use std::process::Command;
 
 /// Creates a driver without a GPU, and a stub, in directories of an image.
 fn machine(name: &str) -> Image {
@@ -44,10 +43,8 @@ fn with_cudarc(image: &Image, flags: &[&str]) {
 /// Returns the findings about stubs, with these directories of the image in LD_LIBRARY_PATH.
 fn stubs(image: &Image, dirs: &[&str]) -> String {
     let dirs: Vec<_> = dirs.iter().map(|dir| image.at(dir)).collect();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("inspect").arg(image.at("app/app")).env_clear();
     let dirs = std::env::join_paths(dirs).unwrap();
-    let ran = run(command.env("LD_LIBRARY_PATH", dirs)).exits_with(0);
+    let ran = run(image.here().env("LD_LIBRARY_PATH", dirs)).exits_with(0);
     let is_stub = ran.stdout.contains("so it cannot use a GPU");
     let on_cpu = ran.stdout.contains("the program does not use the GPU");
     assert_eq!(is_stub, on_cpu, "{}", ran.stdout);
@@ -141,35 +138,19 @@ fn a_stub_that_the_program_does_not_open_is_only_reported_for_the_machine() {
     assert!(found.contains("opens libcuda.so.1 and gets"), "{found}");
 }
 
-/// A copy of the stub under the driver's name, as in some images.
+/// In an image, the driver may be mounted over a file of the system, but not over one in the program's own directories.
 #[test]
-fn a_copied_stub_is_reported() {
+fn a_copied_stub_in_an_image_is_reported() {
     let image = machine("stub-copied");
     fs::create_dir(image.at("copied")).unwrap();
     let copy = image.at("copied/libcuda.so.1");
     fs::copy(image.at("cuda/lib64/stubs/libcuda.so"), copy).unwrap();
     let link = "IMAGE/driver/libcuda.so.580.65.06";
-    image.compile(
-        "app/app",
-        "void _start(void) {}",
-        &["-Wl,--no-as-needed", link, "-Wl,-rpath,$ORIGIN/../copied"],
+    image.program(&[], &[link, "-Wl,-rpath,/copied"]);
+    image.flat(&[]).says(
+        "[driver-stub] = help: install NVIDIA's driver, and build the program without `/copied` in its rpath: a stub is \
+         only for linking found via ",
     );
-    let gets = "`/app/app` opens libcuda.so.1 and gets the toolkit's stub `/app/../copied/libcuda.so.1`, not NVIDIA's driver, \
-        so it cannot use a GPU  [driver-stub]\n      \
-        = help: install NVIDIA's driver, and build the program without `/app/../copied` in its rpath: a stub is only for \
-        linking\n      \
-        found via   the program's RUNPATH, its entry `/app/../copied`\n";
-    assert_eq!(stubs(&image, &[]), gets);
-    // LD_LIBRARY_PATH comes before a RUNPATH.
-    assert_eq!(stubs(&image, &["driver", "copied"]), "");
-    // In an image, the program's own RUNPATH is known, and the driver may be mounted over a system file.
-    let runpath = "-Wl,-rpath,/copied";
-    image.compile(
-        "app/app",
-        "void _start(void) {}",
-        &["-Wl,--no-as-needed", link, runpath],
-    );
-    image.flat(&[]).says("[driver-stub]");
     fs::create_dir_all(image.at("usr")).unwrap();
     fs::rename(image.at("copied"), image.at("usr/lib")).unwrap();
     image.flat(&[]).does_not_say("[driver-stub]");
@@ -202,71 +183,47 @@ fn a_missing_plain_name_that_cudnn_8_opens_is_reported() {
         "void _start(void) {}",
         &["-Wl,--no-as-needed", library, rpath],
     );
-    let missing = |dirs: &[&str]| {
+    let missing = |dirs: &[&str]| -> String {
         let dirs: Vec<_> = ["cuda/lib64", "cudnn"].iter().chain(dirs).collect();
         let dirs = dirs.iter().map(|dir| image.at(dir));
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(image.at("app/app")).env_clear();
+        let mut command = image.here();
         command.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
-        let ran = run(command.arg("--json")).exits_with(0);
-        let text = ran.stdout.replace(image.0.to_str().unwrap(), "");
-        let json: serde_json::Value = serde_json::from_str(&text).unwrap();
-        let mut found = Vec::new();
-        for finding in json["findings"].as_array().unwrap() {
-            if finding["id"] == "library-not-found" {
-                let text = |value: &serde_json::Value| value.as_str().unwrap().to_string();
-                found.push((text(&finding["summary"]), text(&finding["help"][0])));
-                let places = text(&finding["evidence"]["searched"]);
-                assert!(!places.contains("the program's RUNPATH"), "{places}");
+        let ran = run(&mut command).exits_with(0);
+        let findings = image.findings(&ran);
+        let mut lines = findings.lines();
+        let mut found = String::new();
+        while let Some(line) = lines.next() {
+            if line.ends_with("[library-not-found]") {
+                found += &format!("{}\n{}\n", line.trim(), lines.next().unwrap().trim());
             }
         }
         found
     };
-    let opens = |name: &str| {
-        format!("`/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader cannot find")
+    let finding = |name: &str, file: &str| {
+        format!(
+            "! warning: `/cudnn/libcudnn_cnn_infer.so.8` opens {name}, which the loader cannot find  [library-not-found]\n\
+             = help: create a link with that name: `ln -s /{file} /{}/{name}`\n",
+            file.rsplit_once('/').unwrap().0
+        )
     };
-    let link = "create a link with that name: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
-    assert_eq!(
-        missing(&["driver"]),
-        [(opens("libcuda.so"), link.to_string())]
-    );
+    let driver = finding("libcuda.so", "driver/libcuda.so.1");
+    assert_eq!(missing(&["driver"]), driver);
     // Without a driver, a link would not help.
-    assert_eq!(missing(&[]), []);
+    assert_eq!(missing(&[]), "");
     // cuDNN 8.5 opens only the plain name.
     part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
-    let nvrtc =
-        "create a link with that name: `ln -s /cuda/lib64/libnvrtc.so.12 /cuda/lib64/libnvrtc.so`";
-    assert_eq!(
-        missing(&["driver"]),
-        [
-            (opens("libnvrtc.so"), nvrtc.to_string()),
-            (opens("libcuda.so"), link.to_string())
-        ]
-    );
-    // Follow the help.
-    for (file, link) in [
-        ("libcuda.so.1", "driver/libcuda.so"),
-        ("libnvrtc.so.12", "cuda/lib64/libnvrtc.so"),
-    ] {
-        symlink(file, image.at(link)).unwrap();
-    }
-    assert_eq!(missing(&["driver"]), []);
-    // Later versions open `libcuda.so.1` first.
-    fs::remove_file(image.at("driver/libcuda.so")).unwrap();
-    part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so.1"));
-    assert_eq!(missing(&["driver"]), []);
+    let nvrtc = finding("libnvrtc.so", "cuda/lib64/libnvrtc.so.12");
+    assert_eq!(missing(&["driver"]), nvrtc + &driver);
     // The stub is found under the plain name.
-    part("_cnn_infer", &words(r"libnvrtc.so\0libcuda.so"));
-    let dirs = ["driver", "cudnn", "cuda/lib64", "cuda/lib64/stubs"];
-    let found = stubs(&image, &dirs);
-    assert!(
-        found.starts_with(
-            "`/cudnn/libcudnn_cnn_infer.so.8` opens libcuda.so and gets the toolkit's stub"
-        ),
-        "{found}"
+    let found = stubs(
+        &image,
+        &["driver", "cudnn", "cuda/lib64", "cuda/lib64/stubs"],
     );
-    let link = "also need a link: `ln -s /driver/libcuda.so.1 /driver/libcuda.so`";
-    assert!(found.contains(link), "{found}");
+    let start = "`/cudnn/libcudnn_cnn_infer.so.8` opens libcuda.so and gets the toolkit's stub";
+    assert!(found.starts_with(start), "{found}");
+    // Later versions open `libcuda.so.1` first.
+    part("_cnn_infer", &words(r"libcuda.so.1"));
+    assert_eq!(missing(&["driver"]), "");
 }
 
 /// NVIDIA-NeMo/labs-molt#44: an image contains a cuda-compat package that is older than the driver of the host. The

@@ -41,73 +41,35 @@ fn a_link_to_another_major_is_reported_without_a_guard() {
         .says("= help: install cuDNN 8, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help");
 }
 
-/// LD_PRELOAD takes precedence over all directories. A path outside of the image does not count.
+/// LD_PRELOAD and `/etc/ld.so.preload` take precedence over all directories. A path outside of the image does not count.
 #[test]
 fn a_preloaded_cudnn_is_used() {
-    let image = Image::new("preloaded");
-    image.cudnn("opt/lib", 14);
+    let image = Image::with_cudnn("preloaded", 14);
     image.cudnn("opt/old", 10);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
-    let see = |preload: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(image.at("app/app"));
-        command
-            .arg("--root")
-            .arg(&image.0)
-            .arg("--json")
-            .env_clear();
-        let ran = run(command.env("LD_PRELOAD", preload));
-        serde_json::from_str::<Value>(&ran.stdout).unwrap()
+    let see = |preload: &str| -> Value {
+        let ran = run(image.command().arg("--json").env("LD_PRELOAD", preload));
+        serde_json::from_str(&ran.stdout).unwrap()
     };
     let json = see("/opt/old/libcudnn.so.9");
     assert_eq!(json["cudnn"]["version"], "9.14.0", "{json}");
+    let is_wrong = |json: &Value, via: &str| {
+        assert_eq!(json["cudnn"]["found_via"], via, "{json}");
+        let help = format!("remove it from {via}, or replace it with cuDNN 9.14 or later 9.x");
+        assert_eq!(json["findings"][0]["help"][0], help);
+    };
     let inside = image.at("opt/old/libcudnn.so.9");
-    let json = see(inside.to_str().unwrap());
-    assert_eq!(json["verdict"], "fail", "{json}");
-    assert_eq!(json["cudnn"]["found_via"], "LD_PRELOAD");
-    let help = json["findings"][0]["help"][0].as_str().unwrap();
-    assert_eq!(
-        help,
-        "remove it from LD_PRELOAD, or replace it with cuDNN 9.14 or later 9.x"
-    );
-}
-
-/// `/etc/ld.so.preload` takes precedence, like LD_PRELOAD.
-#[test]
-fn a_cudnn_that_the_system_preloads_is_used() {
-    let image = Image::new("preloaded-everywhere");
-    image.cudnn("opt/lib", 14);
-    image.cudnn("opt/old", 10);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
+    is_wrong(&see(inside.to_str().unwrap()), "LD_PRELOAD");
     fs::create_dir_all(image.at("etc")).unwrap();
     let list = "# /opt/lib/libcudnn.so.9\n/opt/gone.so:/opt/old/libcudnn.so.9 # the old one\n";
     fs::write(image.at("etc/ld.so.preload"), list).unwrap();
-    let json = image.json();
-    assert_eq!(json["verdict"], "fail", "{json}");
-    assert_eq!(json["cudnn"]["found_via"], "/etc/ld.so.preload");
-    let help = json["findings"][0]["help"][0].as_str().unwrap();
-    assert_eq!(
-        help,
-        "remove it from /etc/ld.so.preload, or replace it with cuDNN 9.14 or later 9.x"
-    );
+    is_wrong(&see(""), "/etc/ld.so.preload");
 }
 
 /// The subdirectory of `glibc-hwcaps` depends on the CPU, which is not known for an image.
 #[test]
 fn a_cudnn_for_more_capable_cpus_in_an_image_is_reported() {
-    let image = Image::new("levels");
-    image.cudnn("opt/lib", 14);
+    let image = Image::with_cudnn("levels", 14);
     image.cudnn("opt/lib/glibc-hwcaps/x86-64-v3", 20);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
     image
         .flat(&[])
         .exits_with(0)
@@ -118,17 +80,12 @@ fn a_cudnn_for_more_capable_cpus_in_an_image_is_reported() {
 /// The verdict stays, and the report says that the guard would not stop the program.
 #[test]
 fn a_guard_that_does_not_stop_the_program_is_mentioned() {
-    let image = Image::new("lenient");
-    image.cudnn("opt/lib", 10);
+    let image = Image::with_cudnn("lenient", 10);
     let ends = |mode: &str, wanted: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(image.at("app/app"));
-        command.arg("--root").arg(&image.0).env_clear();
-        let ran = run(command.env("CUDNN_GUARD", mode)).exits_with(1);
-        assert!(ran.stdout.contains(wanted), "{}", ran.stdout);
+        run(image.command().env("CUDNN_GUARD", mode))
+            .exits_with(1)
+            .says(wanted);
     };
-    let linked_with = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
-    image.program(&[&linked("9.14.0")], &linked_with);
     for mode in ["deny", "", "other"] {
         ends(mode, "\nverdict: fail (1 error)\n");
     }
@@ -145,18 +102,8 @@ fn a_guard_that_does_not_stop_the_program_is_mentioned() {
 /// Allowed findings are printed, but not as errors. Programs that the loader refuses to start cannot be allowed.
 #[test]
 fn allowed_findings_are_not_errors() {
-    let image = Image::new("allowed");
-    image.cudnn("opt/lib", 10);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
-    let see = |allow: &str| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(image.at("app/app"));
-        command.arg("--root").arg(&image.0).env_clear();
-        run(command.env("CUDNN_GUARD_ALLOW", allow))
-    };
+    let image = Image::with_cudnn("allowed", 10);
+    let see = |allow: &str| run(image.command().env("CUDNN_GUARD_ALLOW", allow));
     see("no-gpu,cudnn-version-mismatch")
         .exits_with(0)
         .says("\n  ! warning: loaded cuDNN 9.10.0 is older than 9.14.0, which this program was\n    built with")
@@ -187,93 +134,21 @@ fn a_damaged_toolkit_library_is_reported() {
         .says("/opt/lib/libcudart.so.13` is not an ELF library but text that begins with \"INPUT(libcudart.so)\" [library-damaged] = help: reinstall the package that contains it, and check that the disk is not full needed by /");
 }
 
-/// Opening a pipe would block forever.
-#[test]
-fn a_pipe_is_reported_and_not_opened() {
-    let image = Image::new("pipe");
-    let lib = "usr/local/cuda/lib64";
-    image.cudnn(lib, 14);
-    let library = format!("IMAGE/{lib}/libcudnn.so.9");
-    image.program(
-        &[&linked("9.14.0")],
-        &[&library, "-Wl,-rpath,/usr/local/cuda/lib64"],
-    );
-    let pipe = |name: &str| {
-        let path = image.at(lib).join(name);
-        let _ = fs::remove_file(&path);
-        run(Command::new("mkfifo").arg(path)).exits_with(0);
-    };
-    pipe("libcudnn_ops.so.9");
-    image
-        .flat(&[])
-        .exits_with(1)
-        .says("lib64/libcudnn_ops.so.9` is a pipe or a device, not a file [library-damaged]");
-    pipe("libcudnn.so.9");
-    image
-        .flat(&[])
-        .exits_with(1)
-        .says("which the loader cannot find; ")
-        .says("lib64/libcudnn.so.9` is a pipe or a device, not a file [cudnn-not-loadable] = help: remove it, and reinstall cuDNN in ");
-}
-
 /// cuDNN 8 under the name of 9 is reported, but the sub-libraries of 9 are not reported as missing.
 #[test]
 fn another_major_under_the_name_of_this_one_is_reported() {
-    let image = Image::new("misnamed");
-    image.cudnn("opt/lib", 14);
-    image.program(
-        &[&linked("9.14.0")],
-        &["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"],
-    );
+    let image = Image::with_cudnn("misnamed", 14);
     fs::remove_dir_all(image.at("opt/lib")).unwrap();
     image.library("opt/lib/libcudnn.so.8", "int x;", &["-Wl,-rpath,$ORIGIN"]);
     let code = "const unsigned char cudnn_ops_infer_version[4] = { 7, 9, 8, 0 };";
-    image.library(
-        "opt/lib/libcudnn_ops_infer.so.8",
-        code,
-        &["-Wl,--hash-style=gnu"],
-    );
+    let part = "opt/lib/libcudnn_ops_infer.so.8";
+    image.library(part, code, &["-Wl,--hash-style=gnu"]);
     std::os::unix::fs::symlink("libcudnn.so.8", image.at("opt/lib/libcudnn.so.9")).unwrap();
     image
         .flat(&[])
         .exits_with(1)
         .says("loaded cuDNN 8.9.7 has a different major version than 9.14.0")
         .does_not_say("parts-missing");
-}
-
-/// Like the guard, `inspect` names the library that is loaded instead of the driver, and the driver after it.
-#[test]
-fn two_drivers_of_different_versions_are_reported() {
-    let image = Image::new("two-drivers");
-    image.program(&[], &[]);
-    let mut path = String::new();
-    for release in ["550.54.15", "580.65.06"] {
-        let file = format!("{release}/libcuda.so.{release}");
-        let calls = [
-            "cuInit",
-            "cuDeviceGetCount",
-            "cuDeviceGet",
-            "cuDeviceGetName",
-        ];
-        let mut code = "int cuDeviceGetAttribute(void) { return 803; }\n".to_string();
-        for call in calls.into_iter().chain(["cuDriverGetVersion"]) {
-            code += &format!("int {call}(void) {{ return 803; }}\n");
-        }
-        image.compile(&file, &code, &["-shared", "-Wl,-soname,libcuda.so.1"]);
-        let link = image.at(release).join("libcuda.so.1");
-        std::os::unix::fs::symlink(format!("libcuda.so.{release}"), link).unwrap();
-        path += &format!("{}:", image.at(release).display());
-    }
-    let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    command.arg("inspect").arg(image.at("app/app"));
-    let ran = run(command.env_clear().env("LD_LIBRARY_PATH", path));
-    let output = image.findings(&ran);
-    let wanted = "  ! warning: the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]\n      \
-        = help: remove `/550.54.15` from LD_LIBRARY_PATH\n      \
-        = help: reboot to load the new kernel module; in a container, use the driver libraries of the host\n      \
-        found via   LD_LIBRARY_PATH, its entry `/550.54.15`\n      \
-        available   /580.65.06/libcuda.so.1, version 580.65.06\n";
-    assert!(output.starts_with(wanted), "{output}");
 }
 
 /// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
@@ -296,9 +171,8 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
         if rights[0] == "chown" {
             run(Command::new("chmod").arg("u+s").arg(&app)).exits_with(0);
         }
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.arg("inspect").arg(&app).arg("--root").arg(&image.0);
-        command.env_clear().env("LD_LIBRARY_PATH", old);
+        let mut command = image.command();
+        command.env("LD_LIBRARY_PATH", old);
         run(command.env("LD_PRELOAD", format!("{old}/libcudnn.so.9")))
     };
     let rpath = "-Wl,-rpath,$ORIGIN/../opt/old";

@@ -108,36 +108,6 @@ fn cudnn(image: &Image, folder: &str, release: &str) {
     }
 }
 
-/// An older cuDNN is in System32, but the program's own directory takes precedence.
-#[test]
-fn the_programs_own_directory_precedes_windows() {
-    let image = Image::new("windows-order");
-    beside(
-        &image,
-        &linked("9.14.0"),
-        &["cudnn64_9.dll", "KERNEL32.dll"],
-        &[("app/cublasLt64_13.dll", "")],
-    );
-    cudnn(&image, "Windows/System32", "9.10.0");
-    image
-        .flat(&[])
-        .exits_with(1)
-        .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with")
-        .says("found via Windows' own directory, `");
-    cudnn(&image, "app", "9.14.0");
-    let json = image.json();
-    assert_eq!(json["cudnn"]["version"], "9.14.0", "{json}");
-    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
-    assert_eq!(ids(&json), [""; 0], "{json}");
-    let names: Vec<&str> = json["libraries"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|one| one["name"].as_str().unwrap())
-        .collect();
-    assert_eq!(names, ["cudnn64_9.dll"]);
-}
-
 /// The main library loads the sub-libraries by name only, and Windows finds one beside the program.
 #[test]
 fn a_sub_library_beside_the_program_precedes_those_of_windows() {

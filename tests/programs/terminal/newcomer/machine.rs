@@ -1,7 +1,8 @@
 //! A simulated machine: files, variables, and the doctor that examines them.
 
-use crate::support::builds::{library, toolkit, write};
-use crate::support::{repository, run, simulated};
+use crate::support::builds::{toolkit, write};
+use crate::support::run;
+use crate::terminal::machine::install;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -50,8 +51,7 @@ impl Machine {
         machine
     }
 
-    /// Creates a machine with CUDA 13.0, its nvcc and host compiler, cuDNN 9.14.0 and the libraries that it opens, and
-    /// a driver with a GPU.
+    /// Creates a machine with everything and a GPU.
     pub fn with_gpu() -> Self {
         let mut machine = Self::new();
         for program in ["sh", "tr"] {
@@ -61,17 +61,7 @@ impl Machine {
             )
             .unwrap();
         }
-        let cuda = machine.at("cuda");
-        simulated::install((9, 14, 0), &[], &cuda);
-        for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
-            library(&cuda.join("lib64").join(opened));
-        }
-        fs::create_dir_all(cuda.join("bin")).unwrap();
-        for program in ["nvcc", "gcc"] {
-            let own = repository().join("fixtures/nvcc").join(program);
-            symlink(own, cuda.join("bin").join(program)).unwrap();
-        }
-        write(&cuda.join("bin/gcc.release"), "13.2.0 2.36");
+        install(&machine.at("cuda"));
         machine.set_to("CUDA_HOME", &["cuda"]);
         machine.set_to("CUDNN_PATH", &["cuda"]);
         machine.set_to("LD_LIBRARY_PATH", &["cuda/driver", "cuda/lib64"]);

@@ -21,7 +21,6 @@ pub struct Stack {
 }
 
 const RELEASE: (u32, u32, u32) = (9, 14, 0);
-const LIB: &str = "venv/lib/python3.12/site-packages/nvidia/cudnn/lib";
 
 /// Creates a virtual environment with a cuDNN for this CUDA major.
 fn venv(machine: &mut Machine, cuda: u32) {
@@ -95,19 +94,6 @@ pub const STACKS: &[Stack] = &[
         done: Some(|machine| machine.unset("LD_LIBRARY_PATH")),
     },
     Stack {
-        name: "part-missing",
-        made: || {
-            let machine = with_venv(13);
-            let part = "libcudnn_engines_precompiled.so.9";
-            fs::remove_file(machine.at(LIB).join(part)).unwrap();
-            machine
-        },
-        cause: "parts-missing",
-        fault: "is missing `libcudnn_engines_precompiled.so.9`",
-        help: "`pip install --force-reinstall --no-deps nvidia-cudnn-cu13==9.14.0.7`",
-        done: Some(wheel_again),
-    },
-    Stack {
         name: "nvcc-missing",
         made: || {
             let machine = Machine::with_gpu();
@@ -121,24 +107,6 @@ pub const STACKS: &[Stack] = &[
         done: Some(|machine| {
             let [nvcc, kept] = ["nvcc", "kept"].map(|name| machine.at("cuda/bin").join(name));
             fs::rename(kept, nvcc).unwrap();
-        }),
-    },
-    Stack {
-        name: "host-compiler-too-new",
-        made: || {
-            let machine = Machine::with_gpu();
-            let limit = "#if __GNUC__ > 15\n#error -- unsupported GNU version!\n#endif\n";
-            write(&machine.at("cuda/include/crt/host_config.h"), limit);
-            write(&machine.at("cuda/bin/gcc.release"), "16.1.0 2.41");
-            machine
-        },
-        cause: "host-compiler-unsupported",
-        fault: "gcc 16.1.0 at `/home/me/broken/cuda/bin/gcc` is newer than CUDA 13.0 supports",
-        help: "install `g++-15` (Debian, Ubuntu)",
-        done: Some(|machine| {
-            fs::copy(machine.at("cuda/bin/gcc"), machine.at("bin/g++-15")).unwrap();
-            write(&machine.at("bin/g++-15.release"), "15.1.0 2.41");
-            machine.set_to("NVCC_CCBIN", &["bin/g++-15"]);
         }),
     },
     Stack {
@@ -159,18 +127,6 @@ pub const STACKS: &[Stack] = &[
             simulated::install(RELEASE, &[], &machine.at("again"));
             machine.set_to("LD_LIBRARY_PATH", &["again/driver", "cuda/lib64"]);
         }),
-    },
-    Stack {
-        name: "driver-stub-first",
-        made: || {
-            let mut machine = Machine::with_gpu();
-            machine.set("SIM_CUINIT", "34");
-            machine
-        },
-        cause: "driver-stub",
-        fault: "`/home/me/broken/cuda/driver/libcuda.so.1` is a link-time stub, not NVIDIA's driver",
-        help: "remove `/home/me/broken/cuda/driver` from LD_LIBRARY_PATH",
-        done: None,
     },
     Stack {
         name: "driver-too-old",
