@@ -1,89 +1,399 @@
 #!/usr/bin/env python3
-"""Measures what cudnn-guard costs to compile as a build-dependency, beside cudaforge and bindgen_cuda, in one run.
+"""Measures the figures of README.md, docs and CONTRIBUTING.md. Fails if a figure exceeds its limit.
 
-    python3 .ci/cost.py [--times N] [--limit RATIO] [--before COMMIT]
+    python3 .ci/cost.py build [--runs N] [--before COMMIT]      (README.md)
+    CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py probe
+    CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py startup [--runs N] [--set NAME]      (README.md)
+    python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
+    python3 .ci/cost.py size      (CONTRIBUTING.md)
+    python3 .ci/cost.py lazy [--runs N]      (docs/linking.md)
 
-Builds an empty program with each of them as its only build-dependency, N times in turn, each from nothing, without the
-downloads. Prints CPU seconds (user and system, all processes) and the ratios of the medians. The script fails if the
-ratio to cudaforge is RATIO or more. With --before, an earlier commit of cudnn-guard is measured too.
-The CPU time of the same build varies by a quarter, in both directions: with the load of the machine, and with what else
-runs on the same core. So a build runs on one CPU with one job, and single builds, the least included, decide nothing.
-All without incremental compilation, as cargo compiles what comes from a registry: this one comes from a directory here.
+build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
+         program, N times in turn, from nothing but without the downloads. With --before, also an earlier commit. The CPU
+         time of the same build varies by a quarter with the load of the machine, so it runs on one CPU with one job, and
+         the ratio of the medians counts.
+probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file system with 12 toolkits, 6 of NVIDIA's
+         cuDNNs and a site-packages of 100,000 files, without optimization, as in a build script. If strace is installed,
+         also the number of system calls with a path.
+startup  The milliseconds and the resident memory of a new process that opens libcudnn.so.9 (`first`), that opens it with
+         the sub-libraries that convolutions need (`loader`), that calls check_version(), and that calls startup(). If
+         startup() passes on a machine with a GPU, the program keeps as much memory as `loader`.
+edit     The CPU seconds that the guard adds to a rebuild after an edit of main.rs.
+size     The kB that the guard adds to a stripped release program.
+lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
+         with a program that is linked with the library.
 """
 
 import argparse
 import os
 import pathlib
+import re
 import resource
 import shutil
-import statistics
 import subprocess
 import sys
 import tempfile
+from statistics import median
 
-BAR = 0.6
 HERE = pathlib.Path(__file__).resolve().parent.parent
-DEPENDENCIES = {
+# The figures share compiled dependencies, except `build`, which measures their compilation.
+TARGET = HERE / "target"
+BUILDERS = {
     "cudnn-guard": f'cudnn-guard = {{ path = "{HERE}" }}',
     "cudaforge": 'cudaforge = "=0.1.6"',
     "bindgen_cuda": 'bindgen_cuda = "=0.1.6"',
 }
+# The limits: a ratio, milliseconds, CPU seconds and nanoseconds. Machines differ, so most are above the usual figures.
+BUILD_RATIO = 0.6
+PROBE_MS = 30
+STARTUP_MS = {"version": ("first", 5.0), "startup": ("loader", 150.0)}
+EDIT_SECONDS = 0.15
+LATER_CALL_NS, FIRST_CALL_MS = 2.0, 1.0
+
+GUARD = """fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cudnn(">=9, <10").link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().write()
+    });
+}
+"""
+STARTUP = r"""mod cudnn_guard { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+use std::ffi::{CString, c_char, c_int, c_void};
+unsafe extern "C" { fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void; }
+
+/// Returns the resident memory of this process in kB: all of it, and the anonymous memory.
+fn resident() -> [i64; 2] {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    ["VmRSS:", "RssAnon:"].map(|name| {
+        let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    })
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let before = resident();
+    let clock = std::time::Instant::now();
+    let mut verdict = "none".to_string();
+    match arguments[0].as_str() {
+        "first" | "loader" => for file in &arguments[1..] {
+            let file = CString::new(file.as_str()).unwrap();
+            // Libraries that are linked to the driver do not load without a driver, for the guard too.
+            // SAFETY: a name that ends in NUL.
+            unsafe { dlopen(file.as_ptr(), 1) };
+        },
+        "version" => verdict = match cudnn_guard::check_version() {
+            Ok(report) => report.verdict().to_string(),
+            Err(failure) => failure.headline(),
+        },
+        _ => cudnn_guard::startup(),
+    }
+    let time = clock.elapsed().as_secs_f64() * 1000.0;
+    let after = resident();
+    println!("{time} {} {} {verdict}", after[0] - before[0], after[1] - before[1]);
+}
+"""
+PROBE = """use std::time::Instant;
+
+fn main() {
+    let mut arguments = std::env::args().skip(1);
+    let root = arguments.next().unwrap();
+    let times = arguments.next().unwrap().parse().unwrap();
+    let config = cudnn_guard::Config::new().cuda(">=11").cudnn(">=9").root(root);
+    for _ in 0..times {
+        let start = Instant::now();
+        let found = config.probe().unwrap();
+        let time = start.elapsed();
+        assert!(found.cuda_version().is_some() && found.cudnn_version().is_some());
+        // Standard output contains the directives for cargo.
+        eprintln!("milliseconds {}", time.as_secs_f64() * 1e3);
+    }
+}
+"""
+LAZY = r"""use cudnn_guard as _;
+use std::ffi::{c_char, c_int, c_void};
+use std::hint::black_box;
+use std::time::Instant;
+unsafe extern "C" {
+    fn curandFirst(number: c_int) -> c_int;
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_void;
+}
+const CALLS: u32 = 100_000_000;
+
+fn main() {
+    let clock = Instant::now();
+    if std::env::args().any(|word| word == "dlsym") {
+        // SAFETY: names that end in NUL, and the function's own type.
+        let function: unsafe extern "C" fn(c_int) -> c_int = unsafe {
+            let handle = dlopen(c"libcurand.so.10".as_ptr(), 1);
+            std::mem::transmute(dlsym(handle, c"curandFirst".as_ptr()))
+        };
+        black_box(unsafe { function(1) });
+    } else {
+        black_box(unsafe { curandFirst(1) });
+    }
+    let first = clock.elapsed().as_secs_f64() * 1e3;
+    let clock = Instant::now();
+    for number in 0..CALLS {
+        black_box(unsafe { curandFirst(black_box(number as c_int)) });
+    }
+    println!("{first} {}", clock.elapsed().as_secs_f64() * 1e9 / f64::from(CALLS));
+}
+"""
 
 
-def project(folder: pathlib.Path, dependency: str) -> None:
-    (folder / "src").mkdir(parents=True)
-    (folder / "src/main.rs").write_text("fn main() {}\n")
-    (folder / "build.rs").write_text("fn main() {}\n")
-    (folder / "Cargo.toml").write_text(
-        '[package]\nname = "cost"\nversion = "0.0.0"\nedition = "2024"\n'
-        f"[build-dependencies]\n{dependency}\n[workspace]\n"
+def write(path: pathlib.Path, text: str = "") -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def project(folder: pathlib.Path, main: str, build: str | None = GUARD, dependencies: str | None = None) -> pathlib.Path:
+    """Creates a program. By default, it has the runtime and a build script that uses this crate."""
+    write(folder / "src/main.rs", main)
+    if build:
+        write(folder / "build.rs", build)
+    if dependencies is None:
+        shutil.copy(HERE / "Cargo.lock", folder)
+        dependencies = (
+            f'[dependencies]\ncudnn-guard = {{ path = "{HERE}", default-features = false, features = ["runtime"] }}\n'
+            f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n'
+        )
+    write(
+        folder / "Cargo.toml",
+        f'[package]\nname = "{folder.name}"\nversion = "0.0.0"\nedition = "2024"\n{dependencies}\n[workspace]\n'
+        # cargo compiles crates from a registry without `incremental`. This one comes from a directory.
+        "[profile.dev.package.cudnn-guard]\nincremental = false\n",
     )
-    subprocess.run(["cargo", "fetch", "--quiet"], cwd=folder, check=True)
+    return folder
 
 
-def on_one_cpu() -> None:
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
-
-
-def cpu_seconds(folder: pathlib.Path) -> float:
-    shutil.rmtree(folder / "target", ignore_errors=True)
+def cargo(folder: pathlib.Path, *arguments: str, target=TARGET, one_cpu=False, **variables: str) -> float:
+    """Runs cargo, and returns the CPU seconds of all processes."""
+    dropped = ("CARGO_INCREMENTAL", "CARGO_PROFILE", "CUDA_", "CUDNN_")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(dropped)}
+    environment = kept | {"CARGO_TARGET_DIR": str(target)} | variables
+    pin = (lambda: os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})) if one_cpu else None
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    environment = {name: value for name, value in os.environ.items() if name != "CARGO_TARGET_DIR"}
-    environment["CARGO_INCREMENTAL"] = "0"
-    command = ["cargo", "build", "--quiet", "--offline", "--jobs", "1"]
-    subprocess.run(command, cwd=folder, env=environment, check=True, preexec_fn=on_one_cpu)
+    subprocess.run(["cargo", *arguments, "--quiet"], cwd=folder, check=True, env=environment, preexec_fn=pin)
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def build(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    builders = dict(BUILDERS)
+    if options.before:
+        earlier = work / "earlier"
+        subprocess.run(["git", "clone", "--quiet", HERE, earlier], check=True)
+        subprocess.run(["git", "checkout", "--quiet", options.before], cwd=earlier, check=True)
+        builders["before"] = f'cudnn-guard = {{ path = "{earlier}" }}'
+    measured = {name: [] for name in builders}
+    for name, line in builders.items():
+        folder = project(work / f"with-{name}", "fn main() {}\n", "fn main() {}\n", f"[build-dependencies]\n{line}\n")
+        manifest = folder / "Cargo.toml"
+        manifest.write_text(manifest.read_text().split("[profile")[0])
+        cargo(folder, "fetch")
+    for _ in range(options.runs or 9):
+        for name, seconds in measured.items():
+            folder = work / f"with-{name}"
+            shutil.rmtree(folder / "target", ignore_errors=True)
+            arguments = ["build", "--offline", "--jobs", "1"]
+            seconds.append(cargo(folder, *arguments, target=folder / "target", one_cpu=True, CARGO_INCREMENTAL="0"))
+        print("   ".join(f"{name} {seconds[-1]:5.2f} CPU s" for name, seconds in measured.items()), flush=True)
+    ours, cudaforge, bindgen_cuda, *before = map(median, measured.values())
+    ratio = ours / cudaforge
+    print(f"median {ours:.2f} CPU s: {ratio:.3f} of cudaforge's, limit {BUILD_RATIO}; {ours / bindgen_cuda:.1f} of bindgen_cuda's")
+    for before in before:
+        print(f"{ours / before:.3f} of {options.before}, which took {before:.2f} CPU s")
+    return ["cudnn-guard costs too much"] if ratio >= BUILD_RATIO else []
+
+
+def toolkit(folder: pathlib.Path, major: int, minor: int) -> None:
+    # As long as the real header, which has its version in line 270.
+    head = " * a licence of many words, in many lines\n" * 270
+    text = f"/*\n{head} */\n#define CUDA_VERSION {major * 1000 + minor * 10}\n"
+    write(folder / "include/cuda.h", text + "typedef struct something_of_cuda something;\n" * 30_000)
+    write(folder / "bin/nvcc")
+    for name in ["cudart", "cublas", "nvrtc"]:
+        write(folder / f"lib64/lib{name}.so")
+    write(folder / "lib64/stubs/libcuda.so")
+
+
+def machine(root: pathlib.Path, real: pathlib.Path) -> dict[str, str]:
+    """Creates the file system for `probe`, and returns the environment."""
+    def cudnn(include: pathlib.Path, lib: pathlib.Path, version: str) -> None:
+        wheel = real / f"cudnn-{version}/nvidia/cudnn"
+        for source, folder in [(wheel / "include", include), (wheel / "lib", lib)]:
+            folder.mkdir(parents=True, exist_ok=True)
+            for file in filter(pathlib.Path.is_file, source.iterdir()):
+                (folder / file.name).symlink_to(file)
+
+    local, conda, multiarch = root / "usr/local", root / "conda", "x86_64-linux-gnu"
+    for number in range(10):
+        toolkit(local / f"cuda-12.{number}", 12, number)
+    (local / "cuda").symlink_to("cuda-12.9")
+    toolkit(conda, 12, 4)
+    toolkit(root / "opt/asked", 13, 0)
+    for number, version in enumerate(["cu13-9.28", "cu13-9.14", "cu12-9.10"]):
+        cudnn(local / f"cuda-12.{number}/include", local / f"cuda-12.{number}/lib64", version)
+    cudnn(root / "usr/include" / multiarch, root / "usr/lib" / multiarch, "cu12-9.1.0")
+    cudnn(conda / "include", conda / "lib", "cu13-9.28")
+    site = root / "venv/lib/python3.12/site-packages"
+    cudnn(site / "nvidia/cudnn/include", site / "nvidia/cudnn/lib", "cu13-9.14")
+    # A thousand packages, each with its record next to it.
+    for package in range(1000):
+        for file in range(98):
+            write(site / f"package_{package}/module_{file}.py")
+        write(site / f"package_{package}-1.0.dist-info/RECORD")
+        write(site / f"package_{package}-1.0.dist-info/METADATA")
+    variables = {"CUDA_HOME": "opt/asked", "VIRTUAL_ENV": "venv", "CONDA_PREFIX": "conda"}
+    return {"PATH": os.environ["PATH"]} | {name: str(root / path) for name, path in variables.items()}
+
+
+def count_paths(command: list[str], environment: dict[str, str], work: pathlib.Path) -> str:
+    if not shutil.which("strace"):
+        return "strace is not installed; files were not counted"
+    paths = []
+    for times in ["0", "1"]:
+        log = work / "strace"
+        traced = ["strace", "-f", "-e", "trace=%file", "-o", log, *command, times]
+        subprocess.run(traced, env=environment, check=True, capture_output=True)
+        paths.append([found[1] for line in log.read_text().splitlines() if (found := re.search(r'"([^"]*)"', line))])
+    # The system calls at program start do not count.
+    start, complete = paths
+    return f"{len(complete) - len(start)} system calls on {len(set(complete) - set(start))} paths"
+
+
+def probe(work: pathlib.Path, _: argparse.Namespace) -> list[str]:
+    dependencies = f'[dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n'
+    folder = project(work / "probe", PROBE, None, dependencies)
+    shutil.copy(HERE / "Cargo.lock", folder)
+    cargo(folder, "build")
+    environment = machine(work / "root", pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser())
+    command = [str(TARGET / "debug/probe"), str(work / "root")]
+    times = []
+    # The fastest probe is used because other programs only add time.
+    while len(times) < 400 and min(times, default=PROBE_MS) >= PROBE_MS:
+        ran = subprocess.run([*command, "20"], env=environment, check=True, capture_output=True, text=True)
+        times += [float(line.split()[1]) for line in ran.stderr.splitlines() if line.startswith("milliseconds ")]
+    print(f"a probe takes {min(times):.1f} ms at best, {median(times):.1f} ms median, {len(times)} runs, limit {PROBE_MS} ms")
+    print(count_paths(command, environment, work))
+    return ["the probe is too slow"] if min(times) >= PROBE_MS else []
+
+
+def startup(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    lib = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser().resolve() / options.set / "nvidia/cudnn/lib"
+    parts = ["graph", "ops", "cnn", "heuristic", "engines_precompiled", "engines_runtime_compiled", "engines_tensor_ir"]
+    # The guard opens libcudnn.so.9 by name, and the sub-libraries by path.
+    files = ["libcudnn.so.9"] + [str(lib / f"libcudnn_{part}.so.9") for part in parts]
+    environment = {"PATH": os.environ["PATH"], "LD_LIBRARY_PATH": str(lib)}
+    cargo(project(work / "startup", STARTUP), "build", "--release")
+    runs, found = options.runs or 15, {task: [] for task in ("first", "loader", "version", "startup")}
+    # The first round fills the page cache and does not count.
+    for run in range(runs + 1):
+        for task, numbers in found.items():
+            opened = {"first": files[:1], "loader": files}.get(task, [])
+            command = [TARGET / "release/startup", task, *opened]
+            done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+            *words, verdict = done.stdout.strip().split(" ", 3)
+            if task == "version" and verdict != "pass":
+                return [f"check_version() returned {verdict}"]
+            if run > 0:
+                numbers.append([float(word) for word in words])
+    medians = {task: [median(column) for column in zip(*numbers)] for task, numbers in found.items()}
+    print(f"{options.set}, median of {runs} fresh processes each, release build, warm page cache")
+    late = []
+    for task, (time, resident, own) in medians.items():
+        line = f"{task:8} {time:7.2f} ms, {resident:6.0f} kB resident, of which {own:6.0f} kB anonymous"
+        if task in STARTUP_MS:
+            beside, limit = STARTUP_MS[task]
+            over, ratio = time - medians[beside][0], time / medians[beside][0]
+            line += f"; {over:.2f} ms more than `{beside}` (limit {limit:.0f} ms), {ratio:.1f} times as long"
+            late += [f"{task} is too slow"] if over > limit else []
+        print(line)
+    return late
+
+
+def pair(work: pathlib.Path) -> dict[pathlib.Path, str]:
+    """Creates two programs that differ only in their guard, and returns their source code."""
+    guarded = """mod gpu { include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs")); }
+fn main() { gpu::startup(); if gpu::check().is_ok() { println!("RUN"); } }
+"""
+    without = 'fn main() { println!("RUN"); }\n'
+    bare = GUARD.replace("gpu.guard().write()", "drop(gpu); Ok(())")
+    return {project(work / "without", without, bare): without, project(work / "guarded", guarded): guarded}
+
+
+def edit(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    runs, programs = options.runs or 9, pair(work)
+    modes = {"debug": ["build"], "release": ["build", "--release"], "check": ["check"]}
+    found = {(mode, folder): [] for mode in modes for folder in programs}
+    # The first round compiles the dependencies and does not count, and the second fills the caches.
+    for run in range(runs + 2):
+        for (mode, folder), seconds in found.items():
+            write(folder / "src/main.rs", programs[folder].replace("RUN", f"{run} {mode}"))
+            time = cargo(folder, *modes[mode])
+            seconds += [time] if run > 1 else []
+    print(f"CPU seconds of an edit of main.rs, median of {runs} runs")
+    slow = []
+    for mode in modes:
+        without, guarded = (median(found[mode, folder]) for folder in programs)
+        print(f"{mode:8} {without:5.2f} without a guard, {guarded:5.2f} with one ({guarded - without:+.2f}, limit {EDIT_SECONDS})")
+        slow += [f"{mode}: the guard costs too much"] if guarded - without > EDIT_SECONDS else []
+    return slow
+
+
+def size(work: pathlib.Path, _: argparse.Namespace) -> list[str]:
+    sizes = []
+    for folder in pair(work):
+        cargo(folder, "build", "--release")
+        program = TARGET / "release" / folder.name
+        subprocess.run(["strip", program], check=True)
+        sizes.append(program.stat().st_size)
+    without, guarded = sizes
+    print(f"stripped {without / 1000:,.0f} kB without a guard, {(guarded - without) / 1000:,.0f} kB more with one")
+    return []
+
+
+def lazy(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    cuda = work / "cuda"
+    write(cuda / "include/cuda.h", "#define CUDA_VERSION 13000\n")
+    write(cuda / "lib64/libcudart_static.a", "!<arch>\n")
+    library = cuda / "lib64/libcurand.so.10"
+    cc = ["cc", "-O1", "-shared", "-fPIC", "-xc", "-", f"-Wl,-soname,{library.name}", "-o", library]
+    subprocess.run(cc, input="int curandFirst(int number) { return number; }\n", text=True, check=True)
+    (cuda / "lib64/libcurand.so").symlink_to(library.name)
+    for link in ("Dynamic", "Lazy"):
+        script = GUARD.replace('cudnn(">=9, <10")', 'cuda(">=13").libs(["curand"])').replace("Runtime", link)
+        script = script.replace("gpu.guard().write()", "gpu.link();\n        Ok(())")
+        cargo(project(work / link.lower(), LAZY, script), "build", "--release", CUDA_HOME=str(cuda))
+    ways = {"linked": ["dynamic"], "lazy": ["lazy"], "dlsym": ["lazy", "dlsym"]}
+    figures = {way: [] for way in ways}
+    for _ in range(options.runs or 5):
+        for way, (program, *arguments) in ways.items():
+            command = [TARGET / "release" / program, *arguments]
+            ran = subprocess.run(command, capture_output=True, text=True, check=True)
+            figures[way].append([float(word) for word in ran.stdout.split()])
+    first, later = ({way: median(run[at] for run in figures[way]) for way in ways} for at in (0, 1))
+    for way in ways:
+        print(f"{way:8} first call {first[way]:7.3f} ms, later calls {later[way]:6.2f} ns")
+    more_later, more_first = later["lazy"] - later["linked"], first["lazy"] - first["dlsym"]
+    print(f"a later call takes {more_later:+.2f} ns (limit {LATER_CALL_NS}), the first {more_first:+.3f} ms (limit {FIRST_CALL_MS})")
+    return ["a lazy call is too slow"] if more_later > LATER_CALL_NS or more_first > FIRST_CALL_MS else []
 
 
 def main() -> None:
-    options = argparse.ArgumentParser()
-    options.add_argument("--times", type=int, default=9)
-    options.add_argument("--limit", type=float, default=BAR)
-    options.add_argument("--before", metavar="COMMIT")
-    options = options.parse_args()
-    dependencies = dict(DEPENDENCIES)
-    with tempfile.TemporaryDirectory() as scratch:
-        if options.before:
-            earlier = pathlib.Path(scratch) / "earlier"
-            subprocess.run(["git", "clone", "--quiet", HERE, earlier], check=True)
-            subprocess.run(["git", "checkout", "--quiet", options.before], cwd=earlier, check=True)
-            dependencies["before"] = f'cudnn-guard = {{ path = "{earlier}" }}'
-        measured = {name: [] for name in dependencies}
-        folders = {name: pathlib.Path(scratch) / f"of-{name}" for name in dependencies}
-        for name, folder in folders.items():
-            project(folder, dependencies[name])
-        for _ in range(options.times):
-            for name, folder in folders.items():
-                measured[name].append(cpu_seconds(folder))
-            print("   ".join(f"{name} {seconds[-1]:5.2f} CPU s" for name, seconds in measured.items()))
-    ours, cudaforge, bindgen_cuda, *before = (statistics.median(seconds) for seconds in measured.values())
-    ratio = ours / cudaforge
-    print(f"median {ours:.2f} CPU s: {ratio:.3f} of cudaforge's, limit {options.limit}; {ours / bindgen_cuda:.1f} of bindgen_cuda's")
-    for before in before:
-        print(f"{ours / before:.3f} of {options.before}, which took {before:.2f} CPU s")
-    if ratio >= options.limit:
-        sys.exit("cudnn-guard costs too much")
+    figures = {figure.__name__: figure for figure in (build, probe, startup, edit, size, lazy)}
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("figure", choices=figures)
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--before", metavar="COMMIT")
+    parser.add_argument("--set", default="cudnn-cu13-9.28", metavar="NAME")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        faults = figures[options.figure](pathlib.Path(folder), options)
+    if faults:
+        sys.exit("\n".join(faults))
 
 
 if __name__ == "__main__":

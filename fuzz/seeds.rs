@@ -101,113 +101,73 @@ fn files(corpus: &Corpus, folder: &Path) {
 }
 
 fn texts(corpus: &Corpus) {
-    for (name, text) in [
-        (
-            "cudnn_version",
-            "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14 /* x */\n#define CUDNN_PATCHLEVEL (0)\n",
-        ),
-        (
-            "cuda",
-            "/* a\n b */ # define \\\n CUDA_VERSION 12040 // x\n#include \"x86/cudnn_v9.h\"\n",
-        ),
-        (
-            "dryrun",
-            "#$ _HERE_=/cuda/bin\n#$ TOP=/cuda/bin/..\n#$ INCLUDES=\"-I/a b\" -I/c \"-isystem\" \"/d\"\n#$ LIBRARIES=  \"-L/cuda/lib64/stubs\" \"-L/cuda/lib64\"\n#$ \"/usr/bin\"/g++-12 -E\n#$ PATH=/usr/bin:/bin\n",
-        ),
-        (
-            "codes",
-            "sm_75\nsm_110\nsm_103a\n'sm_100a','sm_100f','sm_103',\n",
-        ),
-        (
-            "release",
-            "Cuda compilation tools, release 13.5, V13.5.37\nCUDA Version 10.2.89\n",
-        ),
-        (
-            "json",
-            "{\"cuda\" : {\"name\" : \"CUDA SDK\", \"version\" : \"12.4.1\"}}\n",
-        ),
-        (
-            "depfile",
-            "a.o : a.cu \\\n /usr/include/a\\ b.h \\\n $$x.h\\#\n",
-        ),
-        (
-            "answer",
-            "# 1 \"/cuda/include/crt/host_config.h\" 1\ncudnn_guard_gcc 15 1 0\ncudnn_guard_clang __clang_major__\ncudnn_guard_glibc 2\n# 1\n 41\ncudnn_guard_end\n",
-        ),
-        (
-            "host_config",
-            "#$ gcc-12 -E\n#if defined(__clang__)\n#if __GNUC__ > 14\n#if (__clang_major__ >= 21)\n#if _MSC_VER < 1910 || _MSC_VER >= 1950\n",
-        ),
-        (
-            "smi",
-            "0, GPU-0a, Tesla P40, 6.1\n1, GPU-1b, NVIDIA RTX A4000, 8.6\n",
-        ),
-        (
-            "module",
-            "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\n",
-        ),
-        (
-            "fatal",
-            "b.cu:1:10: fatal error: curand.h: No such file or directory\nsh: 1: ptxas: not found\n",
-        ),
-    ] {
-        corpus.text("tools", name, text);
-    }
-    for (name, text) in [
-        (
-            "ours",
-            "80 8.6+PTX sm_90a compute_100f 8.6(8.0) native all-major Hopper+PTX RTX 4090;",
-        ),
-        (
-            "flags",
-            "-gencode=arch=compute_80,code=[sm_80,compute_80] --gpu-architecture 'sm_90';",
-        ),
-        ("requirement", ">=9.1, <10, ^9.8, ~9.2.1, =9.14.0, *, "),
-        ("names", "T4 "),
-        ("devices", "0, 2,3,"),
-        ("version", "9.14.0"),
-    ] {
-        corpus.text("targets", name, text);
-    }
-    for (name, text) in [
-        (
-            "RECORD",
-            "nvidia/cudnn/lib/libcudnn.so.9,sha256=47DE,104664\nnvidia_cudnn_cu13-9.28.0.42.dist-info\nlibcudnn_graph.so.9.14.0\ncudnn_ops64_9.dll\n",
-        ),
-        (
-            "config",
-            "[alias]\nb = \"build\"\n[env] # x\nA = \"1\"\nenv.A = 1\n",
-        ),
-        (
-            "requirements",
-            "# x\nnvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:0a \\\n    --hash=sha256:0b\n",
-        ),
-    ] {
-        corpus.text("packages", name, text);
-    }
-    for (name, text) in [
-        (
-            "paths",
-            "/opt/a,b/lib\ncargo::rustc-env=A=B\u{1b}[2J\u{202e}\"\\ ",
-        ),
-        ("number", "-1.5e300"),
-        (
-            "guard",
-            "CUDNN_GUARD=warn\nCUDNN_GUARD_DEADLINE=1e400\nCUDNN_GUARD_DEVICES=0,x\nCUDNN_GUARD_ALLOW=a,\u{1b}\nCUDA_PATH_V13_0=C:\\cuda\nLOCAL_RANK=3\n",
-        ),
-    ] {
-        corpus.text("lines", name, text);
-    }
     let outcome = "outcome NVIDIA\\sA100 graph forward f16 NHWC 7 pass 4607182418800017408 4607182418800017408 - - true -\n";
     let problem =
         "problem device-busy warning it\\sis\\sbusy mode EXCLUSIVE  share\\sit\nend 5eed\n";
     let driver = "stage x\nversion 9.14.0\ncudart 12\ndriver /lib/libcuda.so.1 535.1 12.4\ndevice A\\tB 8 0\ntried 0\nmap \0255,1,\nrefused /a words\n";
-    for (name, text) in [
-        ("outcome", outcome),
-        ("problem", problem),
-        ("driver", driver),
-    ] {
-        corpus.text("protocol", name, text);
+    let texts: [(&str, &[&str]); 6] = [
+        (
+            "tools",
+            &[
+                "#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 14 /* x */\n#define CUDNN_PATCHLEVEL (0)\n",
+                "/* a\n b */ # define \\\n CUDA_VERSION 12040 // x\n#include \"x86/cudnn_v9.h\"\n",
+                "#$ _HERE_=/cuda/bin\n#$ TOP=/cuda/bin/..\n#$ INCLUDES=\"-I/a b\" -I/c \"-isystem\" \"/d\"\n#$ LIBRARIES=  \"-L/cuda/lib64/stubs\" \"-L/cuda/lib64\"\n#$ \"/usr/bin\"/g++-12 -E\n#$ PATH=/usr/bin:/bin\n",
+                "sm_75\nsm_110\nsm_103a\n'sm_100a','sm_100f','sm_103',\n",
+                "Cuda compilation tools, release 13.5, V13.5.37\nCUDA Version 10.2.89\n",
+                "{\"cuda\" : {\"name\" : \"CUDA SDK\", \"version\" : \"12.4.1\"}}\n",
+                "a.o : a.cu \\\n /usr/include/a\\ b.h \\\n $$x.h\\#\n",
+                "# 1 \"/cuda/include/crt/host_config.h\" 1\ncudnn_guard_gcc 15 1 0\ncudnn_guard_clang __clang_major__\ncudnn_guard_glibc 2\n# 1\n 41\ncudnn_guard_end\n",
+                "#$ gcc-12 -E\n#if defined(__clang__)\n#if __GNUC__ > 14\n#if (__clang_major__ >= 21)\n#if _MSC_VER < 1910 || _MSC_VER >= 1950\n",
+                "0, GPU-0a, Tesla P40, 6.1\n1, GPU-1b, NVIDIA RTX A4000, 8.6\n",
+                "NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12\n",
+                "b.cu:1:10: fatal error: curand.h: No such file or directory\nsh: 1: ptxas: not found\n",
+            ],
+        ),
+        (
+            "targets",
+            &[
+                "80 8.6+PTX sm_90a compute_100f 8.6(8.0) native all-major Hopper+PTX RTX 4090;",
+                "-gencode=arch=compute_80,code=[sm_80,compute_80] --gpu-architecture 'sm_90';",
+                ">=9.1, <10, ^9.8, ~9.2.1, =9.14.0, *, ",
+                "T4 ",
+                "0, 2,3,",
+                "9.14.0",
+            ],
+        ),
+        (
+            "packages",
+            &[
+                "nvidia/cudnn/lib/libcudnn.so.9,sha256=47DE,104664\nnvidia_cudnn_cu13-9.28.0.42.dist-info\nlibcudnn_graph.so.9.14.0\ncudnn_ops64_9.dll\n",
+                "[alias]\nb = \"build\"\n[env] # x\nA = \"1\"\nenv.A = 1\n",
+                "# x\nnvidia-cudnn-cu13==9.28.1.4 \\\n    --hash=sha256:0a \\\n    --hash=sha256:0b\n",
+            ],
+        ),
+        (
+            "lines",
+            &[
+                "/opt/a,b/lib\ncargo::rustc-env=A=B\u{1b}[2J\u{202e}\"\\ ",
+                "-1.5e300",
+                "CUDNN_GUARD=warn\nCUDNN_GUARD_DEADLINE=1e400\nCUDNN_GUARD_DEVICES=0,x\nCUDNN_GUARD_ALLOW=a,\u{1b}\nCUDA_PATH_V13_0=C:\\cuda\nLOCAL_RANK=3\n",
+            ],
+        ),
+        ("protocol", &[outcome, problem, driver]),
+        (
+            "loader",
+            &[
+                "/lib/a.so:b.so # x\n libc.so.6\n",
+                "$ORIGIN/../${LIB}:$PLATFORM:$LIBS",
+                "/l/libcublas.so.12: undefined symbol: x, version libcublasLt.so.12\n",
+                "/l/m: version `GLIBC_2.38' not found (required by /l/libcudnn.so.9)",
+                "libz.so.1: cannot open shared object file: No such file or directory",
+                "7f0000000000-7f0000002000 r--p 00000000 08:01 77    /usr/lib/libc.so.6\n",
+                "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0",
+            ],
+        ),
+    ];
+    for (target, texts) in texts {
+        for (index, text) in texts.iter().enumerate() {
+            corpus.text(target, &format!("text-{index}"), text);
+        }
     }
     // An unknown word in every line.
     let words = |number: usize| outcome.replace("forward", &number.to_string());
@@ -224,32 +184,6 @@ fn loader(corpus: &Corpus) {
     let cache = cache(&[("libcudnn.so.9", "/opt/lib/libcudnn.so.9"); 3]);
     corpus.add("loader", "cache-long", repeated(&cache));
     corpus.add("loader", "cache", cache);
-    for (name, text) in [
-        ("preload", "/lib/a.so:b.so # x\n libc.so.6\n"),
-        ("entry", "$ORIGIN/../${LIB}:$PLATFORM:$LIBS"),
-        (
-            "skew",
-            "/l/libcublas.so.12: undefined symbol: x, version libcublasLt.so.12\n",
-        ),
-        (
-            "glibc",
-            "/l/m: version `GLIBC_2.38' not found (required by /l/libcudnn.so.9)",
-        ),
-        (
-            "missing",
-            "libz.so.1: cannot open shared object file: No such file or directory",
-        ),
-        (
-            "maps",
-            "7f0000000000-7f0000002000 r--p 00000000 08:01 77    /usr/lib/libc.so.6\n",
-        ),
-        (
-            "own",
-            "\0/lib/x86_64-linux-gnu/\0/usr/lib/x86_64-linux-gnu/\0/lib/\0/usr/lib/\0",
-        ),
-    ] {
-        corpus.text("loader", name, text);
-    }
 }
 
 /// Returns an `ld.so.cache` of glibc with these libraries.

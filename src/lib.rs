@@ -41,6 +41,7 @@
 //! If something cannot be checked, the verdict is unknown and the program continues.
 
 #![warn(clippy::missing_errors_doc, clippy::undocumented_unsafe_blocks)]
+#![cfg_attr(not(test), deny(unsafe_code))]
 #![cfg_attr(test, allow(clippy::disallowed_methods))] // tests create and read fake machines
 
 mod mount;

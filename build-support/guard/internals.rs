@@ -14,14 +14,18 @@ pub mod binary;
 pub mod check;
 #[cfg(feature = "runtime")]
 #[path = "child/mod.rs"]
+#[allow(unsafe_code, reason = "fork, signals, and processes of Windows")]
 pub mod child;
 #[cfg(feature = "runtime")]
 #[path = "convolution/mod.rs"]
+#[allow(unsafe_code, reason = "passes memory of the GPU to cuDNN")]
 pub mod convolution;
 #[cfg(feature = "runtime")]
 #[path = "cudnn/mod.rs"]
+#[allow(unsafe_code, reason = "calls cuDNN")]
 pub mod cudnn;
 #[path = "driver/mod.rs"]
+#[allow(unsafe_code, reason = "calls the driver")]
 pub mod driver;
 #[path = "facts/mod.rs"]
 pub mod facts;
@@ -31,6 +35,7 @@ pub mod install;
 pub mod judge;
 #[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 #[path = "lazy.rs"]
+#[allow(unsafe_code, reason = "is called by functions in assembly")]
 pub mod lazy;
 #[cfg(feature = "runtime")]
 #[path = "loader/mod.rs"]
@@ -44,4 +49,5 @@ pub mod report;
 #[path = "startup.rs"]
 pub mod startup;
 #[path = "system/mod.rs"]
+#[allow(unsafe_code, reason = "calls the loader and the C library")]
 pub mod system;

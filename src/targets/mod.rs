@@ -2,6 +2,7 @@
 
 pub mod dialect;
 pub mod gpu_names;
+#[allow(unsafe_code, reason = "calls the driver through cudarc")]
 pub mod gpus;
 pub mod miscompiled;
 pub mod nvcc_support;

@@ -15,8 +15,6 @@ pub mod majors;
 #[cfg(unix)]
 pub mod messages;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub mod opens;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod paths;
 #[cfg(unix)]
 pub mod reruns;

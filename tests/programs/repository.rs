@@ -3,8 +3,6 @@
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod documents;
 #[cfg(unix)]
-pub mod linux_texts;
-#[cfg(unix)]
 pub mod messages;
 #[cfg(unix)]
 pub mod missing_programs;
@@ -13,5 +11,3 @@ pub mod module_order;
 pub mod report_schema;
 #[cfg(unix)]
 pub mod sources;
-#[cfg(unix)]
-pub mod unsafe_code;

@@ -130,9 +130,9 @@ fn refusals_by_the_graph_api_alone_are_found() {
     assert_eq!(rows(&ended, ": fail").len(), 2, "{}", ended.report);
     // A missing sub-library fails at the first descriptor.
     let set = [("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")];
-    tried("quick", V9_14, &set).must_have(
-        "`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 returned CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)",
-    );
+    tried("quick", V9_14, &set)
+        .must_have("`cudnnBackendFinalize(TENSOR)` of cuDNN 9.14.0 returned CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008)")
+        .must_have("help: install every sub-library of that cuDNN version next to its `");
     // A fault among refusals counts, whatever its position.
     plans("38=3000 1=4000 0=3000")
         .must_have("warning: `cudnnBackendFinalize(EXECUTION_PLAN)` of cuDNN 9.28.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000)")

@@ -1,11 +1,8 @@
 //! The JSON Schema in `docs/report.schema.json`, which every JSON document of the programs matches.
 
 use serde_json::{Map, Value};
-use std::fs;
-use std::path::Path;
 
-/// Parses a document. It must match the schema and have no other keys than those in the schema. A copy stays in
-/// `target/tmp/json-documents`, where `.ci/schema.py` validates it again.
+/// Parses a document. It must match the schema and have no other keys than those in the schema.
 #[track_caller]
 pub fn valid(text: &str) -> Value {
     let document: Value = serde_json::from_str(text).unwrap_or_else(|why| panic!("{why}: {text}"));
@@ -16,9 +13,6 @@ pub fn valid(text: &str) -> Value {
     let of_kind = schema.pointer(&format!("/$defs/{kind}"));
     let of_kind = of_kind.unwrap_or_else(|| panic!("an unknown kind: {text}"));
     check(&schema, of_kind, &document, "").unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-    let copies = Path::new(env!("CARGO_TARGET_TMPDIR")).join("json-documents");
-    fs::create_dir_all(&copies).expect("a directory");
-    fs::write(copies.join(format!("{kind}.json")), text).expect("a copy");
     document
 }
 

@@ -11,6 +11,7 @@ pub mod finding;
 pub mod finding_id;
 pub mod json;
 pub mod library_name;
+#[allow(unsafe_code, reason = "addresses of functions in the program")]
 pub mod linked_in;
 pub mod majors;
 pub mod nearest;

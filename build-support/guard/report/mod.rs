@@ -4,5 +4,6 @@ pub mod contents;
 pub mod env_config;
 pub mod json_members;
 pub mod output;
+#[allow(unsafe_code, reason = "drops a report once, by hand")]
 pub mod result;
 pub mod text;

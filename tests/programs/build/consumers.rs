@@ -43,7 +43,7 @@ fn make(name: &str, installation: &Path) {
     .exits_with(0);
 }
 
-const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
+pub const NEEDS_BOTH: &str = "fn main() { cudnn_guard::build(|| {\n    \
     let gpu = cudnn_guard::Config::new().cuda(\">=11\").cudnn(\">=9.1\").probe()?;\n    \
     gpu.link();\n    gpu.guard().write()\n}); }\n";
 
@@ -138,8 +138,9 @@ fn a_linked_program_without_its_library_or_a_function_fails_to_load() {
 fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
     let sound = installed("faults-9.14", (9, 14, 0), &[]);
     run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
-    let faulty = |fault: &str| {
+    let faulty = |fault: &str, arguments: &[&str]| {
         run(program(built("application"))
+            .args(arguments)
             .env(
                 "LD_LIBRARY_PATH",
                 libraries(&[sound.join("lib64"), sound.join("driver")]),
@@ -147,97 +148,23 @@ fn wrong_numbers_a_crash_and_a_hang_are_distinguished() {
             .env("SIM_FAULT", fault)
             .env("CUDNN_GUARD_DEADLINE", "2"))
     };
-    faulty("wrong").exits_with(78).says("[convolution-wrong]");
-    faulty("nan").exits_with(78).says("[convolution-wrong]");
-    faulty("abort:cudnnConvolutionForward")
+    faulty("wrong", &[])
+        .exits_with(78)
+        .says("[convolution-wrong]");
+    faulty("nan", &[])
+        .exits_with(78)
+        .says("[convolution-wrong]");
+    faulty("abort:cudnnConvolutionForward", &[])
         .exits_with(78)
         .says("[cudnn-aborted]");
-    faulty("hang:cudnnConvolutionForward")
+    faulty("hang:cudnnConvolutionForward", &[])
         .exits_with(0)
         .says("[convolution-timeout]");
-    // Only the thorough check finds this, so startup() lets the program start.
-    let thoroughly = |fault: &str, only: &str| {
-        run(program(built("application"))
-            .arg("thorough")
-            .env(
-                "LD_LIBRARY_PATH",
-                libraries(&[sound.join("lib64"), sound.join("driver")]),
-            )
-            .env("SIM_FAULT", fault)
-            .env("SIM_ONLY", only))
+    faulty("none", &["thorough"])
         .exits_with(0)
-    };
-    thoroughly("none", "none")
         .says("cuDNN: pass")
         .says("bf16 convolution backward filter on Simulated GPU: pass, 3 times, largest error 0.0e0, ")
         .says("tf32 convolution forward on Simulated GPU: pass, 3 times, largest error 2.7e-3, rounded to TF32, ");
-    thoroughly("shifted", "backward-filter bf16")
-        .says("computed a wrong backward filter convolution in bf16 on Simulated GPU: error ")
-        .says("[convolution-wrong]");
-    thoroughly("abort:cudnnConvolutionBackwardData", "backward-data f16").says(
-        "(SIGABRT) while running the backward data convolution in f16 (NCHW, ALGO_1)  [cudnn-aborted]",
-    );
-}
-
-/// An engine sub-library that cannot be loaded fails at the first descriptor of a graph, after all convolutions
-/// of the legacy API have passed. Without NVRTC a graph is refused, and the program may have an alternative.
-#[test]
-fn faults_that_only_the_graph_api_shows_are_reported_at_startup() {
-    let sound = installed("graph-9.14", (9, 14, 0), &[]);
-    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
-    let with = |name: &str, value: &str| {
-        run(program(built("application"))
-            .env(
-                "LD_LIBRARY_PATH",
-                libraries(&[sound.join("lib64"), sound.join("driver")]),
-            )
-            .env(name, value))
-    };
-    with("SIM_FAULT", "status:cudnnBackendFinalize(TENSOR):1008")
-        .exits_with(78)
-        .says("f32 convolution forward on Simulated GPU: pass")
-        .says(
-            "CUDNN_STATUS_SUBLIBRARY_LOADING_FAILED (1008) on Simulated GPU  [convolution-failed]",
-        )
-        .says("help: install every sub-library of that cuDNN version next to its `libcudnn.so`");
-    with("SIM_FAULT", "abort:cudnnBackendExecute")
-        .exits_with(78)
-        .says("(SIGABRT) while running the forward convolution in f16 through the graph API (NHWC, engine 38)  [cudnn-aborted]");
-    with("SIM_PLANS", "38=3008 1=3008 0=3008")
-        .exits_with(0)
-        .says("CUDNN_STATUS_NOT_SUPPORTED_RUNTIME_PREREQUISITE_MISSING (3008)")
-        .says("help: install the libraries that cuDNN opens at run time (cuBLAS, NVRTC)");
-    with("SIM_PLANS", "38=3000 1=3000 0=3000")
-        .exits_with(0)
-        .says("cuDNN: pass")
-        .says("f16 convolution forward through the graph API: `cudnnBackendFinalize(EXECUTION_PLAN)` returned");
-}
-
-/// A cuDNN as shipped for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` is tested with what it contains.
-#[test]
-fn a_cudnn_that_only_compiles_graphs_is_tested_with_graphs() {
-    let missing = ["ops", "cnn", "adv", "heuristic", "engines_precompiled"];
-    let jit = installed("jit-9.14", (9, 14, 0), &missing);
-    run(&mut cargo(consumers(), &["build", "-p", "application"])).exits_with(0);
-    let with = |name: &str, value: &str| {
-        run(program(built("application"))
-            .env(
-                "LD_LIBRARY_PATH",
-                libraries(&[jit.join("lib64"), jit.join("driver")]),
-            )
-            .env("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY")
-            .env(name, value))
-    };
-    with("SIM_FAULT", "none")
-        .exits_with(0)
-        .says("cuDNN: pass")
-        .says("f16 convolution forward through the graph API on Simulated GPU: pass");
-    with("SIM_FAULT", "wrong")
-        .exits_with(78)
-        .says("[convolution-wrong]");
-    with("SIM_ENGINES", "none")
-        .exits_with(0)
-        .says("no convolution could be tested  [convolution-failed]");
 }
 
 #[test]

@@ -4,7 +4,6 @@
 //! The screens are in `newcomer/*.txt`; `BLESS=1` updates them.
 
 pub mod machine;
-mod screens;
 mod stacks;
 
 use crate::support::builds::{cudnn, wheel};

@@ -160,15 +160,43 @@ impl Start {
             ran = self.run(windows, &[]).exits_with(0);
         }
         let last = ran.stdout.lines().last().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
+        parse(last, &ran)
     }
 
     pub fn inspected(&self, windows: &Windows) -> Value {
         let path = [("WINEPATH", &self.path[..])];
         let inspect = ["inspect", "--json", &self.program()];
         let ran = windows.start(r"C:\cudnn-guard.exe", &inspect, &path);
-        serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
+        parse(&ran.stdout, &ran)
     }
+}
+
+/// Commands, files and variables of Linux, which no finding on Windows names.
+const LINUX: [&str; 14] = [
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "apt ",
+    "chmod",
+    "dmesg",
+    "dnf ",
+    "docker ",
+    "ldconfig",
+    "libcuda.so",
+    "libcudnn",
+    "modprobe",
+    "rpath",
+    "setuid",
+    "sudo ",
+];
+
+/// Parses a report.
+fn parse(json: &str, ran: &Ran) -> Value {
+    let report: Value =
+        serde_json::from_str(json).unwrap_or_else(|error| panic!("{error}: {}", ran.text()));
+    let findings = report["findings"].to_string();
+    let word = LINUX.iter().find(|word| findings.contains(**word));
+    assert_eq!(word, None, "{findings}");
+    report
 }
 
 /// Returns the ids of all findings except notes.
