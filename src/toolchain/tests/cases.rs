@@ -1,8 +1,9 @@
 //! The cases in `fixtures/cases`, compared byte for byte: the installations that are found and chosen in a small file
-//! system, and the findings. `cases/case.rs` describes their format.
+//! system, and the findings. `cases/case.rs` describes their format, and `cases/installed.rs` the installations.
 
 mod case;
 mod fix;
+mod installed;
 mod truth;
 
 use crate::config::{Config, Link};
@@ -117,7 +118,7 @@ fn findings_about_a_build_for_windows_name_nothing_of_linux() {
     let scratch = scratch("windows-texts");
     let mut count = 0;
     for case in &Case::all() {
-        if !case.config.iter().any(|line| line.contains("-windows-")) {
+        if !case.is_for_windows() {
             continue;
         }
         let (toolchain, targets) = search_case(case, &scratch.join(case.name()));

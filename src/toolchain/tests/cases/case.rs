@@ -12,10 +12,9 @@
 //! CUDNN_PATH=$ROOT/opt/dnn
 //!
 //! [files]
-//! opt/dnn/lib/libcudnn.so.9 -> libcudnn.so.9.14.0
-//! opt/dnn/lib/libcudnn.so.9.14.0 (elf)
-//! usr/local/cuda/include/cuda.h
-//!     #define CUDA_VERSION 12080
+//! CUDA 12.8 in usr/local/cuda
+//! libraries of cuDNN 9.14.0 in opt/dnn/lib
+//! opt/dnn/LICENSE.txt (empty)
 //!
 //! [expected]
 //! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
@@ -24,7 +23,8 @@
 //! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
 //! `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU targets. `[env]` is
 //! the environment. `[expected]` is the report, up to the end of the file: the installations that are found and chosen,
-//! and the findings. `$ROOT` stands for the small file system. `[files]` contains its entries, one per line:
+//! and the findings. `$ROOT` stands for the small file system. `[files]` names what is installed in it, one installation
+//! per line, as described in `installed.rs`. All else is listed entry by entry:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, with its lines below it, each indented by four spaces
@@ -48,6 +48,7 @@
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which rewrites that section of
 //! every case, and review the result.
 
+use super::installed;
 use crate::system::library_file::made_dll::DllSpec;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,6 +63,7 @@ pub struct Case {
     pub about: Vec<String>,
     pub config: Vec<String>,
     pub env: Vec<String>,
+    /// The entries of the file system, with those of the installations.
     pub files: Vec<String>,
     denied: Vec<String>,
     /// The fixes of findings, by id.
@@ -118,12 +120,17 @@ impl Case {
         for section in short.into_iter().chain(fixes) {
             section.retain(|line| !line.is_empty());
         }
+        case.files = installed::expand(&case.files, case.is_for_windows());
         case
     }
 
     /// Returns the file's path in `fixtures/cases`, without `.txt`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn is_for_windows(&self) -> bool {
+        self.config.iter().any(|line| line.contains("-windows-"))
     }
 
     /// Creates the file system in `root`, with libraries for this CPU.
