@@ -42,6 +42,9 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
+//! In `[expected]`, sub-libraries with the same version, source and directory are in one line, and the set has the words
+//! of `installed.rs`: `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//!
 //! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
 //! first help, see `fix.rs`.
 //!
