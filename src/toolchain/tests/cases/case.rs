@@ -44,6 +44,7 @@
 //!
 //! In `[expected]`, sub-libraries with the same version, source and directory are in one line, and the set has the words
 //! of `installed.rs`: `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//! Long lists of searched places are shortened, see `places.rs`.
 //!
 //! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
 //! first help, see `fix.rs`.
