@@ -38,16 +38,23 @@ fn describe_toolkit(toolkit: &Toolkit) -> String {
     let version = toolkit
         .version
         .map_or_else(|| "of unknown version".into(), Version::short);
-    let nvcc = toolkit
-        .nvcc
-        .as_ref()
-        .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
-    format!(
-        "CUDA {version} at {}\n    nvcc     {nvcc}\n    include  {}\n    lib      {}",
-        toolkit.root.display(),
-        listed(&toolkit.include_dirs),
-        listed(&toolkit.link_dirs),
-    )
+    let root = &toolkit.root;
+    let mut out = format!("CUDA {version} at {}", root.display());
+    let is_usual = toolkit.nvcc == Some(root.join("bin/nvcc"))
+        && toolkit.include_dirs == [root.join("include")]
+        && toolkit.link_dirs == [root.join("lib64")];
+    if !is_usual {
+        let nvcc = toolkit
+            .nvcc
+            .as_ref()
+            .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
+        out.push_str(&format!(
+            "\n    nvcc     {nvcc}\n    include  {}\n    lib      {}",
+            listed(&toolkit.include_dirs),
+            listed(&toolkit.link_dirs),
+        ));
+    }
+    out
 }
 
 fn describe_cudnn(cudnn: &Cudnn) -> String {
@@ -63,14 +70,15 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
         Some(library) => library.kind_and_name().1.to_string(),
         None => "nothing".into(),
     };
-    let header = cudnn
-        .header
-        .as_ref()
-        .map_or_else(|| "none".into(), |header| header.display().to_string());
-    let mut out = format!(
-        "cuDNN {version}{suffix} at {}\n    header   {header}\n    link     {link}",
-        cudnn.root.display()
-    );
+    let mut out = format!("cuDNN {version}{suffix} at {}", cudnn.root.display());
+    if cudnn.header != Some(cudnn.root.join("include/cudnn_version.h")) {
+        let header = cudnn
+            .header
+            .as_ref()
+            .map_or_else(|| "none".into(), |header| header.display().to_string());
+        out.push_str(&format!("\n    header   {header}"));
+    }
+    out.push_str(&format!("\n    link     {link}"));
     let name = cudnn.library.as_deref().and_then(LibraryName::of);
     let major = name.and_then(|name| name.major());
     let major = major.map(|major| Version::new(major, 0, 0));

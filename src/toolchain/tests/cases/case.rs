@@ -20,11 +20,12 @@
 //! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
-//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
-//! `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU targets. `[env]` is
-//! the environment. `[expected]` is the report, up to the end of the file: the installations that are found and chosen,
-//! and the findings. `$ROOT` stands for the small file system. `[files]` names what is installed in it, one installation
-//! per line, as described in `installed.rs`. All else is listed entry by entry:
+//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`,
+//! `optional`. The line `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU
+//! targets. A case without `[config]` requires `cudnn >=9`. `[env]` is the environment. `[expected]` is the report, up
+//! to the end of the file: the installations that are found and chosen, and the findings. `$ROOT` stands for the small
+//! file system. `[files]` names what is installed in it, one installation per line, as described in `installed.rs`. All
+//! else is listed entry by entry:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, with its lines below it, each indented by four spaces
@@ -42,8 +43,10 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
-//! In `[expected]`, sub-libraries with the same version, source and directory are in one line, and the set has the words
-//! of `installed.rs`: `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//! In `[expected]`, the files of a toolkit are listed unless they are in `bin`, `include` and `lib64`, and the header of
+//! a cuDNN unless it is `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one
+//! line, with the words of `installed.rs`:
+//! `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
 //! Long lists of searched places are shortened, see `places.rs`.
 //!
 //! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
@@ -123,6 +126,9 @@ impl Case {
         ];
         for section in short.into_iter().chain(fixes) {
             section.retain(|line| !line.is_empty());
+        }
+        if case.config.is_empty() {
+            case.config.push("cudnn >=9".to_string());
         }
         case.files = installed::expand(&case.files, case.is_for_windows());
         case
