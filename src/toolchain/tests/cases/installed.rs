@@ -5,9 +5,14 @@
 //! CUDA 12.8 in opt/cuda, libraries in lib
 //! CUDA 13.0 in venv/cu13, as in a wheel
 //!                                     lib/libcudart.so.13
+//! CUDA 12.8 in opt/cuda, without nvcc
 //! headers of CUDA 12.8 in usr/include
 //! cuDNN 9.14.0 in opt/dnn             headers in include, libraries in lib
 //! headers of cuDNN 9.14.0 in usr/include
+//! versioned headers of cuDNN 9.14.0 in usr/include
+//!                                     cudnn_v9.h and cudnn_version_v9.h, as in Debian's packages
+//! wheel of cuDNN 9.14.0 for CUDA 13 in venv/lib/python3.12/site-packages
+//!                                     headers and libraries in nvidia/cudnn, and the record of the wheel
 //! libraries of cuDNN 9.14.0 in usr/lib
 //!                                     all sub-libraries, each as in NVIDIA's archive: libcudnn.so is a link to
 //!                                     libcudnn.so.9, which is a link to libcudnn.so.9.14.0
@@ -42,6 +47,8 @@ struct Installed<'a> {
     /// `headers of cuDNN`
     what: &'a str,
     version: &'a str,
+    /// The major of the wheel's CUDA.
+    cuda: &'a str,
     dir: &'a str,
     /// `as in a wheel`
     form: &'a str,
@@ -52,11 +59,13 @@ struct Installed<'a> {
 impl<'a> Installed<'a> {
     fn parse(line: &'a str, is_windows: bool) -> Option<Self> {
         let (what, place) = line.split_once(" in ")?;
+        let (what, cuda) = what.split_once(" for CUDA ").unwrap_or((what, ""));
         let (what, version) = what.rsplit_once(' ')?;
         let mut words = place.split(", ");
         let mut installed = Self {
             what,
             version,
+            cuda,
             dir: words.next()?,
             form: "",
             without: Vec::new(),
@@ -75,7 +84,9 @@ impl<'a> Installed<'a> {
             "cuDNN",
             "headers of CUDA",
             "headers of cuDNN",
+            "versioned headers of cuDNN",
             "libraries of cuDNN",
+            "wheel of cuDNN",
         ];
         known.contains(&what).then_some(installed)
     }
@@ -84,17 +95,21 @@ impl<'a> Installed<'a> {
         let (dir, include) = (self.dir, format!("{}/include", self.dir));
         match (self.what, self.is_windows) {
             ("headers of CUDA", _) => self.cuda_headers(dir),
-            ("headers of cuDNN", _) => self.headers(dir),
+            ("headers of cuDNN", _) => self.headers(dir, ""),
+            ("versioned headers of cuDNN", _) => {
+                self.headers(dir, &format!("_v{}", self.number().major))
+            }
+            ("wheel of cuDNN", _) => self.wheel(),
             ("libraries of cuDNN", false) => self.libraries(dir),
             ("libraries of cuDNN", true) => self.dlls(dir),
             ("CUDA", _) => [self.cuda_headers(&include), self.toolkit()].concat(),
             (_, false) => [
-                self.headers(&include),
+                self.headers(&include, ""),
                 self.libraries(&format!("{dir}/lib")),
             ]
             .concat(),
             (_, true) => {
-                let mut entries = self.headers(&include);
+                let mut entries = self.headers(&include, "");
                 entries.extend(self.dlls(&format!("{dir}/bin")));
                 entries.push(format!("{dir}/lib/x64/cudnn.lib (empty)"));
                 entries
@@ -129,22 +144,33 @@ impl<'a> Installed<'a> {
             "as in a wheel" => format!("lib/libcudart.so.{major}"),
             form => panic!("{form:?} is no form of CUDA"),
         };
-        vec![
-            format!("{dir}/bin/nvcc (failing program)"),
-            format!("{dir}/{library} (elf)"),
-        ]
+        let mut entries = vec![format!("{dir}/{library} (elf)")];
+        if self.without.is_empty() {
+            entries.push(format!("{dir}/bin/nvcc (failing program)"));
+        }
+        entries
     }
 
-    fn headers(&self, dir: &str) -> Vec<String> {
+    fn headers(&self, dir: &str, suffix: &str) -> Vec<String> {
         let version = self.number();
         vec![
-            format!("{dir}/cudnn.h"),
-            "    #include \"cudnn_version.h\"".to_string(),
-            format!("{dir}/cudnn_version.h"),
+            format!("{dir}/cudnn{suffix}.h"),
+            format!("    #include \"cudnn_version{suffix}.h\""),
+            format!("{dir}/cudnn_version{suffix}.h"),
             format!("    #define CUDNN_MAJOR {}", version.major),
             format!("    #define CUDNN_MINOR {}", version.minor),
             format!("    #define CUDNN_PATCHLEVEL {}", version.patch),
         ]
+    }
+
+    fn wheel(&self) -> Vec<String> {
+        let (site, release, cuda) = (self.dir, self.version, self.cuda);
+        let line = format!("cuDNN {release} in {site}/nvidia/cudnn, as in a wheel");
+        let mut entries = expand(&[line], false);
+        let info = format!("nvidia_cudnn_cu{cuda}-{release}.0.dist-info");
+        entries.push(format!("{site}/{info}/RECORD"));
+        entries.push("    nvidia/cudnn/lib/libcudnn.so,,".to_string());
+        entries
     }
 
     fn libraries(&self, dir: &str) -> Vec<String> {
