@@ -38,21 +38,31 @@ fn describe_toolkit(toolkit: &Toolkit) -> String {
     let version = toolkit
         .version
         .map_or_else(|| "of unknown version".into(), Version::short);
-    let root = &toolkit.root;
-    let mut out = format!("CUDA {version} at {}", root.display());
-    let is_usual = toolkit.nvcc == Some(root.join("bin/nvcc"))
-        && toolkit.include_dirs == [root.join("include")]
-        && toolkit.link_dirs == [root.join("lib64")];
-    if !is_usual {
-        let nvcc = toolkit
-            .nvcc
-            .as_ref()
-            .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
-        out.push_str(&format!(
-            "\n    nvcc     {nvcc}\n    include  {}\n    lib      {}",
+    let root = toolkit.root.display().to_string();
+    let nvcc = toolkit
+        .nvcc
+        .as_ref()
+        .map_or_else(|| "no nvcc".into(), |nvcc| nvcc.display().to_string());
+    let mut out = format!("CUDA {version} at {root}");
+    for (label, files, usual) in [
+        ("nvcc   ", nvcc, ["ROOT/bin/nvcc", "ROOT/bin/nvcc.exe"]),
+        (
+            "include",
             listed(&toolkit.include_dirs),
+            ["ROOT/include"; 2],
+        ),
+        (
+            "lib    ",
             listed(&toolkit.link_dirs),
-        ));
+            ["ROOT/lib64", "ROOT/lib/x64, ROOT/lib"],
+        ),
+    ] {
+        if !usual
+            .iter()
+            .any(|usual| files == usual.replace("ROOT", &root))
+        {
+            out.push_str(&format!("\n    {label}  {files}"));
+        }
     }
     out
 }

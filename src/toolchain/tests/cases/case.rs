@@ -43,9 +43,10 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
-//! In `[expected]`, the files of a toolkit are listed unless they are in `bin`, `include` and `lib64`, and the header of
-//! a cuDNN unless it is `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one
-//! line, with the words of `installed.rs`:
+//! In `[expected]`, each file and directory of a toolkit is listed unless it is in the usual place: `bin/nvcc`, `include`
+//! and `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. So is the header of a cuDNN unless it is
+//! `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one line, with the words
+//! of `installed.rs`:
 //! `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
 //! Long lists of searched places are shortened, see `places.rs`.
 //!
