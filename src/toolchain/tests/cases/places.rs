@@ -1,20 +1,24 @@
-//! Lists of searched places, which many reports share.
+//! Lists of searched places and of expected files, which many reports share.
 //!
 //! ```text
 //! searched    active virtual environment: $ROOT/venv/lib/python*/site-packages/nvidia/cudnn
 //!             NVIDIA's default directory: $ROOT/usr/local/cuda
 //!             and the next 13 as in cudnn-not-found/optional
+//! expected    $ROOT/opt/dnn/include/cudnn.h
+//!             and the next 12 as in variable-unusable/cudnn-path-empty
 //! ```
 //!
-//! The last line stands for the 13 places that follow the default directory in the report of that case.
+//! The third line stands for the 13 places that follow the default directory in the report of that case. The last line
+//! stands for the files that follow `include/cudnn.h` there, in `$ROOT/opt/dnn` instead of the directory of that case.
 
 use super::case::Case;
 
 /// The cases whose reports contain all places.
-const IN_FULL: [&str; 3] = [
+const IN_FULL: [&str; 4] = [
     "cuda-not-found/nothing",
     "cudnn-not-found/optional",
     "cuda-not-found/wsl",
+    "variable-unusable/cudnn-path-empty",
 ];
 
 /// Shortens the lists in the report of a case.
@@ -43,17 +47,29 @@ pub fn shorten(report: &str, name: &str, cases: &[Case]) -> String {
 fn run(lines: &[&str], case: &Case) -> usize {
     let full: Vec<&str> = case.expected.lines().collect();
     let common = |start: usize| {
+        let (own, known) = (dir(lines[0]), dir(full[start]));
         let pairs = lines.iter().zip(&full[start..]);
-        pairs
-            .take_while(|(line, known)| place(line).is_some() && place(line) == place(known))
-            .count()
+        let is_same = |(line, other): &(&&str, &&str)| {
+            let place = place(line, own);
+            place.is_some() && place == self::place(other, known)
+        };
+        pairs.take_while(is_same).count()
     };
     (0..full.len()).map(common).max().unwrap_or_default()
 }
 
-fn place(line: &str) -> Option<&str> {
-    line.strip_prefix(INDENT)
-        .or_else(|| line.strip_prefix("  searched    "))
+/// Returns the place in a line, relative to `dir`.
+fn place<'a>(line: &'a str, dir: &str) -> Option<&'a str> {
+    let place = LABELS.iter().find_map(|label| line.strip_prefix(label))?;
+    Some(place.strip_prefix(dir).unwrap_or(place))
+}
+
+/// Returns the directory of a list of files that starts with this line; an empty text for other lists.
+fn dir(line: &str) -> &str {
+    let file = place(line, "").unwrap_or_default();
+    file.strip_suffix("/include/cudnn.h").unwrap_or_default()
 }
 
 const INDENT: &str = "              ";
+
+const LABELS: [&str; 3] = [INDENT, "  searched    ", "  expected    "];
