@@ -17,16 +17,17 @@
 //!                                     all sub-libraries, each as in NVIDIA's archive: libcudnn.so is a link to
 //!                                     libcudnn.so.9, which is a link to libcudnn.so.9.14.0
 //! libraries of cuDNN 9.14.0 in usr/lib64, as in a runtime package
-//!                                     those that convolutions need: libcudnn.so.9 is a link to libcudnn.so.9.14.0
+//!                                     the sub-libraries that convolutions need: libcudnn.so.9 is a link to
+//!                                     libcudnn.so.9.14.0
 //! libraries of cuDNN 9.14.0 in venv/lib, as in a wheel
-//!                                     those that convolutions need: libcudnn.so.9 is the library
+//!                                     the sub-libraries that convolutions need: libcudnn.so.9 is a file
 //! libraries of cuDNN 9.14.0 in usr/lib, without cnn ops
-//!                                     not these sub-libraries; `cudnn` is `libcudnn.so.9`
+//!                                     without these sub-libraries; `cudnn` stands for libcudnn.so.9
 //! ```
 //!
-//! In a build for Windows the files have the names that they have there: bin/nvcc.exe, lib/x64/cudart.lib,
-//! bin/cudnn64_9.dll and lib/x64/cudnn.lib. The DLLs are those that convolutions need, with their versions and imports;
-//! `without versions`: empty ones.
+//! In a build for Windows, the files have their names on Windows: bin/nvcc.exe, lib/x64/cudart.lib, bin/cudnn64_9.dll and
+//! lib/x64/cudnn.lib. The DLLs that convolutions need are installed, with their versions and imports. `without versions`
+//! installs DLLs without properties.
 
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
