@@ -25,9 +25,9 @@
 //!                                     without these sub-libraries; `cudnn` stands for libcudnn.so.9
 //! ```
 //!
-//! In a build for Windows, the files have their names on Windows: bin/nvcc.exe, lib/x64/cudart.lib, bin/cudnn64_9.dll and
-//! lib/x64/cudnn.lib. The DLLs that convolutions need are installed, with their versions and imports. `without versions`
-//! installs DLLs without properties.
+//! In a build for Windows, the files have their names on Windows: bin/nvcc.exe, lib/x64/cudart.lib, bin/cudnn64_9.dll
+//! and lib/x64/cudnn.lib. The DLLs that convolutions need are installed, with their versions and imports.
+//! `without versions` installs DLLs without properties.
 
 use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::version::Version;
