@@ -133,19 +133,6 @@ fn the_first_compatible_pair() {
 }
 
 #[test]
-fn versions_are_compared_as_numbers() {
-    let mut all = [
-        cudnn("a", (9, 9, 0), 12),
-        cudnn("b", (9, 10, 0), 12),
-        cudnn("c", (10, 0, 0), 12),
-    ];
-    assert_eq!(
-        verdicts(&mut all, Some(">=9.10")),
-        ["a: too old for `>=9.10`", "b: chosen", "c: outranked by b"]
-    );
-}
-
-#[test]
 fn a_requested_candidate_is_never_replaced() {
     let mut all = [
         cudnn("CUDNN_PATH", (8, 9, 7), 12),
@@ -192,35 +179,6 @@ fn no_pair_is_compatible() {
     assert_eq!(
         verdicts(&mut all, None),
         ["a: cuDNN was built for CUDA 12", "b: chosen"]
-    );
-}
-
-#[test]
-fn a_toolkit_without_compiler_does_not_hide_a_complete_one() {
-    let mut all = [
-        toolkit("a", (12, 4), false),
-        toolkit("b", (13, 0), true),
-        toolkit("c", (12, 8), true),
-    ];
-    assert_eq!(
-        verdicts(&mut all, None),
-        [
-            "a: it does not contain nvcc",
-            "b: outranked by c",
-            "c: chosen"
-        ]
-    );
-    let mut all = [toolkit("a", (12, 4), false), toolkit("b", (13, 0), true)];
-    assert_eq!(verdicts(&mut all, None), ["a: chosen", "b: outranked by a"]);
-    // A toolkit that a variable names is used even if it is incomplete.
-    let mut all = [
-        toolkit("CUDA_HOME", (12, 4), false),
-        toolkit("b", (12, 8), true),
-    ];
-    all[0].request = Some(Variable::CudaHome);
-    assert_eq!(
-        verdicts(&mut all, None),
-        ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
     );
 }
 
@@ -307,19 +265,5 @@ fn incomplete_candidates_come_last_and_a_runtime_is_not_a_toolkit() {
     assert_eq!(
         verdicts(&mut requested, None),
         ["CUDA_HOME: chosen", "b: outranked by CUDA_HOME"]
-    );
-}
-
-#[test]
-fn a_bundled_copy_is_not_chosen() {
-    let mut copy = cudnn("torch", (9, 14, 0), 12);
-    copy.rejected = Some(Rejection::BundledWith("torch"));
-    let mut all = [copy, cudnn("system", (9, 1, 0), 12)];
-    assert_eq!(
-        verdicts(&mut all, None),
-        [
-            "torch: torch's own copy, which may be loaded first at run time",
-            "system: chosen"
-        ]
     );
 }

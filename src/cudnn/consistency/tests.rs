@@ -71,23 +71,6 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
 }
 
 #[test]
-fn the_patch_level_of_the_headers_is_a_warning() {
-    let mut one = cudnn((9, 14, 0));
-    one.header_version = Some(Version::new(9, 14, 1));
-    assert_eq!(summaries(&one), ["warning header-library-skew"]);
-    assert_eq!(doubtful(&one), None);
-    one.header_version = Some(Version::new(9, 15, 0));
-    assert_eq!(summaries(&one), ["error header-library-skew"]);
-    assert_eq!(
-        doubtful(&one).unwrap().to_string(),
-        "its headers are 9.15.0, but its library is 9.14.0"
-    );
-    // A library of unknown version has no finding.
-    one.library_version = None;
-    assert_eq!(summaries(&one), [""; 0]);
-}
-
-#[test]
 fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
     for (name, severity) in [
         ("heuristic", "error"),
@@ -195,22 +178,6 @@ fn undefined_functions_of_a_leftover_do_not_count() {
     assert_eq!(with_leftover((9, 10, 2)), 0);
     assert_eq!(with_leftover((9, 20, 0)), 1, "9.20 opens it");
     assert_eq!(with_leftover((9, 22, 0)), 1);
-}
-
-#[test]
-fn a_library_that_cannot_be_opened_is_unusable() {
-    let mut one = cudnn((9, 14, 0));
-    one.parts[0].defect = Some(Defect::Truncated("segments", 4096, 64));
-    assert_eq!(summaries(&one), [""; 0], "with this it is not chosen");
-    let via = FoundVia::variable("CUDNN_PATH");
-    let fault = unusable(&one, Path::new("/opt/dnn"), &via).unwrap();
-    assert_eq!(
-        fault.finding().to_string(),
-        "`/opt/dnn/lib/libcudnn.so.9` is truncated: its size is 64 bytes, but its segments extend to byte 4096  [library-damaged]\n  \
-         = help: reinstall that cuDNN in `/opt/dnn/lib`, and check that the disk is not full\n  \
-         = help: set CUDNN_PATH to a directory that contains a complete cuDNN\n  \
-         found via   CUDNN_PATH: /opt/dnn"
-    );
 }
 
 #[test]

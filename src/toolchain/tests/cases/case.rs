@@ -12,19 +12,20 @@
 //! CUDNN_PATH=$ROOT/opt/dnn
 //!
 //! [files]
-//! opt/dnn/lib/libcudnn.so.9 -> libcudnn.so.9.14.0
-//! opt/dnn/lib/libcudnn.so.9.14.0 (elf)
-//! usr/local/cuda/include/cuda.h
-//!     #define CUDA_VERSION 12080
+//! CUDA 12.8 in usr/local/cuda
+//! libraries of cuDNN 9.14.0 in opt/dnn/lib
+//! opt/dnn/LICENSE.txt (empty)
 //!
 //! [expected]
 //! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
-//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`, `optional`. The line
-//! `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU targets. `[env]` is
-//! the environment. `[expected]` is the report, up to the end of the file: the installations that are found and chosen,
-//! and the findings. `$ROOT` stands for the small file system. `[files]` contains its entries, one per line:
+//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`,
+//! `optional`. The line `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU
+//! targets. A case without `[config]` requires `cudnn >=9`. `[env]` is the environment. `[expected]` is the report, up
+//! to the end of the file: the installations that are found and chosen, and the findings. `$ROOT` stands for the small
+//! file system. `[files]` names what is installed in it, one installation per line, as described in `installed.rs`. All
+//! else is listed entry by entry:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, with its lines below it, each indented by four spaces
@@ -42,12 +43,20 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
+//! In `[expected]`, each file and directory of a toolkit is listed unless it is in the usual place: `bin/nvcc`, `include`
+//! and `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. So is the header of a cuDNN unless it is
+//! `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one line, with the words
+//! of `installed.rs`:
+//! `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//! Long lists of searched places are shortened, see `places.rs`.
+//!
 //! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
 //! first help, see `fix.rs`.
 //!
 //! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which rewrites that section of
 //! every case, and review the result.
 
+use super::installed;
 use crate::system::library_file::made_dll::DllSpec;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -62,6 +71,7 @@ pub struct Case {
     pub about: Vec<String>,
     pub config: Vec<String>,
     pub env: Vec<String>,
+    /// The entries of the file system, with those of the installations.
     pub files: Vec<String>,
     denied: Vec<String>,
     /// The fixes of findings, by id.
@@ -118,12 +128,20 @@ impl Case {
         for section in short.into_iter().chain(fixes) {
             section.retain(|line| !line.is_empty());
         }
+        if case.config.is_empty() {
+            case.config.push("cudnn >=9".to_string());
+        }
+        case.files = installed::expand(&case.files, case.is_for_windows());
         case
     }
 
     /// Returns the file's path in `fixtures/cases`, without `.txt`.
     pub fn name(&self) -> &str {
         &self.name
+    }
+
+    pub fn is_for_windows(&self) -> bool {
+        self.config.iter().any(|line| line.contains("-windows-"))
     }
 
     /// Creates the file system in `root`, with libraries for this CPU.

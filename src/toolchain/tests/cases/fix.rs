@@ -8,10 +8,7 @@
 //! move opt/dnn to opt/cudnn
 //! unpack opt/dnn.tar to opt/dnn                 replaces the archive with cuDNN 9.14.0
 //! open opt/dnn/include/cudnn.h                  allows the user to open it
-//! install cuDNN 9.14.0 in opt/dnn               headers, the library and all sub-libraries
-//! install headers of 9.14.0 in opt/dnn/include
-//! install parts of 9.14.0 in opt/dnn/lib        the library and all sub-libraries
-//! install CUDA 12.8 in opt/cuda                 nvcc, headers and the runtime
+//! install cuDNN 9.14.0 in opt/dnn               an installation, see `installed.rs`
 //! run conda install cudnn                       a command in the help, whose effect the next lines describe
 //! opt/dnn/lib/libcudnn.so.9 (elf)               entries as in `[files]`, which replace existing ones
 //! ```
@@ -19,11 +16,10 @@
 //! A fix that no machine can do has a single line, `none: ` and the reason.
 
 use super::case::{Case, create_entries};
+use super::installed;
 use super::{configured_at, errors_and_warnings, search_case, search_in};
 use crate::model::platform::Platform;
 use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
 use std::fs;
 use std::path::Path;
 
@@ -116,6 +112,11 @@ pub fn matches_help(lines: &[String], help: &str, root: &str) -> bool {
     let names = |line: &String| {
         let (verb, rest) = line.split_once(' ').unwrap_or((line, ""));
         let is_entry = verb.contains('/');
+        // Headers or libraries alone are compared by their place: many helps name cuDNN.
+        let rest = match rest.split_once(" in ") {
+            Some((what, place)) if what.contains(" of ") => place,
+            _ => rest,
+        };
         let words = rest.split([' ', '=']).filter(|_| !is_entry);
         let paths = words.chain([verb].into_iter().filter(|_| is_entry));
         paths
@@ -149,19 +150,15 @@ pub fn apply(case: &Case, lines: &[String], root: &Path, cpu: &str) -> Case {
             "move" => fs::rename(root.join(pair(" to ").0), root.join(pair(" to ").1)).unwrap(),
             "unpack" => {
                 assert!(root.join(pair(" to ").0).is_file(), "{line:?}");
-                entries.extend(cudnn("9.14.0", pair(" to ").1));
+                entries.push(format!("cuDNN 9.14.0 in {}", pair(" to ").1));
             }
             "open" => case.allow_opening(rest),
             "run" => {}
-            "install" => entries.extend(match pair(" in ") {
-                (what, dir) if what.starts_with("CUDA ") => cuda(&what[5..], dir),
-                (what, dir) if what.starts_with("cuDNN ") => cudnn(&what[6..], dir),
-                (what, dir) if what.starts_with("headers of ") => headers(&what[11..], dir),
-                (what, dir) => parts(what.strip_prefix("parts of ").unwrap(), dir),
-            }),
+            "install" => entries.push(rest.to_string()),
             _ => entries.push(line.clone()),
         }
     }
+    let entries = installed::expand(&entries, case.is_for_windows());
     for entry in &entries {
         let path = entry.split(" (").next().unwrap();
         let path = path.split(" -> ").next().unwrap();
@@ -190,49 +187,4 @@ fn remove(lines: &mut Vec<String>, line: &str) {
 fn set(env: &mut Vec<String>, name: &str, line: Option<&str>) {
     env.retain(|known| known.split('=').next() != Some(name));
     env.extend(line.map(String::from));
-}
-
-fn cuda(release: &str, dir: &str) -> Vec<String> {
-    let release = Version::parse(release).unwrap();
-    let number = release.major * 1000 + release.minor * 10;
-    vec![
-        format!("{dir}/bin/nvcc (failing program)"),
-        format!("{dir}/include/cuda.h"),
-        format!("    #define CUDA_VERSION {number}"),
-        format!("{dir}/lib64/libcudart.so (elf)"),
-    ]
-}
-
-fn cudnn(release: &str, dir: &str) -> Vec<String> {
-    let headers = headers(release, &format!("{dir}/include"));
-    let libraries = parts(release, &format!("{dir}/lib"));
-    headers.into_iter().chain(libraries).collect()
-}
-
-fn headers(release: &str, dir: &str) -> Vec<String> {
-    let version = Version::parse(release).unwrap();
-    vec![
-        format!("{dir}/cudnn.h (empty)"),
-        format!("{dir}/cudnn_version.h"),
-        format!("    #define CUDNN_MAJOR {}", version.major),
-        format!("    #define CUDNN_MINOR {}", version.minor),
-        format!("    #define CUDNN_PATCHLEVEL {}", version.patch),
-    ]
-}
-
-/// Returns links and their targets whose names contain the version.
-fn parts(release: &str, dir: &str) -> Vec<String> {
-    let version = Version::parse(release).unwrap();
-    let names = sub_libraries::needed(version, false);
-    let stems = names.iter().map(|name| format!("libcudnn_{name}.so"));
-    let stems = ["libcudnn.so".to_string()].into_iter().chain(stems);
-    let files = stems.flat_map(|stem| {
-        let major = version.major;
-        [
-            format!("{dir}/{stem} -> {stem}.{major}"),
-            format!("{dir}/{stem}.{major} -> {stem}.{release}"),
-            format!("{dir}/{stem}.{release} (elf)"),
-        ]
-    });
-    files.collect()
 }
