@@ -185,8 +185,6 @@ pub enum HostCompilerFault<'a> {
     Unsupported(HostCompilerCheck<'a>, Misfit, bool),
     /// A version that CUDA does not support, and the compiler that is used instead.
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
-    /// A gcc that CUDA supports, but whose C++ library CUDA mostly cannot compile.
-    Libstdcxx11(HostCompilerCheck<'a>),
     /// A header of CUDA and the functions that it and this glibc declare differently.
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
     /// nvcc itself as the host compiler, which would start itself endlessly.

@@ -14,7 +14,6 @@
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
-pub mod cutlass;
 pub mod durations;
 pub mod file_options;
 pub mod host_compiler_check;
@@ -82,8 +81,6 @@ pub struct Kernels<'a> {
     optimisation: Optimisation,
     /// The runtime that the build script names.
     cudart: Option<Cudart>,
-    /// `true` if the kernels use CUTLASS.
-    cutlass: bool,
     module: Option<String>,
     destination: Option<PathBuf>,
 }
@@ -108,9 +105,6 @@ pub enum InvalidRequest<'a> {
     NoSource,
     /// Files that are all excluded.
     AllExcluded,
-    /// The directories that were searched for CUTLASS. `true` if `CUTLASS_PATH` names the only one. The last is in
-    /// `CUDNN_GUARD_HOME`.
-    NoCutlass(&'a [PathBuf], bool, Option<PathBuf>),
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
     /// Cubins for targets that are all PTX.
@@ -137,7 +131,6 @@ impl Toolchain {
             file_options: Vec::new(),
             optimisation: Optimisation::default(),
             cudart: None,
-            cutlass: false,
             module: None,
             destination: None,
         }
@@ -241,7 +234,7 @@ impl Kernels<'_> {
         for inputs in fresh {
             read.extend(inputs.unwrap_or_default());
         }
-        for (job, output) in jobs.iter().zip(made) {
+        for output in made {
             match output {
                 None => {}
                 Some(Ok(output)) => {
@@ -250,9 +243,6 @@ impl Kernels<'_> {
                         lines.push(Directive::Text(line.to_string()));
                     }
                     warn_once(&printed, &mut shown, lines);
-                    if let Some(copies) = warnings::own_copies(&job.source, &printed) {
-                        warn(&copies.finding().to_string(), lines);
-                    }
                     for path in &output.files {
                         read.extend(files.file(path));
                     }
@@ -320,10 +310,10 @@ impl Kernels<'_> {
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
             let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
-            return written.product(&archive, "library", name, &how.join("\n"));
+            return written.register(&archive, &how.join("\n"));
         }
         for job in jobs {
-            written.file(&job.output, &job.source, &job.how(setup))?;
+            written.register(&job.output, &job.how(setup))?;
         }
         Ok(())
     }

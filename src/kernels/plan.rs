@@ -62,7 +62,6 @@ impl Kernels<'_> {
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::with_rdc(&self.common.flags);
-        flags.extend(self.cutlass_flags()?);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
         let own = [nvcc.clone(), self.output_dir()?];

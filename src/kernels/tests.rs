@@ -1,7 +1,6 @@
 //! Kernels, compiled by a fake nvcc that records its arguments.
 
 #[cfg(all(test, unix))]
-pub mod cutlass;
 #[cfg(all(test, unix))]
 pub mod depfile_tests;
 #[cfg(all(test, unix))]

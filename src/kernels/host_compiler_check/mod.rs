@@ -84,10 +84,6 @@ pub fn host_compiler(
         }
         findings.push(fault.finding());
     }
-    let is_old = release.is_some_and(|release| release < Version::new(11, 6, 0));
-    if is_old && compiler.make == Make::Gcc && compiler.number() == 11 {
-        findings.push(HostCompilerFault::Libstdcxx11(check).finding());
-    }
     let math = header.map(|header| header.with_file_name("math_functions.h"));
     if let (Some(math), Some(glibc)) = (math, compiler.glibc) {
         let text = files::read(&math).unwrap_or_default();

@@ -301,28 +301,6 @@ fn without_a_header_the_toolkits_version_decides() {
     package.compile_with(&own).0.unwrap();
 }
 
-/// Ubuntu 22.04 packages CUDA 11.5 with g++ 11.
-#[test]
-fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
-    let package = package("11.4.0 2.35");
-    let mut own = toolchain(&package, &[]);
-    set_cuda_version(&mut own, 11, 5);
-    let (result, lines) = package.compile_with(&own);
-    result.unwrap();
-    assert_eq!(
-        warned(&lines),
-        [
-            "gcc 11.4.0 at `./cuda/bin/gcc` uses a C++ library that CUDA 11.5 cannot fully compile  [host-compiler-unsupported]",
-            "  = help: install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10",
-            "  = help: use CUDA 11.6 or later",
-            "  symptom     std_function.h:435:145: error: parameter packs not expanded with '...'",
-        ]
-    );
-    package.write("src/a.cu", "other\n");
-    set_cuda_version(&mut own, 11, 6);
-    assert_eq!(warned(&package.compile_with(&own).1), [""; 0]);
-}
-
 /// nvcc fails with "exception specification is incompatible with that of previous function "cospi"".
 #[test]
 fn an_incompatible_glibc_is_reported_before_nvcc_fails() {

@@ -86,9 +86,7 @@ impl Kernels<'_> {
         }
         let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));
-        self.toolchain
-            .written
-            .product(&path, "module", name, &text)?;
+        self.toolchain.written.register(&path, &text)?;
         files::write(&path, &text).map_err(Error::from)
     }
 

@@ -4,7 +4,6 @@ use crate::config::Config;
 use crate::model::candidate::{Found, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::platform::Platform;
-use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::runtime::facts::version::Version;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
@@ -118,34 +117,6 @@ fn no_rule_sorts_versions_as_text() {
     ] {
         assert_eq!(found(triple, file, &env), NEWEST_FIRST, "{file}");
     }
-}
-
-/// Compute capabilities with these numbers, in every dialect and in selections of the highest.
-#[test]
-fn no_rule_sorts_gpu_targets_as_text() {
-    let targets = |list: &str| {
-        let report = Config::new().examine_targets(Some(list), None);
-        let list = report.list();
-        (list.to_string(), list.cmake(), list.torch())
-    };
-    for list in ["9.0 12.1 8.0 12.0 10.0", "12.0;8.0;12.1;10.0;9.0"] {
-        assert_eq!(
-            targets(list),
-            (
-                "sm_80 sm_90 sm_100 sm_120 sm_121".into(),
-                Some("80-real;90-real;100-real;120-real;121-real".into()),
-                Some("8.0;9.0;10.0;12.0;12.1".into())
-            )
-        );
-    }
-    let known = [8, 9, 10, 12].map(|major| ComputeCapability::new(major, 0));
-    assert!(known.is_sorted() && ComputeCapability::new(12, 1) > known[3]);
-    assert_eq!(
-        known.iter().max().map(ToString::to_string).as_deref(),
-        Some("12.0")
-    );
-    // PTX is for the highest target, which sorted as text would be 9.0.
-    assert!(targets("all").0.ends_with(" compute_120 sm_121"));
 }
 
 /// A directory with the libraries of several CUDAs and no link for the linker, as in Debian's runtime packages.
