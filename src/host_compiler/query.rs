@@ -22,11 +22,8 @@ const MOST_REPORTED: usize = 3;
 
 /// Queries the host compiler through nvcc, with the flags of the plan. Returns it and its program, or `None` for a
 /// compiler of an unknown vendor. The answer is cached until the compiler, nvcc or a header that it read changes.
-pub fn query(
-    plan: &Plan,
-    host: &Host,
-    dir: &Path,
-) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+pub fn query(plan: &Plan, dir: &Path) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+    let host = plan.host;
     let source = dir.join("host-compiler.cpp");
     files::write(&source, QUESTION)?;
     let question = nvcc_command::question(plan, &source);

@@ -209,11 +209,9 @@ impl Kernels<'_> {
         let sources = self.sources(lines)?;
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
-        let out_dir = self.output_dir()?;
-        let requests = self.requests(product, sources, &targets, lines)?;
-        let targets = requests.iter().flat_map(|request| &request.targets);
+        let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
+        let targets = jobs.iter().flat_map(|job| &job.targets);
         let targets = TargetList::new(targets.copied().collect());
-        let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         let mut watched = BTreeSet::new();
         for line in &*lines {
@@ -345,7 +343,8 @@ fn run_outdated(
     }
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.search);
-    let threads = memory_limit::threads(job_pool::cpus(), available, each, &setup.host.env);
+    let env = &setup.plan.host.env;
+    let threads = memory_limit::threads(job_pool::cpus(), available, each, env);
     let running = AtomicUsize::new(0);
     let anew = job_pool::in_parallel(
         &stale,

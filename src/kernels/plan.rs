@@ -18,13 +18,13 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
 use std::path::{Path, PathBuf};
 
-impl Kernels<'_> {
+impl<'a> Kernels<'a> {
     pub(super) fn plan(
         &self,
         product: Product,
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
-    ) -> Result<(Plan, Vec<Gencode>), Error> {
+    ) -> Result<(Plan<'a>, Vec<Gencode>), Error> {
         if let Some(fault) = target_flags::refused(&self.common.flags) {
             return Err(fault.finding().into());
         }
@@ -85,6 +85,7 @@ impl Kernels<'_> {
             ccbin = ccbin.or_else(|| cross_compiler(host));
         }
         let plan = Plan {
+            host,
             ccbin,
             env,
             nvcc,

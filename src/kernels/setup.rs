@@ -4,15 +4,13 @@ use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::model::candidate::Toolkit;
 use crate::runtime::facts::version::Version;
-use crate::system::Host;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;
 
-/// A plan and the machine that it runs on.
+/// A plan and the programs that it runs.
 pub struct Setup<'a> {
-    pub plan: Plan,
-    pub host: &'a Host,
+    pub plan: Plan<'a>,
     /// nvcc and the programs that it runs.
     pub programs: Vec<PathBuf>,
     /// The fingerprint of `programs`.
@@ -28,7 +26,7 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run.
-    pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
+    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
         let toolkit = toolchain.toolkit();
         let mut search = include_dirs(&plan.flags);
         if let Some(toolkit) = toolkit {
@@ -41,15 +39,14 @@ impl<'a> Setup<'a> {
                 others.extend(candidate.toolkit());
             }
         }
-        let programs = toolchain_fingerprint::programs(&plan, &toolchain.host, root);
+        let programs = toolchain_fingerprint::programs(&plan, root);
         Self {
             search,
-            tools: toolchain_fingerprint::state(&plan, &toolchain.host, &programs),
+            tools: toolchain_fingerprint::state(&plan, &programs),
             programs,
             release: toolkit.and_then(|toolkit| toolkit.version),
             others,
             wrapper: NvccWrapper::find(&toolchain.host.env),
-            host: &toolchain.host,
             plan,
         }
     }

@@ -153,10 +153,8 @@ fn the_number_of_threads_does_not_cause_a_rebuild() {
     let sources = vec![package.path("src/a.cu")];
     let of = |product: Product| {
         let (plan, targets) = kernels.plan(product, &sources, &mut Vec::new()).unwrap();
-        let (host, out) = (&toolchain.host, package.path("out"));
-        let requests = kernels.requests(product, sources.clone(), &targets, &mut Vec::new());
-        let jobs = Job::all(host, product, "x", &requests.unwrap(), &out).unwrap();
-        (jobs, Setup::new(plan, &toolchain))
+        let jobs = kernels.jobs(product, "x", &sources, &targets, &mut Vec::new());
+        (jobs.unwrap(), Setup::new(plan, &toolchain))
     };
     let (jobs, setup) = of(Product::Fatbin);
     assert_eq!(jobs[0].breadth(&setup), 2);

@@ -1,7 +1,6 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
-use crate::kernels::job::Job;
 use crate::kernels::setup::Setup;
 use crate::kernels::tests::package::Package;
 use crate::model::platform::Platform;

@@ -2,9 +2,9 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
+use crate::system::files;
 use crate::system::freshness::fingerprint;
 use crate::system::programs::on_path;
-use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +32,8 @@ pub fn variables(os: Os) -> &'static [&'static str] {
 }
 
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
-pub fn programs(plan: &Plan, host: &Host, root: Option<&Path>) -> Vec<PathBuf> {
+pub fn programs(plan: &Plan, root: Option<&Path>) -> Vec<PathBuf> {
+    let host = plan.host;
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
     let mut found = vec![plan.nvcc.clone()];
@@ -65,7 +66,8 @@ pub fn programs(plan: &Plan, host: &Host, root: Option<&Path>) -> Vec<PathBuf> {
 
 /// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
 /// result.
-pub fn state(plan: &Plan, host: &Host, programs: &[PathBuf]) -> String {
+pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
+    let host = plan.host;
     let mut states = Vec::new();
     for file in programs {
         states.extend(fingerprint::read(file));

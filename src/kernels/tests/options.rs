@@ -1,9 +1,8 @@
 //! The options of kernels.
 
 use crate::kernels::durations::Durations;
-use crate::kernels::file_options::FileRequest;
 use crate::kernels::inputs::sources::Patterns;
-use crate::kernels::job::{Job, JobOutput};
+use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
 use crate::kernels::tests::package::Package;
 use crate::kernels::{Kernels, warn_once};
@@ -254,13 +253,9 @@ fn the_slowest_file_of_the_last_build_starts_first() {
     let package = Package::new(&[]);
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
-    let out = package.path("out");
-    let requests = sources.map(|source| FileRequest {
-        source,
-        targets: Vec::new(),
-        flags: Vec::new(),
-    });
-    let jobs = Job::all(&toolchain.host, Product::Object, "k", &requests, &out).unwrap();
+    let kernels = toolchain.kernels();
+    let jobs = kernels.jobs(Product::Object, "k", &sources, &[], &mut Vec::new());
+    let jobs = jobs.unwrap();
     let durations = || Durations::read(jobs[0].dir().join("durations"));
     assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
     let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];
