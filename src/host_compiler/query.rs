@@ -97,13 +97,8 @@ pub fn installed_alternatives(
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
     };
-    let mut found = Vec::new();
-    for name in alternative_names(program, limits) {
-        if found.len() < MOST_REPORTED {
-            found.extend(read(name));
-        }
-    }
-    found
+    let names = alternative_names(program, limits).into_iter();
+    names.filter_map(read).take(MOST_REPORTED).collect()
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

@@ -228,22 +228,17 @@ impl Kernels<'_> {
             watch(path, &mut watched, lines);
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
-        let (mut read, mut failed, mut shown) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for inputs in fresh {
-            read.extend(inputs.unwrap_or_default());
-        }
+        let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
+        let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
             match output {
                 None => {}
                 Some(Ok(output)) => {
                     let (information, printed) = warnings::split(&output.warnings);
-                    for line in information.lines() {
-                        lines.push(Directive::Text(line.to_string()));
-                    }
+                    let information = information.lines().map(String::from);
+                    lines.extend(information.map(Directive::Text));
                     warn_once(&printed, &mut shown, lines);
-                    for path in &output.files {
-                        read.extend(files.file(path));
-                    }
+                    read.extend(output.files.iter().filter_map(|path| files.file(path)));
                 }
                 Some(Err(finding)) => failed.push(finding),
             }
@@ -391,9 +386,6 @@ fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directi
 
 /// Adds the non-blank lines of a text as warnings of cargo.
 fn warn(text: &str, lines: &mut Vec<Directive>) {
-    for line in text.lines() {
-        if !line.trim().is_empty() {
-            lines.push(Directive::Warning(line.to_string()));
-        }
-    }
+    let warnings = text.lines().filter(|line| !line.trim().is_empty());
+    lines.extend(warnings.map(|line| Directive::Warning(line.to_string())));
 }

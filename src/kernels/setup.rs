@@ -2,7 +2,7 @@
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Candidate, Toolkit};
 use crate::runtime::facts::version::Version;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
@@ -33,19 +33,14 @@ impl<'a> Setup<'a> {
             search.extend_from_slice(&toolkit.include_dirs);
         }
         let root = toolkit.map(|toolkit| &*toolkit.root);
-        let mut others = Vec::new();
-        for candidate in &toolchain.candidates {
-            if !candidate.chosen {
-                others.extend(candidate.toolkit());
-            }
-        }
+        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
         let programs = toolchain_fingerprint::programs(&plan, root);
         Self {
             search,
             tools: toolchain_fingerprint::state(&plan, &programs),
             programs,
             release: toolkit.and_then(|toolkit| toolkit.version),
-            others,
+            others: others.filter_map(Candidate::toolkit).collect(),
             wrapper: NvccWrapper::find(&toolchain.host.env),
             plan,
         }
@@ -54,9 +49,6 @@ impl<'a> Setup<'a> {
 
 /// Returns the directories of the `-I` flags.
 pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for flag in flags {
-        dirs.extend(flag.strip_prefix("-I").map(PathBuf::from));
-    }
-    dirs
+    let dirs = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+    dirs.map(PathBuf::from).collect()
 }

@@ -4,6 +4,7 @@ use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
 use crate::model::candidate::Found;
+use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::Toolchain;
@@ -245,13 +246,9 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
 
 /// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
 fn without_blank_lines(output: &str) -> Option<String> {
-    let mut lines = Vec::new();
-    for line in output.lines() {
-        if !line.trim().is_empty() {
-            lines.push(line);
-        }
-    }
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    let lines = output.lines().filter(|line| !line.trim().is_empty());
+    let text = joined(lines, "\n");
+    (!text.is_empty()).then_some(text)
 }
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.

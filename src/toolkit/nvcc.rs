@@ -58,12 +58,10 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
         return Err(no_answer(Question::Layout, question, &output));
     };
     let real = |dirs: &[PathBuf]| {
-        let mut found = Vec::new();
-        for dir in dirs {
-            let real = files::canonical(dir, None).ok();
-            found.extend(real.filter(|real| !found.contains(real)));
-        }
-        found
+        files::dedup(
+            dirs.iter()
+                .filter_map(|dir| files::canonical(dir, None).ok()),
+        )
     };
     Ok(Layout {
         include_dirs: real(&layout.include_dirs),

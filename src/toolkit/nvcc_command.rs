@@ -79,9 +79,7 @@ pub fn compile(
     };
     let mut args = vec![kind, text(source), "-o".to_string(), text(output)];
     args.extend_from_slice(extra_args);
-    for target in targets {
-        args.push(target.to_string());
-    }
+    args.extend(targets.iter().map(Gencode::to_string));
     let given = plan.all_flags();
     args.append(&mut plan.optimisation.flags(&given, &plan.host.env));
     for_host(plan, &mut args);
@@ -96,12 +94,8 @@ pub fn device_link(
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    for object in objects {
-        args.push(text(object));
-    }
-    for target in targets {
-        args.push(target.to_string());
-    }
+    args.extend(objects.iter().map(|object| text(object)));
+    args.extend(targets.iter().map(Gencode::to_string));
     for_host(plan, &mut args);
     command(plan, args)
 }
@@ -143,11 +137,7 @@ pub const NVCC_FLAGS: [Variable; 2] = [Variable::NvccPrependFlags, Variable::Nvc
 
 pub fn flags_of(variable: Variable, env: &Environment) -> Vec<String> {
     let text = env.get(variable).unwrap_or_default().to_string_lossy();
-    let mut flags = Vec::new();
-    for flag in text.split_whitespace() {
-        flags.push(flag.to_string());
-    }
-    flags
+    text.split_whitespace().map(String::from).collect()
 }
 
 /// Returns nvcc's flags from the build script and from the variables of nvcc.

@@ -61,16 +61,13 @@ pub enum Source {
 
 impl Patterns {
     pub(crate) fn sources(self) -> Vec<Source> {
-        let mut sources = Vec::new();
-        for path in self.0 {
-            sources.push(match path.to_str() {
-                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                    Source::Pattern(text.to_string())
-                }
-                _ => Source::File(path),
-            });
-        }
-        sources
+        let source = |path: PathBuf| match path.to_str() {
+            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                Source::Pattern(text.to_string())
+            }
+            _ => Source::File(path),
+        };
+        self.0.into_iter().map(source).collect()
     }
 }
 
@@ -154,9 +151,7 @@ impl Kernels<'_> {
         }
         files::keep(&mut watched, &files::is_file);
         let watched = files::dedup(watched.into_iter());
-        for path in &watched {
-            lines.push(Directive::RerunIfChanged(path.clone()));
-        }
+        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
         Ok(watched)
     }
 

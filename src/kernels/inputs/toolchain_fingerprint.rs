@@ -2,8 +2,9 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
+use crate::model::text::joined;
 use crate::system::files;
-use crate::system::freshness::fingerprint;
+use crate::system::freshness::stat_cache;
 use crate::system::programs::on_path;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
@@ -68,18 +69,14 @@ pub fn programs(plan: &Plan, root: Option<&Path>) -> Vec<PathBuf> {
 /// result.
 pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
     let host = plan.host;
-    let mut states = Vec::new();
-    for file in programs {
-        states.extend(fingerprint::read(file));
-    }
-    let states = states.join("\n");
+    let states = programs.iter().filter_map(|file| stat_cache::read(file));
+    let states = joined(states, "\n");
     let [before, after] = NVCC_FLAGS;
     let flags = [host.env.get(before), host.env.get(after)];
-    let mut read = Vec::new();
-    for name in variables(host.builder().os) {
+    let read = variables(host.builder().os).iter().map(|name| {
         let own = plan.env.iter().find(|(own, _)| own == name);
         let own = own.map(|(_, value)| value.as_os_str());
-        read.push(own.or(host.env.os_var(name)).unwrap_or_default());
-    }
-    format!("{states}\n{flags:?}\n{read:?}")
+        own.or(host.env.os_var(name)).unwrap_or_default()
+    });
+    format!("{states}\n{flags:?}\n{:?}", read.collect::<Vec<_>>())
 }
