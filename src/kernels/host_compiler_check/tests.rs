@@ -2,7 +2,7 @@
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
 use crate::kernels::setup::Setup;
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, warned};
 use crate::model::platform::Platform;
 use crate::runtime::facts::version::Version;
 use crate::system::freshness::stat_cache::StatCache;
@@ -50,14 +50,6 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
 
 fn set_cuda_version(toolchain: &mut Toolchain, major: u32, minor: u32) {
     toolchain.set_cuda(Version::new(major, minor, 0));
-}
-
-/// Returns the lines for cargo.
-fn warned(lines: &[String]) -> Vec<&str> {
-    let lines = lines.iter();
-    lines
-        .filter_map(|line| line.strip_prefix("cargo::warning="))
-        .collect()
 }
 
 /// nvcc fails with "unsupported GNU version! gcc versions later than 14 are not supported!"
@@ -151,11 +143,8 @@ fn nvcc_is_never_its_own_host_compiler() {
             vec![format!("-ccbin={name}")],
             vec!["--compiler-bindir".into(), name.into()],
         ] {
-            let kernels = own.kernels().files(package.pattern()).flags(flags);
-            let error = kernels
-                .library("k", &mut Vec::new())
-                .unwrap_err()
-                .to_string();
+            let (result, _) = package.run(&own, |kernels| kernels.flags(flags));
+            let error = result.unwrap_err();
             assert!(
                 error.contains("the nvcc argument `-ccbin` sets nvcc's host compiler to `"),
                 "{error}"
@@ -203,12 +192,8 @@ fn an_explicitly_named_compiler_is_kept() {
     }
     let flags = ["-ccbin".to_string(), named];
     let own = toolchain(&package, &[]);
-    let mut kernels = own.kernels().files(package.pattern());
-    for flag in flags {
-        kernels = kernels.flag(flag);
-    }
-    let error = kernels.library("k", &mut Vec::new()).unwrap_err();
-    let error = package.shown(&error.to_string());
+    let (result, _) = package.run(&own, |kernels| kernels.flags(flags));
+    let error = result.unwrap_err();
     assert!(
         error.contains("  set by      the nvcc argument `-ccbin`\n")
             && error.contains("  = help: pass `-ccbin=./path/g++-13` instead\n"),
@@ -234,14 +219,9 @@ fn an_allowed_compiler_is_shown_and_nvcc_accepts_it() {
     // nvcc's own flag has the same effect.
     package.write("src/a.cu", "other\n");
     let own = toolchain(&package, &[]);
-    let kernels = own.kernels().files(package.pattern());
-    let mut lines = Vec::new();
-    let kernels = kernels.flag("--allow-unsupported-compiler");
-    kernels.library("k", &mut lines).unwrap();
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| package.shown(&line.to_string()))
-        .collect();
+    let flag = "--allow-unsupported-compiler";
+    let (result, lines) = package.run(&own, |kernels| kernels.flag(flag));
+    result.unwrap();
     assert_eq!(warned(&lines)[0], headline);
     assert!(!package.calls()[0].contains("-ccbin"));
 }

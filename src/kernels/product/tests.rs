@@ -219,6 +219,8 @@ fn a_module_has_a_constant_for_each_file() {
     // The crate also compiles without CUDA.
     let mut toolchain = package.toolchain();
     toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
+    assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
+    assert_eq!(toolchain.targets().unwrap(), []);
     let all = || toolchain.kernels().files(package.pattern());
     assert_eq!(
         all().module("ptx").ptx().unwrap(),
