@@ -23,35 +23,18 @@ macro_rules! from_one {
 }
 from_one!(&str, String, &String, &Path, PathBuf, &PathBuf);
 
-impl<P: AsRef<Path>> From<&[P]> for Patterns {
-    fn from(list: &[P]) -> Self {
-        Self(list.iter().map(|one| one.as_ref().into()).collect())
-    }
+/// Implements conversions from a list.
+macro_rules! from_list {
+    ($([$($length:tt)*] $list:ty),*) => {
+        $(impl<P: AsRef<Path>, $($length)*> From<$list> for Patterns {
+            fn from(list: $list) -> Self {
+                Self(list.iter().map(|one| one.as_ref().into()).collect())
+            }
+        })*
+    };
 }
-
-impl<P: AsRef<Path>> From<Vec<P>> for Patterns {
-    fn from(list: Vec<P>) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>> From<&Vec<P>> for Patterns {
-    fn from(list: &Vec<P>) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>, const N: usize> From<&[P; N]> for Patterns {
-    fn from(list: &[P; N]) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>, const N: usize> From<[P; N]> for Patterns {
-    fn from(list: [P; N]) -> Self {
-        list.as_slice().into()
-    }
-}
+from_list!([] &[P], [] Vec<P>, [] &Vec<P>);
+from_list!([const N: usize] &[P; N], [const N: usize] [P; N]);
 
 #[derive(Clone, Debug)]
 pub enum Source {

@@ -42,7 +42,7 @@ const MAX_OUTPUTS: usize = 32;
 /// The outputs of one build. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
-    dir: Option<PathBuf>,
+    file: Option<PathBuf>,
     variables: Vec<Option<OsString>>,
     deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
@@ -62,9 +62,9 @@ impl ProbeCache {
     pub fn open(env: &Environment) -> Self {
         let variables = VARIABLES.iter();
         Self {
-            dir: env
+            file: env
                 .os_var("OUT_DIR")
-                .map(|dir| Path::new(dir).join("cudnn-guard")),
+                .map(|dir| Path::new(dir).join("cudnn-guard").join("answers")),
             variables: variables
                 .map(|variable| env.get(*variable).map(OsString::from))
                 .collect(),
@@ -120,7 +120,7 @@ impl ProbeCache {
     }
 
     fn read(&self) -> Vec<CachedOutput> {
-        let text = self.file().and_then(|file| files::read(&file).ok());
+        let text = self.file.as_ref().and_then(|file| files::read(file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
         // A launcher may be unchanged while the program that it starts has changed, so one stale output makes all of
         // them stale.
@@ -136,19 +136,13 @@ impl ProbeCache {
     }
 
     fn write(&self, known: &[CachedOutput]) {
-        let (Some(dir), Some(file)) = (&self.dir, self.file()) else {
-            return;
-        };
+        let Some(file) = &self.file else { return };
         let texts: Vec<String> = known.iter().filter_map(CachedOutput::text).collect();
         // Each PATH has its own outputs, so the oldest are dropped.
         let body = texts[texts.len().saturating_sub(MAX_OUTPUTS)..].concat();
         // If an output cannot be saved, the program is only queried again.
-        let _ = out_dir::create_dir(dir)
-            .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&*body))));
-    }
-
-    fn file(&self) -> Option<PathBuf> {
-        Some(self.dir.as_ref()?.join("answers"))
+        let _ = out_dir::create_dir(file.parent().unwrap_or(file))
+            .and_then(|()| files::write(file, &format!("{:016x}\n{body}", hash(&*body))));
     }
 }
 
