@@ -164,7 +164,7 @@ mod tests {
         // The next build reads it all from one file.
         let next = ProbeCache::open(&Environment::new(env));
         let written = std::fs::read_to_string(out.join("cudnn-guard/answers")).unwrap();
-        assert_eq!(written.matches("\nquestion ").count(), 4, "{written}");
+        assert_eq!(written.matches("\nanswer ").count(), 4, "{written}");
         assert_eq!(layout(&nvcc, &next).unwrap(), found);
         assert_eq!(gpu_codes(&nvcc, &next).unwrap(), codes);
         std::fs::remove_dir_all(out).unwrap();
