@@ -59,73 +59,6 @@ impl Package {
     }
 }
 
-#[test]
-fn kernels_become_a_library_and_device_code() {
-    let package = Package::new("kernels");
-    let gpu = package.probe("12.0 8.0 compute_90");
-    assert_eq!(
-        gpu.gencode_flags().unwrap(),
-        [
-            "-gencode=arch=compute_80,code=sm_80",
-            "-gencode=arch=compute_90,code=compute_90",
-            "-gencode=arch=compute_120,code=sm_120"
-        ]
-    );
-    let kernels = || gpu.kernels().files(package.path("src/*.cu"));
-    kernels().compile("mine").unwrap();
-    assert!(package.0.join("out/libmine.a").is_file());
-    assert_eq!(kernels().ptx().unwrap(), [package.0.join("out/a.ptx")]);
-    assert_eq!(
-        kernels().fatbin().unwrap(),
-        [package.0.join("out/a.fatbin")]
-    );
-    // A target with only PTX has no cubin.
-    assert_eq!(
-        kernels().cubin().unwrap(),
-        ["out/a.sm_80.cubin", "out/a.sm_120.cubin"].map(|path| package.0.join(path))
-    );
-    let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
-    let calls: Vec<&str> = calls.lines().collect();
-    assert!(
-        calls[0].contains(&gpu.gencode_flags().unwrap().join(" ")),
-        "{calls:?}"
-    );
-    assert!(
-        calls[1].contains("-gencode=arch=compute_80,code=compute_80 "),
-        "{calls:?}"
-    );
-    assert!(
-        calls[2].contains(&gpu.gencode_flags().unwrap().join(" ")),
-        "{calls:?}"
-    );
-    assert_eq!(calls.len(), 5, "{calls:?}");
-}
-
-/// The target is rejected before nvcc is called, and the error names the last CUDA version that supports it.
-#[test]
-fn an_unsupported_target_is_rejected_before_nvcc_is_called() {
-    let package = Package::new("lacking");
-    let gpu = package.probe("80 37");
-    let error = gpu
-        .kernels()
-        .files(package.path("src/*.cu"))
-        .compile("mine")
-        .unwrap_err();
-    let nvcc = package.path("cuda/bin/nvcc");
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "`{nvcc}` does not support sm_37, which CUDNN_GUARD_ARCHS requests  [arch-unsupported-by-nvcc]\n  \
-             = help: use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME\n  \
-             found       CUDNN_GUARD_ARCHS: \"80 37\"\n  \
-             supported   sm_75 sm_80 sm_86 sm_90 sm_100 sm_120\n  \
-             toolkits    sm_37: CUDA up to 11.8\n  \
-             see         cudnn-guard explain arch-unsupported-by-nvcc"
-        )
-    );
-    assert!(!package.0.join("cuda/calls").exists());
-}
-
 /// The targets of an nvcc that is too old to list them follow from its version.
 #[test]
 fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
@@ -163,46 +96,6 @@ fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
             format!("`{nvcc}` is from CUDA 10.1, which cannot list its GPU targets"),
             format!("`{nvcc}` does not support sm_80, which CUDNN_GUARD_ARCHS requests")
         ]
-    );
-}
-
-#[test]
-fn other_build_systems_get_the_same_output() {
-    let package = Package::new("words");
-    let list = package.probe("8.0 90+PTX").target_list().unwrap();
-    assert_eq!(list.to_string(), "sm_80 sm_90 compute_90");
-    assert_eq!(list.cmake().unwrap(), "80-real;90");
-    assert_eq!(list.torch().unwrap(), "8.0;9.0+PTX");
-    assert_eq!(
-        list.nvcc().join(" "),
-        "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_90,code=sm_90 \
-         -gencode=arch=compute_90,code=compute_90"
-    );
-    let ptx = package.probe("compute_90 8.6(8.0)").target_list().unwrap();
-    assert_eq!((ptx.cmake(), ptx.torch()), (None, None));
-}
-
-/// A kernel that requires newer GPUs.
-#[test]
-fn kernels_are_compiled_only_for_the_gpus_they_support() {
-    let package = Package::new("minimum");
-    let gpu = package.probe("75 90");
-    let kernels = |minor| {
-        gpu.kernels()
-            .files(package.path("src/*.cu"))
-            .at_least(ComputeCapability::new(9, minor))
-    };
-    kernels(0).compile("mine").unwrap();
-    let calls = std::fs::read_to_string(package.0.join("cuda/calls")).unwrap();
-    assert!(!calls.contains("_75"), "{calls}");
-    assert!(
-        calls.contains(" -gencode=arch=compute_90,code=sm_90 "),
-        "{calls}"
-    );
-    let error = kernels(1).compile("mine").unwrap_err();
-    assert_eq!(
-        error.findings()[0].summary,
-        "these kernels require compute capability 9.1, but the only targets are sm_75, sm_90"
     );
 }
 

@@ -77,10 +77,4 @@ fn check_round_trip(words: Vec<Word>) {
     };
     assert_eq!(back(Dialect::Ours, &list.to_string()), list);
     assert_eq!(back(Dialect::Torch, &list.nvcc().join(" ")), list);
-    if let Some(text) = list.cmake() {
-        assert_eq!(back(Dialect::CMake, &text), list, "{text}");
-    }
-    if let Some(text) = list.torch() {
-        assert_eq!(back(Dialect::Torch, &text), list, "{text}");
-    }
 }

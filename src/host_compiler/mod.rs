@@ -74,24 +74,13 @@ impl HostCompiler {
 
 /// Parses the preprocessed [`QUESTION`].
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
-    let mut words = Vec::new();
-    for line in text.lines() {
-        // The expansion of a macro from a system header is on a separate line, after a line marker.
-        if !line.starts_with('#') {
-            words.extend(line.split_whitespace());
-        }
-    }
+    // The expansion of a macro from a system header is on a separate line, after a line marker.
+    let lines = text.lines().filter(|line| !line.starts_with('#'));
+    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
     let says = |name: &str| -> Vec<u32> {
         let tag = format!("cudnn_guard_{name}");
-        let place = words.iter().position(|word| *word == tag);
-        let mut numbers = Vec::new();
-        for word in &words[place.map_or(words.len(), |place| place + 1)..] {
-            match word.parse() {
-                Ok(number) => numbers.push(number),
-                Err(_) => break,
-            }
-        }
-        numbers
+        let rest = words.iter().skip_while(|word| **word != tag).skip(1);
+        rest.map_while(|word| word.parse().ok()).collect()
     };
     let (make, release) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),
@@ -185,8 +174,6 @@ pub enum HostCompilerFault<'a> {
     Unsupported(HostCompilerCheck<'a>, Misfit, bool),
     /// A version that CUDA does not support, and the compiler that is used instead.
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
-    /// A gcc that CUDA supports, but whose C++ library CUDA mostly cannot compile.
-    Libstdcxx11(HostCompilerCheck<'a>),
     /// A header of CUDA and the functions that it and this glibc declare differently.
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
     /// nvcc itself as the host compiler, which would start itself endlessly.
@@ -217,9 +204,6 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let last = limits.gcc.unwrap_or_default();
     // A damaged header may contain any number.
     let first = last.saturating_sub(MOST_ALTERNATIVES - 1).max(5);
-    let mut names = Vec::new();
-    for major in (first..=last).rev() {
-        names.push(format!("{prefix}g++-{major}"));
-    }
-    names
+    let majors = (first..=last).rev();
+    majors.map(|major| format!("{prefix}g++-{major}")).collect()
 }

@@ -22,11 +22,8 @@ const MOST_REPORTED: usize = 3;
 
 /// Queries the host compiler through nvcc, with the flags of the plan. Returns it and its program, or `None` for a
 /// compiler of an unknown vendor. The answer is cached until the compiler, nvcc or a header that it read changes.
-pub fn query(
-    plan: &Plan,
-    host: &Host,
-    dir: &Path,
-) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+pub fn query(plan: &Plan, dir: &Path) -> Result<Option<(HostCompiler, PathBuf)>, Finding> {
+    let host = plan.host;
     let source = dir.join("host-compiler.cpp");
     files::write(&source, QUESTION)?;
     let question = nvcc_command::question(plan, &source);
@@ -100,13 +97,8 @@ pub fn installed_alternatives(
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, release })
     };
-    let mut found = Vec::new();
-    for name in alternative_names(program, limits) {
-        if found.len() < MOST_REPORTED {
-            found.extend(read(name));
-        }
-    }
-    found
+    let names = alternative_names(program, limits).into_iter();
+    names.filter_map(read).take(MOST_REPORTED).collect()
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

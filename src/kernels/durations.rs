@@ -27,13 +27,12 @@ impl Durations {
     /// Returns the indices of these jobs, the longest first. Jobs of unknown duration come first, because they may be
     /// the longest.
     pub fn longest_first(&self, jobs: &[Job]) -> Vec<usize> {
-        let mut durations = Vec::new();
-        for job in jobs {
+        let durations = jobs.iter().map(|job| {
             let name = name(job);
             let known = self.known.iter().find(|(output, _)| *output == name);
-            durations.push(known.map_or(u64::MAX, |(_, duration)| *duration));
-        }
-        descending(&durations)
+            known.map_or(u64::MAX, |(_, duration)| *duration)
+        });
+        descending(&durations.collect::<Vec<_>>())
     }
 
     /// Records the commands that ran, and adds a line for each, the slowest first.

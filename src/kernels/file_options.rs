@@ -69,13 +69,6 @@ fn define(name: &str, value: Option<&str>) -> String {
     }
 }
 
-/// A file to compile, with its own targets and flags.
-pub struct FileRequest {
-    pub source: PathBuf,
-    pub targets: Vec<Gencode>,
-    pub flags: Vec<String>,
-}
-
 impl Kernels<'_> {
     /// Sets options for the files that match these names or patterns, which have the same form as for
     /// [`exclude`](Self::exclude). A pattern that matches no file is an error.
@@ -99,17 +92,11 @@ impl Kernels<'_> {
         self
     }
 
-    /// Returns the targets and flags of each file. `targets` are the targets of all other files.
-    pub(super) fn requests(
-        &self,
-        product: Product,
-        sources: Vec<PathBuf>,
-        targets: &[Gencode],
-        lines: &mut Vec<Directive>,
-    ) -> Result<Vec<FileRequest>, Error> {
+    /// Checks the options for some of the files.
+    pub(super) fn check_file_options(&self, sources: &[PathBuf]) -> Result<(), Finding> {
         for (patterns, options) in &self.file_options {
             if let Some(fault) = target_flags::refused(&options.flags) {
-                return Err(fault.finding().into());
+                return Err(fault.finding());
             }
             for pattern in patterns {
                 let is_match = |source: &PathBuf| {
@@ -117,40 +104,43 @@ impl Kernels<'_> {
                         .unwrap_or(true)
                 };
                 if !sources.iter().any(is_match) {
-                    return Err(InvalidRequest::NoMatchForOptions(pattern).finding().into());
+                    return Err(InvalidRequest::NoMatchForOptions(pattern).finding());
                 }
             }
         }
-        let mut requests = Vec::new();
-        for source in sources {
-            let own = self.options_of(&source)?;
-            let mut targets = targets.to_vec();
-            if !own.archs.is_empty() || own.minimum.is_some() {
-                let archs = match &own.archs[..] {
-                    [] => &self.common.archs,
-                    archs => archs,
-                };
-                let minimum = own.minimum.max(self.common.minimum);
-                let mut shown = Vec::new();
-                targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
-                let mut known = lines.windows(shown.len().max(1));
-                if !known.any(|known| known == shown) {
-                    lines.append(&mut shown);
-                }
+        Ok(())
+    }
+
+    /// Returns the targets and flags of a file. `targets` are the targets of files without their own.
+    pub(super) fn options_for(
+        &self,
+        product: Product,
+        source: &Path,
+        targets: &[Gencode],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(Vec<Gencode>, Vec<String>), Error> {
+        let own = self.options_of(source)?;
+        let mut targets = targets.to_vec();
+        if !own.archs.is_empty() || own.minimum.is_some() {
+            let archs = match &own.archs[..] {
+                [] => &self.common.archs,
+                archs => archs,
+            };
+            let minimum = own.minimum.max(self.common.minimum);
+            let mut shown = Vec::new();
+            targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
+            let mut known = lines.windows(shown.len().max(1));
+            if !known.any(|known| known == shown) {
+                lines.append(&mut shown);
             }
-            let mut flags = device_link::with_rdc(&own.flags);
-            for (name, minimum) in &own.conditional {
-                if targets.iter().all(|one| one.target.capability >= *minimum) {
-                    flags.push(define(name, None));
-                }
-            }
-            requests.push(FileRequest {
-                source,
-                targets,
-                flags,
-            });
         }
-        Ok(requests)
+        let mut flags = device_link::with_rdc(&own.flags);
+        for (name, minimum) in &own.conditional {
+            if targets.iter().all(|one| one.target.capability >= *minimum) {
+                flags.push(define(name, None));
+            }
+        }
+        Ok((targets, flags))
     }
 
     /// Returns the options for this file only, and all conditional macros that apply to it.

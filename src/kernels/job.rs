@@ -1,6 +1,7 @@
 //! A file to compile.
 
-use crate::kernels::file_options::FileRequest;
+use crate::error::Error;
+use crate::kernels::Kernels;
 use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
@@ -12,10 +13,11 @@ use crate::model::invocation::Invocation;
 use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::version::Version;
+use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::programs::Output;
-use crate::system::{Host, files, out_dir, programs};
+use crate::system::{files, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::borrow::Cow;
@@ -28,7 +30,7 @@ pub struct Job {
     pub source: PathBuf,
     /// The object, PTX, cubin or fatbin.
     pub output: PathBuf,
-    targets: Vec<Gencode>,
+    pub targets: Vec<Gencode>,
     /// The flags of this file, which follow the flags of all files.
     flags: Vec<String>,
     depfile: PathBuf,
@@ -44,37 +46,36 @@ pub struct JobOutput {
     pub time: Duration,
 }
 
-impl Job {
+impl Kernels<'_> {
     /// Returns one job for every source, or for cubins one for each target of a source. Each has its own path below
-    /// `out_dir`.
-    pub fn all(
-        host: &Host,
+    /// `OUT_DIR`. `targets` are the targets of files without their own.
+    pub(super) fn jobs(
+        &self,
         product: Product,
         dir: &str,
-        requests: &[FileRequest],
-        out_dir: &Path,
-    ) -> Result<Vec<Self>, Finding> {
-        let package = host.env.var("CARGO_MANIFEST_DIR");
+        sources: &[PathBuf],
+        targets: &[Gencode],
+        lines: &mut Vec<Directive>,
+    ) -> Result<Vec<Job>, Error> {
+        self.check_file_options(sources)?;
+        let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
+        let out_dir = self.output_dir()?;
         // The prefix separates `libptx`, the library called `ptx`, from the directory `ptx`.
         let is_object = product == Product::Object;
         let kind = if is_object { "lib" } else { "" };
         let dir = out_dir.join("cudnn-guard").join(format!("{kind}{dir}"));
         out_dir::create_dir(&dir)?;
-        let place = if is_object { &dir } else { out_dir };
+        let place = if is_object { &dir } else { &out_dir };
         let mut jobs = Vec::new();
-        for FileRequest {
-            source,
-            targets,
-            flags,
-        } in requests
-        {
+        for source in sources {
+            let (targets, flags) = self.options_for(product, source, targets, lines)?;
             let mut name = stem(source).into_owned();
-            let is_same = |other: &&FileRequest| stem(&other.source) == stem(source);
-            if is_object || requests.iter().filter(is_same).count() > 1 {
+            let is_same = |other: &&PathBuf| stem(other) == stem(source);
+            if is_object || sources.iter().filter(is_same).count() > 1 {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
             let mut add = |name: &str, targets: &[Gencode]| {
-                jobs.push(Self {
+                jobs.push(Job {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
                     targets: targets.to_vec(),
@@ -84,16 +85,18 @@ impl Job {
                 });
             };
             if product == Product::Cubin {
-                for one in targets {
+                for one in &targets {
                     add(&format!("{name}.{}", one.target), &[*one]);
                 }
             } else {
-                add(&name, targets);
+                add(&name, &targets);
             }
         }
         Ok(jobs)
     }
+}
 
+impl Job {
     /// Returns the directory of the stamps for this library or this kind of product.
     pub fn dir(&self) -> &Path {
         self.stamp.parent().unwrap_or(&self.stamp)
@@ -113,8 +116,6 @@ impl Job {
             &self.source,
             &self.output,
             &extra_args,
-            &setup.host.platform,
-            &setup.host.env,
         );
         command.args.extend_from_slice(&self.flags);
         command
@@ -150,12 +151,7 @@ impl Job {
 
     /// Returns the number of threads that nvcc can use for this job.
     pub fn breadth(&self, setup: &Setup) -> usize {
-        nvcc_command::breadth(
-            &setup.plan,
-            self.targets.len(),
-            setup.release,
-            &setup.host.env,
-        )
+        nvcc_command::breadth(&setup.plan, self.targets.len(), setup.release)
     }
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
@@ -164,7 +160,7 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let mut lister = DepfileSource::choose(&setup.plan, &self.depfile, &setup.host.env);
+        let mut lister = DepfileSource::choose(&setup.plan, &self.depfile);
         if setup.wrapper.is_some() {
             // The wrapper did not call gcc if it had the result in its cache.
             lister = DepfileSource::Nvcc;
@@ -185,7 +181,7 @@ impl Job {
         if !output.success || !files::is_file(&self.output) {
             let failure = Failure {
                 output: &printed,
-                env: &setup.host.env,
+                env: &setup.plan.host.env,
                 flags: &setup.plan.flags,
                 nvcc: &setup.plan.nvcc,
                 release: setup.release,

@@ -1,6 +1,7 @@
 //! The minimum compute capability of kernels.
 
 use crate::model::chosen_by::ChosenBy;
+use crate::model::gencode::Gencode;
 use crate::model::target_list::TargetList;
 use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
 use crate::targets::select::Selection;
@@ -15,13 +16,9 @@ pub struct TargetsBelowMinimum {
 
 /// Removes the targets below the minimum.
 pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<TargetsBelowMinimum> {
-    let (mut lost, mut kept) = (Vec::new(), Vec::new());
-    for &gencode in selection.list.gencodes() {
-        match gencode.target.capability < minimum {
-            true => lost.push(gencode),
-            false => kept.push(gencode),
-        }
-    }
+    let gencodes = selection.list.gencodes().iter().copied();
+    let (lost, kept): (Vec<Gencode>, Vec<Gencode>) =
+        gencodes.partition(|gencode| gencode.target.capability < minimum);
     if lost.is_empty() {
         return None;
     }
@@ -39,7 +36,6 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Ta
 mod tests {
     use super::*;
     use crate::model::environment::Variable;
-    use crate::model::gencode::Gencode;
     use crate::runtime::facts::finding::Severity;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 

@@ -14,7 +14,6 @@
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
-pub mod cutlass;
 pub mod durations;
 pub mod file_options;
 pub mod host_compiler_check;
@@ -82,8 +81,6 @@ pub struct Kernels<'a> {
     optimisation: Optimisation,
     /// The runtime that the build script names.
     cudart: Option<Cudart>,
-    /// `true` if the kernels use CUTLASS.
-    cutlass: bool,
     module: Option<String>,
     destination: Option<PathBuf>,
 }
@@ -108,9 +105,6 @@ pub enum InvalidRequest<'a> {
     NoSource,
     /// Files that are all excluded.
     AllExcluded,
-    /// The directories that were searched for CUTLASS. `true` if `CUTLASS_PATH` names the only one. The last is in
-    /// `CUDNN_GUARD_HOME`.
-    NoCutlass(&'a [PathBuf], bool, Option<PathBuf>),
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
     /// Cubins for targets that are all PTX.
@@ -137,7 +131,6 @@ impl Toolchain {
             file_options: Vec::new(),
             optimisation: Optimisation::default(),
             cudart: None,
-            cutlass: false,
             module: None,
             destination: None,
         }
@@ -216,11 +209,9 @@ impl Kernels<'_> {
         let sources = self.sources(lines)?;
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
-        let out_dir = self.output_dir()?;
-        let requests = self.requests(product, sources, &targets, lines)?;
-        let targets = requests.iter().flat_map(|request| &request.targets);
+        let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
+        let targets = jobs.iter().flat_map(|job| &job.targets);
         let targets = TargetList::new(targets.copied().collect());
-        let jobs = Job::all(&toolchain.host, product, dir, &requests, &out_dir)?;
         let setup = Setup::new(plan, toolchain);
         let mut watched = BTreeSet::new();
         for line in &*lines {
@@ -237,25 +228,17 @@ impl Kernels<'_> {
             watch(path, &mut watched, lines);
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
-        let (mut read, mut failed, mut shown) = (Vec::new(), Vec::new(), BTreeSet::new());
-        for inputs in fresh {
-            read.extend(inputs.unwrap_or_default());
-        }
-        for (job, output) in jobs.iter().zip(made) {
+        let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
+        let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
+        for output in made {
             match output {
                 None => {}
                 Some(Ok(output)) => {
                     let (information, printed) = warnings::split(&output.warnings);
-                    for line in information.lines() {
-                        lines.push(Directive::Text(line.to_string()));
-                    }
+                    let information = information.lines().map(String::from);
+                    lines.extend(information.map(Directive::Text));
                     warn_once(&printed, &mut shown, lines);
-                    if let Some(copies) = warnings::own_copies(&job.source, &printed) {
-                        warn(&copies.finding().to_string(), lines);
-                    }
-                    for path in &output.files {
-                        read.extend(files.file(path));
-                    }
+                    read.extend(output.files.iter().filter_map(|path| files.file(path)));
                 }
                 Some(Err(finding)) => failed.push(finding),
             }
@@ -320,10 +303,10 @@ impl Kernels<'_> {
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{name}.a"));
             let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
-            return written.product(&archive, "library", name, &how.join("\n"));
+            return written.register(&archive, &how.join("\n"));
         }
         for job in jobs {
-            written.file(&job.output, &job.source, &job.how(setup))?;
+            written.register(&job.output, &job.how(setup))?;
         }
         Ok(())
     }
@@ -355,7 +338,8 @@ fn run_outdated(
     }
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.search);
-    let threads = memory_limit::threads(job_pool::cpus(), available, each, &setup.host.env);
+    let env = &setup.plan.host.env;
+    let threads = memory_limit::threads(job_pool::cpus(), available, each, env);
     let running = AtomicUsize::new(0);
     let anew = job_pool::in_parallel(
         &stale,
@@ -402,9 +386,6 @@ fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directi
 
 /// Adds the non-blank lines of a text as warnings of cargo.
 fn warn(text: &str, lines: &mut Vec<Directive>) {
-    for line in text.lines() {
-        if !line.trim().is_empty() {
-            lines.push(Directive::Warning(line.to_string()));
-        }
-    }
+    let warnings = text.lines().filter(|line| !line.trim().is_empty());
+    lines.extend(warnings.map(|line| Directive::Warning(line.to_string())));
 }

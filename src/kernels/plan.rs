@@ -18,13 +18,13 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product};
 use std::path::{Path, PathBuf};
 
-impl Kernels<'_> {
+impl<'a> Kernels<'a> {
     pub(super) fn plan(
         &self,
         product: Product,
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
-    ) -> Result<(Plan, Vec<Gencode>), Error> {
+    ) -> Result<(Plan<'a>, Vec<Gencode>), Error> {
         if let Some(fault) = target_flags::refused(&self.common.flags) {
             return Err(fault.finding().into());
         }
@@ -62,7 +62,6 @@ impl Kernels<'_> {
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::with_rdc(&self.common.flags);
-        flags.extend(self.cutlass_flags()?);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
         let own = [nvcc.clone(), self.output_dir()?];
@@ -86,6 +85,7 @@ impl Kernels<'_> {
             ccbin = ccbin.or_else(|| cross_compiler(host));
         }
         let plan = Plan {
+            host,
             ccbin,
             env,
             nvcc,

@@ -2,17 +2,15 @@
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::candidate::Toolkit;
+use crate::model::candidate::{Candidate, Toolkit};
 use crate::runtime::facts::version::Version;
-use crate::system::Host;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;
 
-/// A plan and the machine that it runs on.
+/// A plan and the programs that it runs.
 pub struct Setup<'a> {
-    pub plan: Plan,
-    pub host: &'a Host,
+    pub plan: Plan<'a>,
     /// nvcc and the programs that it runs.
     pub programs: Vec<PathBuf>,
     /// The fingerprint of `programs`.
@@ -28,28 +26,22 @@ pub struct Setup<'a> {
 
 impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run.
-    pub fn new(plan: Plan, toolchain: &'a Toolchain) -> Self {
+    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
         let toolkit = toolchain.toolkit();
         let mut search = include_dirs(&plan.flags);
         if let Some(toolkit) = toolkit {
             search.extend_from_slice(&toolkit.include_dirs);
         }
         let root = toolkit.map(|toolkit| &*toolkit.root);
-        let mut others = Vec::new();
-        for candidate in &toolchain.candidates {
-            if !candidate.chosen {
-                others.extend(candidate.toolkit());
-            }
-        }
-        let programs = toolchain_fingerprint::programs(&plan, &toolchain.host, root);
+        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let programs = toolchain_fingerprint::programs(&plan, root);
         Self {
             search,
-            tools: toolchain_fingerprint::state(&plan, &toolchain.host, &programs),
+            tools: toolchain_fingerprint::state(&plan, &programs),
             programs,
             release: toolkit.and_then(|toolkit| toolkit.version),
-            others,
+            others: others.filter_map(Candidate::toolkit).collect(),
             wrapper: NvccWrapper::find(&toolchain.host.env),
-            host: &toolchain.host,
             plan,
         }
     }
@@ -57,9 +49,6 @@ impl<'a> Setup<'a> {
 
 /// Returns the directories of the `-I` flags.
 pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for flag in flags {
-        dirs.extend(flag.strip_prefix("-I").map(PathBuf::from));
-    }
-    dirs
+    let dirs = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+    dirs.map(PathBuf::from).collect()
 }

@@ -1,25 +1,15 @@
 //! Kernels, compiled by a fake nvcc that records its arguments.
 
-#[cfg(all(test, unix))]
-pub mod cutlass;
-#[cfg(all(test, unix))]
 pub mod depfile_tests;
-#[cfg(all(test, unix))]
 pub mod linking;
-#[cfg(all(test, unix))]
 pub mod options;
-#[cfg(all(test, unix))]
 pub mod package;
-#[cfg(all(test, unix))]
 pub mod real;
-#[cfg(all(test, unix))]
 pub mod real_device_code;
-#[cfg(all(test, unix))]
 pub mod retry;
-#[cfg(all(test, unix))]
 pub mod stale;
-#[cfg(all(test, unix))]
 pub mod wrapper;
+
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
@@ -154,10 +144,8 @@ fn the_number_of_threads_does_not_cause_a_rebuild() {
     let sources = vec![package.path("src/a.cu")];
     let of = |product: Product| {
         let (plan, targets) = kernels.plan(product, &sources, &mut Vec::new()).unwrap();
-        let (host, out) = (&toolchain.host, package.path("out"));
-        let requests = kernels.requests(product, sources.clone(), &targets, &mut Vec::new());
-        let jobs = Job::all(host, product, "x", &requests.unwrap(), &out).unwrap();
-        (jobs, Setup::new(plan, &toolchain))
+        let jobs = kernels.jobs(product, "x", &sources, &targets, &mut Vec::new());
+        (jobs.unwrap(), Setup::new(plan, &toolchain))
     };
     let (jobs, setup) = of(Product::Fatbin);
     assert_eq!(jobs[0].breadth(&setup), 2);
@@ -333,19 +321,6 @@ fn a_c_compilation_finds_the_headers() {
         .collect();
     let place = args.iter().position(|arg| arg == "-I").unwrap();
     assert_eq!(args[place + 1], "./cuda/include");
-}
-
-#[test]
-fn an_absent_toolchain_compiles_nothing() {
-    let package = Package::new(&[]);
-    let mut toolchain = package.toolchain();
-    toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
-    assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
-    let kernels = || toolchain.kernels().files(package.pattern());
-    for made in [kernels().ptx(), kernels().cubin(), kernels().fatbin()] {
-        assert_eq!(made.unwrap(), Vec::<PathBuf>::new());
-    }
-    assert_eq!(toolchain.targets().unwrap(), []);
 }
 
 #[test]

@@ -80,28 +80,11 @@ impl ToolchainFault<'_> {
 
 impl OutputConflict<'_> {
     pub fn finding(&self) -> Finding {
-        let error = |headline: String| Finding::error(FindingId::ConfigInvalid, headline);
-        match self {
-            Self::Ways(file, source) => {
-                let (file, source) = (file.display(), source.display());
-                error(format!(
-                    "build.rs builds `{file}` from `{source}` twice with different options"
-                ))
-                .help("create a second source file with another name that defines the macros and includes this file")
-            }
-            Self::Sources(file, first, second) => error(format!(
-                "build.rs builds `{}` from `{}` and again from `{}`",
-                file.display(),
-                first.display(),
-                second.display()
-            ))
-            .help("pass both files in one call, which keeps files with the same name apart"),
-            Self::Product(kind, name) => error(format!(
-                "build.rs builds the {kind} `{name}` twice with different contents"
-            ))
-            .help(format!(
-                "pass all its files in one call, or give the second {kind} another name"
-            )),
-        }
+        let file = self.0.display();
+        let headline = format!("build.rs builds `{file}` twice with different sources or options");
+        Finding::error(FindingId::ConfigInvalid, headline)
+            .help("pass all sources in one call, which keeps files with the same name apart")
+            .help("create a second source file with another name that defines the macros and includes the first one")
+            .help("give the second library or module another name")
     }
 }

@@ -35,17 +35,6 @@ impl HostCompilerFault<'_> {
                     "set NVCC_CCBIN={program} to choose that compiler explicitly"
                 ))
             }
-            // It never stops a build, since sources that use little of the library compile.
-            HostCompilerFault::Libstdcxx11(check) => {
-                let (compiler, cuda) = (check.described(), check.cuda);
-                let headline =
-                    format!("{compiler} uses a C++ library that {cuda} cannot fully compile");
-                let seen = "std_function.h:435:145: error: parameter packs not expanded with '...'";
-                Finding::warning(unsupported, headline)
-                    .with("symptom", seen)
-                    .help("install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10")
-                    .help("use CUDA 11.6 or later")
-            }
             HostCompilerFault::Headers(header, names, glibc, cuda) => {
                 let (glibc, header) = (glibc.short(), header.display());
                 let fixed = match names.contains(&"rsqrt") {

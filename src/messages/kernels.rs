@@ -5,7 +5,6 @@ use crate::kernels::min_capability::TargetsBelowMinimum;
 use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::chosen_by::ChosenBy;
 use crate::model::text::joined;
-use crate::runtime::facts::finding::quoted;
 use crate::{Finding, FindingId};
 
 impl InvalidRequest<'_> {
@@ -54,23 +53,6 @@ impl InvalidRequest<'_> {
             InvalidRequest::AllExcluded => {
                 invalid("no kernels are left to compile: `exclude` matches every file that `files` selects")
                     .help("correct the patterns of `exclude` in build.rs")
-            }
-            InvalidRequest::NoCutlass(searched, is_named, home) => {
-                let to = match home {
-                    Some(home) => format!(" --to {}", quoted(&home.to_string_lossy())),
-                    None => String::new(),
-                };
-                let fetch = format!("run `cudnn-guard fetch --with cutlass{to}`");
-                let set = "set CUTLASS_PATH to the directory that contains `include/cutlass/cutlass.h`";
-                let finding = match is_named {
-                    true => invalid("CUTLASS_PATH is set to a directory that does not contain `include/cutlass/cutlass.h`")
-                        .help(set)
-                        .help(format!("unset CUTLASS_PATH, and {fetch}")),
-                    false => invalid("build.rs compiles kernels with CUTLASS, but its headers are not installed")
-                        .help(fetch)
-                        .help(set),
-                };
-                finding.with_paths("searched", searched)
             }
             InvalidRequest::TargetFlag(flag) => {
                 invalid(&format!("the flag `{flag}` selects GPU targets, which have to be set with `.archs(..)`"))

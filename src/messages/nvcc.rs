@@ -3,8 +3,8 @@
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
-use crate::kernels::nvcc::warnings::OwnCopies;
 use crate::model::candidate::Found;
+use crate::model::text::joined;
 use crate::runtime::facts::finding::Finding;
 use crate::runtime::facts::finding_id::FindingId;
 use crate::toolchain::Toolchain;
@@ -246,13 +246,9 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
 
 /// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
 fn without_blank_lines(output: &str) -> Option<String> {
-    let mut lines = Vec::new();
-    for line in output.lines() {
-        if !line.trim().is_empty() {
-            lines.push(line);
-        }
-    }
-    (!lines.is_empty()).then(|| lines.join("\n"))
+    let lines = output.lines().filter(|line| !line.trim().is_empty());
+    let text = joined(lines, "\n");
+    (!text.is_empty()).then_some(text)
 }
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.
@@ -314,19 +310,6 @@ const KNOWN: &[(&str, &str)] = &[
         super::host_compiler::NO_GCC,
     ),
     (
-        "parameter packs not expanded with",
-        "install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10: CUDA before 11.6 cannot compile the C++ library of gcc 11",
-    ),
-    ("unsupported GNU version!", "set NVCC_CCBIN to an older g++"),
-    (
-        "unsupported clang version!",
-        "set NVCC_CCBIN to an older clang or to a g++",
-    ),
-    (
-        "unsupported Microsoft Visual Studio version!",
-        "build in the developer prompt of another MSVC toolset",
-    ),
-    (
         "ccache: error",
         "set NVCC to the full path of nvcc itself: the program with this name runs a compiler cache",
     ),
@@ -355,18 +338,6 @@ const KNOWN: &[(&str, &str)] = &[
         "require cuDNN in build.rs so that its headers are found: `.cudnn(\">=9\")`",
     ),
 ];
-
-impl OwnCopies<'_> {
-    pub fn finding(&self) -> Finding {
-        let headline = format!(
-            "nvcc gives `{}` its own copy of `{}`, which the file declares `extern`",
-            self.source.display(),
-            self.names.join("`, `")
-        );
-        Finding::warning(FindingId::ConfigInvalid, headline)
-            .help("add `.flag(\"-rdc=true\")` in build.rs if its kernels use the definition in another file")
-    }
-}
 
 impl MissingTemporaryDirectory<'_> {
     pub fn help(&self) -> String {

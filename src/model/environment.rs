@@ -133,7 +133,6 @@ variables! {
     CudaHostCxx = "CUDAHOSTCXX", Setting;
     NvccPrependFlags = "NVCC_PREPEND_FLAGS", Setting;
     NvccAppendFlags = "NVCC_APPEND_FLAGS", Setting;
-    CutlassPath = "CUTLASS_PATH", Setting;
     GuardNvccWrapper = "CUDNN_GUARD_NVCC_WRAPPER", Setting;
     Cxx = "CXX", Setting;
     GuardAllow = "CUDNN_GUARD_ALLOW", Setting;

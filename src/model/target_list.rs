@@ -1,4 +1,4 @@
-//! GPU targets, in the syntax of nvcc, CMake and PyTorch.
+//! GPU targets.
 
 use crate::model::gencode::Gencode;
 use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
@@ -53,61 +53,6 @@ impl TargetList {
     /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
     pub fn nvcc(&self) -> Vec<String> {
         self.0.iter().map(Gencode::to_string).collect()
-    }
-
-    /// Returns the value for `CMAKE_CUDA_ARCHITECTURES`, such as `80-real;90`. Returns `None` if CMake cannot express a
-    /// target, such as `8.6(8.0)`.
-    pub fn cmake(&self) -> Option<String> {
-        self.join_words(&|number, machine, ptx| {
-            Some(match (machine, ptx) {
-                (true, false) => format!("{number}-real"),
-                (false, _) => format!("{number}-virtual"),
-                (true, true) => number,
-            })
-        })
-    }
-
-    /// Returns the value for `TORCH_CUDA_ARCH_LIST`, such as `8.0;9.0+PTX`. Returns `None` if PyTorch cannot express a
-    /// target: PTX without machine code, a family, or `8.6(8.0)`.
-    pub fn torch(&self) -> Option<String> {
-        let family = |gencode: &Gencode| gencode.target.suffix == Suffix::Family;
-        if self.0.iter().any(family) {
-            return None;
-        }
-        self.join_words(&|number, machine, ptx| {
-            let end = number.len() - usize::from(number.ends_with('a')) - 1;
-            let (major, minor) = number.split_at(end);
-            machine.then(|| format!("{major}.{minor}{}", if ptx { "+PTX" } else { "" }))
-        })
-    }
-
-    /// Joins the words for the targets. `word` gets the number with its suffix, and whether there is machine code and
-    /// PTX for it.
-    fn join_words(&self, word: &dyn Fn(String, bool, bool) -> Option<String>) -> Option<String> {
-        let mut kinds: Vec<(Target, bool, bool)> = Vec::new();
-        for gencode in &self.0 {
-            if !gencode.is_plain() {
-                return None;
-            }
-            let kind = Target {
-                code: Code::Machine,
-                ..gencode.target
-            };
-            let machine = gencode.target.code == Code::Machine;
-            match kinds.iter_mut().find(|(known, ..)| *known == kind) {
-                Some((_, known_machine, known_ptx)) => {
-                    *known_machine |= machine;
-                    *known_ptx |= !machine;
-                }
-                None => kinds.push((kind, machine, !machine)),
-            }
-        }
-        let mut words = Vec::new();
-        for (kind, machine, ptx) in kinds {
-            let number = kind.to_string().trim_start_matches("sm_").to_string();
-            words.push(word(number, machine, ptx)?);
-        }
-        Some(words.join(";"))
     }
 }
 

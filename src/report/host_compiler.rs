@@ -4,7 +4,6 @@ use crate::host_compiler::compiler_choice::{ccbin, choice, missing};
 use crate::host_compiler::{HostCompilerFault, query};
 use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::finding::Finding;
-use crate::system::Host;
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{self, Plan, Product};
@@ -20,6 +19,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
     let choice = choice(env, &[]);
     let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
     let mut plan = Plan {
+        host: machine,
         ccbin,
         env: variables,
         nvcc: nvcc.to_path_buf(),
@@ -32,7 +32,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
     in_scratch(|dir| {
         let cache = dir.join("cudnn-guard");
         create_dir(&cache).ok()?;
-        match query::query(&plan, machine, &cache) {
+        match query::query(&plan, &cache) {
             Ok(Some((compiler, program))) => {
                 let findings = host_compiler(&mut plan, toolchain, dir);
                 let findings = findings.unwrap_or_else(|error| error.findings().to_vec());
@@ -43,7 +43,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
                 Some((words, is_known, findings.collect()))
             }
             Ok(None) => {
-                let output = raw_output(&plan, machine, &cache)?;
+                let output = raw_output(&plan, &cache)?;
                 let missing = missing(&output, &choice, env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
                 let words = "none that nvcc can start".into();
@@ -55,8 +55,8 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
 }
 
 /// Returns the output of nvcc, for the case that it contains no answer.
-fn raw_output(plan: &Plan, host: &Host, dir: &Path) -> Option<String> {
+fn raw_output(plan: &Plan, dir: &Path) -> Option<String> {
     let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
-    let output = host.answers.query(&question, &|_| None).ok()?;
+    let output = plan.host.answers.query(&question, &|_| None).ok()?;
     Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
 }

@@ -127,9 +127,6 @@ impl fmt::Display for TargetReport {
             writeln!(f, "chosen by  {}", self.chosen_by)?;
             writeln!(f, "nvcc       {}", wrapped(&self.source, 11, columns(f)))?;
             writeln!(f, "flags      {}", self.list.nvcc().join("\n           "))?;
-            let none = || "cannot say it".to_string();
-            writeln!(f, "CMake      {}", self.list.cmake().unwrap_or_else(none))?;
-            writeln!(f, "PyTorch    {}", self.list.torch().unwrap_or_else(none))?;
         }
         for (index, finding) in self.findings.iter().enumerate() {
             let is_first = index == 0 && self.verdict() == Verdict::Fail;

@@ -157,82 +157,6 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::target_list::TargetList;
-
-    #[track_caller]
-    fn reads(dialect: Dialect, text: &str, expected: &str) {
-        let words = read(dialect, text).unwrap_or_else(|word| panic!("{word:?} of {text:?}"));
-        let texts: Vec<String> = words
-            .iter()
-            .flat_map(|word| match word {
-                Word::Targets(targets) => targets
-                    .iter()
-                    .map(|gencode| TargetList::new(vec![*gencode]).to_string())
-                    .collect(),
-                Word::Generation { capabilities, ptx } => capabilities
-                    .iter()
-                    .map(|capability| format!("{capability}{}", if *ptx { "?" } else { "" }))
-                    .collect(),
-                other => vec![format!("{other:?}")],
-            })
-            .collect();
-        assert_eq!(texts.join(" "), expected, "{dialect:?} {text:?}");
-    }
-
-    #[test]
-    fn every_spelling_of_a_target() {
-        for (text, expected) in [
-            ("86", "sm_86"),
-            ("8.6", "sm_86"),
-            ("120", "sm_120"),
-            ("12.0", "sm_120"),
-            ("90a", "sm_90a"),
-            ("9.0a", "sm_90a"),
-            ("100f", "sm_100f"),
-            ("sm_86", "sm_86"),
-            ("SM_90A", "sm_90a"),
-            ("compute_86", "compute_86"),
-            ("compute_90a", "compute_90a"),
-            ("86-real", "sm_86"),
-            ("86-virtual", "compute_86"),
-            ("8.6+PTX", "sm_86 compute_86"),
-            ("sm_86+ptx", "sm_86 compute_86"),
-            ("native", "Native"),
-            ("all", "All"),
-            ("All-Major", "AllMajor"),
-            ("Common", "AllMajor"),
-            ("Auto", "Auto"),
-            ("8.6(8.0)", "sm_86(80)"),
-            ("sm_86(80)", "sm_86(80)"),
-            ("103(100f)", "sm_103(100f)"),
-        ] {
-            reads(Dialect::Ours, text, expected);
-        }
-    }
-
-    #[test]
-    fn every_separator() {
-        reads(
-            Dialect::Ours,
-            " 80;8.6,, 90\t100\n",
-            "sm_80 sm_86 sm_90 sm_100",
-        );
-        reads(Dialect::Ours, " ;, ", "");
-    }
-
-    #[test]
-    fn the_dialect_determines_the_meaning_of_a_bare_number() {
-        reads(Dialect::Ours, "86", "sm_86");
-        reads(
-            Dialect::CMake,
-            "86;90a",
-            "sm_86 compute_86 sm_90a compute_90a",
-        );
-        reads(Dialect::CMake, "86-real;90-virtual", "sm_86 compute_90");
-        reads(Dialect::Torch, "8.6;9.0+PTX", "sm_86 sm_90 compute_90");
-        reads(Dialect::ComputeCap, "86", "sm_86");
-        reads(Dialect::ComputeCap, "8.6", "sm_86");
-    }
 
     #[test]
     fn names_an_invalid_word() {
@@ -276,21 +200,6 @@ mod tests {
         }
     }
 
-    /// Names of generations and of products.
-    #[test]
-    fn names_are_targets() {
-        reads(
-            Dialect::Ours,
-            "H100, RTX 4090;Jetson AGX Orin 80",
-            "sm_90 sm_89 sm_87 sm_80",
-        );
-        assert_eq!(read(Dialect::Ours, "TITAN RTX 4090"), Err("4090"));
-        reads(Dialect::Ours, "T4+PTX", "sm_75 compute_75");
-        reads(Dialect::Ours, "Ampere Hopper+PTX", "8.0 8.6 9.0?");
-        reads(Dialect::Torch, "Ampere", "8.0? 8.6?");
-        reads(Dialect::Torch, "Kepler+Tesla", "sm_37 compute_37");
-    }
-
     /// An environment variable may contain four times as many names.
     #[test]
     fn a_long_list_of_names_is_parsed_quickly() {
@@ -299,45 +208,5 @@ mod tests {
         let count = read(Dialect::Ours, &text).map(|words| words.len());
         assert_eq!(count, Ok(10_000));
         assert!(start.elapsed().as_secs() < 10, "{:?}", start.elapsed());
-    }
-
-    #[test]
-    fn flags_of_nvcc_are_targets() {
-        for text in [
-            "-gencode=arch=compute_80,code=sm_80 -gencode=arch=compute_80,code=compute_80",
-            "-gencode arch=compute_80,code=[sm_80,compute_80]",
-            "--generate-code=arch=compute_80,code=\\\"sm_80,compute_80\\\"",
-            "--generate-code 'arch=compute_80,code=[sm_80, compute_80]'",
-            "-gencode=code=[sm_80,compute_80],arch=compute_80",
-            "-arch=sm_80",
-            "--gpu-architecture sm_80",
-        ] {
-            reads(Dialect::CMake, text, "sm_80 compute_80");
-        }
-        reads(
-            Dialect::Ours,
-            "-arch=compute_80;-arch=all-major,90",
-            "compute_80 AllMajor sm_90",
-        );
-        reads(
-            Dialect::Ours,
-            "-gencode=arch=compute_80,code=sm_86",
-            "sm_86(80)",
-        );
-        for text in [
-            "-arch",
-            "-gencode",
-            "-gencode=arch=compute_80",
-            "-gencode=code=sm_80",
-            "-gencode=arch=sm_80,code=sm_80",
-            "-gencode=arch=compute_80,code=lto_80",
-            "-gencode=arch=compute_80,code=[sm_80",
-            "-gencode=arch=compute_80,code=",
-            "-gencode=arch=compute_80,arch=compute_90,code=sm_90",
-            "-arch=80",
-            "-O3",
-        ] {
-            assert_eq!(read(Dialect::Ours, text), Err(text));
-        }
     }
 }

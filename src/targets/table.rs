@@ -14,7 +14,7 @@ use crate::toolkit::nvcc;
 use crate::{ComputeCapability, Version};
 use std::path::{Path, PathBuf};
 
-const RELEASES: [&str; 6] = ["11.8", "12.4", "12.8", "12.9", "13.0", "13.5"];
+const RELEASES: [&str; 3] = ["12.4", "12.9", "13.5"];
 
 const HEAD: &str = "\
 # The result of each list of GPU targets: dialect | GPUs of the machine | list | CUDA versions | result.

@@ -90,22 +90,16 @@ fn others(needs: &str, places: &[PathBuf]) -> Vec<PathBuf> {
     let stem = needs.split(".so").next().unwrap_or_default();
     let prefix = format!("{stem}.so");
     let is_version = |name: &str| name.starts_with(&prefix);
-    let mut found = Vec::new();
-    for dir in places {
-        found.extend(files::list_named(dir, &is_version).unwrap_or_default());
-    }
-    files::keep(&mut found, &files::is_file);
-    files::dedup(found.into_iter())
+    let in_dir = |dir: &PathBuf| files::list_named(dir, &is_version).unwrap_or_default();
+    let found = places.iter().flat_map(in_dir);
+    files::dedup(found.filter(|path| files::is_file(path)))
 }
 
 pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIter<&'a [u8]> {
-    let mut symbols = Vec::new();
-    for (name, symbol) in imports {
-        if name == file {
-            symbols.push(&symbol[..]);
-        }
-    }
-    symbols.into_iter()
+    let own = imports.iter().filter(|(name, _)| name == file);
+    own.map(|(_, symbol)| &symbol[..])
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -222,9 +222,8 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
     if let Some(nvcc) = &toolkit.nvcc {
         read.push(nvcc.with_file_name("nvcc.profile"));
     }
-    for dir in &toolkit.link_dirs {
-        read.push(dir.join("libcudart.so"));
-    }
+    let dirs = toolkit.link_dirs.iter();
+    read.extend(dirs.map(|dir| dir.join("libcudart.so")));
     files::keep(&mut read, &files::is_file);
     if let Some(file) = version_file_path.or_else(|| toolkit.nvcc.clone()) {
         read.insert(0, file);
@@ -249,12 +248,8 @@ fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Optio
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut stubs = link_dirs.to_vec();
-    for dir in &mut stubs {
-        dir.push("stubs");
-    }
-    files::keep(&mut stubs, &files::is_dir);
-    stubs
+    let stubs = link_dirs.iter().map(|dir| dir.join("stubs"));
+    stubs.filter(|dir| files::is_dir(dir)).collect()
 }
 
 /// Returns a runtime library in this directory. The names are checked one by one, because listing a directory such as

@@ -58,12 +58,10 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
         return Err(no_answer(Question::Layout, question, &output));
     };
     let real = |dirs: &[PathBuf]| {
-        let mut found = Vec::new();
-        for dir in dirs {
-            let real = files::canonical(dir, None).ok();
-            found.extend(real.filter(|real| !found.contains(real)));
-        }
-        found
+        files::dedup(
+            dirs.iter()
+                .filter_map(|dir| files::canonical(dir, None).ok()),
+        )
     };
     Ok(Layout {
         include_dirs: real(&layout.include_dirs),
@@ -166,7 +164,7 @@ mod tests {
         // The next build reads it all from one file.
         let next = ProbeCache::open(&Environment::new(env));
         let written = std::fs::read_to_string(out.join("cudnn-guard/answers")).unwrap();
-        assert_eq!(written.matches("\nquestion ").count(), 4, "{written}");
+        assert_eq!(written.matches("\nanswer ").count(), 4, "{written}");
         assert_eq!(layout(&nvcc, &next).unwrap(), found);
         assert_eq!(gpu_codes(&nvcc, &next).unwrap(), codes);
         std::fs::remove_dir_all(out).unwrap();

@@ -3,8 +3,9 @@
 use crate::model::environment::{Environment, Variable};
 use crate::model::gencode::Gencode;
 use crate::model::invocation::Invocation;
-use crate::model::platform::{Os, Platform};
+use crate::model::platform::Os;
 use crate::runtime::facts::version::Version;
+use crate::system::Host;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -34,9 +35,10 @@ impl Product {
     }
 }
 
-/// The common options of all files in a build.
+/// The common options of all files in a build, and the machine that it runs on.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Plan<'a> {
+    pub host: &'a Host,
     pub nvcc: PathBuf,
     pub product: Product,
     /// The host compiler, unless nvcc searches for one itself.
@@ -54,17 +56,21 @@ pub struct Plan {
     pub is_gcc: bool,
 }
 
+impl Plan<'_> {
+    /// Returns nvcc's flags from the build script and from the variables of nvcc.
+    pub fn all_flags(&self) -> Vec<String> {
+        all_flags(&self.flags, &self.host.env)
+    }
+}
+
 /// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
 /// `extra_args` contains options that do not change the output, such as the depfile and the number of threads.
-/// `profile` is the environment with cargo's profile.
 pub fn compile(
     plan: &Plan,
     targets: &[Gencode],
     source: &Path,
     output: &Path,
     extra_args: &[String],
-    platform: &Platform,
-    profile: &Environment,
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let kind = match plan.product {
@@ -73,12 +79,10 @@ pub fn compile(
     };
     let mut args = vec![kind, text(source), "-o".to_string(), text(output)];
     args.extend_from_slice(extra_args);
-    for target in targets {
-        args.push(target.to_string());
-    }
-    let given = all_flags(&plan.flags, profile);
-    args.append(&mut plan.optimisation.flags(&given, profile));
-    for_host(plan, platform, profile, &mut args);
+    args.extend(targets.iter().map(Gencode::to_string));
+    let given = plan.all_flags();
+    args.append(&mut plan.optimisation.flags(&given, &plan.host.env));
+    for_host(plan, &mut args);
     command(plan, args)
 }
 
@@ -87,28 +91,23 @@ pub fn device_link(
     targets: &[Gencode],
     objects: &[PathBuf],
     output: &Path,
-    platform: &Platform,
-    profile: &Environment,
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    for object in objects {
-        args.push(text(object));
-    }
-    for target in targets {
-        args.push(target.to_string());
-    }
-    for_host(plan, platform, profile, &mut args);
+    args.extend(objects.iter().map(|object| text(object)));
+    args.extend(targets.iter().map(Gencode::to_string));
+    for_host(plan, &mut args);
     command(plan, args)
 }
 
 /// Adds the flag for the host compiler that makes its objects compatible with rustc's.
-fn for_host(plan: &Plan, platform: &Platform, profile: &Environment, args: &mut Vec<String>) {
-    let given = all_flags(&plan.flags, profile);
+fn for_host(plan: &Plan, args: &mut Vec<String>) {
+    let given = plan.all_flags();
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
-    let features = profile.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+    let env = &plan.host.env;
+    let features = env.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
     let has_static_runtime = features.split(',').any(|feature| feature == "crt-static");
-    let flag = match (plan.product, platform.os) {
+    let flag = match (plan.product, plan.host.platform.os) {
         (Product::Object, Os::Linux) if !has("-fPIC") => "-fPIC",
         (Product::Object, Os::Windows) if has("/MT") || has("/MD") => return,
         // The C runtime that rustc links. nvcc's default is the other one.
@@ -121,10 +120,10 @@ fn for_host(plan: &Plan, platform: &Platform, profile: &Environment, args: &mut 
 }
 
 /// Returns the number of threads that nvcc can use, one for each target, or 1 if it does not support the option.
-pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>, env: &Environment) -> usize {
+pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>) -> usize {
     let is_supported = release.is_some_and(|release| release >= Version::new(11, 2, 0));
     // nvcc accepts the option only once.
-    let is_given = all_flags(&plan.flags, env).iter().any(|flag| {
+    let is_given = plan.all_flags().iter().any(|flag| {
         let name = flag.trim_start_matches('-');
         flag.starts_with('-') && name.starts_with('t')
     });
@@ -138,11 +137,7 @@ pub const NVCC_FLAGS: [Variable; 2] = [Variable::NvccPrependFlags, Variable::Nvc
 
 pub fn flags_of(variable: Variable, env: &Environment) -> Vec<String> {
     let text = env.get(variable).unwrap_or_default().to_string_lossy();
-    let mut flags = Vec::new();
-    for flag in text.split_whitespace() {
-        flags.push(flag.to_string());
-    }
-    flags
+    text.split_whitespace().map(String::from).collect()
 }
 
 /// Returns nvcc's flags from the build script and from the variables of nvcc.
@@ -212,13 +207,30 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+    use crate::model::platform::Platform;
     use crate::runtime::facts::compute_capability::{Code, Target};
+    use crate::system::probe_cache::ProbeCache;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
-    fn plan(product: Product, ccbin: Option<&str>) -> Plan {
+    pub const LINUX: &str = "x86_64-unknown-linux-gnu";
+
+    pub fn host(triple: &str, env: &[(&str, &str)]) -> Host {
+        let env = env
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.into()));
+        Host {
+            env: Environment::new(env),
+            platform: Platform::from_triple(triple),
+            root: None,
+            answers: ProbeCache::default(),
+        }
+    }
+
+    pub fn plan<'a>(host: &'a Host, product: Product, ccbin: Option<&str>) -> Plan<'a> {
         Plan {
+            host,
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
             ccbin: ccbin.map(String::from),
@@ -236,30 +248,23 @@ mod tests {
         env: &[(&str, &str)],
         ccbin: Option<&str>,
     ) -> String {
-        let env = Environment::new(
-            env.iter()
-                .map(|(name, value)| (name.to_string(), value.into())),
-        );
         let targets = parse_gpu_codes("sm_80\nsm_90a").into_iter();
         compile(
-            &plan(product, ccbin),
+            &plan(&host(triple, env), product, ccbin),
             &targets.map(Gencode::plain).collect::<Vec<_>>(),
             Path::new("src/a.cu"),
             Path::new("/out/a.o"),
             &["-MD", "-MF", "/out/a.d"].map(String::from),
-            &Platform::from_triple(triple),
-            &env,
         )
         .to_string()
     }
 
     #[test]
     fn the_command_follows_cargos_profile_and_the_system() {
-        let linux = "x86_64-unknown-linux-gnu";
         assert_eq!(
             command(
                 Product::Object,
-                linux,
+                LINUX,
                 &[("OPT_LEVEL", "0"), ("DEBUG", "true")],
                 Some("g++-12")
             ),
@@ -268,7 +273,7 @@ mod tests {
         );
         let release = [("OPT_LEVEL", "s"), ("DEBUG", "false")];
         assert_eq!(
-            command(Product::Ptx, linux, &release, None),
+            command(Product::Ptx, LINUX, &release, None),
             "/cuda/bin/nvcc -ptx src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O2 -Isrc -DN=4"
         );
@@ -276,12 +281,12 @@ mod tests {
             (Product::Cubin, "/cuda/bin/nvcc -cubin src/a.cu "),
             (Product::Fatbin, "/cuda/bin/nvcc -fatbin src/a.cu "),
         ] {
-            let line = command(product, linux, &release, None);
+            let line = command(product, LINUX, &release, None);
             assert!(line.starts_with(begins), "{line}");
             assert!(!line.contains("-fPIC"), "no host code: {line}");
         }
         let flags = [("NVCC_APPEND_FLAGS", "-Xcompiler=-fPIC,-Wall")];
-        let line = command(Product::Object, linux, &flags, None);
+        let line = command(Product::Object, LINUX, &flags, None);
         assert!(!line.contains("-fPIC"), "the flag is given: {line}");
         let windows = "x86_64-pc-windows-msvc";
         assert!(command(Product::Object, windows, &[], None).contains(" -O3 -Xcompiler /MD "));
@@ -294,11 +299,11 @@ mod tests {
     fn targets_are_compiled_in_parallel_if_nvcc_can() {
         use Product::{Cubin, Fatbin, Object, Ptx};
         let breadth = |product, flags: &str, release: Option<(u32, u32)>, env: &str| {
-            let mut plan = plan(product, None);
+            let host = host(LINUX, &[("NVCC_APPEND_FLAGS", env)]);
+            let mut plan = plan(&host, product, None);
             plan.flags = flags.split(' ').map(String::from).collect();
             let release = release.map(|(major, minor)| Version::new(major, minor, 0));
-            let env = [("NVCC_APPEND_FLAGS".to_string(), env.into())];
-            super::breadth(&plan, 3, release, &Environment::new(env))
+            super::breadth(&plan, 3, release)
         };
         let new = Some((11, 2));
         for (product, expected) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {
@@ -322,7 +327,7 @@ mod tests {
     #[test]
     fn the_host_compiler_is_queried_with_the_build_flags() {
         let question = question(
-            &plan(Product::Object, Some("g++-12")),
+            &plan(&host(LINUX, &[]), Product::Object, Some("g++-12")),
             Path::new("/out/q.cpp"),
         );
         assert_eq!(

@@ -63,14 +63,8 @@ fn add_directories(dirs: &mut Vec<PathBuf>, value: &str) {
 
 /// Returns the output without the commands that nvcc would run.
 pub fn without_commands(text: &str) -> String {
-    let mut kept = String::new();
-    for line in text.lines() {
-        if !line.starts_with("#$") {
-            kept += line;
-            kept += "\n";
-        }
-    }
-    kept
+    let kept = text.lines().filter(|line| !line.starts_with("#$"));
+    kept.map(|line| format!("{line}\n")).collect()
 }
 
 /// Parses the two numbers of CUDA's version from `Cuda compilation tools, release 13.5, V13.5.37`.

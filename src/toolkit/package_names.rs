@@ -46,6 +46,7 @@ pub const PACKAGES: [(&[&str], &str, &str); 12] = [
 pub const CUTLASS: &str = "cutlass";
 
 /// The directory in CUTLASS's wheel that contains `source/include`.
+#[cfg(feature = "cli")]
 pub const CUTLASS_DIR: &str = "cutlass_library";
 
 /// The file in a directory of `cudnn-guard fetch` that lists the directories that it created.

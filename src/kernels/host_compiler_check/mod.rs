@@ -19,7 +19,7 @@ use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::version::Version;
 use crate::system::files;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Plan, all_flags};
+use crate::toolkit::nvcc_command::Plan;
 use std::path::Path;
 
 /// The flag that disables nvcc's own version check.
@@ -32,9 +32,8 @@ pub fn host_compiler(
     toolchain: &Toolchain,
     out_dir: &Path,
 ) -> Result<Vec<Finding>, Error> {
-    let machine = &toolchain.host;
-    let Some((compiler, program)) = query::query(plan, machine, &out_dir.join("cudnn-guard"))?
-    else {
+    let machine = plan.host;
+    let Some((compiler, program)) = query::query(plan, &out_dir.join("cudnn-guard"))? else {
         return Ok(Vec::new());
     };
     // A replacement is always a gcc too.
@@ -45,7 +44,7 @@ pub fn host_compiler(
     let limits = limits(header, release);
     let mut search_path = include_dirs(&plan.flags);
     search_path.extend_from_slice(toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
-    let flags = all_flags(&plan.flags, &machine.env);
+    let flags = plan.all_flags();
     if msvc_preprocessor::is_unusable(&compiler, &search_path, &flags) {
         plan.flags
             .extend(msvc_preprocessor::CONFORMING.map(String::from));
@@ -83,10 +82,6 @@ pub fn host_compiler(
             _ => {}
         }
         findings.push(fault.finding());
-    }
-    let is_old = release.is_some_and(|release| release < Version::new(11, 6, 0));
-    if is_old && compiler.make == Make::Gcc && compiler.number() == 11 {
-        findings.push(HostCompilerFault::Libstdcxx11(check).finding());
     }
     let math = header.map(|header| header.with_file_name("math_functions.h"));
     if let (Some(math), Some(glibc)) = (math, compiler.glibc) {

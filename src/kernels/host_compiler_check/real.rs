@@ -143,10 +143,9 @@ fn a_compatible_pair_has_no_findings() {
     assert!(begun.elapsed() < Duration::from_secs(3), "a moment");
     assert_eq!(findings, []);
     let dir = package.path("out/cudnn-guard");
-    let (compiler, program) =
-        crate::kernels::host_compiler_check::query::query(&plan, &own.host, &dir)
-            .unwrap()
-            .unwrap();
+    let (compiler, program) = crate::kernels::host_compiler_check::query::query(&plan, &dir)
+        .unwrap()
+        .unwrap();
     assert!(
         program.is_absolute() && program.ends_with("gcc"),
         "{program:?}"

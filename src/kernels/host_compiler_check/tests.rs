@@ -1,9 +1,8 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
-use crate::kernels::job::Job;
 use crate::kernels::setup::Setup;
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, warned};
 use crate::model::platform::Platform;
 use crate::runtime::facts::version::Version;
 use crate::system::freshness::stat_cache::StatCache;
@@ -51,14 +50,6 @@ fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
 
 fn set_cuda_version(toolchain: &mut Toolchain, major: u32, minor: u32) {
     toolchain.set_cuda(Version::new(major, minor, 0));
-}
-
-/// Returns the lines for cargo.
-fn warned(lines: &[String]) -> Vec<&str> {
-    let lines = lines.iter();
-    lines
-        .filter_map(|line| line.strip_prefix("cargo::warning="))
-        .collect()
 }
 
 /// nvcc fails with "unsupported GNU version! gcc versions later than 14 are not supported!"
@@ -152,11 +143,8 @@ fn nvcc_is_never_its_own_host_compiler() {
             vec![format!("-ccbin={name}")],
             vec!["--compiler-bindir".into(), name.into()],
         ] {
-            let kernels = own.kernels().files(package.pattern()).flags(flags);
-            let error = kernels
-                .library("k", &mut Vec::new())
-                .unwrap_err()
-                .to_string();
+            let (result, _) = package.run(&own, |kernels| kernels.flags(flags));
+            let error = result.unwrap_err();
             assert!(
                 error.contains("the nvcc argument `-ccbin` sets nvcc's host compiler to `"),
                 "{error}"
@@ -204,12 +192,8 @@ fn an_explicitly_named_compiler_is_kept() {
     }
     let flags = ["-ccbin".to_string(), named];
     let own = toolchain(&package, &[]);
-    let mut kernels = own.kernels().files(package.pattern());
-    for flag in flags {
-        kernels = kernels.flag(flag);
-    }
-    let error = kernels.library("k", &mut Vec::new()).unwrap_err();
-    let error = package.shown(&error.to_string());
+    let (result, _) = package.run(&own, |kernels| kernels.flags(flags));
+    let error = result.unwrap_err();
     assert!(
         error.contains("  set by      the nvcc argument `-ccbin`\n")
             && error.contains("  = help: pass `-ccbin=./path/g++-13` instead\n"),
@@ -235,14 +219,9 @@ fn an_allowed_compiler_is_shown_and_nvcc_accepts_it() {
     // nvcc's own flag has the same effect.
     package.write("src/a.cu", "other\n");
     let own = toolchain(&package, &[]);
-    let kernels = own.kernels().files(package.pattern());
-    let mut lines = Vec::new();
-    let kernels = kernels.flag("--allow-unsupported-compiler");
-    kernels.library("k", &mut lines).unwrap();
-    let lines: Vec<String> = lines
-        .iter()
-        .map(|line| package.shown(&line.to_string()))
-        .collect();
+    let flag = "--allow-unsupported-compiler";
+    let (result, lines) = package.run(&own, |kernels| kernels.flag(flag));
+    result.unwrap();
     assert_eq!(warned(&lines)[0], headline);
     assert!(!package.calls()[0].contains("-ccbin"));
 }
@@ -299,28 +278,6 @@ fn without_a_header_the_toolkits_version_decides() {
     );
     set_cuda_version(&mut own, 99, 0);
     package.compile_with(&own).0.unwrap();
-}
-
-/// Ubuntu 22.04 packages CUDA 11.5 with g++ 11.
-#[test]
-fn a_pair_that_cuda_accepts_but_that_fails_is_a_warning() {
-    let package = package("11.4.0 2.35");
-    let mut own = toolchain(&package, &[]);
-    set_cuda_version(&mut own, 11, 5);
-    let (result, lines) = package.compile_with(&own);
-    result.unwrap();
-    assert_eq!(
-        warned(&lines),
-        [
-            "gcc 11.4.0 at `./cuda/bin/gcc` uses a C++ library that CUDA 11.5 cannot fully compile  [host-compiler-unsupported]",
-            "  = help: install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10",
-            "  = help: use CUDA 11.6 or later",
-            "  symptom     std_function.h:435:145: error: parameter packs not expanded with '...'",
-        ]
-    );
-    package.write("src/a.cu", "other\n");
-    set_cuda_version(&mut own, 11, 6);
-    assert_eq!(warned(&package.compile_with(&own).1), [""; 0]);
 }
 
 /// nvcc fails with "exception specification is incompatible with that of previous function "cospi"".

@@ -1,7 +1,6 @@
 //! The choice of the program that lists the files read by a compilation.
 
-use crate::model::environment::Environment;
-use crate::toolkit::nvcc_command::{Plan, Product, all_flags};
+use crate::toolkit::nvcc_command::{Plan, Product};
 use std::path::Path;
 
 /// The program that writes the dependency file.
@@ -16,7 +15,7 @@ pub enum DepfileSource {
 impl DepfileSource {
     /// Chooses the program. gcc's list is complete only if nvcc calls gcc once, which it does for a single target. Then
     /// nvcc's own list would only cost a second call.
-    pub fn choose(plan: &Plan, depfile: &Path, env: &Environment) -> Self {
+    pub fn choose(plan: &Plan, depfile: &Path) -> Self {
         let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
         // nvcc passes these flags to a shell and splits them at commas.
         let is_special = |c: char| !c.is_alphanumeric() && !"/._-+".contains(c);
@@ -24,8 +23,7 @@ impl DepfileSource {
             .to_str()
             .is_some_and(|text| !text.contains(is_special));
         // The flags may already request a list, perhaps in another format.
-        let flags = all_flags(&plan.flags, env);
-        let is_requested = flags.iter().any(|flag| flag.contains("-M"));
+        let is_requested = plan.all_flags().iter().any(|flag| flag.contains("-M"));
         if plan.is_gcc && is_single_target && is_plain && !is_requested {
             Self::Gcc
         } else {
@@ -46,32 +44,16 @@ impl DepfileSource {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toolkit::nvcc_optimisation::Optimisation;
-    use std::path::PathBuf;
-
-    fn plan(product: Product) -> Plan {
-        Plan {
-            nvcc: PathBuf::from("/cuda/bin/nvcc"),
-            product,
-            ccbin: None,
-            env: Vec::new(),
-            flags: Vec::new(),
-            optimisation: Optimisation::default(),
-            watched: Vec::new(),
-            is_gcc: true,
-        }
-    }
+    use crate::toolkit::nvcc_command::tests::{LINUX, host, plan};
 
     #[test]
     fn gcc_lists_the_files_if_it_is_called_once() {
         use Product::{Cubin, Fatbin, Object, Ptx};
         let lister = |product, flags: &str, depfile: &str, env: &[(&str, &str)]| {
-            let mut plan = plan(product);
+            let host = host(LINUX, env);
+            let mut plan = plan(&host, product, None);
             plan.flags = flags.split(' ').map(String::from).collect();
-            let env = env
-                .iter()
-                .map(|(name, value)| (name.to_string(), value.into()));
-            DepfileSource::choose(&plan, Path::new(depfile), &Environment::new(env))
+            DepfileSource::choose(&plan, Path::new(depfile))
         };
         let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
         assert_eq!(at("/out-1/ünder_/a+b.d"), DepfileSource::Gcc);
@@ -102,11 +84,11 @@ mod tests {
             let source = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
             assert_eq!(source, DepfileSource::Nvcc);
         }
-        let mut other = plan(Ptx);
+        let host = host(LINUX, &[]);
+        let mut other = plan(&host, Ptx, None);
         other.is_gcc = false;
-        let env = Environment::new([]);
         assert_eq!(
-            DepfileSource::choose(&other, Path::new("/a.d"), &env),
+            DepfileSource::choose(&other, Path::new("/a.d")),
             DepfileSource::Nvcc
         );
         assert_eq!(

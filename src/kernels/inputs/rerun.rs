@@ -25,10 +25,9 @@ impl Kernels<'_> {
     /// variables that name further directories.
     pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
-        let mut lines = Vec::new();
-        for name in toolchain_fingerprint::variables(host.builder().os) {
-            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
-        }
+        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
+        let variables = variables.map(ToString::to_string);
+        let mut lines: Vec<Directive> = variables.map(Directive::RerunIfEnvChanged).collect();
         let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
         let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
             return lines;

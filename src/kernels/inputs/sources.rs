@@ -23,35 +23,18 @@ macro_rules! from_one {
 }
 from_one!(&str, String, &String, &Path, PathBuf, &PathBuf);
 
-impl<P: AsRef<Path>> From<&[P]> for Patterns {
-    fn from(list: &[P]) -> Self {
-        Self(list.iter().map(|one| one.as_ref().into()).collect())
-    }
+/// Implements conversions from a list.
+macro_rules! from_list {
+    ($([$($length:tt)*] $list:ty),*) => {
+        $(impl<P: AsRef<Path>, $($length)*> From<$list> for Patterns {
+            fn from(list: $list) -> Self {
+                Self(list.iter().map(|one| one.as_ref().into()).collect())
+            }
+        })*
+    };
 }
-
-impl<P: AsRef<Path>> From<Vec<P>> for Patterns {
-    fn from(list: Vec<P>) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>> From<&Vec<P>> for Patterns {
-    fn from(list: &Vec<P>) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>, const N: usize> From<&[P; N]> for Patterns {
-    fn from(list: &[P; N]) -> Self {
-        list.as_slice().into()
-    }
-}
-
-impl<P: AsRef<Path>, const N: usize> From<[P; N]> for Patterns {
-    fn from(list: [P; N]) -> Self {
-        list.as_slice().into()
-    }
-}
+from_list!([] &[P], [] Vec<P>, [] &Vec<P>);
+from_list!([const N: usize] &[P; N], [const N: usize] [P; N]);
 
 #[derive(Clone, Debug)]
 pub enum Source {
@@ -61,16 +44,13 @@ pub enum Source {
 
 impl Patterns {
     pub(crate) fn sources(self) -> Vec<Source> {
-        let mut sources = Vec::new();
-        for path in self.0 {
-            sources.push(match path.to_str() {
-                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                    Source::Pattern(text.to_string())
-                }
-                _ => Source::File(path),
-            });
-        }
-        sources
+        let source = |path: PathBuf| match path.to_str() {
+            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                Source::Pattern(text.to_string())
+            }
+            _ => Source::File(path),
+        };
+        self.0.into_iter().map(source).collect()
     }
 }
 
@@ -154,9 +134,7 @@ impl Kernels<'_> {
         }
         files::keep(&mut watched, &files::is_file);
         let watched = files::dedup(watched.into_iter());
-        for path in &watched {
-            lines.push(Directive::RerunIfChanged(path.clone()));
-        }
+        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
         Ok(watched)
     }
 

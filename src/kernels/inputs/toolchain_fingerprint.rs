@@ -2,9 +2,10 @@
 
 use crate::model::environment::Variable;
 use crate::model::platform::Os;
-use crate::system::freshness::fingerprint;
+use crate::model::text::joined;
+use crate::system::files;
+use crate::system::freshness::stat_cache;
 use crate::system::programs::on_path;
-use crate::system::{Host, files};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 
@@ -32,7 +33,8 @@ pub fn variables(os: Os) -> &'static [&'static str] {
 }
 
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
-pub fn programs(plan: &Plan, host: &Host, root: Option<&Path>) -> Vec<PathBuf> {
+pub fn programs(plan: &Plan, root: Option<&Path>) -> Vec<PathBuf> {
+    let host = plan.host;
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
     let mut found = vec![plan.nvcc.clone()];
@@ -65,19 +67,16 @@ pub fn programs(plan: &Plan, host: &Host, root: Option<&Path>) -> Vec<PathBuf> {
 
 /// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
 /// result.
-pub fn state(plan: &Plan, host: &Host, programs: &[PathBuf]) -> String {
-    let mut states = Vec::new();
-    for file in programs {
-        states.extend(fingerprint::read(file));
-    }
-    let states = states.join("\n");
+pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
+    let host = plan.host;
+    let states = programs.iter().filter_map(|file| stat_cache::read(file));
+    let states = joined(states, "\n");
     let [before, after] = NVCC_FLAGS;
     let flags = [host.env.get(before), host.env.get(after)];
-    let mut read = Vec::new();
-    for name in variables(host.builder().os) {
+    let read = variables(host.builder().os).iter().map(|name| {
         let own = plan.env.iter().find(|(own, _)| own == name);
         let own = own.map(|(_, value)| value.as_os_str());
-        read.push(own.or(host.env.os_var(name)).unwrap_or_default());
-    }
-    format!("{states}\n{flags:?}\n{read:?}")
+        own.or(host.env.os_var(name)).unwrap_or_default()
+    });
+    format!("{states}\n{flags:?}\n{:?}", read.collect::<Vec<_>>())
 }

@@ -40,15 +40,7 @@ pub fn link(
 ) -> Result<PathBuf, Finding> {
     let output = dir.join("device-link.o");
     let machine = machine_code(targets);
-    let host = &setup.host;
-    let command = nvcc_command::device_link(
-        &setup.plan,
-        &machine,
-        objects,
-        &output,
-        &host.platform,
-        &host.env,
-    );
+    let command = nvcc_command::device_link(&setup.plan, &machine, objects, &output);
     let how = format!("{command}\n{}", setup.tools);
     let made = Artifact {
         output: &output,

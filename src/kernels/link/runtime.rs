@@ -37,9 +37,7 @@ impl Runtime<'_> {
                 lines.extend(self.toolchain.shared_cudart());
             }
             (Some(Cudart::Static), true) => {
-                for dir in self.link_dirs() {
-                    lines.push(Directive::LinkSearch(dir.clone()));
-                }
+                lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
             (Some(Cudart::Static) | None, false) => {

@@ -57,10 +57,11 @@ fn relocatable_device_code_is_linked_by_nvcc() {
 #[test]
 fn relocatable_device_code_of_one_file_is_linked_for_its_targets() {
     let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", "")]);
-    let toolchain = package.toolchain();
-    let kernels = toolchain.kernels().files(package.pattern()).archs(["80"]);
-    let kernels = kernels.for_files("b.cu", |file| file.flag("-dc").archs(["90"]));
-    kernels.library("k", &mut Vec::new()).unwrap();
+    let compiled = package.run(&package.toolchain(), |kernels| {
+        let kernels = kernels.archs(["80"]);
+        kernels.for_files("b.cu", |file| file.flag("-dc").archs(["90"]))
+    });
+    compiled.0.unwrap();
     let calls = package.calls();
     assert_eq!(calls.len(), 3, "{calls:?}");
     assert!(calls[1].ends_with(" -rdc=true"), "{calls:?}");
@@ -78,20 +79,12 @@ fn relocatable_device_code_of_one_file_is_linked_for_its_targets() {
 fn the_runtime_is_static_by_default() {
     let package = Package::new(&[("src/a.cu", "")]);
     let link = |named: Option<Cudart>| {
-        let toolchain = package.toolchain();
-        let mut kernels = toolchain.kernels().files(package.pattern());
-        kernels.cudart = named;
-        let mut lines = Vec::new();
-        let result = kernels.library("k", &mut lines);
-        let lines: Vec<String> = lines
-            .iter()
-            .map(|line| package.shown(&line.to_string()))
-            .filter(|line| line.contains("cudart") || line.contains("rpath"))
-            .collect();
-        (
-            result.map_err(|error| package.shown(&error.to_string())),
-            lines,
-        )
+        let (result, mut lines) = package.run(&package.toolchain(), |mut kernels| {
+            kernels.cudart = named;
+            kernels
+        });
+        lines.retain(|line| line.contains("cudart") || line.contains("rpath"));
+        (result, lines)
     };
     std::fs::remove_file(package.path("cuda/lib64/libcudart_static.a")).unwrap();
     assert_eq!(link(None).1, ["cargo::rustc-link-lib=dylib=cudart"]);

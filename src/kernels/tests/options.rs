@@ -1,11 +1,10 @@
 //! The options of kernels.
 
 use crate::kernels::durations::Durations;
-use crate::kernels::file_options::FileRequest;
 use crate::kernels::inputs::sources::Patterns;
-use crate::kernels::job::{Job, JobOutput};
+use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, warned};
 use crate::kernels::{Kernels, warn_once};
 use crate::runtime::facts::compute_capability::ComputeCapability;
 use crate::system::directive::Directive;
@@ -72,16 +71,8 @@ fn a_watched_file_rebuilds_everything() {
         ("tables/more/cos.inc", "1"),
     ]);
     let compile = |watched: Patterns| {
-        let toolchain = package.toolchain();
-        let kernels = toolchain.kernels().files(package.pattern()).watch(watched);
-        let mut lines = Vec::new();
-        let result = kernels.library("k", &mut lines);
-        let shown = lines.iter().map(|line| package.shown(&line.to_string()));
-        (
-            result.map_err(|error| error.to_string()),
-            shown.collect::<Vec<_>>(),
-            package.calls().len(),
-        )
+        let (result, lines) = package.run(&package.toolchain(), |kernels| kernels.watch(watched));
+        (result, lines, package.calls().len())
     };
     let tables = || vec![package.path("tables")].into();
     let (result, lines, calls) = compile(tables());
@@ -103,7 +94,7 @@ fn a_watched_file_rebuilds_everything() {
         .0
         .unwrap_err();
     assert_eq!(
-        package.shown(&missing),
+        missing,
         "watched path `./tables/none.inc` does not exist  [config-invalid]\n  \
          = help: correct the path in build.rs: it is relative to the package\n  \
          see         cudnn-guard explain config-invalid"
@@ -142,22 +133,18 @@ fn files_can_have_their_own_options() {
     package.archs = "80 90 120";
     let minimum = ComputeCapability::new(8, 9);
     let compile = |more: fn(Kernels<'_>) -> Kernels<'_>| {
-        let mut lines = Vec::new();
-        let toolchain = package.toolchain();
-        let kernels = more(toolchain.kernels().files(package.pattern()));
-        let kernels = kernels.define_if_at_least("FP8", minimum);
-        let kernels = kernels.for_files("fp8_*.cu", |files| {
-            let blackwell = ComputeCapability::new(12, 0);
-            files.at_least(minimum).define_if_at_least("FP4", blackwell)
-        });
-        let kernels = kernels.for_files("fp8_b.cu", |file| file.define("B", "1").flag("-O1"));
-        let result = kernels.library("k", &mut lines);
-        let shown = lines.iter().map(ToString::to_string);
-        let warnings = shown.filter(|line| line.starts_with("cargo::warning="));
-        (result, warnings.collect::<Vec<_>>())
+        package.run(&package.toolchain(), |kernels| {
+            let kernels = more(kernels).define_if_at_least("FP8", minimum);
+            let kernels = kernels.for_files("fp8_*.cu", |files| {
+                let blackwell = ComputeCapability::new(12, 0);
+                files.at_least(minimum).define_if_at_least("FP4", blackwell)
+            });
+            kernels.for_files("fp8_b.cu", |file| file.define("B", "1").flag("-O1"))
+        })
     };
-    let (result, warnings) = compile(|kernels| kernels);
+    let (result, lines) = compile(|kernels| kernels);
     result.unwrap();
+    let warnings = warned(&lines);
     // Each warning is printed once for both files.
     assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(warnings[0].contains("require compute capability 8.9 and are not compiled for sm_80"));
@@ -180,7 +167,7 @@ fn files_can_have_their_own_options() {
         .unwrap();
     assert_eq!(package.calls().len(), 1);
 
-    let refused = |more| compile(more).0.unwrap_err().to_string();
+    let refused = |more| compile(more).0.unwrap_err();
     assert_eq!(
         refused(|kernels| kernels.for_files("fp9_*.cu", |file| file.flag("-O1"))),
         "the `for_files` pattern `fp9_*.cu` matches no kernel  [config-invalid]\n  \
@@ -254,13 +241,9 @@ fn the_slowest_file_of_the_last_build_starts_first() {
     let package = Package::new(&[]);
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
-    let out = package.path("out");
-    let requests = sources.map(|source| FileRequest {
-        source,
-        targets: Vec::new(),
-        flags: Vec::new(),
-    });
-    let jobs = Job::all(&toolchain.host, Product::Object, "k", &requests, &out).unwrap();
+    let kernels = toolchain.kernels();
+    let jobs = kernels.jobs(Product::Object, "k", &sources, &[], &mut Vec::new());
+    let jobs = jobs.unwrap();
     let durations = || Durations::read(jobs[0].dir().join("durations"));
     assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
     let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];

@@ -2,7 +2,7 @@
 
 use crate::choice::requirement::Requirements;
 use crate::config::Config;
-use crate::kernels::job;
+use crate::kernels::{Kernels, job};
 use crate::model::candidate::{Candidate, Found, Toolkit};
 use crate::model::environment::Environment;
 use crate::model::found_via::FoundVia;
@@ -136,14 +136,20 @@ impl Package {
     }
 
     pub fn compile_with(&self, toolchain: &Toolchain) -> (Result<(), String>, Vec<String>) {
+        self.run(toolchain, |kernels| {
+            let kernels = kernels.define("N", "4").define("M", None);
+            kernels.flags(&self.flags)
+        })
+    }
+
+    /// Like [`compile`](Self::compile), but with these options.
+    pub fn run(
+        &self,
+        toolchain: &Toolchain,
+        options: impl FnOnce(Kernels<'_>) -> Kernels<'_>,
+    ) -> (Result<(), String>, Vec<String>) {
         let mut lines = Vec::new();
-        let kernels = toolchain
-            .kernels()
-            .files(self.pattern())
-            .define("N", "4")
-            .define("M", None);
-        let flags = self.flags.iter();
-        let kernels = flags.fold(kernels, |kernels, flag| kernels.flag(flag));
+        let kernels = options(toolchain.kernels().files(self.pattern()));
         let result = kernels.library("k", &mut lines);
         let shown = lines
             .iter()
@@ -180,6 +186,14 @@ impl Package {
             .collect();
         assert_eq!(sources, expected);
     }
+}
+
+/// Returns the warnings in the lines for cargo.
+pub fn warned(lines: &[String]) -> Vec<&str> {
+    let lines = lines.iter();
+    lines
+        .filter_map(|line| line.strip_prefix("cargo::warning="))
+        .collect()
 }
 
 impl Drop for Package {

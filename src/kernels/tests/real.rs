@@ -3,15 +3,11 @@
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::model::candidate::{Found, Toolkit};
-use crate::model::chosen_by::ChosenBy;
 use crate::model::invocation::Invocation;
 use crate::model::library::Library;
 use crate::runtime::facts::version::Version;
 use crate::system::directive::Directive;
 use crate::system::programs::{Output, run_to_end};
-use crate::targets::nvcc_support::Compiler;
-use crate::targets::select;
-use crate::targets::target_request::TargetRequest;
 
 pub const KERNEL: &str = "\
 #include \"scale.h\"
@@ -126,12 +122,10 @@ fn sccache_reuses_files_for_another_target_directory() {
         package.out = out;
         std::fs::create_dir_all(package.path(out)).unwrap();
         let toolchain = toolchain_in(&package, Path::new(&wheels).join(cuda).join("nvidia/cu13"));
-        let mut lines = Vec::new();
-        let kernels = toolchain.kernels().files(package.pattern());
-        kernels.library("k", &mut lines).unwrap();
-        let lines = lines.iter().map(|line| package.shown(&line.to_string()));
-        let warnings = lines.filter(|line| line.starts_with("cargo::warning="));
-        (warnings.collect::<Vec<_>>(), hits())
+        let (result, mut lines) = package.run(&toolchain, |kernels| kernels);
+        result.unwrap();
+        lines.retain(|line| line.starts_with("cargo::warning="));
+        (lines, hits())
     };
     let known = "cuda-cu13-13.0";
     assert_eq!(build("one", known), (vec![], 0));
@@ -297,117 +291,4 @@ fn nvccs_output_is_in_the_error() {
     );
     let printed = "\n  nvcc says   ./src/broken.cu(1): error: identifier \"y\" is undefined\n";
     assert!(error.contains(printed), "{error}");
-}
-
-/// Device code of another file, without the flag that its help names.
-#[test]
-#[ignore = "needs CUDNN_GUARD_REAL"]
-fn device_code_of_another_file_needs_a_flag() {
-    let package = Package::new(&[
-        (
-            "src/variable.cu",
-            "extern __device__ int counter;\n__global__ void k(int *x) { x[0] = counter; }\n",
-        ),
-        (
-            "src/function.cu",
-            "__device__ int f();\n__global__ void k(int *x) { x[0] = f(); }\n",
-        ),
-    ]);
-    let compile = |name: &str, flag: &str| {
-        let toolchain = toolchain(&package);
-        let kernels = toolchain.kernels().file(package.path(name)).flag(flag);
-        let mut lines = Vec::new();
-        let compiled = kernels.make(Product::Object, "k", &mut lines);
-        let lines: Vec<String> = lines.iter().map(ToString::to_string).collect();
-        (compiled.err(), package.shown(&lines.join("\n")))
-    };
-    let copies = "cargo::warning=nvcc gives `./src/variable.cu` its own copy of `counter`, which the file declares \
-                  `extern`  [config-invalid]";
-    let (failed, printed) = compile("src/variable.cu", "-rdc=false");
-    assert!(failed.is_none() && printed.contains(copies), "{printed}");
-    let (failed, _) = compile("src/function.cu", "-rdc=false");
-    let failed = failed.unwrap().to_string();
-    assert!(
-        failed.contains("= help: add `.flag(\"-rdc=true\")` in build.rs if another of these files"),
-        "{failed}"
-    );
-    // nvlink reports a function that no file defines.
-    let failed = compile("src/function.cu", "-rdc=true").0.unwrap();
-    assert!(
-        failed
-            .to_string()
-            .starts_with("nvcc failed to link the device code"),
-        "{failed}"
-    );
-}
-
-#[test]
-#[ignore = "needs CUDNN_GUARD_REAL"]
-fn nvcc_accepts_every_list_of_flags() {
-    let nvcc = real().join("bin/nvcc");
-    let compiler = Compiler::from_answer(
-        &nvcc.display().to_string(),
-        crate::toolkit::nvcc::gpu_codes(&nvcc, &Default::default()).unwrap(),
-        crate::toolkit::nvcc::lettered_codes(&nvcc, &Default::default()),
-    );
-    let request = |dialect, text: &str| TargetRequest {
-        from: ChosenBy::CommandLine,
-        dialect,
-        text: text.to_string(),
-    };
-    use crate::targets::dialect::Dialect::{CMake, ComputeCap, Ours, Torch};
-    let requests = [
-        None,
-        Some(request(Ours, "all")),
-        Some(request(Ours, "all-major")),
-        Some(request(Ours, "8.0 9.0 10.0 12.0+PTX")),
-        Some(request(
-            Ours,
-            "90a compute_90a 100f compute_100f sm_120 compute_75",
-        )),
-        Some(request(CMake, "75;80-real;90a;120-virtual")),
-        Some(request(CMake, "all")),
-        Some(request(Torch, "8.6;9.0a;12.0+PTX")),
-        Some(request(ComputeCap, "8.9")),
-    ];
-    for request in requests {
-        let selection = select::select(request.as_ref(), Some(&compiler), &[]).unwrap();
-        let mut args: Vec<String> = ["--dryrun", "-c", "-x", "cu", "/dev/null", "-o", "/dev/null"]
-            .map(String::from)
-            .to_vec();
-        args.extend(selection.list.nvcc());
-        let program = nvcc.clone();
-        let output = run(program, args);
-        assert!(output.success, "{request:?}: {}", output.stderr);
-    }
-}
-
-/// nvcc's shell, not nvcc itself, reports the death of `cicc`.
-#[test]
-#[ignore = "needs CUDNN_GUARD_REAL"]
-fn a_cicc_that_is_killed_once_is_run_again() {
-    let package = Package::new(&[("src/a.cu", "__global__ void k() {}\n")]);
-    let (copy, mark) = (package.path("copy"), package.path("killed"));
-    let text = |path: &Path| path.display().to_string();
-    // nvcc searches its programs beside its own file.
-    run("/bin/cp", vec!["-rs".into(), text(&real()), text(&copy)]);
-    for name in ["bin/nvcc", "nvvm/bin/cicc"] {
-        std::fs::remove_file(copy.join(name)).unwrap();
-    }
-    std::fs::copy(real().join("bin/nvcc"), copy.join("bin/nvcc")).unwrap();
-    let script = format!(
-        "#!/bin/sh\n[ -f {0} ] || {{ touch {0}; kill -9 $$; }}\nexec {1} \"$@\"\n",
-        mark.display(),
-        real().join("nvvm/bin/cicc").display()
-    );
-    package.write("cicc", &script);
-    let args = vec!["-m755".into(), text(&package.path("cicc"))];
-    run(
-        "/usr/bin/install",
-        [args, vec![text(&copy.join("nvvm/bin/cicc"))]].concat(),
-    );
-    let (result, lines) = package.compile_with(&toolchain_in(&package, copy));
-    result.unwrap();
-    let warning = "cargo::warning=nvcc was killed while compiling `./src/a.cu`; the second attempt succeeded  [nvcc-failed]";
-    assert!(lines.iter().any(|line| line == warning), "{lines:?}");
 }

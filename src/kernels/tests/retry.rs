@@ -1,6 +1,6 @@
 //! Compilations that end without an error message.
 
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, warned};
 
 #[test]
 fn a_compilation_that_dies_is_run_again() {
@@ -12,13 +12,9 @@ fn a_compilation_that_dies_is_run_again() {
     let calls = package.calls();
     let of = |source: &str| calls.iter().filter(|call| call.contains(source)).count();
     assert_eq!([of("src/a.cu"), of("src/b.cu")], [1, 2], "{calls:?}");
-    let warnings: Vec<&String> = lines
-        .iter()
-        .filter(|line| line.starts_with("cargo::warning="))
-        .collect();
     assert_eq!(
-        warnings[0],
-        "cargo::warning=nvcc was killed while compiling `./src/b.cu`; the second attempt succeeded  [nvcc-failed]"
+        warned(&lines)[0],
+        "nvcc was killed while compiling `./src/b.cu`; the second attempt succeeded  [nvcc-failed]"
     );
     // A compilation with an error message is not run again.
     let package = Package::new(&[("src/a.cu", "mistake"), ("src/b.cu", "")]);

@@ -1,6 +1,6 @@
 //! A wrapper such as sccache.
 
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, warned};
 
 #[test]
 fn nvcc_runs_through_a_working_wrapper() {
@@ -29,10 +29,7 @@ fn nvcc_runs_through_a_working_wrapper() {
     let (result, lines) = package.compile();
     result.unwrap();
     assert_eq!((wrapped(), package.calls().len()), (3, 3));
-    assert!(
-        !lines.iter().any(|line| line.contains("cargo::warning")),
-        "{lines:?}"
-    );
+    assert_eq!(warned(&lines), [""; 0]);
     // The result does not depend on the wrapper.
     package.env.clear();
     assert_eq!((package.compile().0, package.calls()), (Ok(()), vec![]));
@@ -51,13 +48,9 @@ fn a_failing_wrapper_is_reported_once() {
     let (result, lines) = package.compile();
     result.unwrap();
     assert_eq!(package.calls().len(), 3);
-    let printed: Vec<&String> = lines
-        .iter()
-        .filter(|line| line.starts_with("cargo::warning="))
-        .collect();
+    let printed = warned(&lines);
     assert!(
-        printed[0]
-            .starts_with("cargo::warning=`/no/sccache` failed, but nvcc alone compiled `./src/")
+        printed[0].starts_with("`/no/sccache` failed, but nvcc alone compiled `./src/")
             && printed[0].ends_with(
                 ".cu`, so these kernels are compiled without the wrapper  [nvcc-failed]"
             ),
@@ -65,7 +58,7 @@ fn a_failing_wrapper_is_reported_once() {
     );
     assert_eq!(
         printed[1],
-        "cargo::warning=  = help: install a version of `/no/sccache` that works with this nvcc"
+        "  = help: install a version of `/no/sccache` that works with this nvcc"
     );
     let headlines = printed.iter().filter(|line| line.contains("[nvcc-failed]"));
     assert_eq!(headlines.count(), 1, "{printed:?}");
@@ -73,10 +66,7 @@ fn a_failing_wrapper_is_reported_once() {
     package.env[0].1 = "/bin/false".to_string();
     package.write("src/a.cu", "other");
     let (_, lines) = package.compile();
-    let printed: Vec<&String> = lines
-        .iter()
-        .filter(|line| line.starts_with("cargo::warning="))
-        .collect();
+    let printed = warned(&lines);
     assert!(
         printed.len() == 2 && printed[1].contains("  = help: "),
         "{printed:?}"

@@ -13,8 +13,8 @@
 
 use crate::runtime::facts::codec;
 use crate::system::files;
-use crate::system::freshness::stat_cache::{File, StatCache};
-use crate::system::freshness::{fingerprint, header_shadowing};
+use crate::system::freshness::header_shadowing;
+use crate::system::freshness::stat_cache::{self, File, StatCache};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -50,7 +50,7 @@ impl Artifact<'_> {
             let file = match next.filter(|next| next.line.as_deref() == Some(line)) {
                 Some(next) => Rc::clone(next),
                 None => {
-                    let file = seen.file(&fingerprint::path(line)?)?;
+                    let file = seen.file(&stat_cache::path(line)?)?;
                     if file.line.as_deref() != Some(line) {
                         return None;
                     }
@@ -80,7 +80,7 @@ impl Artifact<'_> {
         let mut files = Vec::new();
         for path in read {
             match seen.file(path) {
-                Some(file) if fingerprint::is_settled(file.changed, begun) => files.push(file),
+                Some(file) if stat_cache::is_settled(file.changed, begun) => files.push(file),
                 _ => return,
             }
         }

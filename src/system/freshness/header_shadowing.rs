@@ -11,10 +11,7 @@ use std::rc::Rc;
 /// file in `read` from a later one. A new header among them shadows the one that was read. Some existed before, skipped
 /// by `#include_next` or quotes, so only a change is significant.
 pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for dir in search {
-        dirs.extend(seen.dir(dir));
-    }
+    let dirs: Vec<PathBuf> = search.iter().filter_map(|dir| seen.dir(dir)).collect();
     // The name by which each file was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
     for (place, dir) in dirs.iter().enumerate().skip(1) {

@@ -2,15 +2,22 @@
 //!
 //! It is valid until a file may have changed. Then a new cache is created. Paths are compared as bytes, because
 //! components and hashes of paths are slow in an unoptimized build script.
+//!
+//! The state of a file is one line: size, modification time and path. A file with the same state counts as unchanged.
 
+use crate::runtime::facts::codec::Fields;
 use crate::system::files;
-use crate::system::freshness::fingerprint;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The minimum age of a file when it is read. A newer file may have changed again, because file systems store times
+/// with limited resolution.
+const DOUBT: Duration = Duration::from_millis(50);
 
 /// The results of all queries so far, including failed ones.
 #[derive(Default)]
@@ -34,7 +41,7 @@ pub struct File {
     pub path: PathBuf,
     pub is_regular: bool,
     pub changed: SystemTime,
-    /// The line in a stamp.
+    /// The state, which is a line in a stamp.
     pub line: Option<String>,
     /// The path with links resolved. A different file behind a link may have the same size and modification time,
     /// because Nix gives all files the same time.
@@ -66,7 +73,7 @@ impl StatCache {
             },
             _ => files::canonical(path, None).ok()?,
         };
-        let line = fingerprint::line(&data, path);
+        let line = line(&data, path);
         let mut hasher = DefaultHasher::new();
         line.hash(&mut hasher);
         // Most paths contain no links. Then the line is sufficient.
@@ -107,6 +114,34 @@ impl StatCache {
     }
 }
 
+/// Reads the state of a file, if it has not changed since `begun`.
+pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
+    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
+    read(path).filter(|_| is_settled(changed, begun))
+}
+
+/// Returns `true` if a file changed long enough before the work began.
+pub fn is_settled(changed: SystemTime, begun: SystemTime) -> bool {
+    changed + DOUBT < begun
+}
+
+/// Returns the path in a state.
+pub fn path(line: &str) -> Option<PathBuf> {
+    String::decode(line.splitn(3, ' ').nth(2)?).map(PathBuf::from)
+}
+
+/// Reads the state of a file.
+pub fn read(path: &Path) -> Option<String> {
+    line(&std::fs::metadata(path).ok()?, path)
+}
+
+/// Returns the state of a file with this metadata.
+pub fn line(data: &Metadata, path: &Path) -> Option<String> {
+    let date = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    let path = path.to_str()?.to_string().encode();
+    Some(format!("{} {} {path}", data.len(), date.as_nanos()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -116,14 +151,14 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.h");
-        let line = |seen: &StatCache| seen.file(&path).and_then(|file| file.line.clone());
+        let state = |seen: &StatCache| seen.file(&path).and_then(|file| file.line.clone());
         let before = StatCache::default();
-        assert_eq!(line(&before), None);
+        assert_eq!(state(&before), None);
         std::fs::write(&path, "a").unwrap();
-        assert_eq!(line(&before), None, "the absence is cached");
+        assert_eq!(state(&before), None, "the absence is cached");
         let after = StatCache::default();
-        assert_eq!(line(&after), fingerprint::read(&path));
+        assert_eq!(state(&after), read(&path));
         std::fs::remove_dir_all(&dir).unwrap();
-        assert!(line(&after).is_some(), "the content is cached");
+        assert!(state(&after).is_some(), "the content is cached");
     }
 }

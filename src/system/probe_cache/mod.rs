@@ -1,12 +1,12 @@
 //! A cache of compilers' output: each query runs once for a whole build script and for later builds.
 //!
 //! ```text
-//! $OUT_DIR/cudnn-guard/answers           a hash of the rest; then for each output
-//!     question 1311768467                a hash of the program, its arguments and the variables that affect it
-//!     file 17 1700000000000000000 /path  a file that determines it, as in a stamp
-//!     stdout Cuda compilation tools\n    its standard output
-//!     stderr #$ TOP=/usr/local/cuda\n    its standard error
+//! $OUT_DIR/cudnn-guard/answers    a hash of the rest; then for each output a line
+//!     answer KEY STDOUT STDERR FILE..
 //! ```
+//!
+//! The key is a hash of the program, its arguments and the variables that affect it. The files, each as in a stamp, are
+//! the program and the other files that determine the output.
 //!
 //! An invalid file counts as missing. Failed queries run again in the next build.
 
@@ -15,9 +15,9 @@ pub mod tests;
 
 use crate::model::environment::{Environment, Variable};
 use crate::model::invocation::Invocation;
-use crate::runtime::facts::codec::{self, Fields};
+use crate::runtime::facts::codec;
 use crate::runtime::facts::finding::Finding;
-use crate::system::freshness::fingerprint;
+use crate::system::freshness::stat_cache;
 use crate::system::programs::{Output, run};
 use crate::system::{files, out_dir};
 use std::ffi::OsString;
@@ -42,7 +42,7 @@ const MAX_OUTPUTS: usize = 32;
 /// The outputs of one build. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
-    dir: Option<PathBuf>,
+    file: Option<PathBuf>,
     variables: Vec<Option<OsString>>,
     deadline: Option<Duration>,
     known: Arc<Mutex<Option<Vec<CachedOutput>>>>,
@@ -60,15 +60,14 @@ struct CachedOutput {
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let mut variables = Vec::new();
-        for variable in VARIABLES {
-            variables.push(env.get(*variable).map(OsString::from));
-        }
+        let variables = VARIABLES.iter();
         Self {
-            dir: env
+            file: env
                 .os_var("OUT_DIR")
-                .map(|dir| Path::new(dir).join("cudnn-guard")),
-            variables,
+                .map(|dir| Path::new(dir).join("cudnn-guard").join("answers")),
+            variables: variables
+                .map(|variable| env.get(*variable).map(OsString::from))
+                .collect(),
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
@@ -95,11 +94,10 @@ impl ProbeCache {
             files::keep(&mut files, &files::is_file);
             files.insert(0, invocation.program.clone());
             files.extend(profiles(&invocation.program));
-            let mut lines = Vec::new();
-            for file in &files {
-                lines.push(fingerprint::read_settled(file, begun)?);
-            }
-            Some(lines)
+            let lines = files
+                .iter()
+                .map(|file| stat_cache::read_settled(file, begun));
+            lines.collect()
         });
         let is_saved = files.is_some();
         known.push(CachedOutput {
@@ -122,16 +120,14 @@ impl ProbeCache {
     }
 
     fn read(&self) -> Vec<CachedOutput> {
-        let text = self.file().and_then(|file| files::read(&file).ok());
+        let text = self.file.as_ref().and_then(|file| files::read(file).ok());
         let mut answers = text.and_then(|text| parse(&text)).unwrap_or_default();
         // A launcher may be unchanged while the program that it starts has changed, so one stale output makes all of
         // them stale.
-        let mut stale = Vec::new();
-        for answer in &answers {
-            if !answer.is_fresh() {
-                stale.extend(answer.files.first().cloned());
-            }
-        }
+        let stale = answers.iter().filter(|answer| !answer.is_fresh());
+        let stale: Vec<String> = stale
+            .filter_map(|answer| answer.files.first().cloned())
+            .collect();
         answers.retain(|answer| {
             let program = answer.files.first();
             program.is_some_and(|program| !stale.contains(program))
@@ -140,29 +136,20 @@ impl ProbeCache {
     }
 
     fn write(&self, known: &[CachedOutput]) {
-        let (Some(dir), Some(file)) = (&self.dir, self.file()) else {
-            return;
-        };
-        let mut texts = Vec::new();
-        for cached in known {
-            texts.extend(cached.text());
-        }
+        let Some(file) = &self.file else { return };
+        let texts: Vec<String> = known.iter().filter_map(CachedOutput::text).collect();
         // Each PATH has its own outputs, so the oldest are dropped.
         let body = texts[texts.len().saturating_sub(MAX_OUTPUTS)..].concat();
         // If an output cannot be saved, the program is only queried again.
-        let _ = out_dir::create_dir(dir)
-            .and_then(|()| files::write(&file, &format!("{:016x}\n{body}", hash(&*body))));
-    }
-
-    fn file(&self) -> Option<PathBuf> {
-        Some(self.dir.as_ref()?.join("answers"))
+        let _ = out_dir::create_dir(file.parent().unwrap_or(file))
+            .and_then(|()| files::write(file, &format!("{:016x}\n{body}", hash(&*body))));
     }
 }
 
 impl CachedOutput {
     /// Returns `true` if no file that determines the output has changed.
     fn is_fresh(&self) -> bool {
-        let now = |line: &String| fingerprint::read(&fingerprint::path(line)?);
+        let now = |line: &String| stat_cache::read(&stat_cache::path(line)?);
         self.files
             .iter()
             .all(|line| now(line).as_ref() == Some(line))
@@ -173,13 +160,9 @@ impl CachedOutput {
         if self.files.is_empty() {
             return None;
         }
-        let mut lines = vec![codec::line("question", &self.key)];
-        for line in &self.files {
-            lines.push(format!("file {line}"));
-        }
-        lines.push(codec::line("stdout", &output.stdout));
-        lines.push(codec::line("stderr", &output.stderr));
-        Some(lines.join("\n") + "\n")
+        let mut texts = vec![output.stdout.clone(), output.stderr.clone()];
+        texts.extend_from_slice(&self.files);
+        Some(codec::line("answer", &(self.key, texts)) + "\n")
     }
 }
 
@@ -199,26 +182,24 @@ fn parse(text: &str) -> Option<Vec<CachedOutput>> {
     if sum != format!("{:016x}", hash(body)) {
         return None;
     }
-    let mut answers: Vec<CachedOutput> = Vec::new();
-    codec::each_line(body, &mut |key, value| {
-        if key == "question" {
+    let mut lines: Vec<(u64, Vec<String>)> = Vec::new();
+    codec::each_line(body, &mut |_, value| codec::push(&mut lines, value));
+    let mut answers = Vec::new();
+    for (key, texts) in lines {
+        if let [stdout, stderr, files @ ..] = &texts[..] {
+            let output = Output {
+                success: true,
+                stdout: stdout.clone(),
+                stderr: stderr.clone(),
+                ..Output::default()
+            };
             answers.push(CachedOutput {
-                key: u64::decode(value).unwrap_or_default(),
-                output: Ok(Output {
-                    success: true,
-                    ..Output::default()
-                }),
-                files: Vec::new(),
+                key,
+                output: Ok(output),
+                files: files.to_vec(),
             });
-        } else if let Some(answer) = answers.last_mut() {
-            match (key, &mut answer.output) {
-                ("file", _) => answer.files.push(value.to_string()),
-                ("stdout", Ok(output)) => codec::set(&mut output.stdout, value),
-                ("stderr", Ok(output)) => codec::set(&mut output.stderr, value),
-                _ => {}
-            }
         }
-    });
+    }
     Some(answers)
 }
 

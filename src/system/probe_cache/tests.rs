@@ -235,11 +235,11 @@ fn a_broken_file_counts_as_missing() {
     // The contents are checked even if the hash is right.
     for body in [
         "\n",
-        "question",
-        "file 1 2 /x\n",
-        "question z\nfile 1 2 /x\n",
-        "question 0\nx y\n",
-        "question 0\nstdout 12\n",
+        "answer",
+        "answer z 12 - 1\\s2\\s/x\n",
+        "answer 0\n",
+        "answer 0 12 -\n",
+        "answer 0 12 - /none\n",
     ] {
         fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
         assert!(machine.next().read().is_empty(), "{body:?}");

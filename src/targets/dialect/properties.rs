@@ -69,7 +69,6 @@ fn back(dialect: Dialect, text: &str) -> TargetList {
 #[test]
 fn a_list_survives_every_dialect() {
     let mut random = Random(0x5eed);
-    let mut counts = [0; 2];
     for _ in 0..1000 {
         let list = random.list();
         assert_eq!(back(Dialect::Ours, &list.to_string()), list, "{list}");
@@ -83,16 +82,7 @@ fn a_list_survives_every_dialect() {
             let gap = random.one_of(&[" ", ";", ", "]);
             assert_eq!(back(dialect, &list.nvcc().join(gap)), list, "{list}");
         }
-        if let Some(text) = list.cmake() {
-            assert_eq!(back(Dialect::CMake, &text), list, "{text}");
-            counts[0] += 1;
-        }
-        if let Some(text) = list.torch() {
-            assert_eq!(back(Dialect::Torch, &text), list, "{text}");
-            counts[1] += 1;
-        }
     }
-    assert!(counts.iter().all(|count| *count > 60), "{counts:?}");
 }
 
 #[test]

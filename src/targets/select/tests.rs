@@ -60,42 +60,6 @@ fn refuses(request: &TargetRequest, gpus: &[Device], expected: &str) {
     assert_eq!(fault.finding().to_string(), expected);
 }
 
-#[test]
-fn a_list_is_sorted_without_duplicates() {
-    gives(
-        Some("12.0 9.0 10.0 8.0 sm_90 compute_120"),
-        &[],
-        "sm_80 sm_90 sm_100 sm_120 compute_120",
-    );
-    gives(Some("90a 90"), &[], "sm_90 sm_90a");
-}
-
-#[test]
-fn all_means_every_target_of_this_nvcc() {
-    gives(
-        Some("all"),
-        &[],
-        "sm_75 sm_80 sm_86 sm_87 sm_89 sm_90 sm_100 sm_103 sm_110 sm_120 compute_120 sm_121",
-    );
-    gives(
-        Some("all-major"),
-        &[],
-        "sm_75 sm_80 sm_90 sm_100 sm_110 sm_120 compute_120",
-    );
-}
-
-/// All GPUs count, not only the first.
-#[test]
-fn without_a_request_this_machines_gpus_are_selected() {
-    let selection = gives(
-        None,
-        &[120, 86, 86, 90],
-        "sm_86 compute_86 sm_90 sm_120 compute_120",
-    );
-    assert_eq!(selection.chosen_by, ChosenBy::Gpus);
-    gives(None, &[90], "sm_90 compute_90");
-}
-
 /// A missing GPU is not an error.
 #[test]
 fn without_wish_and_gpu_all_majors_are_compiled() {
@@ -185,13 +149,6 @@ fn without_nvcc_a_list_is_used_unchanged() {
     assert_eq!(listed(&selection.list.targets()), "sm_37 sm_200");
 }
 
-/// `native` becomes targets and never reaches nvcc.
-#[test]
-fn native_is_the_machine_code_of_this_machine() {
-    gives(Some("native"), &[90, 86, 90], "sm_86 sm_90");
-    gives(Some("native compute_75"), &[90], "compute_75 sm_90");
-}
-
 /// A GPU that is newer than nvcc.
 #[test]
 fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
@@ -217,6 +174,7 @@ fn a_gpu_that_nvcc_does_not_know_yet_gets_the_newest_ptx() {
 #[test]
 fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
     let selection = gives(None, &[61, 90], "sm_90 compute_90");
+    assert_eq!(selection.chosen_by, ChosenBy::Gpus);
     assert_eq!(selection.findings[0].id, FindingId::ArchUnsupportedByNvcc);
     assert_eq!(
         gives(

@@ -223,7 +223,7 @@ build.rs:4: this script compiles kernels with cudaforge, and init does not chang
   line 4: `source_dir(\"src\")`, `source_glob(\"src/*.cu\")`
     `files(\"src/**/*.cu\")`, `files(\"src/*.cu\")`; a pattern without a match is an error
   line 4: `with_cutlass(commit)`
-    `cutlass()`, after `cudnn-guard fetch --with cutlass`, which pins the version with `--lock`
+    `include(\"cutlass/include\")`, with CUTLASS as a git submodule; a build downloads nothing
   line 4: `build_ptx()?.write(out.join(\"ptx.rs\"))`
     `module(\"ptx\").ptx()`
 

@@ -12,9 +12,8 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let (plan, targets) = kernels
         .plan(Product::Fatbin, &sources, &mut Vec::new())
         .unwrap();
-    let (host, out) = (&toolchain.host, package.path("out"));
-    let requests = kernels.requests(Product::Fatbin, sources, &targets, &mut Vec::new());
-    let jobs = Job::all(host, Product::Fatbin, "x", &requests.unwrap(), &out).unwrap();
+    let jobs = kernels.jobs(Product::Fatbin, "x", &sources, &targets, &mut Vec::new());
+    let jobs = jobs.unwrap();
     let with = |sdk: &str| {
         let env = [
             ("PATH", "C:/VC/bin:/usr/bin:/bin"),
@@ -27,7 +26,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
                 .map(|(name, value)| (name.into(), value.into()))
                 .to_vec(),
         };
-        let (ccbin, env) = ccbin(&Choice::Unset, &host.platform, |_| Some(found));
+        let (ccbin, env) = ccbin(&Choice::Unset, &toolchain.host.platform, |_| Some(found));
         let plan = plan.clone();
         Setup::new(
             crate::toolkit::nvcc_command::Plan { ccbin, env, ..plan },
