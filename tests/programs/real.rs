@@ -23,8 +23,6 @@ pub mod programs;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod python;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub mod reference;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod releases;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod signatures;

@@ -4,24 +4,13 @@
 use crate::build::lazy::{consumers as consumers_of_lazy, exports};
 use crate::support::simulator;
 use crate::support::{
-    Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
+    Ran, cargo, consumers, fresh, place, program, repository, run, scratch, target,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// The build script of a program that requires a version that does not exist yet.
-const LATER: &str = r#"use cudnn_guard::{Config, Link};
-
-fn main() {
-    cudnn_guard::build(|| {
-        let gpu = Config::new().cudnn(">=9.99").link(Link::Runtime).probe()?;
-        gpu.link();
-        gpu.guard().write()
-    });
-}
-"#;
 pub const MAIN: &str = r#"mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
 }
@@ -141,19 +130,6 @@ fn a_cudnn_for_another_cpu_is_skipped() {
     start(&application, &[other], &[])
         .exits_with(0)
         .says("is for x86_64, but this program is for aarch64  [cudnn-not-loadable]\n");
-}
-
-#[test]
-#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_aarch64_is_stopped_by_an_incompatible_version() {
-    let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
-    let dir = project("qemu-later", LATER, MAIN);
-    let later = built(&dir, &[], "qemu-later");
-    start(&later, std::slice::from_ref(&lib), &[])
-        .exits_with(78)
-        .says("[cudnn-version-mismatch]\n")
-        .says(&format!("  loaded      {}/libcudnn.so.9\n", lib.display()))
-        .does_not_say("started");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The program of the guide with the crate ort, on the published onnxruntime and its CUDA provider.
 
-use crate::support::{fresh, program, repository, run};
+use crate::support::{fresh, program, repository, run, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -75,12 +75,16 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let text = format!("{included}{}{}", block("rust,ignore"), change(RUN));
     fs::write(dir.join("src/main.rs"), text).unwrap();
     fs::write(dir.join("relu.onnx"), MODEL).unwrap();
+    let target = scratch("with-ort-target");
     let mut build = program("cargo");
-    run(build.arg("build").current_dir(&dir)).exits_with(0);
+    build.arg("build").current_dir(&dir);
+    // A shared target directory, so that dependencies are compiled once. These programs are not debugged.
+    build.env("CARGO_TARGET_DIR", &target);
+    run(build.env("CARGO_PROFILE_DEV_DEBUG", "false")).exits_with(0);
 
     let onnxruntime = Path::new(&real).join(library);
     let start = |cudnn: &Path, need: &str| {
-        let mut started = program(dir.join("target/debug/with-ort"));
+        let mut started = program(target.join("debug/with-ort"));
         started
             .env("LD_LIBRARY_PATH", cudnn)
             .env("ORT_DYLIB_PATH", &onnxruntime);
