@@ -2,6 +2,7 @@
 //! so the verdict is unknown. `.ci/foreign` prepares the files.
 
 use crate::build::lazy::{consumers as consumers_of_lazy, exports};
+use crate::real::set;
 use crate::support::simulator;
 use crate::support::{
     Ran, cargo, consumers, fresh, place, program, repository, run, scratch, target,
@@ -21,13 +22,8 @@ fn main() {
 }
 "#;
 
-pub fn folder() -> PathBuf {
-    let folder = std::env::var_os("CUDNN_GUARD_REAL");
-    PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py"))
-}
-
-pub fn cudnn(set: &str) -> PathBuf {
-    folder().join(set).join("nvidia/cudnn")
+pub fn cudnn(name: &str) -> PathBuf {
+    set(name).join("nvidia/cudnn")
 }
 
 /// Builds a program for aarch64.
@@ -38,7 +34,7 @@ fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
             "aarch64-linux-gnu-gcc",
         )
-        .env("CUDA_HOME", folder().join("cuda-cu13/nvidia/cu13"))
+        .env("CUDA_HOME", set("cuda-cu13/nvidia/cu13"))
         .env("CUDNN_PATH", cudnn("cudnn-cu13-9.28-aarch64")))
     .exits_with(0);
     let target = target().join(ARM);
@@ -51,7 +47,7 @@ pub fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
 }
 
 fn command(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Command {
-    let debian = folder().join("debian-arm64/lib/aarch64-linux-gnu");
+    let debian = set("debian-arm64/lib/aarch64-linux-gnu");
     let dirs = first.iter().cloned().chain([debian]);
     let mut command = program("qemu-aarch64");
     command
@@ -168,7 +164,7 @@ fn every_function_is_called_through_on_aarch64() {
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_lazy_program_for_aarch64_starts_without_cuda() {
     let toolkit = fresh("lazy-aarch64-toolkit");
-    let wheel = folder().join("cuda-cu13-aarch64/nvidia/cu13");
+    let wheel = set("cuda-cu13-aarch64/nvidia/cu13");
     consumers_of_lazy::with_stub(&wheel, &toolkit, "aarch64-linux-gnu-gcc");
     let away = fresh("lazy-aarch64-cudnn");
     place(&cudnn("cudnn-cu13-9.28-aarch64"), &away.join("cudnn"));

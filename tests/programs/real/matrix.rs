@@ -1,12 +1,12 @@
 //! Every real version built against, every real version loaded, every policy. CUDNN_GUARD_REAL is the directory of
 //! `.ci/wheels.py`. Each cell runs in its own process, and its expected verdict is written by hand.
 
+use crate::runtime::guard::farm::library;
 use crate::runtime::matrix as table;
 use cudnn_guard::internals::check;
 use cudnn_guard::internals::facts::built::Loader;
 use cudnn_guard::internals::system::platform::Library;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// The loaded versions, oldest first: the columns of the tables below.
@@ -63,12 +63,6 @@ const REQUIREMENT: &[Row] = &[
     (">=9.28", "? ? x x x ="),
     (">=8.6", "x = = = = ="),
 ];
-
-fn library(set: &str) -> PathBuf {
-    let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
-}
 
 /// Runs one cell, and returns the verdict with the ids of the findings, and the findings. A linked program loads its
 /// cuDNN before `main`, whichever version it is. Any other program opens cuDNN by the SONAME of its major.

@@ -1,15 +1,13 @@
 //! The consumers with NVIDIA's own files, downloaded by `.ci/wheels.py`. Without a GPU, the verdict is unknown.
 
+use super::set;
 use crate::support::{Ran, built, cargo, consumers, fresh, program, run};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
-/// Returns a directory of `.ci/wheels.py`.
-fn wheels(set: &str) -> PathBuf {
-    let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    PathBuf::from(folder).join(set).join("nvidia")
+fn wheels(name: &str) -> PathBuf {
+    set(name).join("nvidia")
 }
 
 fn build(name: &str, cudnn: &str) {

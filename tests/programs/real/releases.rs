@@ -1,5 +1,6 @@
 //! The guard with one real version, and with mixes of two.
 
+use super::set;
 use crate::runtime::guard::farm::{Farm, library};
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::version::Version;
@@ -11,14 +12,12 @@ use std::path::Path;
 /// Returns this system's wheels, `cudnn-cu<CUDA>-<version>`, and their versions, except 8.5 and older, which are linked
 /// to a missing cuBLAS.
 fn wheels() -> Vec<(String, Version)> {
-    let root =
-        std::env::var_os("CUDNN_GUARD_REAL").expect("CUDNN_GUARD_REAL is a directory of wheels");
     let mut found = Vec::new();
-    for entry in std::fs::read_dir(root).unwrap() {
-        let set = entry.unwrap().file_name().into_string().unwrap();
-        if set.starts_with("cudnn-cu") && !set.ends_with("-aarch64") {
-            let version = recorded(&library(&set));
-            found.push((set, version));
+    for entry in std::fs::read_dir(set("")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        if name.starts_with("cudnn-cu") && !name.ends_with("-aarch64") {
+            let version = recorded(&library(&name));
+            found.push((name, version));
         }
     }
     found.retain(|(_, version)| *version >= Version::new(8, 9, 0));
