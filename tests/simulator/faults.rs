@@ -8,6 +8,7 @@ use cudnn_guard::internals::cudnn::status;
 use cudnn_guard::internals::loader::file_name;
 use std::time::Duration;
 
+#[cfg(unix)]
 #[test]
 fn sub_libraries_are_left_out_on_request() {
     let tree = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("simulator-without-ops");
