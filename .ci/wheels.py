@@ -59,8 +59,6 @@ SETS = {
     "onnxruntime-cu13": ["onnxruntime-gpu==1.31.1"],
     # Builds a Python wheel from an extension.
     "maturin": ["maturin==1.16.0"],
-    # Computes numbers to compare the guard's reference with.
-    "numpy": ["numpy==2.*"],
     "cuda-cu12": ["nvidia-cuda-runtime-cu12==12.9.*", "nvidia-cuda-nvcc-cu12==12.9.*"],
     "cuda-cu11": ["nvidia-cuda-runtime-cu11==11.8.*", "nvidia-cuda-nvcc-cu11==11.8.*"],
 }

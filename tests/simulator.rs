@@ -2,9 +2,7 @@
 //!
 //! The code under test may end the process, so it runs in its own process: this test binary again, with the task in
 //! `GUARD_TEST_DO` and the file for the result in `GUARD_TEST_OUT`.
-//!
-//! These tests also run on Windows: tests/programs/windows/wine_guard/simulator.rs starts them there, and builds the simulators.
-#![cfg(any(windows, all(target_os = "linux", target_env = "gnu")))]
+#![cfg(all(target_os = "linux", target_env = "gnu"))]
 #![allow(
     clippy::disallowed_methods,
     clippy::disallowed_macros,
@@ -14,16 +12,12 @@
 mod simulator {
     pub mod faults;
     pub mod gpus;
-    #[cfg(unix)]
     pub mod gpus_on_linux;
     pub mod graph;
     pub mod kinds;
-    #[cfg(unix)]
     pub mod no_driver;
     pub mod numbers;
     pub mod refusals;
-    #[cfg(windows)]
-    pub mod windows;
 }
 mod support;
 
@@ -35,14 +29,11 @@ use cudnn_guard::internals::facts::compute_capability::ComputeCapability;
 use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::system::platform::{self, Library};
-#[cfg(windows)]
-use simulator::windows::{ending, simulated, without};
 use std::fmt::Write as _;
 use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-#[cfg(unix)]
 use support::simulated::{simulated, without};
 
 const V9_14: (u32, u32, u32) = (9, 14, 0);
@@ -113,7 +104,6 @@ impl Ended {
     }
 }
 
-#[cfg(unix)]
 fn ending(status: std::process::ExitStatus) -> Option<&'static str> {
     match std::os::unix::process::ExitStatusExt::signal(&status)? {
         6 => Some("abort"),
@@ -152,12 +142,7 @@ fn child_within(
         .stdin(Stdio::null())
         .stdout(file.try_clone().unwrap())
         .stderr(file);
-    // If many processes start at once, Wine sometimes refuses one: ERROR_INTERNAL_ERROR.
-    let mut child = match command.spawn() {
-        Err(error) if cfg!(windows) && error.raw_os_error() == Some(1359) => command.spawn(),
-        started => started,
-    }
-    .unwrap();
+    let mut child = command.spawn().unwrap();
     let deadline = Instant::now() + patience;
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -197,8 +182,7 @@ fn libraries(tree: &Path) -> [PathBuf; 2] {
 
 /// Returns a file in the directory of the libraries.
 fn in_tree(tree: &Path, file: &str) -> PathBuf {
-    let libraries = if cfg!(windows) { "bin" } else { "lib64" };
-    tree.join(libraries).join(file)
+    tree.join("lib64").join(file)
 }
 
 #[track_caller]
@@ -257,7 +241,6 @@ fn in_child() {
                 problem.driver().map_or_else(String::new, describe)
             ),
         },
-        #[cfg(unix)]
         "fork" => fork(),
         "release" => {
             let shim = Library::open(&file_name::of_main(9)).unwrap();
@@ -353,7 +336,6 @@ fn context(shim: Library, version: Version) -> String {
 }
 
 /// Returns the result in a child that was forked after CUDA was started.
-#[cfg(unix)]
 fn fork() -> String {
     unsafe extern "C" {
         fn fork() -> i32;

@@ -23,10 +23,16 @@ pub mod programs;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod python;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub mod reference;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod releases;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod signatures;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod tch;
+
+use std::path::PathBuf;
+
+/// Returns a directory of `.ci/wheels.py`.
+pub fn set(name: &str) -> PathBuf {
+    let root = std::env::var_os("CUDNN_GUARD_REAL");
+    PathBuf::from(root.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py")).join(name)
+}

@@ -1,7 +1,8 @@
 //! Cross-compiled kernels: NVIDIA's nvcc for this machine, and the libraries to link for another system. `.ci/foreign`
 //! prepares both, and CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
-use crate::foreign::qemu::{cudnn, folder, start};
+use crate::foreign::qemu::{cudnn, start};
+use crate::real::set;
 use crate::support::simulator;
 use crate::support::{Ran, cargo, consumers, fresh, project, run, target, write_if_new};
 use std::os::unix::fs::symlink;
@@ -25,8 +26,8 @@ fn main() {
 }
 "#;
 
-fn cuda(set: &str) -> PathBuf {
-    folder().join(set).join("nvidia/cu13")
+fn cuda(name: &str) -> PathBuf {
+    set(name).join("nvidia/cu13")
 }
 
 /// Runs cargo for this target with these variables.

@@ -2,26 +2,16 @@
 //! so the verdict is unknown. `.ci/foreign` prepares the files.
 
 use crate::build::lazy::{consumers as consumers_of_lazy, exports};
+use crate::real::set;
 use crate::support::simulator;
 use crate::support::{
-    Ran, cargo, consumers, fresh, place, program, project, repository, run, scratch, target,
+    Ran, cargo, consumers, fresh, place, program, repository, run, scratch, target,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const ARM: &str = "aarch64-unknown-linux-gnu";
 
-/// The build script of a program that requires a version that does not exist yet.
-const LATER: &str = r#"use cudnn_guard::{Config, Link};
-
-fn main() {
-    cudnn_guard::build(|| {
-        let gpu = Config::new().cudnn(">=9.99").link(Link::Runtime).probe()?;
-        gpu.link();
-        gpu.guard().write()
-    });
-}
-"#;
 pub const MAIN: &str = r#"mod cudnn_guard {
     include!(concat!(env!("OUT_DIR"), "/cudnn_guard.rs"));
 }
@@ -32,13 +22,8 @@ fn main() {
 }
 "#;
 
-pub fn folder() -> PathBuf {
-    let folder = std::env::var_os("CUDNN_GUARD_REAL");
-    PathBuf::from(folder.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py"))
-}
-
-pub fn cudnn(set: &str) -> PathBuf {
-    folder().join(set).join("nvidia/cudnn")
+pub fn cudnn(name: &str) -> PathBuf {
+    set(name).join("nvidia/cudnn")
 }
 
 /// Builds a program for aarch64.
@@ -49,7 +34,7 @@ fn built(dir: &Path, arguments: &[&str], name: &str) -> PathBuf {
             "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER",
             "aarch64-linux-gnu-gcc",
         )
-        .env("CUDA_HOME", folder().join("cuda-cu13/nvidia/cu13"))
+        .env("CUDA_HOME", set("cuda-cu13/nvidia/cu13"))
         .env("CUDNN_PATH", cudnn("cudnn-cu13-9.28-aarch64")))
     .exits_with(0);
     let target = target().join(ARM);
@@ -62,7 +47,7 @@ pub fn start(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Ran {
 }
 
 fn command(path: &Path, first: &[PathBuf], arguments: &[&str]) -> Command {
-    let debian = folder().join("debian-arm64/lib/aarch64-linux-gnu");
+    let debian = set("debian-arm64/lib/aarch64-linux-gnu");
     let dirs = first.iter().cloned().chain([debian]);
     let mut command = program("qemu-aarch64");
     command
@@ -145,19 +130,6 @@ fn a_cudnn_for_another_cpu_is_skipped() {
 
 #[test]
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn a_program_for_aarch64_is_stopped_by_an_incompatible_version() {
-    let lib = cudnn("cudnn-cu13-9.28-aarch64").join("lib");
-    let dir = project("qemu-later", LATER, MAIN);
-    let later = built(&dir, &[], "qemu-later");
-    start(&later, std::slice::from_ref(&lib), &[])
-        .exits_with(78)
-        .says("[cudnn-version-mismatch]\n")
-        .says(&format!("  loaded      {}/libcudnn.so.9\n", lib.display()))
-        .does_not_say("started");
-}
-
-#[test]
-#[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn the_doctor_for_aarch64_finds_its_cudnn() {
     let root = scratch("qemu-root");
     let from = cudnn("cudnn-cu13-9.28-aarch64");
@@ -192,7 +164,7 @@ fn every_function_is_called_through_on_aarch64() {
 #[ignore = "needs qemu and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_lazy_program_for_aarch64_starts_without_cuda() {
     let toolkit = fresh("lazy-aarch64-toolkit");
-    let wheel = folder().join("cuda-cu13-aarch64/nvidia/cu13");
+    let wheel = set("cuda-cu13-aarch64/nvidia/cu13");
     consumers_of_lazy::with_stub(&wheel, &toolkit, "aarch64-linux-gnu-gcc");
     let away = fresh("lazy-aarch64-cudnn");
     place(&cudnn("cudnn-cu13-9.28-aarch64"), &away.join("cudnn"));

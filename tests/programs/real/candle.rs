@@ -1,5 +1,6 @@
 //! The published crate candle-kernels 0.11.1, built by a real nvcc with a build script of this repository.
 
+use super::set;
 use crate::support::{fresh, program, repository, run};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -55,9 +56,7 @@ fn symbols(ffi: &str) -> String {
 #[test]
 #[ignore = "needs a real nvcc: CUDNN_GUARD_REAL"]
 fn candle_kernels_is_ported() {
-    let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    let cuda = Path::new(&real).join("cuda-cu13/nvidia/cu13");
+    let cuda = set("cuda-cu13/nvidia/cu13");
     let scratch = fresh("candle-kernels");
     let package = scratch.join("candle-kernels");
     run(Command::new("cp")
@@ -149,7 +148,7 @@ fn candle_core_is_guarded() {
     let driver = wheels.join("driver");
     let ran = start(std::slice::from_ref(&driver)).says("[no-gpu]");
     assert_eq!(ran.stdout, "324\n");
-    let old = real("CUDNN_GUARD_REAL").join("cudnn-cu12-9.10/nvidia/cudnn/lib");
+    let old = set("cudnn-cu12-9.10/nvidia/cudnn/lib");
     start(&[old, driver.clone()]).says("[cudnn-version-mismatch]");
 
     // What the guide says about a program without a driver, here also without CUDA and cuDNN.

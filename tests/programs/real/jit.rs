@@ -1,6 +1,7 @@
 //! NVIDIA's wheels of a cuDNN that only compiles graphs at run time (`nvidia-cudnn-jit-cu12`, `-cu13`). Files that
 //! these wheels do not contain are not reported as missing. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
+use super::set;
 use crate::runtime::guard::program::Ran;
 use crate::support;
 use std::path::{Path, PathBuf};
@@ -8,12 +9,6 @@ use std::path::{Path, PathBuf};
 const GPU: (&str, &str) = ("TEST_GPU", "90");
 const JIT_ONLY: (&str, &str) = ("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY");
 const SETS: [(&str, u32); 2] = [("cudnn-jit-cu13-9.27", 13), ("cudnn-jit-cu12-9.27", 12)];
-
-pub fn set(name: &str) -> PathBuf {
-    let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    PathBuf::from(root).join(name)
-}
 
 fn library(name: &str) -> PathBuf {
     set(name).join("nvidia/cudnn_jit/lib")

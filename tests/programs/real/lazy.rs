@@ -1,20 +1,17 @@
 //! A program with `Link::Lazy` and NVIDIA's own cuDNN.
 
+use super::set;
 use crate::build::lazy::consumers;
 use crate::support::{built, cargo, fresh, place, program, run};
-use std::path::Path;
 
 #[test]
 #[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
 fn a_lazy_program_starts_without_cuda() {
-    let real = std::env::var_os("CUDNN_GUARD_REAL");
-    let real = real.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    let real = Path::new(&real);
     let toolkit = fresh("lazy-real-toolkit");
-    consumers::with_stub(&real.join("cuda-cu13/nvidia/cu13"), &toolkit, "cc");
+    consumers::with_stub(&set("cuda-cu13/nvidia/cu13"), &toolkit, "cc");
     let away = fresh("lazy-real-cudnn");
     let cudnn = away.join("cudnn");
-    place(&real.join("cudnn-cu13-9.28/nvidia/cudnn"), &cudnn);
+    place(&set("cudnn-cu13-9.28/nvidia/cudnn"), &cudnn);
     let dir = consumers::all_kinds("lazy-consumers");
     let mut build = cargo(&dir, &["build"]);
     run(build.env("CUDA_HOME", &toolkit).env("CUDNN_PATH", &cudnn)).exits_with(0);
@@ -25,7 +22,7 @@ fn a_lazy_program_starts_without_cuda() {
     let ran = start(&["call"]).exits_with(0);
     assert_eq!(ran.stdout, "92800 92800 92800\n");
     // With an older cuDNN.
-    let older = real.join("cudnn-cu13-9.14/nvidia/cudnn/lib");
+    let older = set("cudnn-cu13-9.14/nvidia/cudnn/lib");
     let mut command = program(built("lazy-consumers"));
     let ran = run(command.arg("call-new").env("LD_LIBRARY_PATH", &older)).exits_with(78);
     assert_eq!(

@@ -1,12 +1,12 @@
 //! Every real version built against, every real version loaded, every policy. CUDNN_GUARD_REAL is the directory of
 //! `.ci/wheels.py`. Each cell runs in its own process, and its expected verdict is written by hand.
 
+use crate::runtime::guard::farm::library;
 use crate::runtime::matrix as table;
 use cudnn_guard::internals::check;
 use cudnn_guard::internals::facts::built::Loader;
 use cudnn_guard::internals::system::platform::Library;
 use std::io::Write;
-use std::path::PathBuf;
 use std::process::Command;
 
 /// The loaded versions, oldest first: the columns of the tables below.
@@ -63,12 +63,6 @@ const REQUIREMENT: &[Row] = &[
     (">=9.28", "? ? x x x ="),
     (">=8.6", "x = = = = ="),
 ];
-
-fn library(set: &str) -> PathBuf {
-    let root = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    PathBuf::from(root).join(set).join("nvidia/cudnn/lib")
-}
 
 /// Runs one cell, and returns the verdict with the ids of the findings, and the findings. A linked program loads its
 /// cuDNN before `main`, whichever version it is. Any other program opens cuDNN by the SONAME of its major.
@@ -159,99 +153,4 @@ fn every_cell_has_its_verdict() {
     }
     assert!(wrong.is_empty(), "{wrong}");
     assert_eq!(cells, 372);
-}
-
-/// A message of each kind.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn each_kind_of_mismatch_has_the_exact_message() {
-    let check_message = |policy, built, loaded, linked, wanted: &str| {
-        let (_, text) = cell(policy, built, loaded, linked);
-        let here = library(loaded).display().to_string();
-        assert_eq!(text.replace(&here, "HERE"), wanted);
-    };
-    check_message(
-        "compatible",
-        "9.28.0",
-        "cudnn-cu13-9.14",
-        false,
-        "\
-loaded cuDNN 9.14.0 is older than 9.28.0, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.28 or later 9.x before it
-  loaded      HERE/libcudnn.so.9
-  found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.28.0 (compatible: 9.28 or later 9.x)
-",
-    );
-    check_message(
-        "same minor",
-        "9.10.2",
-        "cudnn-cu13-9.28",
-        false,
-        "\
-loaded cuDNN 9.28.0 is newer than 9.10.2, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.10 before it
-  loaded      HERE/libcudnn.so.9
-  found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.10.2 (compatible: any 9.10)
-",
-    );
-    check_message(
-        "exact",
-        "9.10.9",
-        "cudnn-cu12-9.10",
-        true,
-        "\
-loaded cuDNN 9.10.2 is older than 9.10.9, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.10.9 before it
-  loaded      HERE/libcudnn.so.9
-  found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.10.9 (compatible: only 9.10.9)
-",
-    );
-    check_message(
-        "compatible",
-        "9.14.0",
-        "cudnn-cu12-8.9.7",
-        true,
-        "\
-loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
-  loaded      HERE/libcudnn.so.8
-  found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  9.14.0 (compatible: 9.14 or later 9.x)
-",
-    );
-    check_message(
-        "requirement",
-        ">=9.10.2, <9.28",
-        "cudnn-cu13-9.28",
-        false,
-        "\
-loaded cuDNN 9.28.0 does not meet the requirement `>=9.10.2, <9.28` of this program  [cudnn-version-mismatch]
-  = help: remove `HERE` from LD_LIBRARY_PATH, or add the directory of a cuDNN that meets `>=9.10.2, <9.28` before it
-  loaded      HERE/libcudnn.so.9
-  found via   LD_LIBRARY_PATH, its entry `HERE`
-  built with  the requirement `>=9.10.2, <9.28`
-",
-    );
-    // The system's own directories depend on the system.
-    let (_, text) = cell("compatible", "9.14.0", "cudnn-cu12-8.9.7", false);
-    let here = library("cudnn-cu12-8.9.7").display().to_string();
-    let text = text.replace(&here, "HERE");
-    let (head, rest) = text
-        .split_once("\n              /etc/ld.so.cache\n")
-        .unwrap();
-    let is_directory = |line: &str| line.starts_with("              /");
-    assert!(rest.lines().all(is_directory), "{rest}");
-    assert_eq!(
-        head,
-        "\
-cannot load `libcudnn.so.9`; only `libcudnn.so.8` was found  [cudnn-not-loadable]
-  = help: install cuDNN 9, or add the directory of its libcudnn.so.9 to LD_LIBRARY_PATH
-  = help: use a build of this program for cuDNN 8; linking one name to the other does not help
-  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
-  available   HERE/libcudnn.so.8
-  searched    LD_LIBRARY_PATH, its entry `HERE`"
-    );
 }

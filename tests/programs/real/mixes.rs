@@ -2,7 +2,7 @@
 //! CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`. The findings match the behavior of the loader for a program
 //! without a guard.
 
-use crate::runtime::guard::farm::{Farm, GPU, library, linked_program, must_be_true};
+use crate::runtime::guard::farm::{Farm, library, linked_program, must_be_true};
 use crate::runtime::guard::program::{Ran, run};
 use std::path::Path;
 
@@ -70,105 +70,6 @@ cuDNN 9.14.0 at `GOOD` loads `libcudnn_ops.so.9` and `libcudnn_cnn.so.9` (versio
     ran.must_be("pass", &[]);
 }
 
-/// A complete cuDNN, and a directory in LD_LIBRARY_PATH with all sub-libraries of an older one.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn all_sub_libraries_from_the_library_path_are_named() {
-    let old = Farm::of("cudnn-cu12-9.1.0").without("libcudnn.so.9");
-    let good = Farm::of("cudnn-cu13-9.14");
-    let shim = good.0.join("libcudnn.so.9");
-    let ran = old.run("version", "9.14.0", &[opened(&shim)]);
-    ran.must_be("fail", &["parts-mixed"]);
-    let text = cause(&ran, &[(&old, "OLD"), (&good, "GOOD")]);
-    assert!(
-        text.starts_with(
-            "cuDNN 9.14.0 at `GOOD` loads 7 libraries (version 9.1.0) from `OLD`  [parts-mixed]\n"
-        ),
-        "{text}"
-    );
-    let help = "\n  = help: remove `OLD` from LD_LIBRARY_PATH, or add `GOOD` before it\n";
-    assert!(text.contains(help), "{text}");
-    // Sub-libraries of another copy of the same version are just as good.
-    let same = Farm::of("cudnn-cu13-9.14").without("libcudnn.so.9");
-    same.run("version", "9.14.0", &[opened(&shim)])
-        .must_be("pass", &[]);
-}
-
-/// The loaded cuDNN is wrong, and LD_LIBRARY_PATH has sub-libraries of a third version for any replacement.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn sub_libraries_of_a_third_version_are_removed_with_the_wrong_cudnn() {
-    let stale = Farm::of("cudnn-cu12-9.10").without("libcudnn.so.9");
-    let (old, good) = (Farm::of("cudnn-cu12-9.1.0"), Farm::of("cudnn-cu13-9.14"));
-    let path = format!("{}:{}", stale.text(), old.text());
-    let ran = stale.run("check", "9.14.0", &[("LD_LIBRARY_PATH", &path)]);
-    ran.must_be("fail", &["cudnn-version-mismatch"]);
-    assert_eq!(
-        cause(&ran, &[(&stale, "STALE"), (&old, "OLD")]),
-        "\
-loaded cuDNN 9.1.0 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `STALE` from LD_LIBRARY_PATH, and remove `OLD` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x before it
-  loaded      OLD/libcudnn.so.9
-  found via   LD_LIBRARY_PATH, its entry `OLD`
-  built with  9.14.0 (compatible: 9.14 or later 9.x)"
-    );
-    // Follow the help, completely and then partly.
-    let path = format!("{}:{}", good.text(), old.text());
-    let run = |path: &str| good.run("version", "9.14.0", &[("LD_LIBRARY_PATH", path)]);
-    run(&path).must_be("pass", &[]);
-    run(&format!("{}:{path}", stale.text())).must_be("fail", &["parts-mixed"]);
-}
-
-/// The first directory contains the main library only.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_main_library_with_sub_libraries_from_the_next_directory_is_reported() {
-    let first = Farm::of("cudnn-cu13-9.14").alone("libcudnn.so.9");
-    let second = Farm::of("cudnn-cu12-9.1.0");
-    let path = format!("{}:{}", first.text(), second.text());
-    let path = ("LD_LIBRARY_PATH", path.as_str());
-    for task in ["version", "check"] {
-        let ran = first.run(task, "9.14.0", &[path]);
-        ran.must_be("fail", &["parts-mixed"]);
-        let text = cause(&ran, &[(&first, "FIRST"), (&second, "SECOND")]);
-        assert!(
-            text.starts_with(
-                "cuDNN 9.14.0 at `FIRST` loads 6 libraries (version 9.1.0) from `SECOND`  [parts-mixed]\n"
-            ),
-            "{text}"
-        );
-        assert!(
-            text.contains("\n  = help: install a complete cuDNN 9.14.0 in `FIRST`\n"),
-            "{text}"
-        );
-        assert_eq!(ran.json["loaded"]["version"], "9.14.0");
-    }
-    let whole = Farm::of("cudnn-cu13-9.14");
-    let path = format!("{}:{}", whole.text(), second.text());
-    whole
-        .run("version", "9.14.0", &[("LD_LIBRARY_PATH", &path)])
-        .must_be("pass", &[]);
-}
-
-/// The main library and its sub-libraries are opened by their full names, which precede plain names in any directory.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn sub_libraries_with_full_names_are_not_replaced() {
-    let mut good = Farm::empty();
-    for file in std::fs::read_dir(library("cudnn-cu13-9.14")).unwrap() {
-        let file = file.unwrap().path();
-        let name = file.file_name().unwrap().to_str().unwrap().to_string();
-        if name.starts_with("libcudnn") {
-            good = good.with(&format!("{name}.14.0"), &file).with(&name, &file);
-        }
-    }
-    let stale = Farm::of("cudnn-cu12-9.10").only(&["ops", "cnn"]);
-    let shim = good.0.join("libcudnn.so.9");
-    let ran = stale.run("version", "9.14.0", &[opened(&shim)]);
-    ran.must_be("pass", &[]);
-    run("check", &stale.0, &[opened(&shim), GPU]).must_be("pass", &[]);
-}
-
 /// Compiles a third-party library that is linked to its own cuDNN.
 fn plugin(farm: &Farm, files: &[&str]) -> String {
     let (source, plugin) = (farm.0.join("plugin.c"), farm.0.join("libplugin.so"));
@@ -190,19 +91,28 @@ fn the_library_that_loaded_another_cudnn_first_is_named() {
     let plugin = plugin(&own, &["libcudnn.so.9"]);
     let here = Farm::empty();
     let none = ("LD_LIBRARY_PATH", "");
-    for (how, help, way) in [
+    let main = own.0.join("libcudnn.so.9");
+    for (how, file, help, way) in [
+        (
+            "TEST_OPEN",
+            main.to_str().unwrap(),
+            "make the code that opened the cuDNN in `OWN` use cuDNN 9.14 or later 9.x: the whole process uses the first cuDNN that is loaded",
+            "something in this process that opened it by its path",
+        ),
         (
             "LD_PRELOAD",
+            &plugin,
             "remove `OWN/libplugin.so` from LD_PRELOAD, or make it use cuDNN 9.14 or later 9.x: the whole process uses the first cuDNN that is loaded",
             "LD_PRELOAD: `OWN/libplugin.so`, which loads it",
         ),
         (
             "TEST_OPEN",
+            &plugin,
             "install cuDNN 9.14 or later 9.x in `OWN`, which `OWN/libplugin.so` searches: the whole process uses the first cuDNN that is loaded",
             "`OWN/libplugin.so`, a library in this process that searches there",
         ),
     ] {
-        let ran = here.run("check", "9.14.0", &[none, (how, &plugin)]);
+        let ran = here.run("check", "9.14.0", &[none, (how, file)]);
         ran.must_be("fail", &["cudnn-version-mismatch"]);
         assert_eq!(
             cause(&ran, &[(&own, "OWN")]),

@@ -1,6 +1,6 @@
 //! The names in NVIDIA's own files, and NVIDIA's stub. CUDNN_GUARD_REAL is the directory of `.ci/wheels.py`.
 
-use super::jit::set;
+use super::set;
 use cudnn_guard::internals::driver::stub::is_stub;
 use cudnn_guard::internals::install::dlopen_dependencies::opened_by;
 

@@ -1,6 +1,7 @@
 //! The program of the guide with the crate ort, on the published onnxruntime and its CUDA provider.
 
-use crate::support::{fresh, program, repository, run};
+use super::set;
+use crate::support::{fresh, program, repository, run, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -44,8 +45,6 @@ fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
 }
 
 fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
-    let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     let (_, section) = guide.split_once("\n## ort\n").unwrap();
     let change = |text: &str| {
@@ -75,12 +74,16 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let text = format!("{included}{}{}", block("rust,ignore"), change(RUN));
     fs::write(dir.join("src/main.rs"), text).unwrap();
     fs::write(dir.join("relu.onnx"), MODEL).unwrap();
+    let target = scratch("with-ort-target");
     let mut build = program("cargo");
-    run(build.arg("build").current_dir(&dir)).exits_with(0);
+    build.arg("build").current_dir(&dir);
+    // A shared target directory, so that dependencies are compiled once. These programs are not debugged.
+    build.env("CARGO_TARGET_DIR", &target);
+    run(build.env("CARGO_PROFILE_DEV_DEBUG", "false")).exits_with(0);
 
-    let onnxruntime = Path::new(&real).join(library);
+    let onnxruntime = set(library);
     let start = |cudnn: &Path, need: &str| {
-        let mut started = program(dir.join("target/debug/with-ort"));
+        let mut started = program(target.join("debug/with-ort"));
         started
             .env("LD_LIBRARY_PATH", cudnn)
             .env("ORT_DYLIB_PATH", &onnxruntime);
@@ -96,7 +99,7 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
         .exits_with(78)
         .says("[cudnn-not-loadable]");
     assert_eq!(ran.stdout, "");
-    let lib = Path::new(&real).join(cudnn).join("nvidia/cudnn/lib");
+    let lib = set(cudnn).join("nvidia/cudnn/lib");
     let ran = start(&lib, "0").exits_with(0).says("[driver-missing]");
     let loaded = format!("loaded {}\n", lib.join("libcudnn.so.9").display());
     assert_eq!(ran.stdout, loaded);
@@ -106,20 +109,21 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn the_guide_names_the_provider_that_is_linked_with_cudnn() {
-    let real = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").unwrap());
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
-    for (set, is_linked, words) in [
+    for (name, is_linked, words) in [
         ("onnxruntime", true, "onnxruntime 1.22 is linked with cuDNN"),
         ("onnxruntime-cu13", false, "1.31 opens cuDNN itself"),
     ] {
-        let provider = real
-            .join(set)
-            .join("onnxruntime/capi/libonnxruntime_providers_cuda.so");
+        let provider = set(name).join("onnxruntime/capi/libonnxruntime_providers_cuda.so");
         let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
         let ran = run(inspect.args(["inspect", "--json"]).arg(provider));
         let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         let needed = json["program"]["needed"].as_array().unwrap();
-        assert_eq!(needed.contains(&"libcudnn.so.9".into()), is_linked, "{set}");
+        assert_eq!(
+            needed.contains(&"libcudnn.so.9".into()),
+            is_linked,
+            "{name}"
+        );
         assert!(guide.contains(words), "{words}");
     }
 }
@@ -128,9 +132,8 @@ fn the_guide_names_the_provider_that_is_linked_with_cudnn() {
 #[test]
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn inspect_names_the_cuda_of_the_provider() {
-    let real = PathBuf::from(std::env::var_os("CUDNN_GUARD_REAL").unwrap());
     let dir = fresh("inspect-onnxruntime");
-    let capi = real.join("onnxruntime/onnxruntime/capi");
+    let capi = set("onnxruntime/onnxruntime/capi");
     for (name, link) in [
         ("libonnxruntime.so.1.22.0", "libonnxruntime.so.1"),
         ("libonnxruntime_providers_cuda.so", ""),
@@ -145,11 +148,11 @@ fn inspect_names_the_cuda_of_the_provider() {
     cc.args(["main.c", "-o", "app", "libonnxruntime.so.1"]);
     cc.arg(format!("-Wl,-rpath,{}", dir.display()));
     run(cc.current_dir(&dir)).exits_with(0);
-    let findings = |set: &str| {
+    let findings = |cudnn: &str| {
         let mut inspect = program(env!("CARGO_BIN_EXE_cudnn-guard"));
         inspect.args(["inspect", "--json"]).arg(dir.join("app"));
-        inspect.env("CUDA_HOME", real.join("cuda-cu13/nvidia/cu13"));
-        let lib = real.join(set).join("nvidia/cudnn/lib");
+        inspect.env("CUDA_HOME", set("cuda-cu13/nvidia/cu13"));
+        let lib = set(cudnn).join("nvidia/cudnn/lib");
         let ran = run(inspect.env("LD_LIBRARY_PATH", lib)).exits_with(0);
         let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
         json["findings"][0].clone()

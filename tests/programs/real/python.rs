@@ -1,5 +1,6 @@
 //! The Python wheel of the guide, built by maturin and installed together with NVIDIA's wheels.
 
+use super::set;
 use crate::support::{Ran, fresh, program, repository, run, scratch};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -84,15 +85,12 @@ fn ask(environment: &Path) -> Ran {
 #[test]
 #[ignore = "needs real NVIDIA files, pip and maturin: CUDNN_GUARD_REAL"]
 fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
-    let real = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    let real = Path::new(&real);
     let dir = fresh("python");
     let command = staged(&dir.join("crate"));
     let builder = dir.join("builder");
-    place(&real.join("cudnn-cu13-9.28"), &environment(&builder));
+    place(&set("cudnn-cu13-9.28"), &environment(&builder));
     let path = std::env::var_os("PATH").unwrap();
-    let path = [real.join("maturin/bin"), builder.join("bin")]
+    let path = [set("maturin/bin"), builder.join("bin")]
         .into_iter()
         .chain(std::env::split_paths(&path));
     let mut build = program("sh");
@@ -127,7 +125,7 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     );
     ask(&app).exits_with(1).says("ImportError: libcudnn.so.9: ");
 
-    place(&real.join("cudnn-cu13-9.28"), &site);
+    place(&set("cudnn-cu13-9.28"), &site);
     let sound = ask(&app).exits_with(0);
     let (json, version) = sound.stdout.trim_end().rsplit_once('\n').unwrap();
     let json: serde_json::Value = serde_json::from_str(json).unwrap();
@@ -139,7 +137,7 @@ fn a_wheel_finds_the_cudnn_in_its_own_site_packages() {
     assert_eq!(loaded["path"], path.to_str().unwrap());
     assert_eq!(loaded["version"], "9.28.0");
 
-    place(&real.join("cudnn-cu13-9.14"), &site);
+    place(&set("cudnn-cu13-9.14"), &site);
     let old = ask(&app).exits_with(0);
     assert!(old.stdout.ends_with("\n91400\n"), "{}", old.text());
     old.says("RuntimeError: loaded cuDNN 9.14.0 is older than 9.28.0, ")

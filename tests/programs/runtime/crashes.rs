@@ -5,7 +5,7 @@ pub mod planted;
 
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
 use crate::support::{fresh, run, wrapped};
-use planted::{Planted, System};
+use planted::Planted;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -15,13 +15,7 @@ fn check_all_reports(planted: Vec<Planted>) {
     // Both are built once, before several threads need them.
     installed((9, 14, 0));
     circumstances();
-    let system = System {
-        thorough: &|variables| do_all(&["thorough"], variables),
-        abort: "SIGABRT",
-        segv: "SIGSEGV",
-        patience: &[2, 8, 32],
-    };
-    planted::check_all_reports(planted, &system);
+    planted::check_all_reports(planted);
 }
 
 #[test]

@@ -4,10 +4,11 @@
 pub mod visual_studio;
 pub mod windows;
 
+use crate::real::set;
 use crate::support::{Ran, consumers, place, repository, scratch, write_if_new};
 use std::fs;
 use std::path::PathBuf;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use windows::{Windows, built};
 
 const VISUAL_STUDIO: &str = r"C:\VS\VC\Tools\MSVC\14.44.35207";
@@ -26,11 +27,9 @@ CALL cuDeviceGetAttribute(int *value, int what, int device) { *value = what == 7
 ";
 
 /// Returns the Windows that all tests of this file share, one at a time.
-fn windows() -> MutexGuard<'static, Option<Windows>> {
-    static ONE: Mutex<Option<Windows>> = Mutex::new(None);
-    let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    one.get_or_insert_with(install);
-    one
+fn windows() -> MutexGuard<'static, Windows> {
+    static ONE: LazyLock<Mutex<Windows>> = LazyLock::new(|| Mutex::new(install()));
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Creates a Windows with the files of NVIDIA's installers.
@@ -58,11 +57,8 @@ fn install() -> Windows {
     windows
 }
 
-/// Returns a directory of `.ci/wheels.py`.
-fn real(set: &str) -> PathBuf {
-    let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
-    PathBuf::from(folder).join(set).join("nvidia")
+fn real(name: &str) -> PathBuf {
+    set(name).join("nvidia")
 }
 
 fn doctor(windows: &Windows, env: &[(&str, &str)]) -> Ran {
@@ -77,8 +73,7 @@ fn doctor(windows: &Windows, env: &[(&str, &str)]) -> Ran {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn doctor_finds_the_installations_on_windows() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let found = |via: &str| {
         format!(
             "  ✓ toolkit   CUDA 13.0 at {TOOLKIT}\n              \
@@ -131,8 +126,7 @@ fn doctor_finds_the_installations_on_windows() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn the_windows_driver_is_queried_for_gpus() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     windows.dll("nvcuda", DRIVER);
     let ran = doctor(windows, &[]);
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();
@@ -147,8 +141,7 @@ fn the_windows_driver_is_queried_for_gpus() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn nvcc_gets_the_installed_visual_studio() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let log = windows.drive().join("cl.log");
     let _ = fs::remove_file(&log);
     doctor(windows, &[("INCLUDE", r"C:\own")]).exits_with(0);
@@ -175,8 +168,7 @@ fn nvcc_gets_the_installed_visual_studio() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_build_script_prints_windows_paths() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let dir = scratch("wine-script");
     fs::create_dir_all(dir.join("src")).unwrap();
     let manifest = format!(
@@ -255,8 +247,7 @@ fn a_build_script_prints_windows_paths() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_program_for_windows_starts() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let application = built(consumers(), &["-p", "application"], "application");
     let dir = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
     let finding = format!(

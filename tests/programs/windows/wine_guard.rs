@@ -1,12 +1,10 @@
 //! A guarded program on Windows, under Wine, with a simulated cuDNN as DLLs. `.ci/foreign` installs the requirements.
 
-pub mod crashes;
 pub mod cudarc;
 pub mod driver;
 pub mod msvc;
 pub mod processes;
-pub mod simulator;
-pub mod variables;
+pub mod reports;
 
 use crate::support::simulated::{copy, for_windows};
 use crate::support::{Ran, consumers, fresh, program, run, scratch, write_if_new};
@@ -14,7 +12,7 @@ use crate::windows::wine::windows::{Windows, built, path};
 use serde_json::Value;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 type Release = (u32, u32, u32);
 
@@ -56,13 +54,13 @@ int main(void) {
 "#;
 
 /// Returns the Windows that all tests of this file share, one at a time. It has the simulated driver, but no cuDNN.
-pub fn windows() -> MutexGuard<'static, Option<Windows>> {
-    static ONE: Mutex<Option<Windows>> = Mutex::new(None);
-    let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    let windows = one.get_or_insert_with(|| Windows::boot("wine-guard"));
+pub fn windows() -> MutexGuard<'static, Windows> {
+    static ONE: LazyLock<Mutex<Windows>> =
+        LazyLock::new(|| Mutex::new(Windows::boot("wine-guard")));
+    let windows = ONE.lock().unwrap_or_else(PoisonError::into_inner);
     let driver = for_windows(V9_14).join("driver/nvcuda.dll");
     fs::copy(driver, windows.system("nvcuda.dll")).unwrap();
-    one
+    windows
 }
 
 /// Runs a program with these directories at the start of PATH.
@@ -107,8 +105,8 @@ impl Report {
     /// Runs `check` with the simulated driver, these directories at the start of PATH and these variables.
     #[track_caller]
     fn by_check(folders: &[&Path], env: &[(&str, &str)]) -> Self {
-        let windows = windows();
-        let ran = guarded(windows.as_ref().unwrap(), folders, &["check"], env).exits_with(0);
+        let windows = &*windows();
+        let ran = guarded(windows, folders, &["check"], env).exits_with(0);
         let json = serde_json::from_str(&ran.stdout);
         Self(json.unwrap_or_else(|error| panic!("{error}: {}", ran.text())))
     }
@@ -128,6 +126,15 @@ impl Report {
         self
     }
 
+    /// Checks that convolutions were tested, and that all of them passed.
+    #[track_caller]
+    fn must_have_tested(self) {
+        let report = self.must_be("pass", "").0;
+        let rows = report["convolution"].as_array().unwrap();
+        assert!(!rows.is_empty(), "{report:#}");
+        assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
+    }
+
     /// Checks the headline and the evidence of the first finding.
     #[track_caller]
     fn says(self, words: &str) -> Self {
@@ -142,8 +149,7 @@ impl Report {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_simulated_dlls_compute() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let dir = scratch("wine-guard-convolution");
     let source = dir.join("convolution.c");
     write_if_new(&source, CONVOLUTION);
@@ -220,14 +226,11 @@ fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_valid_cudnn_passes() {
     for release in [V9_14, V9_28] {
-        let report = Report::by_check(&[&cudnn(release)], &[]).must_be("pass", "");
-        let rows = report.0["convolution"].as_array().unwrap();
-        assert!(!rows.is_empty(), "{:#}", report.0);
-        assert!(rows.iter().all(|row| row["verdict"] == "pass"), "{rows:?}");
+        Report::by_check(&[&cudnn(release)], &[]).must_have_tested();
     }
-    let windows = windows();
+    let windows = &*windows();
     let acts = ["startup", "went-on"];
-    let ran = guarded(windows.as_ref().unwrap(), &[&cudnn(V9_14)], &acts, &[]).exits_with(0);
+    let ran = guarded(windows, &[&cudnn(V9_14)], &acts, &[]).exits_with(0);
     assert_eq!(
         (ran.stdout.as_str(), ran.stderr.as_str()),
         ("went on\n", "")
@@ -246,10 +249,10 @@ fn a_crash_is_reported_with_its_exception_code() {
             report.says("simulated: giving up in cudnnConvolutionForward");
         }
     }
-    let windows = windows();
+    let windows = &*windows();
     let fault = [("SIM_FAULT", "segv:cudnnCreate")];
     let acts = ["startup", "went-on"];
-    guarded(windows.as_ref().unwrap(), &[&cudnn(V9_14)], &acts, &fault)
+    guarded(windows, &[&cudnn(V9_14)], &acts, &fault)
         .exits_with(78)
         .says("[cudnn-aborted]")
         .does_not_say("went on");
@@ -268,8 +271,7 @@ fn a_hang_is_reported_at_the_deadline() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn without_a_driver_nothing_is_tested() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     fs::remove_file(windows.system("nvcuda.dll")).unwrap();
     let ran = guarded(windows, &[&cudnn(V9_14)], &["check"], &[]).exits_with(0);
     let json = serde_json::from_str(&ran.stdout).unwrap();

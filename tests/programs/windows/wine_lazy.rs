@@ -80,15 +80,15 @@ fn start(windows: &Windows, program: &Path, act: &str, dir: &Path) -> Ran {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn every_kind_of_argument_reaches_the_dll() {
-    let windows = Windows::boot("wine-lazy-arguments");
+    let windows = &*wine_guard::windows();
     for Built { program, cuda } in programs() {
         let bin = cuda.join("bin/x64");
-        let ran = start(&windows, program, "arguments", &bin).exits_with(0);
+        let ran = start(windows, program, "arguments", &bin).exits_with(0);
         let once = "sum 1496\nmixed 264.5\ntriple 7 8 9\nvariadic 6.5\nvector 110\ncallback 42\n";
         assert_eq!(ran.stdout, format!("{once}{once}"));
-        let ran = start(&windows, program, "threads", &bin).exits_with(0);
+        let ran = start(windows, program, "threads", &bin).exits_with(0);
         assert_eq!(ran.stdout, "16 threads, 1600 calls\n");
-        let ran = start(&windows, program, "panic", &bin).exits_with(0);
+        let ran = start(windows, program, "panic", &bin).exits_with(0);
         assert_eq!(ran.stdout, "caught a panic in the callback\n");
     }
 }
@@ -97,13 +97,13 @@ fn every_kind_of_argument_reaches_the_dll() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_missing_dll_is_named_at_the_first_call() {
-    let windows = Windows::boot("wine-lazy");
+    let windows = &*wine_guard::windows();
     let empty = fresh("lazy-wine-empty-1");
     let older = fresh("lazy-wine-older");
     dll(&older.join(DLL), "int curandCount(void) { return 1; }\n");
     for (Built { program, .. }, release) in programs().iter().zip(["install CUDA 13, or ", ""]) {
-        start(&windows, program, "nothing", &empty).exits_with(0);
-        let ran = start(&windows, program, "arguments", &empty).exits_with(78);
+        start(windows, program, "nothing", &empty).exits_with(0);
+        let ran = start(windows, program, "arguments", &empty).exits_with(78);
         assert_eq!(ran.stdout, "");
         assert_eq!(
             ran.stderr,
@@ -113,16 +113,16 @@ fn a_missing_dll_is_named_at_the_first_call() {
                  loader      curand64_10.dll: Module not found. (os error 126)\n"
             )
         );
-        let ran = start(&windows, program, "handler", &empty).exits_with(3);
+        let ran = start(windows, program, "handler", &empty).exits_with(3);
         assert_eq!(
             ran.stdout,
             "library-not-found: this program calls `curandCount`, but `curand64_10.dll` cannot be loaded\n"
         );
-        start(&windows, program, "handler-panics", &empty)
+        start(windows, program, "handler-panics", &empty)
             .exits_with(78)
             .says("this program calls `curandCount`");
 
-        let ran = start(&windows, program, "arguments", &older).exits_with(78);
+        let ran = start(windows, program, "arguments", &older).exits_with(78);
         let file = path(&older.join(DLL));
         let headline = format!(
             "cudnn-guard: this program calls `curandSum`, but `{file}` does not contain it  [library-not-found]\n"
@@ -159,8 +159,7 @@ fn main() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
-    let windows = wine_guard::windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*wine_guard::windows();
     let script = script("gpu.guard().write()?;");
     let script = script.replace(".cuda(\">=13\")", ".cudnn(\">=9.1, <10\")");
     let script = script.replace(".libs([\"curand\"])", "");
@@ -186,10 +185,8 @@ fn a_guarded_program_calls_cudnn_or_computes_on_the_cpu() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn the_real_cudnn_is_called() {
-    let real = std::env::var_os("CUDNN_GUARD_REAL");
-    let real = real.expect("CUDNN_GUARD_REAL is the directory of .ci/wheels.py");
-    let cudnn = Path::new(&real).join("cudnn-win-cu12-8.9.7/nvidia/cudnn");
-    let windows = Windows::boot("wine-lazy-real");
+    let cudnn = crate::real::set("cudnn-win-cu12-8.9.7/nvidia/cudnn");
+    let windows = &*wine_guard::windows();
     let script = script("").replace(".cuda(\">=13\")", ".cudnn(\">=8, <9\")");
     let script = script.replace(".libs([\"curand\"])", "");
     let main = "use cudnn_guard as _;\nunsafe extern \"C\" { fn cudnnGetVersion() -> usize; }\n\
@@ -200,10 +197,10 @@ fn the_real_cudnn_is_called() {
         let program = built(&project(name, &script, main), triple, |cargo| {
             cargo.env("CUDNN_PATH", &cudnn)
         });
-        let ran = start(&windows, &program, "call", &cudnn.join("bin")).exits_with(0);
+        let ran = start(windows, &program, "call", &cudnn.join("bin")).exits_with(0);
         assert_eq!(ran.stdout, "8907\n");
-        start(&windows, &program, "", &empty).exits_with(0);
-        start(&windows, &program, "call", &empty)
+        start(windows, &program, "", &empty).exits_with(0);
+        start(windows, &program, "call", &empty)
             .exits_with(78)
             .says("but `cudnn64_8.dll` cannot be loaded  [cudnn-not-loadable]");
     }
@@ -213,8 +210,7 @@ fn the_real_cudnn_is_called() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn other_crates_are_lazy_too() {
-    let windows = wine_guard::windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*wine_guard::windows();
     let tree = msvc::linkable("lazy-wine-consumers-cudnn");
     let cuda = fresh("lazy-wine-consumers-cuda");
     for dir in ["include", "lib/x64"] {

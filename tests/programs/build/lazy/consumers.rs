@@ -78,7 +78,11 @@ pub fn declared(project: &Path, module: &str) -> BTreeSet<String> {
         name.bytes()
             .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    names.filter(is_name).collect()
+    // cudarc's own function, which returns the library.
+    names
+        .filter(is_name)
+        .filter(|name| name != "culib")
+        .collect()
 }
 
 /// Adds a stub of the driver's library to the files of a wheel with CUDA.

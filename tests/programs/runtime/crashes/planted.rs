@@ -1,20 +1,11 @@
-//! The table of crashes and hangs for Linux and Windows: each operation, format and API.
+//! The table of crashes and hangs: each operation, format and API.
 
-use crate::support::Ran;
+use crate::support::circumstances::do_all;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
-/// Runs the guarded program with these variables.
-type Run<'a> = &'a (dyn Fn(&[(&str, &str)]) -> Ran + Sync);
-
-/// How crashes look on a system, and how the thorough check is run there.
-pub struct System<'a> {
-    pub thorough: Run<'a>,
-    pub abort: &'static str,
-    pub segv: &'static str,
-    /// The deadlines for a hang, in order: a busy machine takes longer to reach the call.
-    pub patience: &'static [u32],
-}
+/// The deadlines for a hang, in order: a busy machine takes longer to reach the call.
+const PATIENCE: [u32; 3] = [2, 8, 32];
 
 /// The name in SIM_ONLY, the name in a sentence, the function that implements the operation, and the algorithm under
 /// test.
@@ -64,7 +55,7 @@ impl Planted {
         }
     }
 
-    fn tried(&self, system: &System<'_>, seconds: u32) -> Value {
+    fn tried(&self, seconds: u32) -> Value {
         let seconds = seconds.to_string();
         let mut variables = vec![
             ("SIM_FAULT", &self.fault[..]),
@@ -75,17 +66,13 @@ impl Planted {
         if self.only.starts_with("graph ") {
             variables.push(("CUDNN_LIB_CONFIG", "GRAPH_JIT_ONLY"));
         }
-        // Wine occasionally refuses to start a process when several start at once.
-        let refused = "Internal error. (os error 1359)";
-        let mut runs = (0..3).map(|_| (system.thorough)(&variables).exits_with(0));
-        let ran = runs.find(|ran| !ran.stdout.contains(refused));
-        let ran = ran.expect("Wine refused to start the process three times");
+        let ran = do_all(&["thorough"], &variables).exits_with(0);
         serde_json::from_str(&ran.stdout).unwrap_or_else(|error| panic!("{error}: {}", ran.text()))
     }
 
     /// Returns the verdict and the complete finding behind it, or `None` if the deadline passed before the fault.
-    fn first_finding(&self, system: &System<'_>, seconds: u32) -> Option<(String, Value)> {
-        let json = self.tried(system, seconds);
+    fn first_finding(&self, seconds: u32) -> Option<(String, Value)> {
+        let json = self.tried(seconds);
         let mut findings = json["findings"].as_array().unwrap().clone();
         let first = findings.remove(0);
         assert!(findings.iter().all(|it| it["severity"] == "warning"));
@@ -102,7 +89,7 @@ impl Planted {
         format!("the test process timed out while {doing}")
     }
 
-    fn check_report(&self, system: &System<'_>) {
+    fn check_report(&self) {
         let (how, call) = self.fault.split_once(':').unwrap();
         let aborted = |signal: &str, evidence: Value| {
             let doing = &self.doing;
@@ -118,9 +105,9 @@ impl Planted {
         let (verdict, finding) = match how {
             "abort" => {
                 let evidence = json!({ "output": format!("simulated: giving up in {call}") });
-                ("fail", aborted(system.abort, evidence))
+                ("fail", aborted("SIGABRT", evidence))
             }
-            "segv" => ("fail", aborted(system.segv, json!({}))),
+            "segv" => ("fail", aborted("SIGSEGV", json!({}))),
             _ => (
                 "unknown",
                 json!({
@@ -133,14 +120,10 @@ impl Planted {
             ),
         };
         // A crash is reported at once; a hang takes as long as its deadline.
-        let patience = if how == "hang" {
-            system.patience
-        } else {
-            &[60]
-        };
+        let patience = if how == "hang" { &PATIENCE[..] } else { &[60] };
         let reported = patience
             .iter()
-            .find_map(|seconds| self.first_finding(system, *seconds));
+            .find_map(|seconds| self.first_finding(*seconds));
         let (only, fault) = (&self.only, &self.fault);
         let reported = reported.unwrap_or_else(|| panic!("{only} {fault}: late"));
         assert_eq!(reported, (verdict.to_string(), finding), "{only} {fault}");
@@ -148,14 +131,14 @@ impl Planted {
 }
 
 /// Checks all reports, a few at a time, since the programs mostly wait.
-pub fn check_all_reports(planted: Vec<Planted>, system: &System<'_>) {
+pub fn check_all_reports(planted: Vec<Planted>) {
     let rest = Mutex::new(planted);
     let next = || rest.lock().unwrap().pop();
     std::thread::scope(|threads| {
         for _ in 0..6 {
             threads.spawn(|| {
                 while let Some(planted) = next() {
-                    planted.check_report(system);
+                    planted.check_report();
                 }
             });
         }

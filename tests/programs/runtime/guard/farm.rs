@@ -22,17 +22,6 @@ impl Farm {
         Self::new()
     }
 
-    /// Keeps only this file.
-    pub fn alone(self, file: &str) -> Self {
-        for name in std::fs::read_dir(&self.0).unwrap() {
-            let name = name.unwrap();
-            if name.file_name() != file {
-                std::fs::remove_file(name.path()).unwrap();
-            }
-        }
-        self
-    }
-
     /// Keeps only these sub-libraries.
     pub fn only(self, parts: &[&str]) -> Self {
         for name in std::fs::read_dir(&self.0).unwrap() {

@@ -32,25 +32,24 @@ fn built(policy: Policy) -> Built {
 #[test]
 fn a_mismatch_lists_the_compatible_versions() {
     let text = |built: &Built, loaded| {
-        program_rules::version(built, loaded)
-            .unwrap_err()
-            .finding(Vec::new())
-            .to_string()
+        let mismatch = program_rules::version(built, loaded).unwrap_err();
+        let required = mismatch.required_cudnn();
+        format!("{}\n{required}", mismatch.finding(Vec::new()))
     };
     assert_eq!(
         text(&built(Policy::Compatible), Version::new(8, 9, 7)),
         "loaded cuDNN 8.9.7 has a different major version than 9.14.0, which this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: 9.14 or later 9.x)"
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: 9.14 or later 9.x)\ncuDNN 9.14 or later 9.x"
     );
     assert_eq!(
         text(&built(Policy::Exact), Version::new(9, 14, 1)),
         "loaded cuDNN 9.14.1 is newer than 9.14.0, which this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: only 9.14.0)"
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: only 9.14.0)\ncuDNN 9.14.0"
     );
     assert_eq!(
         text(&built(Policy::SameMinor), Version::new(9, 15, 0)),
         "loaded cuDNN 9.15.0 is newer than 9.14.0, which this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: any 9.14)"
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: any 9.14)\ncuDNN 9.14"
     );
     let wanted = Requirement {
         text: ">=9.1, <10".into(),
@@ -66,7 +65,7 @@ fn a_mismatch_lists_the_compatible_versions() {
             Version::new(8, 9, 7)
         ),
         "loaded cuDNN 8.9.7 does not meet the requirement `>=9.1, <10` of this program  \
-         [cudnn-version-mismatch]\n  built with  the requirement `>=9.1, <10`"
+         [cudnn-version-mismatch]\n  built with  the requirement `>=9.1, <10`\na cuDNN that meets `>=9.1, <10`"
     );
 }
 

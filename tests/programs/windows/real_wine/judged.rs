@@ -6,7 +6,7 @@ use crate::support::{Ran, place, program, project, repository, run, scratch, wri
 use crate::windows::wine::windows::{Windows, built};
 use serde_json::Value;
 use std::fs;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// The programs, with their requirement. `linked` is linked to cuDNN, the others open it.
 const PROGRAMS: [(&str, &str); 3] = [
@@ -16,34 +16,35 @@ const PROGRAMS: [(&str, &str); 3] = [
 ];
 
 /// Returns the Windows that all tests of this file share, one at a time. It has neither cuDNN nor a driver.
-pub fn windows() -> MutexGuard<'static, Option<Windows>> {
-    static ONE: Mutex<Option<Windows>> = Mutex::new(None);
-    let mut one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-    one.get_or_insert_with(|| {
-        let windows = Windows::boot("wine-real");
-        let app = windows.drive().join("app");
-        fs::create_dir_all(&app).unwrap();
-        for (name, requirement) in PROGRAMS {
-            let link = match name {
-                "linked" => installation(),
-                _ => ".link(cudnn_guard::Link::Runtime)".to_string(),
-            };
-            let build = format!(
-                "fn main() {{\n    cudnn_guard::build(|| {{\n        \
-                 let gpu = cudnn_guard::Config::new().cudnn({requirement:?}){link}.probe()?;\n        \
-                 gpu.link();\n        gpu.guard().write()\n    }});\n}}\n"
-            );
-            let crate_name = format!("windows-{name}");
-            let dir = project(&crate_name, &build, include_str!("program.rs"));
-            let program = built(&dir, &[], &crate_name);
-            fs::copy(program, app.join(format!("{name}.exe"))).unwrap();
-        }
-        let terminal = ["--features", "cli", "--bin", "cudnn-guard"];
-        let terminal = built(repository(), &terminal, "cudnn-guard");
-        fs::copy(terminal, windows.drive().join("cudnn-guard.exe")).unwrap();
-        windows
-    });
-    one
+pub fn windows() -> MutexGuard<'static, Windows> {
+    static ONE: LazyLock<Mutex<Windows>> = LazyLock::new(|| Mutex::new(install()));
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Creates a Windows with the programs and the terminal program.
+fn install() -> Windows {
+    let windows = Windows::boot("wine-real");
+    let app = windows.drive().join("app");
+    fs::create_dir_all(&app).unwrap();
+    for (name, requirement) in PROGRAMS {
+        let link = match name {
+            "linked" => installation(),
+            _ => ".link(cudnn_guard::Link::Runtime)".to_string(),
+        };
+        let build = format!(
+            "fn main() {{\n    cudnn_guard::build(|| {{\n        \
+             let gpu = cudnn_guard::Config::new().cudnn({requirement:?}){link}.probe()?;\n        \
+             gpu.link();\n        gpu.guard().write()\n    }});\n}}\n"
+        );
+        let crate_name = format!("windows-{name}");
+        let dir = project(&crate_name, &build, include_str!("program.rs"));
+        let program = built(&dir, &[], &crate_name);
+        fs::copy(program, app.join(format!("{name}.exe"))).unwrap();
+    }
+    let terminal = ["--features", "cli", "--bin", "cudnn-guard"];
+    let terminal = built(repository(), &terminal, "cudnn-guard");
+    fs::copy(terminal, windows.drive().join("cudnn-guard.exe")).unwrap();
+    windows
 }
 
 /// Creates an installation of CUDA and cuDNN to link with, like that of NVIDIA's installer. Returns the calls that
@@ -71,13 +72,10 @@ fn installation() -> String {
     format!(".env(\"CUDNN_PATH\", {root:?}).env(\"CUDA_PATH\", {cuda:?})")
 }
 
-/// A name, and the function that creates the setup.
-pub type SetUp<T> = (&'static str, fn(&Windows) -> T);
-
 /// How a program is started.
 #[derive(Clone)]
 pub struct Start {
-    program: &'static str,
+    program: String,
     /// The directory of the program.
     pub dir: String,
     path: String,
@@ -85,13 +83,27 @@ pub struct Start {
 }
 
 impl Start {
-    pub fn of(program: &'static str) -> Self {
+    pub fn of(program: &str) -> Self {
         Self {
-            program,
+            program: program.into(),
             dir: r"C:\app".into(),
             path: String::new(),
             acts: Vec::new(),
         }
+    }
+
+    /// Reads how a program is started: `in C:\own, PATH C:\cuDNN, does hold C:\file`.
+    pub fn parse(windows: &Windows, program: &str, ways: &str) -> Self {
+        let mut start = Self::of(program);
+        for way in ways.split(", ").filter(|way| !way.is_empty()) {
+            start = match way.split_once(' ').unwrap() {
+                ("PATH", path) => start.path(path),
+                ("in", dir) => start.within(windows, dir),
+                ("does", acts) => start.does(&acts.split(' ').collect::<Vec<_>>()),
+                _ => panic!("{way}"),
+            };
+        }
+        start
     }
 
     /// Sets the directories at the start of PATH.
@@ -145,6 +157,17 @@ impl Start {
         let acts: Vec<&str> = before.chain(acts.iter().copied()).collect();
         let path = [("WINEPATH", &self.path[..])];
         windows.start(self.program(), &acts, &path)
+    }
+
+    /// Calls the guard at the start of the program. Returns its report too.
+    pub fn startup(&self, windows: &Windows) -> (Ran, Value) {
+        let report = r"C:\report.json";
+        let acts = self.acts.iter().map(String::as_str);
+        let acts: Vec<&str> = acts.chain(["startup", "went-on"]).collect();
+        let env = [("WINEPATH", &self.path[..]), ("CUDNN_GUARD_REPORT", report)];
+        let ran = windows.start(self.program(), &acts, &env);
+        let report = fs::read_to_string(windows.unix(report)).unwrap();
+        (ran, serde_json::from_str(&report).unwrap())
     }
 
     /// Returns the report of `check` or `version`.

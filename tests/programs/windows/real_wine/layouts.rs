@@ -29,15 +29,16 @@ const PLACES: [(&str, &str); 8] = [
     ),
     ("wheel", r"C:\env\Lib\site-packages\nvidia\cudnn\bin"),
 ];
-/// The kind of the bad sub-library. In the last kind it works, but the other directory is missing it.
-const KINDS: [&str; 7] = [
-    "of 9.14",
-    "for CUDA 12",
-    "for ARM64",
-    "empty",
-    "a text",
-    "held open",
-    "the only one",
+/// The kind of the bad sub-library, and the number of places to test. In the last kind it works, but the other directory
+/// is missing it.
+const KINDS: [(&str, usize); 7] = [
+    ("of 9.14", 8),
+    ("for CUDA 12", 3),
+    ("for ARM64", 3),
+    ("empty", 3),
+    ("a text", 3),
+    ("held open", 3),
+    ("the only one", 8),
 ];
 /// The ways a program opens cuDNN: by name through the guard, by name before the guard, by path, from a directory of
 /// `AddDllDirectory` without those of PATH, or as a linked program.
@@ -117,7 +118,7 @@ fn followed(windows: &Windows, start: Start, stderr: &str) -> Start {
         }
         "reinstall cuDNN 9.28.0 in " => {
             assert_eq!(words.next(), Some(SOUND));
-            Farm::of(windows, "cuDNN", V9_28);
+            Farm::of(windows, "cuDNN", "9.28");
         }
         _ => panic!("{help}"),
     }
@@ -127,19 +128,18 @@ fn followed(windows: &Windows, start: Start, stderr: &str) -> Start {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn the_guard_agrees_with_windows_in_each_layout() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let (mut table, mut wrong, mut cells) = (String::new(), String::new(), 0);
-    for kind in KINDS {
-        for place in PLACES {
+    for (kind, places) in KINDS {
+        for place in &PLACES[..places] {
             table += &format!("{kind:<14}{:<20}", place.0);
             for way in WAYS {
-                let sound = Farm::of(windows, "cuDNN", V9_28);
+                let sound = Farm::of(windows, "cuDNN", "9.28");
                 if kind == "the only one" {
                     sound.without(PART);
                 }
                 let bad = bad_part(windows, kind, place.1);
-                let (start, load) = start(windows, kind, place, way);
+                let (start, load) = start(windows, kind, *place, way);
                 let before: &[&str] = if ["name", "linked"].contains(&way) {
                     &[]
                 } else {
@@ -170,7 +170,7 @@ fn the_guard_agrees_with_windows_in_each_layout() {
     }
     let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
     assert!(wrong.is_empty(), "{table}{wrong}");
-    assert_eq!(cells, 280);
+    assert_eq!(cells, 155);
     if std::env::var_os("BLESS").is_some() {
         let file = "tests/programs/windows/real_wine/layouts.txt";
         fs::write(repository().join(file), &table).unwrap();

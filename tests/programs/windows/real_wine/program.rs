@@ -35,7 +35,6 @@ fn main() {
             "load" => {
                 load(&acts.next().unwrap());
             }
-            "cudnn-answers" => println!("{}", answer(load(&acts.next().unwrap()))),
             "set-dll-directory" => {
                 let name = wide(&acts.next().unwrap());
                 assert_ne!(unsafe { SetDllDirectoryW(name.as_ptr()) }, 0);

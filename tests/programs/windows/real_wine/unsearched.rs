@@ -2,7 +2,6 @@
 
 use super::farm::Farm;
 use super::judged::{Start, ids, windows};
-use super::{V8_9_7, V9_28, faults};
 use crate::support::{program, run, scratch, write_if_new};
 use crate::windows::wine::windows::Windows;
 use std::fs;
@@ -25,38 +24,12 @@ fn linked(windows: &Windows) {
     windows.compile("linked", source, &into, &[library.to_str().unwrap()]);
 }
 
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn the_help_suits_a_program_that_does_not_search_path() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    Farm::of(windows, "cuDNN", V9_28);
-    let start = Start::of("nine")
-        .path(r"C:\cuDNN")
-        .does(&["default-directories"]);
-    let ran = start.run(windows, &["startup", "went-on"]).exits_with(0);
-    let expected = r"cudnn-guard: unknown: cannot load `cudnn64_9.dll`; `C:\cuDNN\cudnn64_9.dll` exists, but Windows does not search there  [cudnn-not-loadable]
-  = help: call `AddDllDirectory` with `C:\cuDNN` in this program before it opens cuDNN
-  reason      PATH contains its directory, but this program does not search PATH: it called SetDefaultDllDirectories
-";
-    assert!(ran.stderr.starts_with(expected), "{}", ran.stderr);
-    let report = start
-        .does(&["add-dll-directory", r"C:\cuDNN"])
-        .json(windows, "check");
-    assert_eq!(ids(&report), ["driver-missing"], "{report:#}");
-    assert_eq!(
-        report["loaded"]["found_via"],
-        r"a directory added by AddDllDirectory, `C:\cuDNN`"
-    );
-}
-
 /// cuDNN opens its sub-libraries by name, even if it was opened by path. Without a GPU, the guard opens none of them.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn sub_libraries_that_are_not_found_by_name_are_reported() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    Farm::of(windows, "cuDNN", V9_28);
+    let windows = &*windows();
+    Farm::of(windows, "cuDNN", "9.28");
     let library = r"C:\cuDNN\cudnn64_9.dll";
     let start = Start::of("nine");
     assert_ne!(start.run(windows, &["use", library]).code, Some(0));
@@ -92,11 +65,10 @@ fn sub_libraries_that_are_not_found_by_name_are_reported() {
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_linked_program_gets_the_installed_cudnn_suggested() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     linked(windows);
-    faults::installed(windows);
-    let installed = r"C:\Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
+    let dir = r"Program Files\NVIDIA\CUDNN\v9.28\bin\13.0\x64";
+    let installed = &Farm::of(windows, dir, "9.28").path;
     let guard = r"C:\cudnn-guard.exe";
     for (command, code) in [("inspect", 1), ("run", 78)] {
         let arguments = [command, r"C:\linked\linked.exe"];
@@ -106,29 +78,28 @@ fn a_linked_program_gets_the_installed_cudnn_suggested() {
             .says(&help)
             .says(&format!("available   {installed}\\cudnn64_9.dll\n"));
     }
-    let path = [("WINEPATH", installed)];
+    let path = [("WINEPATH", &installed[..])];
     windows
         .start(guard, &["inspect", r"C:\linked\linked.exe"], &path)
         .exits_with(0);
     let ran = windows.start(guard, &["run", r"C:\linked\linked.exe"], &path);
     assert_eq!(ran.exits_with(0).stdout.trim(), "92800");
-    faults::uninstall(windows);
+    fs::remove_dir_all(windows.unix(installed)).unwrap();
 }
 
 /// Only the CUDA installer provides these libraries. The guard and `inspect` report them without a driver too.
 #[test]
 #[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
 fn a_missing_cuda_library_is_reported_without_a_driver() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    Farm::of(windows, "cuDNN", V9_28);
+    let windows = &*windows();
+    Farm::of(windows, "cuDNN", "9.28");
     let start = Start::of("nine").path(r"C:\cuDNN");
     for (library, part) in [
         ("cublasLt64_13.dll", "cudnn_engines_precompiled64_9.dll"),
         ("nvrtc64_130_0.dll", "cudnn_graph64_9.dll"),
     ] {
         let there = windows.system(library);
-        let cuda = Farm::empty(windows, "cuda");
+        let cuda = Farm::of(windows, "cuda", "nothing");
         let builtins = "nvrtc-builtins64_130.dll";
         fs::copy(windows.system(builtins), cuda.file(builtins)).unwrap();
         let elsewhere = cuda.file(library);
@@ -148,24 +119,4 @@ fn a_missing_cuda_library_is_reported_without_a_driver() {
         }
         assert_eq!(ids(&helped), ["driver-missing"], "{helped:#}");
     }
-}
-
-/// NVIDIA's installer creates a directory for each CUDA version.
-#[test]
-#[ignore = "needs Wine and real NVIDIA files: .ci/foreign, CUDNN_GUARD_REAL"]
-fn doctor_distinguishes_the_installed_cudnns() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
-    let installed = r"Program Files\NVIDIA\CUDNN\v9.28\bin";
-    for cuda in ["12.9", "13.0"] {
-        Farm::of(windows, &format!(r"{installed}\{cuda}\x64"), V9_28);
-    }
-    Farm::of(windows, "cuDNN", V8_9_7);
-    let ran = windows.start(r"C:\cudnn-guard.exe", &["doctor"], &[("COLUMNS", "400")]);
-    for cuda in [12, 13] {
-        let line =
-            format!("  cuDNN 9.28.0 for CUDA {cuda} at C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\n");
-        assert!(ran.stdout.contains(&line), "{}", ran.stdout);
-    }
-    let _ = fs::remove_dir_all(windows.drive().join("Program Files/NVIDIA"));
 }

@@ -1,13 +1,14 @@
 //! Programs for Windows, built with mingw and started under Wine. `.ci/foreign` installs the requirements.
 #![allow(dead_code, reason = "each test program uses some of it")]
 
-use crate::support::{Ran, cargo, program, run, scratch, target, write_if_new};
+use crate::support::{Ran, cargo, fresh, program, run, scratch, target, write_if_new};
 use cudnn_guard::internals::facts::sub_libraries::CudaLibrary;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
 
 pub const WINDOWS: &str = "x86_64-pc-windows-gnu";
 
@@ -56,6 +57,15 @@ impl Windows {
     /// Creates the Windows, unless it exists, and starts it.
     pub fn boot(name: &str) -> Self {
         let folder = scratch(name);
+        if !folder.join("drive_c").exists() {
+            let mut copy = program("cp");
+            run(copy.arg("-alT").args([template(), &*folder])).exits_with(0);
+            // Wine writes into a registry file that has two links.
+            for registry in ["system.reg", "user.reg", "userdef.reg"] {
+                fs::remove_file(folder.join(registry)).unwrap();
+                fs::copy(template().join(registry), folder.join(registry)).unwrap();
+            }
+        }
         let mut session = wine(&folder)
             .args(["cmd", "/q"])
             .stdin(Stdio::piped())
@@ -92,6 +102,8 @@ impl Windows {
 
     /// Adds the CUDA DLLs that cuDNN opens, as stubs for the Windows loader, unless they exist.
     pub fn with_cuda(&self) {
+        let stub = self.drive().join("nothing.dll");
+        self.compile("nothing", "int nothing;\n", &stub, &["-shared"]);
         for cuda in [11, 12, 13] {
             let opened = [
                 CudaLibrary::Cublas,
@@ -99,14 +111,10 @@ impl Windows {
                 CudaLibrary::Cudart,
                 CudaLibrary::Nvrtc,
             ];
-            let mut names: Vec<String> = opened
-                .iter()
-                .filter_map(|one| one.file_name(cuda, true))
-                .collect();
-            names.push(format!("nvrtc-builtins64_{cuda}0.dll"));
-            for name in names {
+            let names = opened.iter().filter_map(|one| one.file_name(cuda, true));
+            for name in names.chain([format!("nvrtc-builtins64_{cuda}0.dll")]) {
                 if !self.system(&name).exists() {
-                    self.dll(name.trim_end_matches(".dll"), "int nothing;\n");
+                    fs::copy(&stub, self.system(&name)).unwrap();
                 }
             }
         }
@@ -161,6 +169,22 @@ impl Windows {
         command.arg(what).current_dir(self.drive());
         command
     }
+}
+
+/// Returns a Windows that is only copied. Wine takes ten seconds to create one.
+fn template() -> &'static Path {
+    static TEMPLATE: LazyLock<PathBuf> = LazyLock::new(|| {
+        let template = scratch("wine-template").join("complete");
+        if !template.exists() {
+            let new = fresh("wine-template").join("new");
+            run(wine(&new).args(["cmd", "/c", "exit"])).exits_with(0);
+            let mut server = program("/usr/lib/wine/wineserver64");
+            run(server.arg("-w").env("WINEPREFIX", &new)).exits_with(0);
+            fs::rename(new, &template).unwrap();
+        }
+        template
+    });
+    &TEMPLATE
 }
 
 fn wine(folder: &Path) -> Command {

@@ -13,17 +13,11 @@ fn program() -> PathBuf {
 
 /// Runs the program with a guard that only warns, and returns the output and the report.
 fn run_with_report(folders: &[&Path], arguments: &[&str]) -> (Ran, Value) {
-    let windows = windows();
+    let windows = &*windows();
     let report = fresh("wine-cudarc-report").join("json");
     let there = path(&report);
     let env = [("CUDNN_GUARD", "warn"), ("CUDNN_GUARD_REPORT", &there)];
-    let ran = start(
-        windows.as_ref().unwrap(),
-        &program(),
-        folders,
-        arguments,
-        &env,
-    );
+    let ran = start(windows, &program(), folders, arguments, &env);
     let text = fs::read_to_string(report).unwrap_or_else(|_| panic!("{}", ran.text()));
     (ran, serde_json::from_str(&text).unwrap())
 }
@@ -49,8 +43,8 @@ fn both_use(folders: &[&Path], arguments: &[&str], file: &Path, release: &str, i
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_names_that_cudarc_opens_are_known_in_order() {
-    let windows = windows();
-    let ran = start(windows.as_ref().unwrap(), &program(), &[], &["names"], &[]);
+    let windows = &*windows();
+    let ran = start(windows, &program(), &[], &["names"], &[]);
     let ran = ran.exits_with(0);
     let names: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(names.len(), 2, "{}", ran.text());

@@ -1,7 +1,6 @@
 //! NVIDIA's driver on Windows: its version, its answers, and invalid files.
 
 use super::{Report, V9_14, circumstances, cudnn, guarded, windows};
-use crate::support::circumstances::do_all;
 use crate::support::run;
 use crate::support::simulated::for_windows;
 use crate::windows::wine::windows::path;
@@ -28,37 +27,6 @@ fn the_driver_version_is_read() {
     );
 }
 
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn driver_answers_are_reported_as_on_linux() {
-    for (variable, value, is) in [
-        ("SIM_CUINIT", "34", "unknown driver-stub"),
-        ("SIM_CUINIT", "35", "unknown driver-error"),
-        ("SIM_CUINIT", "100", "unknown no-gpu"),
-        ("SIM_CUINIT", "999", "unknown driver-error"),
-        ("SIM_CUDA", "12020", "fail driver-too-old"),
-        ("SIM_DEVICES", "0", "unknown no-gpu"),
-        ("CUDA_VISIBLE_DEVICES", "-1", "unknown no-gpu"),
-        ("SIM_FAULT", "segv:cuInit", "unknown driver-error"),
-        (
-            "SIM_FAULT",
-            "segv:cuDevicePrimaryCtxRetain",
-            "unknown driver-error",
-        ),
-    ] {
-        let set = [(variable, value)];
-        let report = Report::by_check(&[&cudnn(V9_14)], &set);
-        let linux = do_all(&["check"], &set).exits_with(0);
-        let linux: Value = serde_json::from_str(&linux.stdout).unwrap();
-        assert_eq!(
-            (&*ids(&report.0), &*ids(&linux)),
-            (is, is),
-            "{set:?} {:#}",
-            report.0
-        );
-    }
-}
-
 /// The directories of Linux mean nothing on Windows, where anyone may create them.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
@@ -66,8 +34,7 @@ fn the_directories_of_linux_are_not_searched() {
     Report::by_check(&[&cudnn(V9_14)], &[("SIM_DEVICES", "0")])
         .must_be("unknown", "no-gpu")
         .says("NVIDIA's driver reports no GPU");
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let check = || {
         let mut command = windows.command(circumstances());
         command.arg("check").env("WINEPATH", path(&cudnn(V9_14)));
@@ -96,8 +63,7 @@ fn the_directories_of_linux_are_not_searched() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_file_that_is_not_a_driver_is_reported() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let driver = windows.system("nvcuda.dll");
     let sound = fs::read(&driver).unwrap();
     let header = u32::from_le_bytes(sound[0x3c..0x40].try_into().unwrap()) as usize;

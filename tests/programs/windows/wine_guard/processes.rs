@@ -13,7 +13,7 @@ use std::process::Stdio;
 const BUILD: &str = include_str!("programs/build.rs");
 const MAIN: &str = include_str!("programs/main.rs");
 
-/// Builds the program with two guards, or the program without a console.
+/// Builds the program with a guard, or the program without a console.
 fn own(name: &str) -> PathBuf {
     let dir = project("wine-programs", BUILD, MAIN);
     fs::create_dir_all(dir.join("src/bin")).unwrap();
@@ -43,17 +43,11 @@ fn sound(windows: &Windows, program: &Path, arguments: &[&str], env: &[(&str, &s
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_child_dies_with_its_parent() {
-    let windows = windows();
+    let windows = &*windows();
     let env = [("SIM_FAULT", "hang:cudnnCreate")];
     let parent = path(&own("wine-programs"));
     let arguments = ["orphan", &parent, "startup"];
-    let ran = sound(
-        windows.as_ref().unwrap(),
-        &in_c("starter"),
-        &arguments,
-        &env,
-    )
-    .exits_with(0);
+    let ran = sound(windows, &in_c("starter"), &arguments, &env).exits_with(0);
     let milliseconds: u32 = ran.stdout.trim().parse().unwrap();
     assert!(milliseconds < 1000, "{milliseconds}");
 }
@@ -61,8 +55,7 @@ fn a_child_dies_with_its_parent() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_program_without_standard_streams_still_has_a_child() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let starter = in_c("starter");
     let folder = fresh("wine-closed");
     for name in ["wine-programs", "gui"] {
@@ -100,8 +93,7 @@ fn a_child_that_prints_a_lot_is_not_blocked() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_child_searches_the_directories_that_the_program_added() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let folder = fresh("wine-added");
     let library = folder.join("cublasLt64_99.dll");
     windows.compile("added", "int nothing;\n", &library, &["-shared"]);
@@ -122,7 +114,7 @@ fn a_child_searches_the_directories_that_the_program_added() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_variable_not_set_by_the_guard_changes_nothing() {
-    let windows = windows();
+    let windows = &*windows();
     let program = own("wine-programs");
     for value in [
         "",
@@ -132,7 +124,7 @@ fn a_variable_not_set_by_the_guard_changes_nothing() {
         "1000-0123456789abcdef",
         "ffffffffffffffff-",
     ] {
-        let mut command = windows.as_ref().unwrap().command(&program);
+        let mut command = windows.command(&program);
         let mut started = command
             .args(["startup", "read"])
             .env("WINEPATH", path(&cudnn(V9_14)))
@@ -157,8 +149,8 @@ fn a_variable_not_set_by_the_guard_changes_nothing() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_child_without_a_task_does_not_reach_main() {
-    let windows = windows();
-    let (windows, program) = (windows.as_ref().unwrap(), own("wine-programs"));
+    let windows = &*windows();
+    let (windows, program) = (windows, own("wine-programs"));
     let value = sound(windows, &program, &["value"], &[])
         .exits_with(0)
         .stdout;
@@ -169,48 +161,16 @@ fn a_child_without_a_task_does_not_reach_main() {
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn each_of_two_guards_starts_a_child() {
-    let windows = windows();
-    let ran = sound(
-        windows.as_ref().unwrap(),
-        &own("wine-programs"),
-        &["both"],
-        &[],
-    );
-    let ran = ran.exits_with(0);
-    let reports: Vec<Value> = ran
-        .stdout
-        .lines()
-        .map(|line| serde_json::from_str(line).unwrap())
-        .collect();
-    assert_eq!(reports.len(), 2);
-    for report in &reports {
-        assert_eq!(
-            (&report["verdict"], &report["findings"]),
-            (&"pass".into(), &Value::Array(Vec::new()))
-        );
-        assert!(!report["convolution"].as_array().unwrap().is_empty());
-    }
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
 fn checks_leave_nothing_behind() {
-    let windows = windows();
-    let ran = sound(
-        windows.as_ref().unwrap(),
-        &own("wine-programs"),
-        &["left"],
-        &[],
-    );
+    let windows = &*windows();
+    let ran = sound(windows, &own("wine-programs"), &["left"], &[]);
     assert_eq!(ran.exits_with(0).stdout, "0 handles, 0 processes\n");
 }
 
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_thread_with_a_small_stack_can_check() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let acts = ["small-stack", "startup", "went-on"];
     let ran = guarded(windows, &[&cudnn(V9_14)], &acts, &[]).exits_with(0);
     assert_eq!(ran.text(), "went on\n");
@@ -223,8 +183,7 @@ fn a_thread_with_a_small_stack_can_check() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn several_threads_check_at_once() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let ran = guarded(windows, &[&cudnn(V9_14)], &["four-checks"], &[]).exits_with(0);
     let passed = ran.stdout.lines().map(|line| {
         let json: Value = serde_json::from_str(line).unwrap();
@@ -238,8 +197,7 @@ fn several_threads_check_at_once() {
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
 fn a_guard_in_a_dll_starts_no_process() {
-    let windows = windows();
-    let windows = windows.as_ref().unwrap();
+    let windows = &*windows();
     let build = ["build", "-p", "extension", "--target", WINDOWS];
     run(&mut cargo(consumers(), &build)).exits_with(0);
     let guard = path(&target().join(WINDOWS).join("debug/extension.dll"));
