@@ -8,7 +8,7 @@ use crate::toolkit::package_names::FETCH_MARKER;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What the marker of a directory lists.
+/// The content of the marker in a directory.
 pub struct Installed {
     pub home: PathBuf,
     /// Files and links, with `/` in their paths.
