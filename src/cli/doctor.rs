@@ -2,7 +2,6 @@
 
 mod usage;
 
-use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
 use crate::inspection::frameworks::FRAMEWORKS;
@@ -36,7 +35,10 @@ pub fn command() -> Command {
             )
             .value_parser(["dynamic", "runtime", "ort", "tch"]),
         )
-        .arg(cuda_version::arg("Require this CUDA version", ""))
+        .arg(
+            option("cuda", "REQ", "Require this CUDA version, such as `>=12.4`")
+                .value_parser(|text: &str| VersionReq::parse(text)),
+        )
         .arg(
             option("cudnn", "REQ", "Require this cuDNN version, such as `>=9.1, <10`")
                 .value_parser(|text: &str| VersionReq::parse(text)),
@@ -52,10 +54,10 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 
 fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let any = || ANY.to_string();
-    let cuda = arguments.get_one::<CudaVersion>("cuda");
+    let cuda = arguments.get_one::<VersionReq>("cuda");
     let cudnn = arguments.get_one::<VersionReq>("cudnn");
     let mut config = Config::new()
-        .cuda(cuda.map_or_else(any, CudaVersion::requirement))
+        .cuda(cuda.map_or_else(any, ToString::to_string))
         .cudnn(cudnn.map_or_else(any, ToString::to_string));
     if let Some(root) = arguments.get_one::<PathBuf>("root") {
         config = config.root(root);

@@ -1,7 +1,6 @@
 //! The terminal program.
 
 mod completions;
-mod cuda_version;
 mod doctor;
 mod explain;
 pub(crate) mod fetch;
@@ -9,6 +8,7 @@ pub(crate) mod init;
 mod inspect;
 mod known_messages;
 mod manual;
+mod numbers;
 mod page;
 mod run;
 mod targets;

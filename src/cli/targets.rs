@@ -1,8 +1,7 @@
 //! `cudnn-guard targets`: the nvcc flags for a list of GPU targets.
 
 use crate::Config;
-use crate::cli::cuda_version::{self, CudaVersion};
-use crate::cli::terminal;
+use crate::cli::{numbers, terminal};
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
@@ -14,9 +13,10 @@ pub fn command() -> Command {
         .arg(
             terminal::operand("list", "LIST", list).num_args(0..),
         )
-        .arg(cuda_version::arg("", "").help(
-            "Show the flags for this CUDA version: `12` or `12.4`; for `>=12.4`, the oldest [default: query the installed nvcc]",
-        ))
+        .arg(
+            terminal::option("cuda", "VERSION", "Show the flags for this CUDA version: `12` or `12.4` [default: query the installed nvcc]")
+                .value_parser(|text: &str| numbers::parse(text, 2).ok_or("write it as 13 or 13.0")),
+        )
         .arg(terminal::json())
 }
 
@@ -24,9 +24,8 @@ pub fn command() -> Command {
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let words = arguments.get_many::<String>("list");
     let list = words.map(|words| words.cloned().collect::<Vec<_>>().join(" "));
-    let cuda = arguments
-        .get_one::<CudaVersion>("cuda")
-        .map(CudaVersion::oldest);
+    let cuda = arguments.get_one::<String>("cuda");
+    let cuda = cuda.map(|cuda| numbers::with_minor(cuda, 0));
     let report = Config::new().examine_targets(list.as_deref(), cuda);
     if arguments.get_flag("json") {
         terminal::show(format!("{}\n", report.to_json()));

@@ -38,12 +38,8 @@ pub fn show_step(mark: &str, label: &str, text: impl Display) {
     show(format!("  {mark} {label:<12} {text}\n"));
 }
 
-/// Prints a text whose lines are sentences, findings or commands. Commands are indented by four spaces and not broken.
-pub fn show_wrapped(text: impl Display) {
-    show(wrapped_lines(&text.to_string(), message_columns()));
-}
-
-/// Like [`show_wrapped`], but prints to standard error.
+/// Prints a text to standard error whose lines are sentences, findings or commands. Commands are indented by four spaces
+/// and not broken.
 pub fn show_on_stderr(text: impl Display) {
     let mut out = anstream::stderr().lock();
     let text = wrapped_lines(&safe(&text.to_string()), message_columns());

@@ -6,8 +6,6 @@ pub mod cudarc;
 pub mod cudarc_refusals;
 #[cfg(feature = "cli")]
 pub mod cudarc_sources;
-#[cfg(feature = "cli")]
-pub mod fitting;
 pub mod rules;
 
 #[cfg(test)]

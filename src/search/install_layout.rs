@@ -264,13 +264,13 @@ fn dirs(platform: &Platform, leaf: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST};
+    use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 
     /// `cudnn-guard fetch --with npp`, which a finding suggests, installs a directory that a build searches.
     #[test]
     fn every_fetched_library_is_searched() {
         for name in FETCHED_ON_REQUEST {
-            assert!(COMPONENTS.contains(&name) || name == CUTLASS, "{name}");
+            assert!(COMPONENTS.contains(&name), "{name}");
         }
     }
 }

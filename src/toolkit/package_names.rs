@@ -6,8 +6,8 @@ use std::path::Path;
 
 /// The libraries of `cudnn-guard fetch --with`, by their extras of the project `cuda-toolkit` on PyPI. These are also
 /// the names of their wheels without `nvidia-`, and of their directories up to CUDA 12. A library comes after those
-/// that it needs. CUTLASS is not an extra.
-pub const FETCHED_ON_REQUEST: [&str; 8] = [
+/// that it needs.
+pub const FETCHED_ON_REQUEST: [&str; 7] = [
     "nvjitlink",
     "curand",
     "cufft",
@@ -15,7 +15,6 @@ pub const FETCHED_ON_REQUEST: [&str; 8] = [
     "cusolver",
     "npp",
     "nvjpeg",
-    CUTLASS,
 ];
 
 /// Libraries of a CUDA toolkit, each with its package: `libcurand-dev-13-0` and `libcurand-devel-13-0` in NVIDIA's
@@ -42,22 +41,19 @@ pub const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
-/// The headers of CUTLASS. Their wheel is the same for every CUDA.
-pub const CUTLASS: &str = "cutlass";
-
 /// The directory in CUTLASS's wheel that contains `source/include`.
 #[cfg(feature = "cli")]
 pub const CUTLASS_DIR: &str = "cutlass_library";
 
-/// The file in a directory of `cudnn-guard fetch` that lists the directories that it created.
-pub const FETCH_CLAIMS: &str = ".cudnn-guard";
+/// The file in a directory of `cudnn-guard fetch` that lists all files in it.
+pub const FETCH_MARKER: &str = ".cudnn-guard";
 
 /// Returns the directory of `cudnn-guard fetch` that contains a toolkit.
 pub fn fetch_home(toolkit: &Path) -> Option<&Path> {
     let mut dir = toolkit;
     for _ in 0..2 {
         dir = dir.parent()?;
-        if files::is_file(&dir.join(FETCH_CLAIMS)) {
+        if files::is_file(&dir.join(FETCH_MARKER)) {
             return Some(dir);
         }
     }

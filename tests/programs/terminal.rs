@@ -161,7 +161,6 @@ fn every_message_is_as_wide_as_the_terminal() {
             &["targets", "120", "--cuda", "12.4"],
             &["targets", "80", "--cuda", "99"],
             &["fetch", "--check", "--to", "/nowhere/at/all"],
-            &["fetch", "--cuda", "14", "--to", "/nowhere/at/all"],
             &["explain", "unknown_words_without_a_meaning"],
             &["explain"],
         ] {

@@ -4,9 +4,8 @@ use crate::model::text::pattern::pattern;
 use crate::system::files;
 use std::collections::BTreeSet;
 use std::fs;
-use std::io::Write;
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::path::Path;
+use std::process::Command;
 
 /// The return value of all functions in NVIDIA's own stub: `CUDA_ERROR_STUB_LIBRARY`.
 const ANSWER: u32 = 34;
@@ -15,23 +14,13 @@ const HEADERS: [&str; 4] = ["cuda.h", "cudaEGL.h", "cudaGL.h", "cudaVDPAU.h"];
 /// Functions from a header of a wheel that is not fetched.
 const PROFILER: [&str; 3] = ["cuProfilerInitialize", "cuProfilerStart", "cuProfilerStop"];
 
-/// Creates `lib/stubs/libcuda.so` from the functions in the headers, with the C compiler that Rust links with. A
-/// directory without the headers or with a stub is left unchanged. Returns the stub, or the reason for messages.
-pub fn add(dir: &Path) -> Option<Result<PathBuf, String>> {
-    let stub = dir.join("lib/stubs/libcuda.so");
-    if !cfg!(unix) || stub.exists() {
-        return None;
-    }
+/// Creates the stub from the functions in the headers, with the C compiler that Rust links with. A directory without the
+/// headers is left unchanged. Returns the reason for messages if there is no stub.
+pub fn add(dir: &Path, tmp: &Path) -> Option<Result<(), String>> {
     let read = |name: &&str| files::read_to_string(&dir.join("include").join(name)).ok();
     let headers: Vec<String> = HEADERS.iter().filter_map(read).collect();
-    if headers.is_empty() {
-        return None;
-    }
-    let source: String = functions(&headers.concat())
-        .iter()
-        .map(|name| format!("int {name}(void) {{ return {ANSWER}; }}\n"))
-        .collect();
-    Some(compile(&source, &stub).map(|()| stub))
+    let is_possible = cfg!(unix) && !headers.is_empty();
+    is_possible.then(|| compile(&functions(&headers.concat()), &dir.join("lib/stubs"), tmp))
 }
 
 /// Returns the functions of the driver: the declared ones, and the targets of `#define`.
@@ -45,28 +34,23 @@ fn functions(header: &str) -> BTreeSet<&str> {
 }
 
 /// Compiles the stub. A program linked with it loads the driver's own `libcuda.so.1`.
-fn compile(source: &str, stub: &Path) -> Result<(), String> {
-    if let Some(dir) = stub.parent() {
-        fs::create_dir_all(dir).map_err(|error| error.to_string())?;
-    }
-    let mut child = Command::new("cc")
-        .args(["-shared", "-fPIC", "-nostdlib", "-Wl,-soname,libcuda.so.1"])
-        .args(["-w", "-x", "c", "-", "-o"])
-        .arg(stub)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
+fn compile(functions: &BTreeSet<&str>, stubs: &Path, tmp: &Path) -> Result<(), String> {
+    let (source, library) = (tmp.join("stub.c"), tmp.join("libcuda.so"));
+    let define = |name: &&str| format!("int {name}(void) {{ return {ANSWER}; }}\n");
+    let text: String = functions.iter().map(define).collect();
+    fs::write(&source, text).map_err(|error| error.to_string())?;
+    let output = Command::new("cc")
+        .args(["-shared", "-fPIC", "-nostdlib", "-w"])
+        .args(["-Wl,-soname,libcuda.so.1", "-o"])
+        .args([&library, &source])
+        .output()
         .map_err(|error| format!("cannot run `cc`: {error}"))?;
-    let written = child
-        .stdin
-        .take()
-        .map(|mut pipe| pipe.write_all(source.as_bytes()));
-    let status = child.wait().map_err(|error| error.to_string())?;
-    match written {
-        Some(Ok(())) if status.success() => Ok(()),
-        _ => Err(format!("`cc` failed, {status}")),
+    if !output.status.success() {
+        return Err(format!("`cc` failed, {}", output.status));
     }
+    let moved = fs::create_dir_all(stubs);
+    let moved = moved.and_then(|()| fs::rename(&library, stubs.join("libcuda.so")));
+    moved.map_err(|error| error.to_string())
 }
 
 #[cfg(test)]
@@ -112,8 +96,7 @@ mod tests {
             "int cuInit(unsigned); int main(void) { return cuInit(0); }\n",
         )
         .expect("a program");
-        assert!(matches!(add(&dir), Some(Ok(_))));
-        assert_eq!(add(&dir), None);
+        assert_eq!(add(&dir, &dir), Some(Ok(())));
         let status = Command::new("cc")
             .arg(dir.join("main.c"))
             .arg("-L")

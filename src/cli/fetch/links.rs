@@ -43,16 +43,6 @@ pub fn add_neighbors(nvidia: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns `true` for a directory of [`NEIGHBORS`] that contains only its link.
-pub fn is_neighbor(dir: &Path) -> bool {
-    let is_made = |(name, to): (&str, &str)| {
-        let link = fs::read_link(dir.join("lib"));
-        dir.ends_with(name) && link.is_ok_and(|link| link == Path::new("..").join(to).join("lib"))
-    };
-    let count = fs::read_dir(dir).map_or(0, |entries| entries.count());
-    count == 1 && NEIGHBORS.into_iter().any(is_made)
-}
-
 /// Creates a link unless its name exists. Does nothing on Windows, which links with import libraries.
 #[cfg_attr(not(unix), allow(unused_variables))]
 fn link(to: &Path, at: &Path) -> io::Result<()> {

@@ -1,46 +1,41 @@
-//! `cudnn-guard fetch`: installs CUDA and cuDNN from NVIDIA's Python wheels, without root. uv or pip installs the wheels
-//! into a temporary directory. Complete files are then moved to their names.
+//! `cudnn-guard fetch`: installs CUDA and cuDNN from NVIDIA's Python wheels, without root.
+//!
+//! A directory belongs to `fetch` as a whole, or not at all: its marker lists every file in it. Without a marker it must
+//! be new or empty, and with a file that is not listed it stays as it is. uv or pip resolves, downloads and unpacks the
+//! wheels into a temporary directory in it. There, `fetch` adds links, a stub of the driver, and the marker. Complete
+//! files replace the old ones by renaming. The next `fetch` completes or undoes what a killed one has left.
 //!
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
-//! <home>/nvidia/cu13/lib/stubs a libcuda.so to link with, created by `fetch`
 //! <home>/nvidia/cuda_runtime/  the toolkit up to CUDA 12: a directory for each wheel, and no nvcc
 //! <home>/nvidia/cudnn/         cuDNN: include, lib
-//! <home>/nvidia/cublas/lib     a link to the toolkit's, where some versions of cuDNN search
-//! <home>/cutlass_library/      CUTLASS: source/include, source/tools/util/include
 //! <home>/<wheel>.dist-info/    the installer's RECORD of each wheel's files, and NVIDIA's license
-//! <home>/.cudnn-guard          the list of the names that `fetch` created and may replace
-//! <home>/.fetching-<number>/   incomplete files
-//! <home>/.fetch.lock           on Windows, the lock for one `fetch` at a time
+//! <home>/.cudnn-guard          the marker
 //! ```
 
-pub mod cargo_config;
-pub mod choice;
+mod cargo_config;
+mod choice;
+mod directory;
 mod driver_stub;
 pub mod fault;
-mod home;
 mod installed;
 mod installer;
 mod links;
-mod lock;
-pub mod project;
-pub mod release;
+mod project;
 mod requirements;
-mod supported;
 mod usage;
 mod wheels;
 
 use crate::Finding;
-use crate::cli::cuda_version::{self, CudaVersion};
 use crate::cli::fetch::choice::Choice;
-use crate::cli::fetch::home::Temporary;
-use crate::cli::fetch::installed::{Installed, Wheel};
+use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::installer::Installer;
-use crate::cli::fetch::release::Release;
+use crate::cli::fetch::requirements::Pin;
 use crate::cli::fetch::wheels::Wheels;
-use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step, show_wrapped};
+use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
+use crate::cli::{numbers, whole_file};
 use crate::runtime::facts::fetch_dir::fetch_dir;
-use crate::runtime::facts::finding::quoted;
+use crate::runtime::facts::majors;
 use crate::system::files;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use clap::{ArgAction, ArgMatches, Command, value_parser};
@@ -49,100 +44,85 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 pub fn command() -> Command {
+    let text = "CUDA version to install: `13` or `13.0`, from 11 to 13 [default: the installed one, else the newest \
+                that the driver and cudarc support]";
+    let cuda = option("cuda", "VERSION", text).value_parser(|text: &str| {
+        let version = numbers::parse(text, 2);
+        let version = version.filter(|cuda| majors::CUDA.contains(&numbers::major(cuda)));
+        version.ok_or("write it as 13 or 13.0, from 11 to 13")
+    });
+    let text = "cuDNN version to install: `9`, `9.14` or `9.14.0` [default: the installed one, else the newest]";
+    let cudnn = option("cudnn", "VERSION", text)
+        .value_parser(|text: &str| numbers::parse(text, 3).ok_or("write it as 9, 9.14 or 9.14.0"));
+    let text = "CUDA libraries to install besides cuBLAS and NVRTC; installed ones stay [default: those that ./build.rs, \
+                cudarc and candle use]";
+    let with = option("with", "LIBRARY,..", text);
+    let text = "Install directory, new, empty or of `fetch` [default: $CUDNN_GUARD_HOME, else the user data directory]";
+    let to = option("to", "DIR", text).value_parser(value_parser!(PathBuf));
+    let text = "Add the environment variables to ./.cargo/config.toml";
+    let write_config = flag("write-config", text);
+    let text = "Compare the installed files with the records of their wheels (names and sizes); install nothing";
+    let others = ["cuda", "cudnn", "with", "write-config", "lock"];
+    let check = flag("check", text).conflicts_with_all(others);
+    let text =
+        "Install exactly the wheels in this lock file; if it does not exist, create it with uv";
+    let lock = option("lock", "FILE", text).value_parser(value_parser!(PathBuf));
+    let with = with.value_delimiter(',').action(ArgAction::Append);
+    let with = with.value_parser(FETCHED_ON_REQUEST);
+    let examples = [
+        "Examples:",
+        "cudnn-guard fetch --cuda 12 --cudnn 9.10",
+        "cudnn-guard fetch --with curand,cufft",
+        "cudnn-guard fetch --to cuda --write-config",
+        "cudnn-guard fetch --lock cuda.lock",
+        "cudnn-guard fetch --check",
+    ];
     Command::new("fetch")
         .about("Install CUDA and cuDNN from NVIDIA's Python wheels, without root")
-        .after_help("Examples:\n  cudnn-guard fetch --cuda 12 --cudnn 9.10\n  cudnn-guard fetch --with curand,cutlass\n  cudnn-guard fetch --to cuda --write-config\n  cudnn-guard fetch --lock cuda.lock\n  cudnn-guard fetch --check")
-        .arg(
-            cuda_version::arg(
-                "CUDA version to install, from 11 to 13",
-                " [default: from [package.metadata.cudnn-guard] in ./Cargo.toml, else the installed one, \
-                 else the newest that the driver and cudarc support]",
-            ),
-        )
-        .arg(
-            option(
-                "cudnn",
-                "VERSION",
-                "cuDNN version to install: `9`, `9.14` or `9.14.0` [default: like --cuda]",
-            )
-            .value_parser(|text: &str| {
-                Release::parse(text, 3).ok_or("write it as 9, 9.14 or 9.14.0")
-            }),
-        )
-        .arg(
-            option(
-                "with",
-                "LIBRARY,..",
-                "CUDA libraries to install besides cuBLAS and NVRTC, or the headers of CUTLASS \
-                 [default: those that ./build.rs, cudarc and candle use]; libraries in \
-                 [package.metadata.cudnn-guard] and installed libraries are always included",
-            )
-            .value_delimiter(',')
-            .action(ArgAction::Append)
-            .value_parser(FETCHED_ON_REQUEST),
-        )
-        .arg(
-            option("to", "DIR", "Install directory [default: $CUDNN_GUARD_HOME, else the user data directory]")
-                .value_parser(value_parser!(PathBuf)),
-        )
-        .arg(flag("write-config", "Add the environment variables to ./.cargo/config.toml"))
-        .arg(
-            flag(
-                "check",
-                "Compare the installed files with the records of their wheels (names and sizes); install nothing",
-            )
-            .conflicts_with_all(["cuda", "cudnn", "with", "write-config", "lock"]),
-        )
-        .arg(
-            option(
-                "lock",
-                "FILE",
-                "Install exactly the wheels in this lock file; create it if it does not exist",
-            )
-            .value_parser(value_parser!(PathBuf)),
-        )
+        .after_help(examples.join("\n  "))
+        .args([cuda, cudnn, with, to, write_config, check, lock])
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let home = match arguments.get_one::<PathBuf>("to") {
-        Some(dir) => absolute(dir),
-        None => home(),
-    };
-    let is_check = arguments.get_flag("check");
-    let result = home.and_then(|home| match is_check {
+    let home = arguments.get_one::<PathBuf>("to").cloned();
+    let home = home.or_else(default_home).ok_or_else(fault::no_home);
+    let home = home.and_then(|dir| std::path::absolute(&dir).map_err(fault::io("find", &dir)));
+    let result = home.and_then(|home| match arguments.get_flag("check") {
         true => check(&home),
-        false => fetch_and_show(&home, arguments),
+        false => fetch(&home, arguments),
     });
-    let Err(finding) = result else {
-        return ExitCode::SUCCESS;
-    };
-    // The finding is the output of `--check`.
-    match is_check {
-        true => show_wrapped(format!("\n{finding}\n")),
-        false => show_on_stderr(format!("\n{finding}\n")),
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(finding) => {
+            show_on_stderr(format!("\n{finding}\n"));
+            ExitCode::FAILURE
+        }
     }
-    ExitCode::FAILURE
+}
+
+/// Returns `CUDNN_GUARD_HOME`, else the directory that a build searches by default.
+fn default_home() -> Option<PathBuf> {
+    let home = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty());
+    let default = || fetch_dir(cfg!(windows), &|name| env::var_os(name));
+    home.map_or_else(default, |home| Some(home.into()))
 }
 
 /// Fetches, and prints how to use the result.
-fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     let libraries = arguments.get_many("with").into_iter().flatten();
     let named = Choice {
-        cuda: arguments.get_one::<CudaVersion>("cuda").cloned(),
-        cudnn: arguments.get_one::<Release>("cudnn").cloned(),
+        cuda: arguments.get_one("cuda").cloned(),
+        cudnn: arguments.get_one("cudnn").cloned(),
         libraries: libraries.cloned().collect(),
     };
-    let file = arguments.get_one::<PathBuf>("lock").map(PathBuf::as_path);
-    let locked = file.map(lock::read).transpose()?.flatten();
-    let installed = match (file, &locked) {
-        (_, Some(_)) if named != Choice::default() => return Err(fault::releases_named_twice()),
-        (_, Some(wheels)) => install(home, &|_| Ok(Wheels::locked(wheels)))?,
-        _ => fetch(home, named.or_of_crate()?)?,
+    let is_named = named != Choice::default();
+    let wheels = match arguments.get_one::<PathBuf>("lock") {
+        Some(file) if !files::exists(file) => Wheels::Locked(lock(file, home, named)?),
+        Some(_) if is_named => return Err(fault::versions_named_twice()),
+        Some(file) => Wheels::Locked(read_lock(file)?),
+        None => Wheels::Chosen(named.complete(&Installed::new(home))),
     };
-    if let (Some(file), None) = (file, &locked) {
-        lock::write(file, &installed)?;
-        show_step("✓", "locked", file.display());
-    }
+    let installed = install(home, &wheels)?;
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
         show(installed.write_config()?);
@@ -150,136 +130,101 @@ fn fetch_and_show(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     Ok(())
 }
 
-/// Fetches the versions of a choice, unless they are installed.
-pub fn fetch(home: &Path, choice: Choice) -> Result<Installed, Finding> {
-    let choice = choice.with_cuda(&Installed::by_fetch(home));
-    install(home, &|installed| Wheels::new(&choice, installed))
+fn read_lock(file: &Path) -> Result<Vec<Pin>, Finding> {
+    let pins = requirements::parse(&files::read(file)?).unwrap_or_default();
+    let has = |start: &str| pins.iter().any(|pin| pin.name.starts_with(start));
+    match has("nvidia-cuda-runtime") && has("nvidia-cudnn-") {
+        true => Ok(pins),
+        false => Err(fault::not_locked(file)),
+    }
+}
+
+/// Creates a lock file.
+fn lock(file: &Path, home: &Path, named: Choice) -> Result<Vec<Pin>, Finding> {
+    let installed = Installed::new(home);
+    let wheels = Wheels::Chosen(named.complete(&installed));
+    let pins = Installer::find()?.resolve(&wheels.requirements(&installed))?;
+    let head = "# `cudnn-guard fetch --lock FILE` installs exactly these wheels.\n";
+    let text = head.to_string() + &requirements::text(&pins);
+    whole_file::replace(file, &text).map_err(fault::io("write", file))?;
+    show_step("✓", "locked", file.display());
+    Ok(pins)
 }
 
 /// Installs wheels unless they are installed. Everything is checked before anything is written.
-fn install(
-    home: &Path,
-    wheels: &dyn Fn(&Installed) -> Result<Wheels, Finding>,
-) -> Result<Installed, Finding> {
-    let mut installed = Installed::by_fetch(home);
-    let required = wheels(&installed)?;
-    if let Some(cuda) = required.without_nvcc() {
-        show_step("i", "nvcc", usage::without_nvcc(&cuda));
+fn install(home: &Path, wheels: &Wheels) -> Result<Installed, Finding> {
+    let installed = Installed::new(home);
+    if !wheels.requirements(&installed).contains("-cu13") {
+        show_step("i", "nvcc", usage::WITHOUT_NVCC);
     }
-    let is_missing = required.missing_in(&installed).is_some();
-    if is_missing || !home::temporary_dirs(home).is_empty() {
-        if is_missing {
-            if let Some(path) = home::foreign(home, &[]) {
-                return Err(fault::foreign(&path));
-            }
-            Installer::find()?;
+    let is_unfinished = directory::is_unfinished(home);
+    if is_unfinished || wheels.missing_in(&installed).is_some() {
+        if !is_unfinished {
+            directory::check_owned(home)?;
         }
+        let installer = Installer::find()?;
         fs::create_dir_all(home).map_err(fault::home("create", home))?;
-        let lock = home::lock(home);
-        home::restore(home, lock.as_ref()).map_err(|error| fault::not_replaced(home, error))?;
+        let _lock = directory::lock(home);
+        directory::restore(home).map_err(fault::home("restore", home))?;
         // Another process may have fetched in the meantime.
-        installed = Installed::by_fetch(home);
-        let required = wheels(&installed)?;
-        if let Some(why) = required.missing_in(&installed) {
+        let installed = Installed::new(home);
+        if let Some(why) = wheels.missing_in(&installed) {
             show(usage::license_notice(home));
-            show_step("i", "to fetch", required.download());
+            show_step("i", "to fetch", "NVIDIA's wheels, about 1 to 2 GB");
             if !installed.wheels.is_empty() {
                 show_step("i", "because", why);
             }
-            let temporary = Temporary::new(home).map_err(fault::home("write to", home))?;
-            let installer = Installer::find()?;
-            installer.install(&required, &temporary)?;
-            complete(home, &temporary, &required)?;
-            installed = Installed::by_fetch(home);
+            let replaced = replace(home, &installer, wheels);
+            directory::restore(home).map_err(fault::home("restore", home))?;
+            replaced?;
         }
     }
-    let toolkit = ("CUDA toolkit", installed.toolkit(), installed.toolkit_dir());
-    let cudnn = ("cuDNN", installed.cudnn(), installed.cudnn_dir());
-    for (title, wheel, dir) in [toolkit, cudnn] {
+    let installed = Installed::new(home);
+    let [toolkit, cudnn] = installed.dirs();
+    let toolkit = ("CUDA toolkit", "nvidia-cuda-runtime", toolkit);
+    for (title, name, dir) in [toolkit, ("cuDNN", "nvidia-cudnn-", cudnn)] {
         let dir = dir.unwrap_or(home.join("nvidia"));
-        let version = wheel.map_or(String::new(), |wheel| format!("{} ", wheel.version));
-        show_step("✓", title, format!("{version}in {}", dir.display()));
+        let version = installed.find(name).map_or("", |wheel| &wheel.version);
+        show_step("✓", title, format!("{version} in {}", dir.display()));
     }
     Ok(installed)
 }
 
-/// Checks the files in the temporary directory, adds links, and moves all to its place.
-fn complete(home: &Path, temporary: &Temporary, required: &Wheels) -> Result<(), Finding> {
-    let new = temporary.dir("new");
-    if let Some(why) = required.missing_in(&Installed::all(&new)) {
-        return Err(fault::incomplete_download(&why));
-    }
+/// Installs wheels into the temporary directory, completes them, and moves all to its place.
+fn replace(home: &Path, installer: &Installer, wheels: &Wheels) -> Result<(), Finding> {
+    let in_home = || fault::home("write to", home);
+    directory::prepare(home).map_err(in_home())?;
+    installer.install(wheels, home)?;
+    let new = directory::temporary(home, "new");
     let nvidia = new.join("nvidia");
     for dir in files::list(&nvidia).unwrap_or_default() {
-        links::add_developer_links(&dir).map_err(fault::io("add links to", &dir))?;
-        match driver_stub::add(&dir) {
-            Some(Ok(stub)) => {
-                let stub = home.join(stub.strip_prefix(&new).unwrap_or(&stub));
-                show_step(
-                    "✓",
-                    "libcuda.so",
-                    format!("to link against: {}", stub.display()),
-                );
-            }
-            Some(Err(why)) => {
-                show_step("i", "libcuda.so", format!("no stub to link against: {why}"))
-            }
-            None => {}
+        links::add_developer_links(&dir).map_err(in_home())?;
+        if let Some(Err(why)) = driver_stub::add(&dir, &directory::temporary(home, "tmp")) {
+            show_step("i", "libcuda.so", format!("no stub to link against: {why}"));
         }
     }
-    links::add_neighbors(&nvidia).map_err(fault::io("add links to", &nvidia))?;
-    match home::foreign(home, &home::moved(&new)) {
-        Some(path) => Err(fault::foreign(&path)),
-        None => home::move_in(home, temporary).map_err(|error| fault::not_replaced(home, error)),
+    links::add_neighbors(&nvidia).map_err(in_home())?;
+    directory::mark(&new).map_err(in_home())?;
+    if let Some(why) = wheels.missing_in(&Installed::new(&new)) {
+        return Err(fault::incomplete_download(&why));
     }
+    directory::check_owned(home)?;
+    directory::replace(home).map_err(fault::home("replace the files in", home))
 }
 
-/// Compares the installed files with the RECORDs of their wheels. Changes nothing.
+/// Compares the installed files with the marker and the RECORDs of their wheels. Changes nothing.
 fn check(home: &Path) -> Result<(), Finding> {
-    let installed = Installed::by_fetch(home);
+    let installed = Installed::new(home);
     if installed.wheels.is_empty() {
         return Err(fault::nothing_to_check(home));
     }
-    let (counts, damaged): (Vec<_>, Vec<_>) = installed.wheels.iter().map(Wheel::check).unzip();
-    let (count, damaged) = (counts.iter().sum::<usize>(), damaged.concat());
+    let damaged = installed.damaged();
     let mark = if damaged.is_empty() { "✓" } else { "✗" };
-    show_step(
-        mark,
-        "checked",
-        format!(
-            "{count} files of {} wheels in {}",
-            counts.len(),
-            home.display()
-        ),
-    );
-    if damaged.is_empty() {
-        return Ok(());
+    let (files, wheels) = (installed.files.len(), installed.wheels.len());
+    let text = format!("{files} files of {wheels} wheels in {}", home.display());
+    show_step(mark, "checked", text);
+    match damaged.is_empty() {
+        true => Ok(()),
+        false => Err(fault::damaged(home, &damaged)),
     }
-    let cuda = installed.cuda();
-    let cudnn = cuda
-        .as_ref()
-        .and_then(|cuda| installed.cudnn_for(cuda.major()));
-    let mut fetch = "cudnn-guard fetch".to_string();
-    for (option, release) in [("cuda", cuda), ("cudnn", cudnn)] {
-        fetch += &release.map_or(String::new(), |release| format!(" --{option} {release}"));
-    }
-    fetch += &format!(" --to {}", quoted(&home.display().to_string()));
-    Err(fault::damaged(home, &damaged, &fetch))
-}
-
-/// Returns the default directory to fetch into: `CUDNN_GUARD_HOME`, else one in the user's data directory.
-pub fn home() -> Result<PathBuf, Finding> {
-    if let Some(home) = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty()) {
-        return absolute(Path::new(&home));
-    }
-    default_home().ok_or_else(fault::no_home)
-}
-
-/// Returns the directory of fetched files that a build searches by default.
-fn default_home() -> Option<PathBuf> {
-    fetch_dir(cfg!(windows), &|name| env::var_os(name))
-}
-
-fn absolute(dir: &Path) -> Result<PathBuf, Finding> {
-    std::path::absolute(dir).map_err(fault::io("find", dir))
 }

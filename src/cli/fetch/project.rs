@@ -3,15 +3,11 @@
 use crate::cli::init::metadata::{self, Package};
 use crate::compat::cargo_lock;
 use crate::system::{Host, files};
-use crate::toolkit::package_names::{CUTLASS, FETCHED_ON_REQUEST, package};
-use std::collections::BTreeMap;
+use crate::toolkit::package_names::{FETCHED_ON_REQUEST, package};
 use std::path::Path;
 
-/// Names of `--with`, each with the files that use the library.
-pub type Used = BTreeMap<&'static str, Vec<&'static str>>;
-
-/// Returns the libraries that a crate uses, or all members of a workspace whose root contains no crate.
-pub fn libraries(dir: &Path) -> Used {
+/// Returns the names of `--with` that a crate uses, or all members of a workspace whose root contains no crate.
+pub fn libraries(dir: &Path) -> Vec<String> {
     // Without cargo, only the build script is read.
     let packages = match metadata::package(dir) {
         Ok(package) => vec![package],
@@ -20,23 +16,18 @@ pub fn libraries(dir: &Path) -> Used {
     let dirs = packages.iter().map(Package::dir).chain([dir]);
     let scripts = dirs.map(|dir| files::read(&dir.join("build.rs")).unwrap_or_default());
     let scripts: Vec<String> = scripts.collect();
-    let mut used = Used::new();
-    for library in FETCHED_ON_REQUEST {
-        if packages.iter().any(|package| depends_on(package, library)) {
-            used.entry(library).or_default().push("Cargo.toml");
-        }
-        if scripts.iter().any(|script| names(script, library)) {
-            used.entry(library).or_default().push("build.rs");
-        }
-    }
-    // A dependency of a dependency. candle's kernels are always used with cuRAND.
+    // A dependency may use candle, whose kernels are always used with cuRAND.
     let env = Host::capture(None, None, &[]).env;
     let lock = cargo_lock::texts(&env, "Cargo.lock").next();
     let lock = lock.unwrap_or_default();
-    if cargo_lock::packages(&lock).any(|package| package.name == "candle-kernels") {
-        used.entry("curand").or_insert_with(|| vec!["Cargo.lock"]);
-    }
-    used
+    let has_candle = cargo_lock::packages(&lock).any(|package| package.name == "candle-kernels");
+    let is_used = |library: &&str| {
+        packages.iter().any(|package| depends_on(package, library))
+            || scripts.iter().any(|script| names(script, library))
+            || has_candle && *library == "curand"
+    };
+    let used = FETCHED_ON_REQUEST.into_iter().filter(is_used);
+    used.map(String::from).collect()
 }
 
 /// Returns `true` if cudarc or candle uses a library, with any features of the package.
@@ -53,7 +44,7 @@ fn depends_on(package: &Package, library: &str) -> bool {
 }
 
 /// Returns `true` if a build script calls `.libs(..)` and has a string that is a file of this library (`cufftw` and `nppc`
-/// for `cufft` and `npp`), or calls `.cutlass()`.
+/// for `cufft` and `npp`).
 fn names(script: &str, library: &str) -> bool {
     let is_named = |name: &str| package(name).is_some_and(|(_, wheel)| wheel == library);
     let code = script
@@ -61,7 +52,6 @@ fn names(script: &str, library: &str) -> bool {
         .filter(|line| !line.trim_start().starts_with("//"));
     let mut strings = code.flat_map(|line| line.split('"'));
     script.contains(".libs(") && strings.any(is_named)
-        || library == CUTLASS && script.contains(".cutlass()")
 }
 
 #[cfg(test)]
@@ -78,8 +68,8 @@ mod tests {
                 "const ALL: [&str; 2] = [\"nvJitLink\", \"nvrtc\"];\nfn main() {\n    cudnn_guard::build(|| {\n        \
                  let libs = [\"cublas\", \"curand\", \"nppc\"];\n        \
                  let gpu = Config::new().libs(libs).libs(ALL).libs(&[\"cusolverMg\"]).probe()?;\n        \
-                 gpu.kernels().cutlass();\n    });\n}\n",
-                &["nvjitlink", "curand", "cusolver", "npp", "cutlass"],
+                 gpu.kernels();\n    });\n}\n",
+                &["nvjitlink", "curand", "cusolver", "npp"],
             ),
             ("fn main() {\n    x.library(\"curand\");\n}\n", &[]),
             (

@@ -12,29 +12,19 @@ use crate::cli::fetch::wheels::is_known;
 pub struct Pin {
     pub name: String,
     pub version: String,
-    hashes: Vec<String>,
+    /// Options, as in the file.
+    hashes: String,
 }
 
 /// Formats wheels for pip and uv.
 pub fn text(pins: &[Pin]) -> String {
-    let line = |pin: &Pin| {
-        let hashes = pin.hashes.iter();
-        let hashes: String = hashes
-            .map(|hash| format!(" \\\n    --hash={hash}"))
-            .collect();
-        format!("{}=={}{hashes}\n", pin.name, pin.version)
-    };
+    let line = |pin: &Pin| format!("{}=={} \\\n    {}\n", pin.name, pin.version, pin.hashes);
     pins.iter().map(line).collect()
 }
 
-/// Parses a text that consists of known wheels with hashes, and of comments. pip would interpret everything else, and
-/// also characters in a comment that end a line or name an encoding.
+/// Parses a text that consists of known wheels with hashes, and of comments. pip and uv get only what was parsed: they
+/// would interpret everything else, and also characters in a comment that end a line or name an encoding.
 pub fn parse(text: &str) -> Option<Vec<Pin>> {
-    let text = text.replace("\r\n", "\n");
-    let ends_line = |c: char| c != '\n' && c.is_control() || ['\u{2028}', '\u{2029}'].contains(&c);
-    if text.contains(ends_line) || text.contains("coding:") || text.contains("coding=") {
-        return None;
-    }
     let is_comment = |line: &&str| line.trim_start().starts_with('#');
     let lines: Vec<&str> = text.lines().filter(|line| !is_comment(line)).collect();
     let text = lines.join("\n").replace("\\\n", " ");
@@ -47,21 +37,22 @@ fn parse_wheel(line: &str) -> Option<Pin> {
     let (name, version) = words.next()?.split_once("==")?;
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     let is_plain = |c: char| c.is_ascii_alphanumeric() || ".+!".contains(c);
-    let hashes = words.map(|word| is_sha256(word.strip_prefix("--hash=")?));
-    let hashes: Vec<String> = hashes.collect::<Option<_>>()?;
-    let is_sound = is_known(&name) && !version.is_empty() && version.chars().all(is_plain);
-    let version = version.to_string();
-    (is_sound && !hashes.is_empty()).then_some(Pin {
+    let hashes: Vec<&str> = words.collect();
+    let is_valid = is_known(&name)
+        && !version.is_empty()
+        && version.chars().all(is_plain)
+        && !hashes.is_empty()
+        && hashes.iter().all(|word| is_sha256(word));
+    is_valid.then(|| Pin {
         name,
-        version,
-        hashes,
+        version: version.to_string(),
+        hashes: hashes.join(" \\\n    "),
     })
 }
 
-fn is_sha256(hash: &str) -> Option<String> {
-    let digits = hash.strip_prefix("sha256:")?;
-    let is_whole = digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit());
-    is_whole.then(|| hash.to_string())
+fn is_sha256(word: &str) -> bool {
+    let digits = word.strip_prefix("--hash=sha256:").unwrap_or_default();
+    digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit())
 }
 
 #[cfg(test)]
@@ -78,7 +69,7 @@ mod tests {
         let pin = |name: &str, version: &str, count| Pin {
             name: name.to_string(),
             version: version.to_string(),
-            hashes: vec![hash.clone(); count],
+            hashes: vec![format!("--hash={hash}"); count].join(" \\\n    "),
         };
         let pins = [
             pin("nvidia-cublas", "13.5.37", 2),
@@ -103,11 +94,6 @@ mod tests {
             &format!("evil @ https://example.org/x.whl --hash={hash}"),
             &format!("--hash={hash}"),
             "-r other.txt",
-            "# a comment\r--no-binary :all:",
-            "# a comment\u{b}--no-binary :all:",
-            "# a comment\u{85}--no-binary :all:",
-            "# a comment\u{2028}--no-binary :all:",
-            "# -*- coding: utf-7 -*-",
         ] {
             assert_eq!(parse(&format!("{text}{other}\n")), None, "{other}");
         }

@@ -50,7 +50,7 @@ const BEGINNING: &str = "\
 # The command line
 
 This page lists every command, option, exit code and variable of `cudnn-guard`. It is generated from the same source \
-as `--help` and the man pages. `fetch` also reads [versions in Cargo.toml](searching.md#versions-for-fetch-in-cargotoml). \
+as `--help` and the man pages. \
 The commands are:
 ";
 

@@ -101,10 +101,8 @@ fn locked_wheels_are_installed_whatever_the_settings_of_the_user() {
     fs::remove_file(&library).expect("removed");
     let output = run(&dir, &["fetch", "--lock", "cuda.lock"]);
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        errors.contains(": a wheel does not have its hash  [fetch-failed]"),
-        "{errors}"
-    );
+    let message = "failed to install NVIDIA's wheels  [fetch-failed]";
+    assert!(errors.contains(message), "{errors}");
     fs::remove_dir_all(&dir).expect("removed");
 }
 
@@ -195,10 +193,8 @@ fn a_complete_toolkit_is_fetched_once_and_leaves_nothing_else() {
 
     let text = fetch();
     assert!(!text.contains("to fetch"), "{text}");
-    assert!(
-        text.ends_with("  ✓ .cargo/config.toml is up to date\n"),
-        "{text}"
-    );
+    let written = fs::read_to_string(dir.join(".cargo/config.toml")).expect("a file");
+    assert_eq!(written, config);
     let mut left: Vec<String> = fs::read_dir(&to)
         .expect("the directory")
         .flatten()

@@ -1,7 +1,7 @@
 //! Tests of `fetch --check`: its finding, and that its help fixes it.
 
 use super::{command, fetch, listing};
-use crate::terminal::{cudnn_guard, folder, must_exit, text};
+use crate::terminal::{complaint, cudnn_guard, folder, must_exit, text};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -15,7 +15,7 @@ fn an_unchanged_installation_passes_also_after_it_was_moved() {
     let output = fetch(&other, &["--check"]);
     must_exit(&output, 0);
     let home = other.join("to").display().to_string();
-    let expected = format!("  ✓ checked      16 files of 8 wheels in {home}\n");
+    let expected = format!("  ✓ checked      30 files of 8 wheels in {home}\n");
     assert_eq!(text(&output), expected);
     for library in [
         "cudnn/lib64/libnvidia_cudnn_cu13.so",
@@ -38,16 +38,17 @@ fn missing_and_changed_files_are_named_and_the_help_fixes_them() {
     let output = fetch(&dir, &["--check"]);
     assert_eq!(listing(&to), before);
     must_exit(&output, 1);
-    let help = format!("cudnn-guard fetch --cuda 13.0 --cudnn 9.28.1 --to '{home}'");
+    let checked = format!("  ✗ checked      30 files of 8 wheels in {home}\n");
+    assert_eq!(text(&output), checked);
+    let help = format!("cudnn-guard fetch --to '{home}'");
     assert_eq!(
-        text(&output),
+        complaint(&output),
         format!(
-            "  ✗ checked      14 files of 8 wheels in {home}\n\n\
-             the files in `{home}` differ from what was fetched  [fetch-failed]\n  \
+            "\nthe files in `{home}` differ from what was fetched  [fetch-failed]\n  \
              = help: run `{help}` to fetch them again\n  \
              damaged     nvidia/cu13/lib/libnvidia_cublas.so.1 is missing\n              \
-             nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1 has 2 bytes instead of 1\n              \
-             the RECORD of nvidia-nvvm 13.0.88 is missing\n"
+             nvidia_nvvm-13.0.88.dist-info/RECORD is missing\n              \
+             nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1 has 2 bytes instead of 1\n"
         )
     );
     let program = Path::new(env!("CARGO_BIN_EXE_cudnn-guard"));
@@ -60,6 +61,10 @@ fn missing_and_changed_files_are_named_and_the_help_fixes_them() {
         .expect("a shell runs");
     must_exit(&output, 0);
     must_exit(&command(&dir, &["--check"]).output().expect("it runs"), 0);
+    assert!(to.join("nvidia_nvvm-13.0.88.dist-info").is_dir());
+    // Links are in no RECORD.
+    fs::remove_file(to.join("nvidia/cudnn/lib64")).expect("removed");
+    must_exit(&fetch(&dir, &["--check"]), 1);
 }
 
 #[test]
@@ -69,7 +74,7 @@ fn a_directory_without_fetched_files_is_reported() {
     let output = cudnn_guard(&["fetch", "--check", "--to", home]);
     must_exit(&output, 1);
     assert_eq!(
-        text(&output),
+        complaint(&output),
         format!(
             "\ncudnn-guard has installed nothing in `{home}`  [fetch-failed]\n  \
              = help: run `cudnn-guard fetch --to {home}`\n  \

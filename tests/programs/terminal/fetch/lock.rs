@@ -1,10 +1,8 @@
 //! Tests of `fetch --lock`: installing the same wheels again.
 
-use super::{command, fetch, installed};
+use super::{command, fetch, installed, with_pip};
 use crate::terminal::{complaint, file, folder, must_exit, text};
 use std::fs;
-use std::os::unix::fs::symlink;
-use std::path::Path;
 
 /// The hash of each wheel in the index of the installers.
 fn hash() -> String {
@@ -19,6 +17,8 @@ fn exactly_the_locked_wheels_are_fetched() {
     let (to, log) = (dir.join("to"), dir.join("bin/uv.log"));
     let output = fetch(&dir, &["--lock", path]);
     must_exit(&output, 0);
+    let calls = || fs::read_to_string(&log).expect("the calls");
+    let first = calls();
     let locked = format!("  ✓ locked       {path}\n");
     assert!(text(&output).contains(&locked), "{}", text(&output));
     let written = fs::read_to_string(&file).expect("the file");
@@ -29,9 +29,8 @@ fn exactly_the_locked_wheels_are_fetched() {
     assert_eq!(written.matches("==").count(), 8, "{written}");
 
     // Installed wheels are not fetched again, and the file does not change.
-    let calls = || fs::read_to_string(&log).expect("the calls").lines().count();
     must_exit(&fetch(&dir, &["--lock", path]), 0);
-    assert_eq!(calls(), 1);
+    assert_eq!(calls(), first);
     assert_eq!(fs::read_to_string(&file).expect("the file"), written);
 
     // cuDNN and one of the toolkit's wheels are other versions.
@@ -48,8 +47,18 @@ fn exactly_the_locked_wheels_are_fetched() {
     ] {
         assert!(releases.contains(wheel), "{releases}");
     }
-    let calls = fs::read_to_string(&log).expect("the calls");
-    assert!(calls.contains(" --require-hashes -r "), "{calls}");
+    let installs = calls();
+    let mut installs = installs.lines().filter(|call| call.contains(" install "));
+    assert!(installs.all(|call| call.ends_with(" --no-deps --require-hashes")));
+
+    // A wheel that is not in the file leaves.
+    fs::write(&file, written).expect("a file");
+    must_exit(&fetch(&dir, &["--lock", path]), 0);
+    let releases = installed(&to);
+    must_exit(&fetch(&dir, &["--with", "curand"]), 0);
+    assert!(installed(&to).contains("nvidia_curand"));
+    must_exit(&fetch(&dir, &["--lock", path]), 0);
+    assert_eq!(installed(&to), releases);
 }
 
 #[test]
@@ -65,77 +74,87 @@ fn a_file_without_a_required_wheel_or_with_conflicting_options_is_refused() {
     let anew = "\n  = help: remove the file, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
     let incomplete = "\nthe lock file `cuda.lock` does not consist of NVIDIA wheels with SHA-256 hashes, with a toolkit and a cuDNN  [fetch-failed]";
     let hash = hash();
-    let nvcc = format!("nvidia-cuda-nvcc==13.5.37 --hash={hash}\n");
+    let nvcc = format!("nvidia-cuda-runtime==13.5.37 --hash={hash}\n");
     let two = format!("{nvcc}nvidia-cudnn-cu13==9.28.1.4 --hash={hash}\n");
     for text in ["", &format!("{nvcc}nvidia-cudnn-cu13==9.28.1.4\n")] {
         assert_eq!(refused(text, &[]), format!("{incomplete}{anew}"));
     }
     // pip would run the build script of `evil`, and a build the nvcc of any wheel.
     for evil in [
-        format!("# x\r--no-binary :all:\revil==1 --hash={hash}\n"),
-        format!("# x\u{2028}--no-binary :all:\u{2028}evil==1 --hash={hash}\n"),
         format!("evil==1 --hash={hash}\n"),
         format!("nvidia-evil==1 --hash={hash}\n"),
         "nvidia-nvvm==13.5.37 --hash=md5:0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a0a\n".to_string(),
+        "--no-binary :all:\n".to_string(),
     ] {
-        assert_eq!(
-            refused(&format!("{two}{evil}"), &[]),
-            format!("{incomplete}{anew}")
-        );
+        let text = format!("{two}{evil}");
+        assert_eq!(refused(&text, &[]), format!("{incomplete}{anew}"));
     }
-    let utf_7 =
-        format!("# coding: utf-7\n# x+AAo---no-binary :all:+AAo-evil==1 --hash={hash}\n{two}");
-    assert_eq!(refused(&utf_7, &[]), format!("{incomplete}{anew}"));
     assert!(!dir.join("bin/uv.log").exists());
     assert_eq!(
         refused(&two, &["--cuda", "13"]),
-        "\nthe `--lock` file already specifies the versions  [config-invalid]\n  \
+        "\nthe `--lock` file already specifies the versions  [fetch-failed]\n  \
          = help: omit --cuda, --cudnn and --with, or remove the lock file\n"
     );
 }
 
-/// Neither a setting of the user nor an index without hashes results in an incomplete file.
+/// The installer gets only what was parsed: pip would interpret a comment with a line end of its own or an encoding, and
+/// run the build script of `evil`.
 #[test]
-fn every_locked_wheel_has_a_hash() {
-    let dir = folder("lock-with-pip");
-    let scripts = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs/terminal/fetch");
-    let path = dir.join("cuda.lock");
-    let locked = || {
-        let mut command = command(&dir, &["--lock", "cuda.lock"]);
-        fs::remove_file(dir.join("bin/uv")).expect("uv removed");
-        let _ = symlink(scripts.join("uv"), dir.join("bin/fake-uv"));
-        let _ = symlink(scripts.join("pip"), dir.join("bin/python3"));
-        let command = command.current_dir(&dir).env("PIP_VERBOSE", "1");
-        command.output().expect("cudnn-guard runs")
-    };
-    let wheel = "nvidia-nvvm==13.5.37";
-    file(&dir, "bin/python3.unhashed", wheel);
-    let output = locked();
-    must_exit(&output, 1);
-    let shown = complaint(&output);
-    let message = "\ncannot determine the hashes of the wheels  [fetch-failed]\n";
-    assert!(shown.starts_with(message), "{shown}");
-    assert!(
-        shown.contains("no hash of nvidia-nvvm 13.5.37\n"),
-        "{shown}"
+fn the_installer_does_not_see_comments() {
+    let dir = folder("lock-comments");
+    let hash = hash();
+    let pins = format!(
+        "nvidia-cuda-runtime==13.5.37 --hash={hash}\nnvidia-cudnn-cu13==9.28.1.4 --hash={hash}\n"
     );
-    assert!(!path.exists());
-    fs::remove_file(dir.join("bin/python3.unhashed")).expect("removed");
-    must_exit(&locked(), 0);
-    let written = fs::read_to_string(&path).expect("the file");
-    assert!(
-        written.contains(&format!("\n{wheel} \\\n    --hash={}\n", hash())),
-        "{written}"
-    );
-    assert_eq!(written.matches("==").count(), 8, "{written}");
-    // Its temporary files are in the directory. No file of the current directory is a module of Python.
-    let read = |name: &str| fs::read_to_string(dir.join("bin").join(name)).expect("a file");
-    let temporary = dir.join("to/.fetching-").display().to_string();
-    assert!(read("python3.report").starts_with(&temporary));
-    for place in read("python3.places").lines() {
-        let is_bin = place.starts_with(&dir.join("bin").display().to_string());
-        assert!(is_bin || place.starts_with(&temporary), "{place}");
-        assert!(place.contains(" PYTHONSAFEPATH=1"), "{place}");
+    for comment in [
+        format!("# x\r--no-binary :all:\revil==1 --hash={hash}\n"),
+        format!("# x\u{2028}--no-binary :all:\u{2028}evil==1 --hash={hash}\n"),
+        format!("# coding: utf-7\n# x+AAo---no-binary :all:+AAo-evil==1 --hash={hash}\n"),
+    ] {
+        let _ = fs::remove_dir_all(dir.join("to"));
+        let lock = dir.join("cuda.lock");
+        fs::write(&lock, format!("{comment}{pins}")).expect("a file");
+        must_exit(&fetch(&dir, &["--lock", lock.to_str().expect("text")]), 0);
+        let given = fs::read_to_string(dir.join("bin/uv.requirements")).expect("a file");
+        let expected = pins.replace(" --hash", " \\\n    --hash");
+        assert_eq!(given, expected);
     }
-    must_exit(&locked(), 0);
+}
+
+/// pip installs from a lock file, but cannot create it for other platforms.
+#[test]
+fn only_uv_creates_a_lock_file() {
+    let dir = folder("lock-with-pip");
+    let pip = |arguments: &[&str]| {
+        let mut command = with_pip(&dir, arguments);
+        command.current_dir(&dir).output().expect("it runs")
+    };
+    let output = pip(&["--lock", "cuda.lock"]);
+    must_exit(&output, 1);
+    assert_eq!(
+        complaint(&output),
+        "\nonly uv can create a lock file, and it is not on PATH  [fetch-failed]\n  \
+         = help: install uv (https://docs.astral.sh/uv/), which needs no root\n"
+    );
+    assert!(!dir.join("to").exists() && !dir.join("cuda.lock").exists());
+    let lock = dir.join("cuda.lock");
+    must_exit(&fetch(&dir, &["--lock", lock.to_str().expect("text")]), 0);
+    let whole = installed(&dir.join("to"));
+    fs::remove_dir_all(dir.join("to")).expect("removed");
+    must_exit(&pip(&["--lock", "cuda.lock"]), 0);
+    assert_eq!(installed(&dir.join("to")), whole);
+}
+
+/// A lock file contains only wheels that `fetch` accepts again.
+#[test]
+fn a_failed_resolution_creates_no_lock_file() {
+    let dir = folder("lock-unresolved");
+    file(&dir, "bin/uv.broken", "no solution\n");
+    let lock = dir.join("cuda.lock");
+    let output = fetch(&dir, &["--lock", lock.to_str().expect("text")]);
+    must_exit(&output, 1);
+    let message = "no solution\n\nfailed to install NVIDIA's wheels  [fetch-failed]\n";
+    let shown = complaint(&output);
+    assert!(shown.starts_with(message), "{shown}");
+    assert!(!lock.exists() && !dir.join("to").exists());
 }

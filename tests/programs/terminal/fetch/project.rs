@@ -15,8 +15,7 @@ fn fetched(dir: &Path, work: &Path, arguments: &[&str]) -> Output {
 
 fn project(name: &str) -> PathBuf {
     let dir = folder(name);
-    let manifest = "[package]\nname = \"app\"\nversion = \"0.1.0\"\n\n[package.metadata.cudnn-guard]\nlibs = [\"nvjitlink\"]\n\n\
-                    [dependencies]\ncudarc = \"0.19\"\n\n[workspace]\n";
+    let manifest = "[package]\nname = \"app\"\nversion = \"0.1.0\"\n\n[dependencies]\ncudarc = \"0.19\"\n\n[workspace]\n";
     file(&dir, "Cargo.toml", manifest);
     file(&dir, "src/main.rs", "fn main() {}\n");
     let script = "fn main() {\n    cudnn_guard::build(|| {\n        let libs = [\"cublas\", \"cufft\", \"curand\", \"nvJitLink\"];\n        \
@@ -31,7 +30,7 @@ fn the_libraries_of_a_project_are_added() {
     let output = fetched(&dir, &dir, &[]);
     must_exit(&output, 0);
     let shown = text(&output);
-    let added = "  i added        cufft for build.rs, curand for Cargo.toml and build.rs\n";
+    let added = "  i added        nvjitlink, curand, cufft, which this project uses\n";
     assert!(shown.starts_with(added), "{shown}");
     for wheel in ["nvidia_cufft", "nvidia_curand", "nvidia_nvjitlink"] {
         let info = dir.join(format!("to/{wheel}-13.5.37.dist-info"));
@@ -46,7 +45,7 @@ fn the_libraries_of_a_project_are_added() {
     file(&root, "app/src/main.rs", "fn main() {}\n");
     let shown = text(&fetched(&root, &root, &[]));
     assert!(
-        shown.starts_with("  i added        curand for Cargo.toml\n"),
+        shown.starts_with("  i added        curand, which this project uses\n"),
         "{shown}"
     );
     // A dependency uses candle.
@@ -56,7 +55,7 @@ fn the_libraries_of_a_project_are_added() {
     file(&above, "Cargo.lock", lock);
     let shown = text(&fetched(&above, &above, &[]));
     assert!(
-        shown.starts_with("  i added        curand for Cargo.lock\n"),
+        shown.starts_with("  i added        curand, which this project uses\n"),
         "{shown}"
     );
 }

@@ -11,13 +11,13 @@ fn the_message_names_the_file_that_cargo_reads() {
         (
             ".cargo/config.toml",
             "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
-            "`.cargo/config.toml` already contains CUDNN_GUARD_HOME  [fetch-failed]\n  \
+            "cannot extend `.cargo/config.toml`: it names one of these variables, is not TOML, or replaces config.toml  [fetch-failed]\n  \
              = help: add the lines above to `.cargo/config.toml` by hand\n",
         ),
         (
             ".cargo/config",
             "[build]\n",
-            "`.cargo/config` exists, and cargo reads it instead of config.toml  [fetch-failed]\n  \
+            "cannot extend `.cargo/config`: it names one of these variables, is not TOML, or replaces config.toml  [fetch-failed]\n  \
              = help: add the lines above to `.cargo/config` by hand\n",
         ),
     ] {
