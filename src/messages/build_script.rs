@@ -82,9 +82,11 @@ impl OutputConflict<'_> {
     pub fn finding(&self) -> Finding {
         let file = self.0.display();
         let headline = format!("build.rs builds `{file}` twice with different sources or options");
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .help("pass all sources in one call, which keeps files with the same name apart")
-            .help("create a second source file with another name that defines the macros and includes the first one")
-            .help("give the second library or module another name")
+        let finding = Finding::error(FindingId::ConfigInvalid, headline);
+        match self.0.extension().is_some_and(|kind| kind == "a" || kind == "rs") {
+            true => finding.help("give the second library or module another name"),
+            false => finding.help("create a second source file with another name that defines the macros and includes the first one"),
+        }
+        .help("pass all sources in one call, which keeps files with the same name apart")
     }
 }

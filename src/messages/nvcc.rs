@@ -310,6 +310,10 @@ const KNOWN: &[(&str, &str)] = &[
         super::host_compiler::NO_GCC,
     ),
     (
+        "parameter packs not expanded with",
+        "install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10: CUDA before 11.6 cannot compile the C++ library of gcc 11",
+    ),
+    (
         "ccache: error",
         "set NVCC to the full path of nvcc itself: the program with this name runs a compiler cache",
     ),

@@ -38,7 +38,7 @@ impl Toolchain {
         Ok(self.selection()?.list.targets())
     }
 
-    /// Returns the targets in the syntax of nvcc, CMake or PyTorch, for kernels that another build system compiles.
+    /// Returns the list of targets, for conditions and for kernels that another build system compiles.
     ///
     /// # Errors
     /// Like [`targets`](Self::targets).

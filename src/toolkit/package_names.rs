@@ -41,10 +41,6 @@ pub const PACKAGES: [(&[&str], &str, &str); 12] = [
     ),
 ];
 
-/// The directory in CUTLASS's wheel that contains `source/include`.
-#[cfg(feature = "cli")]
-pub const CUTLASS_DIR: &str = "cutlass_library";
-
 /// The file in a directory of `cudnn-guard fetch` that lists all files in it.
 pub const FETCH_MARKER: &str = ".cudnn-guard";
 

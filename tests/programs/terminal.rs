@@ -179,31 +179,61 @@ fn every_message_is_as_wide_as_the_terminal() {
 }
 
 #[test]
-fn the_version_of_cuda_has_one_grammar() {
-    for command in ["doctor", "targets", "fetch"] {
-        for version in ["12", "12.4", ">=12.4"] {
-            must_exit(&cudnn_guard(&[command, "--cuda", version, "--help"]), 0);
-        }
-        for version in ["12.4.1", "new", "^12"] {
-            let output = cudnn_guard(&[command, "--cuda", version]);
-            must_exit(&output, 2);
-            assert_eq!(
-                complaint(&output),
-                format!(
-                    "error: invalid value '{version}' for '--cuda <VERSION>': write it as 12, 12.4 or >=12.4\n\n\
-                     For more information, try '--help'.\n"
-                )
-            );
-        }
+fn a_version_or_a_requirement_has_one_grammar() {
+    let valid = [
+        ("targets", "12"),
+        ("targets", "12.4"),
+        ("fetch", "12.4"),
+        ("doctor", ">=12.4"),
+    ];
+    for (command, version) in valid {
+        must_exit(&cudnn_guard(&[command, "--cuda", version, "--help"]), 0);
     }
-    for version in ["9.14.0.1", ">=9"] {
-        assert_eq!(
-            complaint(&cudnn_guard(&["fetch", "--cudnn", version])),
-            format!(
-                "error: invalid value '{version}' for '--cudnn <VERSION>': write it as 9, 9.14 or 9.14.0\n\n\
-                 For more information, try '--help'.\n"
-            )
+    for (command, option, invalid, help) in [
+        (
+            "targets",
+            "cuda <VERSION>",
+            "12.4.1",
+            "write it as 13 or 13.0",
+        ),
+        (
+            "targets",
+            "cuda <VERSION>",
+            ">=12.4",
+            "write it as 13 or 13.0",
+        ),
+        (
+            "fetch",
+            "cuda <VERSION>",
+            "^12",
+            "write it as 13 or 13.0, from 11 to 13",
+        ),
+        (
+            "fetch",
+            "cuda <VERSION>",
+            "10",
+            "write it as 13 or 13.0, from 11 to 13",
+        ),
+        (
+            "fetch",
+            "cudnn <VERSION>",
+            ">=9",
+            "write it as 9, 9.14 or 9.14.0",
+        ),
+        (
+            "doctor",
+            "cuda <REQ>",
+            "new",
+            "unexpected character 'n' while parsing major version number",
+        ),
+    ] {
+        let name = option.split(' ').next().unwrap();
+        let output = cudnn_guard(&[command, &format!("--{name}"), invalid]);
+        must_exit(&output, 2);
+        let expected = format!(
+            "error: invalid value '{invalid}' for '--{option}': {help}\n\nFor more information, try '--help'.\n"
         );
+        assert_eq!(complaint(&output), expected);
     }
 }
 

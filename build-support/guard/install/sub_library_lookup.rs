@@ -60,7 +60,14 @@ impl<'a> SubLibraryLookup<'a> {
     pub fn by_name(&self, name: &str) -> Option<PathBuf> {
         let plain = file_name::of_part(name, self.major);
         let opened = self.by_precise_name(name).or_else(|| self.in_process(name));
-        let file = opened.or_else(|| self.search(&plain));
+        let found = self.search(&plain);
+        // The loader searches the cache and the directories of the system last.
+        let is_early = |file: &PathBuf| {
+            let mut dirs = self.search_path.directories.iter();
+            dirs.any(|place| !place.is_system() && file.parent() == Some(&*place.dir))
+        };
+        let file = opened.or_else(|| found.clone().filter(is_early));
+        let file = file.or_else(|| self.for_a_level(&plain)).or(found);
         if file.is_some() {
             return file;
         }
@@ -70,7 +77,6 @@ impl<'a> SubLibraryLookup<'a> {
         }
         let loaded = Library::loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
-        let file = file.or_else(|| self.for_a_level(&plain));
         // An unusable file of this name is reported as such, not as a missing file.
         let here = self.folder.join(&plain);
         file.or_else(|| Defect::in_the_way(&here).map(|_| here))

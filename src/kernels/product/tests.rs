@@ -172,12 +172,17 @@ fn an_output_never_overwrites_another_of_the_same_build() {
     ptx(one("src/a.cu")).unwrap();
     ptx(one("src/a.cu")).unwrap();
     one("src/a.cu").fatbin().unwrap();
-    let twice = |file| {
+    let twice = |file: &str| {
+        let first = match file.ends_with(".a") {
+            true => "give the second library or module another name",
+            false => {
+                "create a second source file with another name that defines the macros and includes the first one"
+            }
+        };
         format!(
             "build.rs builds `{file}` twice with different sources or options  [config-invalid]\n  \
+             = help: {first}\n  \
              = help: pass all sources in one call, which keeps files with the same name apart\n  \
-             = help: create a second source file with another name that defines the macros and includes the first one\n  \
-             = help: give the second library or module another name\n  \
              see         cudnn-guard explain config-invalid"
         )
     };

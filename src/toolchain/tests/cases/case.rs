@@ -20,12 +20,18 @@
 //! + NVIDIA's default directory: CUDA 12.8 at $ROOT/usr/local/cuda
 //! ```
 //!
-//! The first line is the title. `[config]` is the build script, one call per line: `cudnn >=9.1`, `link runtime`,
-//! `optional`. The line `directives` adds the lines for cargo to the report, and `targets` adds the findings about GPU
-//! targets. A case without `[config]` requires `cudnn >=9`. `[env]` is the environment. `[expected]` is the report, up
-//! to the end of the file: the installations that are found and chosen, and the findings. `$ROOT` stands for the small
-//! file system. `[files]` names what is installed in it, one installation per line, as described in `installed.rs`. All
-//! else is listed entry by entry:
+//! The first line is the title: what the case shows. All sections are optional, and `$ROOT` stands for the small file
+//! system.
+//!
+//! `[config]` is the build script, one call of `Config` per line: `cuda >=12.0`, `cudnn >=9.1`, `link runtime` or
+//! `static`, `libs cublas curand`, `archs 80`, `optional`, `allow ID`, `target TRIPLE`, `env NAME=VALUE`. Two lines are
+//! not calls: `directives` adds the lines for cargo to the report, and `targets` the findings about GPU targets. A case
+//! without `[config]` requires `cudnn >=9`.
+//!
+//! `[env]` is the environment.
+//!
+//! `[files]` lists the installations in the file system, one per line, as described in `installed.rs`, and all other
+//! entries:
 //!
 //! ```text
 //! usr/include/cuda.h                 a text file, with its lines below it, each indented by four spaces
@@ -43,18 +49,20 @@
 //! opt/nothing/                       an empty directory
 //! ```
 //!
-//! In `[expected]`, each file and directory of a toolkit is listed unless it is in the usual place: `bin/nvcc`, `include`
-//! and `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. So is the header of a cuDNN unless it is
-//! `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one line, with the words
-//! of `installed.rs`:
+//! `[denied]` lists files and directories that the user cannot open.
+//!
+//! `[fix ID]` contains the steps of the first help of this finding, see `fix.rs`. Each error and warning needs a fix.
+//!
+//! `[expected]` is the report, up to the end of the file: the installations, with `+` if they are chosen and `-` if
+//! they are not, the findings, and whether the build continues. The files of a toolkit are listed unless they are in
+//! the usual places: `bin/nvcc`, `include` and `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. The header of a
+//! cuDNN is listed unless it is `include/cudnn_version.h`. Sub-libraries with the same version, source and directory
+//! are in one line, with the words of `installed.rs`:
 //! `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
 //! Long lists of searched places are shortened, see `places.rs`.
 //!
-//! `[denied]` lists files and directories that the user cannot open. `[fix ID]` contains the steps of that finding's
-//! first help, see `fix.rs`.
-//!
-//! To add a case, write it without `[expected]`, run `BLESS=1 cargo test --lib cases`, which rewrites that section of
-//! every case, and review the result.
+//! To add a case, write it without `[expected]`. Then run `BLESS=1 cargo test --lib cases`, which rewrites this section
+//! of every case, and review the diff.
 
 use super::installed;
 use crate::system::library_file::made_dll::DllSpec;
