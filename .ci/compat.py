@@ -7,8 +7,9 @@
 Each WHEEL is a file `nvidia_cudnn_*.whl` or a directory that was made by `pip install --target`.
 
 build-ids.txt: each library adds one row: its GNU build-id, the name of the sub-library (`cudnn` is the library that
-programs open) and the version. If several versions have the same build-id, the row contains all of them. `ext` has no
-row: most patch versions ship the file of the previous version, so its build-id does not determine the version.
+programs open) and the version. If several versions have the same build-id, the row contains all of them. A library
+with a version symbol has no row: the symbol determines its version. `ext` has none either: most patch versions ship the
+file of the previous version, so its build-id does not determine the version.
 
 cudnn-gpus.txt: each wheel adds one row: the device code that supports a GPU in all core sub-libraries, according to the
 headers of their fatbins. If a neighboring version has the same code, its row is extended instead.
@@ -41,9 +42,12 @@ WHEELS_HEADER = """\
 HEADER = """\
 # The GNU build-ids of NVIDIA's builds of cuDNN for Linux: build-id, sub-library, versions.
 # Source: the wheels nvidia-cudnn-cu11, -cu12 and -cu13 on PyPI. Written by .ci/compat.py.
+# Libraries with a version symbol are absent.
 """
 NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")
 WHEEL = re.compile(r"nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)\.\d+[-.]")
+# The sub-libraries with a version symbol, as in build-support/guard/facts/sub_libraries.rs, and `ext`.
+WITHOUT_ROW = re.compile(r"(graph|ops|adv|(ops|cnn|adv)_infer|ops_train|ext)$")
 # The sub-libraries that every GPU needs. engines_precompiled still has code for GPUs that the others no longer support.
 CORE = re.compile(r"(ops|cnn|adv)(_infer|_train)?$|engines_runtime_compiled$")
 LETTERS = ["", "f", "a"]  # The suffixes of targets, from the most compatible to the least compatible.
@@ -87,7 +91,8 @@ def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
     code = sorted(common([device_code(opened(name)) for name in core]), key=order)
     head = opened(core[0]).read(20)
     cpu = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
-    return [row for row in rows if row[0] and row[1] != "ext"], (release, cuda, cpu, " ".join(code))
+    builds = [row for row in rows if row[0] and not WITHOUT_ROW.match(row[1])]
+    return builds, (release, cuda, cpu, " ".join(code))
 
 
 def device_code(library: BinaryIO) -> set[str]:

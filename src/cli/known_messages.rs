@@ -23,24 +23,28 @@ pub struct Explanation {
 
 struct Row {
     text: &'static str,
-    /// Texts separated by `|`. Each line that the pattern matches contains one of them.
-    contains: &'static str,
+    /// Each line that the pattern matches contains one of these texts.
+    contains: Vec<String>,
     pattern: Regex,
 }
 
 impl Row {
     /// Returns the row if a line of the text may match.
     fn parse(row: &'static str, text: &str) -> Option<Self> {
-        let contains = value(row, "contains ");
-        contains_any(text, contains).then(|| Row {
+        let pattern = value(row, "pattern  ");
+        let contains = match value(row, "contains ") {
+            "" => literals(pattern),
+            texts => texts.split('|').map(String::from).collect(),
+        };
+        contains_any(text, &contains).then(|| Row {
             text: row,
             contains,
-            pattern: Regex::new(value(row, "pattern  ")).expect("a tested table"),
+            pattern: Regex::new(pattern).expect("a tested table"),
         })
     }
 
     fn explain(&self, line: &str) -> Option<Explanation> {
-        if !contains_any(line, self.contains) {
+        if !contains_any(line, &self.contains) {
             return None;
         }
         let groups = self.pattern.captures(line)?;
@@ -65,8 +69,40 @@ fn value(row: &'static str, name: &str) -> &'static str {
     values.next().unwrap_or_default()
 }
 
-fn contains_any(text: &str, alternatives: &str) -> bool {
-    alternatives.split('|').any(|it| text.contains(it))
+fn contains_any(text: &str, alternatives: &[String]) -> bool {
+    alternatives.iter().any(|it| text.contains(it))
+}
+
+/// Returns the longest literal of each alternative of a pattern, outside of groups. Each match contains one of them.
+fn literals(pattern: &str) -> Vec<String> {
+    let (mut found, mut longest, mut literal) = (Vec::new(), String::new(), String::new());
+    let mut depth = 0;
+    // The last alternative ends like the others.
+    let mut characters = pattern.chars().chain(['|']);
+    while let Some(character) = characters.next() {
+        let is_special = "()[{?*+.^$|".contains(character);
+        if !is_special {
+            let escaped = (character == '\\').then(|| characters.next());
+            literal.extend(escaped.unwrap_or(Some(character)));
+            continue;
+        }
+        if ['?', '*', '{'].contains(&character) {
+            literal.pop(); // It may be absent.
+        }
+        if depth == 0 && literal.len() > longest.len() {
+            std::mem::swap(&mut longest, &mut literal);
+        }
+        literal.clear();
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '[' => _ = characters.find(|it| *it == ']'),
+            '{' => _ = characters.find(|it| *it == '}'),
+            '|' if depth == 0 => found.push(std::mem::take(&mut longest)),
+            _ => {}
+        }
+    }
+    found
 }
 
 /// Returns the rows of the table that may match a line of the text, the most specific first.
@@ -124,13 +160,27 @@ mod tests {
                 "{example}"
             );
             assert!(value("source   ").len() > 4, "{example}");
-            assert!(row.contains.split('|').all(|it| it.len() > 5), "{example}");
+            assert!(row.contains.iter().all(|it| it.len() > 5), "{example}");
             let all = value("cause    ").to_string() + help;
             assert_eq!(all.matches('`').count() % 2, 0, "{example}");
             for group in 1..10 {
                 let is_used = all.contains(&format!("{{{group}}}"));
                 assert!(!is_used || group < row.pattern.captures_len(), "{example}");
             }
+        }
+    }
+
+    #[test]
+    fn literals_are_in_every_match_of_a_pattern() {
+        for (pattern, expected) in [
+            ("no GPU", &["no GPU"][..]),
+            ("^short, the longest$|else", &["short, the longest", "else"]),
+            ("first? *second+third", &["second"]),
+            (r"a.bcd[^ \\/]+efgh{2}ij", &["bcd"]),
+            (r"\(a\)(?:group|(inner)|of)* after", &[" after"]),
+            ("(only|groups)", &[""]),
+        ] {
+            assert_eq!(literals(pattern), expected, "{pattern}");
         }
     }
 

@@ -12,7 +12,6 @@ use cudnn_guard::internals::child::task::Functions;
 use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader};
 use cudnn_guard::internals::facts::compute_capability::Target;
 use cudnn_guard::internals::facts::finding::Severity;
-use cudnn_guard::internals::facts::sub_libraries;
 use cudnn_guard::internals::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
 use cudnn_guard::internals::facts::version::Version;
 use cudnn_guard::internals::system::platform::Library;
@@ -313,16 +312,10 @@ pub fn tables() -> Tables {
 fn build_ids() -> Vec<(Version, String)> {
     let rows = include_str!("../../../../build-support/compat/build-ids.txt").lines();
     let row = |row: &str| {
-        let [id, part, release] = row.split(' ').collect::<Vec<_>>()[..] else {
+        let [id, _, release] = row.split(' ').collect::<Vec<_>>()[..] else {
             return None;
         };
-        let has_version = sub_libraries::find(part).is_some_and(|one| one.version_symbol.is_some());
-        (!has_version).then(|| {
-            (
-                Version::parse(release).unwrap(),
-                id[..BUILD_ID_DIGITS].into(),
-            )
-        })
+        Some((Version::parse(release)?, id[..BUILD_ID_DIGITS].into()))
     };
     rows.filter(|row| !row.starts_with('#'))
         .filter_map(row)
