@@ -149,12 +149,13 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
         .write(true)
         .create_new(true)
         .open(&part)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| {
-        if let Ok(data) = std::fs::metadata(path) {
-            file.set_permissions(data.permissions())?;
-        }
-        std::fs::rename(&part, path)
-    });
+    // A secret in the text must not be readable for others in the meantime.
+    let permitted = match std::fs::metadata(path) {
+        Ok(data) => file.set_permissions(data.permissions()),
+        Err(_) => Ok(()),
+    };
+    let written = permitted.and_then(|()| file.write_all(text.as_bytes()));
+    let written = written.and_then(|()| std::fs::rename(&part, path));
     if written.is_err() {
         let _ = std::fs::remove_file(&part);
     }

@@ -13,31 +13,42 @@ use crate::cli::terminal::show_step;
 use crate::system::files;
 use crate::toolkit::package_names::FETCH_MARKER;
 use fs4::{FileExt, TryLockError};
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// The temporary directory, which no build searches.
 const TEMPORARY: &str = ".fetching";
-/// The file that is locked on Windows, which opens no directory.
+/// The file that is locked: Windows opens no directory, and NFS locks only files that are open for writing.
 const LOCK: &str = ".fetch.lock";
 
 /// Waits, with a message, until no other `fetch` runs in a directory. The system releases the lock when the process exits
-/// for any reason. Some file systems have no locks.
+/// for any reason.
+///
+/// # Errors
+/// Also if the file system has no locks: a second `fetch` would remove the files of the first one.
 pub fn lock(home: &Path) -> io::Result<File> {
-    let file = match cfg!(windows) {
-        true => File::options()
-            .create(true)
-            .append(true)
-            .open(home.join(LOCK)),
-        false => File::open(home),
-    }?;
+    let path = home.join(LOCK);
+    if files::is_link(&path) {
+        return Err(io::Error::other(format!("{LOCK} is a link")));
+    }
+    let file = File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
     // Not std's locks, which require Rust 1.89.
-    if let Err(TryLockError::WouldBlock) = FileExt::try_lock(&file) {
-        let home = home.display();
-        let text = format!("for another `cudnn-guard fetch` that is running in {home}");
-        show_step("i", "waiting", text);
-        FileExt::lock(&file)?;
+    match FileExt::try_lock(&file) {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            let home = home.display();
+            let text = format!("for another `cudnn-guard fetch` that is running in {home}");
+            show_step("i", "waiting", text);
+            FileExt::lock(&file)?;
+        }
+        Err(TryLockError::Error(error)) => return Err(error),
     }
     Ok(file)
 }
@@ -49,7 +60,9 @@ pub fn temporary(home: &Path, name: &str) -> PathBuf {
 
 /// Returns `true` if a `fetch` is running in a directory or was killed there.
 pub fn is_unfinished(home: &Path) -> bool {
-    is_real_dir(&home.join(TEMPORARY))
+    let dir = home.join(TEMPORARY);
+    let is_own = |name: &OsString| ["new", "old", "tmp"].iter().any(|own| name == own);
+    is_real_dir(&dir) && files::names(&dir).is_ok_and(|names| names.iter().all(is_own))
 }
 
 /// Creates the temporary directory.
@@ -60,8 +73,8 @@ pub fn prepare(home: &Path) -> io::Result<()> {
 
 /// Replaces the files in the directory by the new ones. [`restore`] undoes what is left after an error.
 pub fn replace(home: &Path) -> io::Result<()> {
-    move_all(home, &temporary(home, "old"))?;
-    move_all(&temporary(home, "new"), home)
+    move_all(home, &temporary(home, "old"), Nvidia::First)?;
+    move_all(&temporary(home, "new"), home, Nvidia::First)
 }
 
 /// Completes or undoes the replacement of a `fetch` that failed or was killed, and removes the temporary directory.
@@ -70,17 +83,29 @@ pub fn restore(home: &Path) -> io::Result<()> {
     if !is_unfinished(home) {
         return Ok(());
     }
-    // `nvidia` is moved first, and the marker last.
     if files::exists(&new.join(FETCH_MARKER)) && !files::exists(&new.join("nvidia")) {
-        move_all(&new, home)?;
-    } else if !files::exists(&home.join("nvidia")) {
-        move_all(&old, home)?;
+        move_all(&new, home, Nvidia::First)?;
+    } else {
+        // If this is interrupted, the new files must not look like those of an interrupted replacement.
+        if is_real_dir(&new) && files::exists(&new.join(FETCH_MARKER)) {
+            fs::remove_file(new.join(FETCH_MARKER))?;
+        }
+        if !files::exists(&home.join("nvidia")) {
+            move_all(&old, home, Nvidia::Last)?;
+        }
     }
     fs::remove_dir_all(home.join(TEMPORARY))
 }
 
+/// When `nvidia` is moved: first, and the marker last; or last, so that a `fetch` after this one continues.
+#[derive(PartialEq)]
+enum Nvidia {
+    First,
+    Last,
+}
+
 /// Moves the files of `fetch` from one directory to another.
-fn move_all(from: &Path, to: &Path) -> io::Result<()> {
+fn move_all(from: &Path, to: &Path, nvidia: Nvidia) -> io::Result<()> {
     let mut names = Vec::new();
     if is_real_dir(from) {
         for entry in fs::read_dir(from)? {
@@ -89,6 +114,9 @@ fn move_all(from: &Path, to: &Path) -> io::Result<()> {
     }
     names.retain(|name| is_of_fetch(name));
     names.sort_by_key(|name| (name == FETCH_MARKER, name != "nvidia"));
+    if nvidia == Nvidia::Last {
+        names.reverse();
+    }
     let mut names = names.iter();
     names.try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
@@ -135,7 +163,7 @@ fn list(dir: &Path, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
         let name = entry.file_name();
         let path = format!("{prefix}{}", name.to_string_lossy());
         match entry.file_type()?.is_dir() {
-            true if path == TEMPORARY => {}
+            true if path == TEMPORARY && is_unfinished(dir) => {}
             true => list(&entry.path(), &format!("{path}/"), found)?,
             false => found.push(path),
         }

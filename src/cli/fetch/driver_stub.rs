@@ -39,7 +39,9 @@ fn compile(functions: &BTreeSet<&str>, stubs: &Path, tmp: &Path) -> Result<(), S
     let define = |name: &&str| format!("int {name}(void) {{ return {ANSWER}; }}\n");
     let text: String = functions.iter().map(define).collect();
     fs::write(&source, text).map_err(|error| error.to_string())?;
-    let output = Command::new("cc")
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let cc = on_path("cc", &path).ok_or("there is no `cc` on PATH")?;
+    let output = Command::new(cc)
         .args(["-shared", "-fPIC", "-nostdlib", "-w"])
         .args(["-Wl,-soname,libcuda.so.1", "-o"])
         .args([&library, &source])

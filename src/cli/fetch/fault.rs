@@ -47,7 +47,7 @@ pub fn nothing_to_check(home: &Path) -> Finding {
     .help("pass the directory that you fetched into with `--to DIR`")
 }
 
-/// The differences of files, of which five are named. `fetch` installs the same versions again.
+/// The differences of files, of which five are named.
 pub fn damaged(home: &Path, files: &[String]) -> Finding {
     let more = files.len().saturating_sub(5);
     let more = (more > 0).then(|| format!("and {more} more"));
@@ -59,6 +59,7 @@ pub fn damaged(home: &Path, files: &[String]) -> Finding {
     .help(format!(
         "run `cudnn-guard fetch --to {shown}` to fetch them again"
     ))
+    .help("add `--lock FILE` if a lock file named their versions")
     .with_lines("damaged", files.iter().take(5).chain(&more))
 }
 
@@ -81,6 +82,13 @@ pub fn not_locked(path: &Path) -> Finding {
     ))
 }
 
+/// `fetch` would refuse its directory from then on.
+pub fn lock_in_home(file: &Path) -> Finding {
+    let file = file.display();
+    failed(format!("the lock file `{file}` would be among the fetched files"))
+        .help("create it in another directory, such as that of the crate")
+}
+
 pub fn no_installer() -> Finding {
     let pip = match cfg!(windows) {
         true => "install Python 3 with pip: `winget install Python.Python.3.13`",
@@ -101,6 +109,14 @@ pub fn install_failed(command: &str, status: &dyn Display) -> Finding {
         .help("run `cudnn-guard explain fetch-failed` for a list of causes")
         .with("command", command)
         .with("output", format!("see above; {status}"))
+}
+
+/// uv has selected something else than wheels of NVIDIA with hashes.
+pub fn unknown_wheels(command: &str, output: &str) -> Finding {
+    failed("uv selected a wheel that this cudnn-guard does not know")
+        .help("run `cudnn-guard fetch` without `--lock`")
+        .with("command", command)
+        .with("output", output)
 }
 
 /// A file of cargo that cannot be extended.

@@ -29,8 +29,9 @@ const UV_LOCK: &str =
 
 /// Parts of the names of settings that stay: they are about an index, a network or a cache. With others, pip or uv would
 /// install something else, or into another directory.
-const KEPT: [&str; 9] = [
-    "INDEX", "LINKS", "PROXY", "CERT", "HOST", "TIMEOUT", "KEYRING", "CACHE", "CONFIG",
+const KEPT: [&str; 12] = [
+    "INDEX", "LINKS", "PROXY", "CERT", "HOST", "TIMEOUT", "KEYRING", "CACHE", "CONFIG", "TLS",
+    "OFFLINE", "RETRIES",
 ];
 /// Settings that also replace those in pip's configuration files. Neither a module nor a configuration file in the
 /// current directory has an effect: it may belong to a repository that was just cloned.
@@ -73,12 +74,12 @@ impl Installer {
 
     /// Installs wheels into the temporary directory. The installer shows its progress, and the reason if it fails.
     pub fn install(&self, wheels: &Wheels, home: &Path) -> Result<(), Finding> {
-        let [new, tmp] = ["new", "tmp"].map(|name| temporary(home, name));
+        let tmp = temporary(home, "tmp");
         let list = tmp.join("wheels.txt");
         let text = wheels.requirements(&Installed::new(home));
         fs::write(&list, text).map_err(fault::io("write", &list))?;
-        let paths = [new, list].map(|path| path.display().to_string());
-        let mut args = ["--target", &paths[0], "-r", &paths[1]]
+        // Relative to the directory in which it runs, since not all paths are Unicode.
+        let mut args = ["--target", "../new", "-r", "wheels.txt"]
             .map(String::from)
             .to_vec();
         if matches!(wheels, Wheels::Locked(_)) {
@@ -114,9 +115,11 @@ impl Installer {
             child.wait_with_output()
         };
         let output = { run }().map_err(|error| fault::install_failed(&call, &error))?;
-        let pins = requirements::parse(&String::from_utf8_lossy(&output.stdout));
-        pins.filter(|_| output.status.success())
-            .ok_or_else(|| fault::install_failed(&call, &output.status))
+        if !output.status.success() {
+            return Err(fault::install_failed(&call, &output.status));
+        }
+        let text = String::from_utf8_lossy(&output.stdout);
+        requirements::parse(&text).ok_or_else(|| fault::unknown_wheels(&call, &text))
     }
 
     /// Returns a command that runs in a directory and stops when this process exits, and its text for messages.

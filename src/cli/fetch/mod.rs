@@ -116,6 +116,10 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
         libraries: libraries.cloned().collect(),
     };
     let is_named = named != Choice::default();
+    if directory::is_unfinished(home) {
+        let _lock = directory::lock(home).map_err(fault::home("lock", home))?;
+        directory::restore(home).map_err(fault::home("restore", home))?;
+    }
     let wheels = match arguments.get_one::<PathBuf>("lock") {
         Some(file) if !files::exists(file) => Wheels::Locked(lock(file, home, named)?),
         Some(_) if is_named => return Err(fault::versions_named_twice()),
@@ -141,6 +145,10 @@ fn read_lock(file: &Path) -> Result<Vec<Pin>, Finding> {
 
 /// Creates a lock file.
 fn lock(file: &Path, home: &Path, named: Choice) -> Result<Vec<Pin>, Finding> {
+    if std::path::absolute(file).is_ok_and(|file| file.starts_with(home)) {
+        return Err(fault::lock_in_home(file));
+    }
+    directory::check_owned(home)?;
     let installed = Installed::new(home);
     let wheels = Wheels::Chosen(named.complete(&installed));
     let pins = Installer::find()?.resolve(&wheels.requirements(&installed))?;
@@ -151,20 +159,17 @@ fn lock(file: &Path, home: &Path, named: Choice) -> Result<Vec<Pin>, Finding> {
     Ok(pins)
 }
 
-/// Installs wheels unless they are installed. Everything is checked before anything is written.
+/// Installs wheels unless they are installed.
 fn install(home: &Path, wheels: &Wheels) -> Result<Installed, Finding> {
     let installed = Installed::new(home);
     if !wheels.requirements(&installed).contains("-cu13") {
         show_step("i", "nvcc", usage::WITHOUT_NVCC);
     }
-    let is_unfinished = directory::is_unfinished(home);
-    if is_unfinished || wheels.missing_in(&installed).is_some() {
-        if !is_unfinished {
-            directory::check_owned(home)?;
-        }
+    if wheels.missing_in(&installed).is_some() {
+        directory::check_owned(home)?;
         let installer = Installer::find()?;
         fs::create_dir_all(home).map_err(fault::home("create", home))?;
-        let _lock = directory::lock(home);
+        let _lock = directory::lock(home).map_err(fault::home("lock", home))?;
         directory::restore(home).map_err(fault::home("restore", home))?;
         // Another process may have fetched in the meantime.
         let installed = Installed::new(home);

@@ -38,9 +38,15 @@ impl Installed {
         let libraries = dirs.iter().map(|dir| dir.join("lib").display().to_string());
         let libraries = quoted(&joined(libraries, ":"));
         let table = cargo_config::with("", &self.variables()).unwrap_or_default();
-        format!(
+        let build = format!(
             "\nTo build with it, add to .cargo/config.toml (in the user data directory,\n\
-             cudnn-guard needs no line; the others are for other crates)\n\n{table}\n\
+             cudnn-guard needs no line; the others are for other crates)\n\n{table}"
+        );
+        if cfg!(windows) {
+            return build;
+        }
+        format!(
+            "{build}\n\
              To run: programs linked by cudnn-guard find the libraries\n\
              through their rpath. For other programs, and for libraries\n\
              that open others while they run, such as NVRTC\n\n\

@@ -90,6 +90,8 @@ pub fn is_known(name: &str) -> bool {
         return name == "cuda-toolkit";
     };
     match rest.rsplit_once("-cu") {
+        // NVIDIA has no such projects, so anyone could register them.
+        Some(("cuda-crt" | "nvvm", _) | ("nvjitlink" | "cudnn-jit", "11")) => false,
         Some(("cudnn" | "cudnn-jit", cuda)) => ["13", "12", "11"].contains(&cuda),
         Some((project, "12" | "11")) => is_listed(project),
         // Since CUDA 13, the names have no suffix.
