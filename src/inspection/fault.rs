@@ -1,6 +1,6 @@
 //! The faults that prevent a program from running.
 
-use crate::model::linkage::Missing;
+use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
@@ -15,32 +15,16 @@ pub enum InspectionFault<'a> {
     NotLinked(&'a str, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
-    /// Functions that a file calls but its library does not have. The library's name is without numbers.
-    UndefinedFunctions {
-        user: &'a Path,
-        library: &'a Path,
-        stem: &'a str,
-        functions: &'a [String],
-        is_image: bool,
-    },
-    /// Symbol versions that a file needs but its library does not define. The newest is last.
-    UndefinedVersions {
-        user: &'a Path,
-        library: &'a Path,
-        name: &'a str,
-        versions: Vec<&'a str>,
-    },
+    /// A file, a library with its name without numbers, and functions that the file calls but the library does not
+    /// have. `true` if the program is inspected in an image.
+    UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),
+    /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
+    /// newest is last.
+    UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),
     /// A main library of cuDNN that the loader refuses, in a program for this CPU.
     RefusedCudnn(&'a Path, &'a Defect, &'a str),
-    /// Another library that the loader refuses.
-    RefusedLibrary {
-        path: &'a Path,
-        defect: &'a Defect,
-        /// `true` if the program does not start without it.
-        is_needed: bool,
-        user: Option<&'a Path>,
-        cpu: &'a str,
-    },
+    /// Another library that the loader refuses, and the file that needs the library, in a program for this CPU.
+    RefusedLibrary(&'a Object, &'a Defect, Option<&'a Object>, &'a str),
     /// A library that is replaced by an empty file or a dangling link, over which the real one is mounted later.
     MountedLater(&'a Path, &'a Missing),
     /// A missing NVIDIA driver. `true` if the program is inspected in an image.

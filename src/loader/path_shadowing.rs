@@ -24,12 +24,8 @@ pub struct ShadowingLibrary {
 pub enum PathFault<'a> {
     /// Another cuDNN in LD_LIBRARY_PATH.
     LibraryPath(Shadowed<'a>),
-    /// Another cuDNN that precedes it in Windows' search path.
-    DllPath {
-        shadowed: Shadowed<'a>,
-        /// Set if the other one is in Windows' own directory, not in PATH.
-        by_system: bool,
-    },
+    /// Another cuDNN that precedes it in Windows' search path. `true` if it is in Windows' own directory, not in PATH.
+    DllPath(Shadowed<'a>, bool),
     /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit.
     OlderNvrtc {
         /// The file with the name that cuDNN opens.
@@ -108,11 +104,7 @@ pub fn dll_path(
 ) -> Option<Finding> {
     let shadowed = shadowed(cudnn, rivals, true)?;
     let by_system = system == Some(&*shadowed.rival.dir);
-    let fault = PathFault::DllPath {
-        shadowed,
-        by_system,
-    };
-    Some(fault.finding())
+    Some(PathFault::DllPath(shadowed, by_system).finding())
 }
 
 #[cfg(test)]

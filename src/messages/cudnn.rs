@@ -187,7 +187,7 @@ impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
         match self {
-            Self::Missing { files, reinstall } => {
+            Self::Missing(files, reinstall) => {
                 let version = after_space(cudnn.version());
                 let missing = match &files[..] {
                     [one] => format!("`{one}`, which convolutions need"),

@@ -10,7 +10,6 @@ mod cuda_libraries;
 #[cfg(feature = "cli")]
 mod cudarc;
 mod cudnn;
-mod environment;
 #[cfg(feature = "cli")]
 mod fetch;
 mod guard;

@@ -2,7 +2,7 @@
 
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
-use crate::messages::phrases::{also, found_via, variable};
+use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
@@ -26,8 +26,7 @@ impl PartialToolkit<'_> {
             true => format!(" for {cpu}"),
             false => String::new(),
         };
-        let version = self.toolkit.version;
-        let version = version.map_or_else(String::new, |version| format!(" {}", version.short()));
+        let version = after_space(self.toolkit.version.map(Version::short));
         let headline = format!(
             "the CUDA{version} toolkit at `{}` does not include {}{target}",
             self.toolkit.root.display(),

@@ -75,8 +75,9 @@ pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
 /// Starts a program. It stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
 fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
     let begun = Instant::now();
+    let cannot = |verb, error| ProgramFault::Failed(verb, &error).finding(invocation);
     if is_abandoned() {
-        return Err(cannot("start", invocation, &cargo_is_gone()));
+        return Err(cannot("start", cargo_is_gone()));
     }
     let mut command = Command::new(&invocation.program);
     command
@@ -86,9 +87,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     die_with_this_process(&mut command);
-    let mut child = command
-        .spawn()
-        .map_err(|error| cannot("start", invocation, &error))?;
+    let mut child = command.spawn().map_err(|error| cannot("start", error))?;
     let stdout = drain(child.stdout.take().map(OwnedStream::from));
     let stderr = drain(child.stderr.take().map(OwnedStream::from));
     // A reader thread shares the bytes until its stream ends.
@@ -118,7 +117,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
             let output = text(&stdout) + &text(&stderr);
             Err(ProgramFault::TimedOut(limit, output).finding(invocation))
         }
-        Err(error) => Err(cannot("wait for", invocation, &error)),
+        Err(error) => Err(cannot("wait for", error)),
     }
 }
 
@@ -333,10 +332,6 @@ fn is_abandoned() -> bool {
 
 fn cargo_is_gone() -> std::io::Error {
     std::io::Error::other("cargo, which ran this build script, has exited")
-}
-
-fn cannot(verb: &'static str, invocation: &Invocation, error: &std::io::Error) -> Finding {
-    ProgramFault::Failed(verb, error).finding(invocation)
 }
 
 #[cfg(all(test, unix))]

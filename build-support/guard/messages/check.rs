@@ -6,6 +6,7 @@ use crate::runtime::check::pin::ChangedFile;
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
@@ -53,7 +54,7 @@ impl NotChecked<'_> {
 
 impl Disagreement<'_> {
     pub fn finding(&self) -> Finding {
-        let folder = self.main_library.folder().display();
+        let folder = self.main_library.folder().display().to_string();
         let mut finding = Finding::error(
             FindingId::PartsMixed,
             format!("the sub-libraries of cuDNN at `{folder}` do not match each other"),
@@ -74,10 +75,7 @@ impl Disagreement<'_> {
         let unknown = self.parts.list.iter().filter(is_unknown);
         finding
             .with_lines("no version", unknown.map(|part| part.path.display()))
-            .help(format!(
-                "remove all `{}` files from `{folder}` and reinstall cuDNN",
-                file_name::ALL
-            ))
+            .help(MixedFolder::replace_all(file_name::ALL, &folder))
     }
 }
 

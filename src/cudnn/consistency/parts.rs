@@ -13,11 +13,8 @@ use std::path::{Path, PathBuf};
 
 /// A fault of the sub-libraries of a cuDNN.
 pub enum SubLibraryFault<'a> {
-    /// Missing sub-libraries that a convolution needs.
-    Missing {
-        files: Vec<String>,
-        reinstall: Option<String>,
-    },
+    /// Missing sub-libraries that a convolution needs, with the command that reinstalls the package.
+    Missing(Vec<String>, Option<String>),
     /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if that helps.
     Unusable(&'a Obstacle, Option<String>),
     /// A library whose SONAME does not exist as a file.
@@ -78,10 +75,7 @@ fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault
         met.any(|(known, _)| known == file)
     };
     files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
-    (!files.is_empty()).then(|| SubLibraryFault::Missing {
-        files,
-        reinstall: reinstall(cudnn),
-    })
+    (!files.is_empty()).then(|| SubLibraryFault::Missing(files, reinstall(cudnn)))
 }
 
 /// Returns the command that installs the package of this cuDNN again.

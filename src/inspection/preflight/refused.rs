@@ -130,14 +130,8 @@ impl PreflightInput {
                 continue;
             }
             let user = object.requester.and_then(|index| self.objects.get(index));
-            let fault = InspectionFault::RefusedLibrary {
-                path: &object.path,
-                defect,
-                is_needed: object.need != LoadPhase::Later,
-                user: user.map(|user| &*user.path),
-                cpu: &self.platform.cpu,
-            };
-            findings.push(fault.finding());
+            let cpu = &self.platform.cpu;
+            findings.push(InspectionFault::RefusedLibrary(object, defect, user, cpu).finding());
         }
     }
 
@@ -172,12 +166,7 @@ impl PreflightInput {
                     continue;
                 }
                 reported.push(&object.path);
-                let fault = InspectionFault::UndefinedVersions {
-                    user: &object.path,
-                    library: &found.path,
-                    name: from,
-                    versions: undefined,
-                };
+                let fault = InspectionFault::UndefinedVersions(object, found, from, undefined);
                 findings.push(fault.finding());
             }
         }
