@@ -49,7 +49,7 @@ pub enum LibrarySource {
     Package,
 }
 
-/// A cuDNN that the loader does not find by any of its names.
+/// A cuDNN that the loader does not find by any of its names, and the alternatives to it.
 pub struct UnresolvedCudnn<'a> {
     pub request: Request<'a>,
     pub names: Vec<&'a str>,
@@ -57,11 +57,6 @@ pub struct UnresolvedCudnn<'a> {
     pub missing: &'a Missing,
     /// `true` if the program cannot run without it.
     pub is_needed: bool,
-    pub alternatives: Alternatives<'a>,
-}
-
-/// Alternatives to a missing cuDNN.
-pub struct Alternatives<'a> {
     /// Files that the loader does not reach.
     pub also_found: Vec<FoundFile<'a>>,
     /// A cuDNN under a name that is not requested: its file and its directory.

@@ -43,7 +43,7 @@ impl UnresolvedCudnn<'_> {
                 format!("this program opens {names}, but the loader cannot find any of them")
             }
         };
-        let elsewhere = match &self.alternatives.reach {
+        let elsewhere = match &self.reach {
             None => Vec::new(),
             Some(Reach::Directory(dir)) => vec![format!("add `{dir}` to {path}")],
             Some(Reach::Rpath(dir)) => vec![
@@ -59,7 +59,7 @@ impl UnresolvedCudnn<'_> {
                 "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"
             )],
         };
-        let install = match &self.alternatives.install {
+        let install = match &self.install {
             Install::Major(major) => {
                 let is_old =
                     matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
@@ -76,14 +76,11 @@ impl UnresolvedCudnn<'_> {
             Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
             Install::Dll => PUT_ON_PATH.into(),
         };
-        let unrequested = self.alternatives.unrequested.as_ref();
+        let unrequested = self.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("searched", self.missing.searched.join("\n"))
-            .with_lines(
-                "also found",
-                self.alternatives.also_found.iter().map(found_file),
-            )
+            .with_lines("also found", self.also_found.iter().map(found_file))
             .with_some("available", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
