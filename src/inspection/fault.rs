@@ -5,7 +5,6 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// A reason why a program may not run.
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
@@ -37,7 +36,6 @@ pub enum InspectionFault<'a> {
 /// A file that the loader does not reach, with its version if known.
 pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
-/// A source of a missing library.
 pub enum LibrarySource {
     /// A directory that contains it.
     Directory(String),

@@ -85,7 +85,6 @@ impl<'a> DllSearchPath<'a> {
         first_in(self.sysroot, &self.directories(), name)
     }
 
-    /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let mut places = Vec::new();

@@ -182,7 +182,6 @@ pub fn mark_needed(cudnn: &mut Cudnn) {
     }
 }
 
-/// Returns the directory of the main library.
 pub fn library_dir(cudnn: &Cudnn) -> String {
     // DLLs are not beside their import libraries.
     let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));

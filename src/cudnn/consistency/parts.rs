@@ -11,7 +11,6 @@ use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use std::path::{Path, PathBuf};
 
-/// A fault of the sub-libraries of a cuDNN.
 pub enum SubLibraryFault<'a> {
     /// Missing sub-libraries that a convolution needs, with the command that reinstalls the package.
     Missing(Vec<String>, Option<String>),
@@ -33,7 +32,6 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-/// Returns the findings about the sub-libraries.
 pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);

@@ -63,7 +63,6 @@ pub enum MissingFiles<'a> {
 }
 
 impl PreflightInput {
-    /// Adds all findings about this cuDNN.
     pub(super) fn cudnn(
         &self,
         cudnn: &Cudnn,
@@ -82,7 +81,6 @@ impl PreflightInput {
         }
     }
 
-    /// Adds the findings about known bugs of this version.
     pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
         let Some(version) = cudnn.library_version else {
             return;
@@ -99,7 +97,6 @@ impl PreflightInput {
         findings.extend(bad.map(KnownBadRelease::finding));
     }
 
-    /// Adds the findings about the files of this cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let cpu = &*self.platform.cpu;
         let own = cudnn
