@@ -155,12 +155,9 @@ impl PreflightInput {
     /// Adds the finding about a cuDNN that the program opens itself, if none is found.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let is_dll = self.platform.os == Os::Windows;
-        let is_opened = |one: &&Missing| {
-            if is_dll {
-                self.opens_dll(one)
-            } else {
-                one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so")
-            }
+        let is_opened = |one: &&Missing| match is_dll {
+            true => self.opens_dll(one),
+            false => one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so"),
         };
         let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
         let Some(first) = opened.first() else {

@@ -26,15 +26,9 @@ pub enum PathFault<'a> {
     LibraryPath(Shadowed<'a>),
     /// Another cuDNN that precedes it in Windows' search path. `true` if it is in Windows' own directory, not in PATH.
     DllPath(Shadowed<'a>, bool),
-    /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit.
-    OlderNvrtc {
-        /// The file with the name that cuDNN opens.
-        first: &'a Path,
-        release: Version,
-        cuda: Version,
-        /// The toolkit's library directory.
-        dir: Option<&'a Path>,
-    },
+    /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit: the file with the name that cuDNN opens, its
+    /// version, and the version and the library directory of the toolkit.
+    OlderNvrtc(&'a Path, Version, Version, Option<&'a Path>),
     /// A CUDA library and its caller, of different versions; a function that the library does not define; and the
     /// directory of LD_LIBRARY_PATH that contains one of the two. `true` if the program is linked to them.
     MixedLibraries([&'a Path; 2], &'a str, &'a Path, bool),

@@ -218,18 +218,17 @@ impl InspectionFault<'_> {
 impl MissingInterpreter<'_> {
     pub fn finding(&self) -> Finding {
         let (program, interpreter) = (self.program.display(), self.interpreter);
+        let error = |summary: String| Finding::error(FindingId::LibraryNotFound, summary);
         match &self.musl {
-            Some(musl) => Finding::error(
-                FindingId::LibraryNotFound,
-                format!("`{program}` is built for glibc, but the C library of this system is musl"),
-            )
+            Some(musl) => error(format!(
+                "`{program}` is built for glibc, but the C library of this system is musl"
+            ))
             .with("loader", format!("{interpreter} does not exist"))
             .with("musl", musl.display())
             .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
-            None => Finding::error(
-                FindingId::LibraryNotFound,
-                format!("`{program}` requires the loader `{interpreter}`, which does not exist"),
-            )
+            None => error(format!(
+                "`{program}` requires the loader `{interpreter}`, which does not exist"
+            ))
             .help("build the program on this system, or run it in the environment where it was built"),
         }
     }

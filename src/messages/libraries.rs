@@ -38,12 +38,7 @@ impl PathFault<'_> {
                     .help(remedy)
                     .help(format!("copy all DLLs from `{linked}` to the program's directory"))
             }
-            PathFault::OlderNvrtc {
-                first,
-                release,
-                cuda,
-                dir,
-            } => {
+            PathFault::OlderNvrtc(first, release, cuda, dir) => {
                 let before = dir.map(|own| format!(", or add `{}` before it", own.display()));
                 let (dir, release) = (directory(first), release.short());
                 hijack(format!(

@@ -12,7 +12,6 @@ mod cudarc;
 mod cudnn;
 #[cfg(feature = "cli")]
 mod fetch;
-mod guard;
 mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspected_cudnn;

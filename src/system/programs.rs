@@ -95,10 +95,12 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     let waited = wait(&mut child, open, invocation, begun, deadline);
     // Children are allowed to outlive a program that exits normally: sccache leaves its server running.
     if !matches!(waited, Ok(Some(_))) {
+        #[cfg(target_os = "linux")] // other systems do not list child processes
         let children = children(child.id());
         // `wait` only collects the exit status, so that no zombie remains.
         let _ = child.kill();
         let _ = child.wait();
+        #[cfg(target_os = "linux")]
         kill_all(&children);
     }
     let text = |bytes: &Mutex<Vec<u8>>| {
@@ -251,15 +253,6 @@ fn kill_all(processes: &[i32]) {
         kill_all(&started);
     }
 }
-
-/// Returns nothing, because only Linux lists child processes.
-#[cfg(not(target_os = "linux"))]
-const fn children(_: u32) -> Vec<i32> {
-    Vec::new()
-}
-
-#[cfg(not(target_os = "linux"))]
-const fn kill_all(_: &[i32]) {}
 
 /// Makes the kernel kill the program if this process, or the thread that waits for the program, is killed.
 #[cfg(target_os = "linux")]

@@ -55,10 +55,8 @@ impl NotChecked<'_> {
 impl Disagreement<'_> {
     pub fn finding(&self) -> Finding {
         let folder = self.main_library.folder().display().to_string();
-        let mut finding = Finding::error(
-            FindingId::PartsMixed,
-            format!("the sub-libraries of cuDNN at `{folder}` do not match each other"),
-        );
+        let summary = format!("the sub-libraries of cuDNN at `{folder}` do not match each other");
+        let mut finding = Finding::error(FindingId::PartsMixed, summary);
         finding.evidence = self.main_library.evidence();
         if let (Some(files), Some(called)) = (self.files, self.called) {
             if files != called {

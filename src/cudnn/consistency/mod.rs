@@ -79,10 +79,8 @@ pub struct DamagedFile<'a> {
 
 /// An nvcc and headers of different versions.
 pub struct NvccHeaderSkew<'a> {
-    pub nvcc: &'a Path,
-    pub nvcc_version: Version,
-    pub header: &'a Path,
-    pub header_version: Version,
+    pub nvcc: (&'a Path, Version),
+    pub header: (&'a Path, Version),
     /// Other compilers of this machine.
     pub others: &'a [PathBuf],
 }

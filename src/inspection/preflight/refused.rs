@@ -162,17 +162,11 @@ impl PreflightInput {
                 let Some(found) = found else {
                     continue;
                 };
-                let is_undefined =
-                    |version: &&String| !found.linkage.defined_versions.contains(version);
-                let undefined: Vec<&str> = versions
-                    .iter()
-                    .filter(is_undefined)
-                    .map(String::as_str)
-                    .collect();
-                if undefined.is_empty()
-                    || found.linkage.defined_versions.is_empty()
-                    || reported.contains(&&*object.path)
-                {
+                let defined = &found.linkage.defined_versions;
+                let mut undefined: Vec<&str> = versions.iter().map(String::as_str).collect();
+                undefined.retain(|version| !defined.iter().any(|known| known == version));
+                let is_known = defined.is_empty() || reported.contains(&&*object.path);
+                if undefined.is_empty() || is_known {
                     continue;
                 }
                 reported.push(&object.path);
