@@ -79,7 +79,7 @@ impl Toolchain {
         let mut plan = Plan::default();
         self.plan_library(&mut plan, "cudart");
         if plan.directives.is_empty() {
-            plan.library(Library::Dynamic("cudart".into()));
+            plan.add(Directive::LinkLib(Library::Dynamic("cudart".into())));
         }
         if self.host.platform.os == Os::Linux && self.config.rpath {
             self.plan_rpaths(&mut plan);
@@ -145,7 +145,7 @@ impl Toolchain {
         let own = self.toolkit().map_or(&[][..], |toolkit| &toolkit.link_dirs);
         for LazyLibrary { name, soname, file } in &self.lazy.libraries {
             if !is_msvc {
-                plan.library(Library::Bundled(name.clone()));
+                plan.add(Directive::LinkLib(Library::Bundled(name.clone())));
             } else if let Some((dir, name)) = file.parent().zip(file.file_stem()) {
                 plan.library_in(dir, Library::Dynamic(name.to_string_lossy().into_owned()));
                 for directive in Directive::delay_loading(soname) {
@@ -180,7 +180,7 @@ impl Toolchain {
                 plan.library_in(dir, Library::Static("cudart_static".into()));
                 // System libraries that libcudart_static.a needs.
                 for system in ["rt", "dl", "pthread"] {
-                    plan.library(Library::Dynamic(system.into()));
+                    plan.add(Directive::LinkLib(Library::Dynamic(system.into())));
                 }
             }
             _ => self.plan_library(plan, "cudart"),
@@ -210,7 +210,7 @@ impl Toolchain {
             plan.library_in(&dir, library);
         } else if name != "cudart" {
             // The linker may find the library elsewhere.
-            plan.library(library);
+            plan.add(Directive::LinkLib(library));
         }
     }
 
@@ -278,10 +278,6 @@ impl Plan {
         if let Library::Verbatim(file) = &library {
             self.verbatim_libraries.push(dir.join(file));
         }
-        self.library(library);
-    }
-
-    fn library(&mut self, library: Library) {
         self.add(Directive::LinkLib(library));
     }
 

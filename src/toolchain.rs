@@ -81,7 +81,6 @@ pub struct Toolchain {
     pub(crate) lazy: LazyLibraries,
     /// The output files of kernels.
     pub(crate) written: Written,
-    /// The state of the guard.
     pub(crate) guard: RefCell<GuardState>,
 }
 

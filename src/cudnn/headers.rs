@@ -88,7 +88,8 @@ pub(super) fn unversioned(
     for dir in dirs {
         headers.extend(files::below(dir, &HEADERS));
     }
-    let forbidden = headers.iter().find(|header| files::is_forbidden(header));
+    let is_closed = |path: &Path| files::obstacle(path, None).is_some_and(|met| met.is_closed());
+    let forbidden = headers.iter().find(|header| is_closed(header));
     let readable = headers.iter().find_map(|header| sysroot.file(header));
     (forbidden.cloned(), readable)
 }

@@ -3,16 +3,9 @@
 
 use crate::model::environment::Environment;
 
-/// An image of nvidia/cuda without development files.
-pub struct Image {
-    /// `nvidia/cuda:12.4.1-runtime`
-    pub name: String,
-    /// The variable that identifies it: `NV_CUDA_LIB_VERSION=12.4.1-1`
-    pub told_by: String,
-}
-
-/// Returns the image, if it is one of nvidia/cuda but not a `-devel` image.
-pub fn without_headers(env: &Environment) -> Option<Image> {
+/// Returns the image, if it is one of nvidia/cuda but not a `-devel` image, and the variable that identifies it:
+/// `nvidia/cuda:12.4.1-runtime (from NV_CUDA_LIB_VERSION=12.4.1-1)`.
+pub fn without_headers(env: &Environment) -> Option<String> {
     let value = |name: &'static str| Some((name, env.var(name)?));
     // The devel image is based on the runtime image, which is based on the base image.
     if env.var("NV_CUDA_CUDART_DEV_VERSION").is_some() {
@@ -24,10 +17,7 @@ pub fn without_headers(env: &Environment) -> Option<Image> {
     let release = env
         .var("CUDA_VERSION")
         .map_or_else(String::new, |release| format!("{release}-"));
-    Some(Image {
-        name: format!("nvidia/cuda:{release}{kind}"),
-        told_by: format!("{name}={value}"),
-    })
+    Some(format!("nvidia/cuda:{release}{kind} (from {name}={value})"))
 }
 
 /// Returns `true` if it has cuDNN's libraries but not its headers.
@@ -46,18 +36,18 @@ mod tests {
         let image = |pairs: &[(&str, &str)]| {
             let pairs = pairs.iter();
             let env = Environment::new(pairs.map(|(name, value)| (name.to_string(), value.into())));
-            without_headers(&env).map(|image| format!("{} ({})", image.name, image.told_by))
+            without_headers(&env)
         };
         let base = ("NV_CUDA_CUDART_VERSION", "12.4.127-1");
         let runtime = ("NV_CUDA_LIB_VERSION", "12.4.1-1");
         let release = ("CUDA_VERSION", "12.4.1");
         assert_eq!(
             image(&[base, release]).as_deref(),
-            Some("nvidia/cuda:12.4.1-base (NV_CUDA_CUDART_VERSION=12.4.127-1)")
+            Some("nvidia/cuda:12.4.1-base (from NV_CUDA_CUDART_VERSION=12.4.127-1)")
         );
         assert_eq!(
             image(&[base, runtime]).as_deref(),
-            Some("nvidia/cuda:runtime (NV_CUDA_LIB_VERSION=12.4.1-1)")
+            Some("nvidia/cuda:runtime (from NV_CUDA_LIB_VERSION=12.4.1-1)")
         );
         let devel = ("NV_CUDA_CUDART_DEV_VERSION", "12.4.127-1");
         assert_eq!(image(&[base, runtime, devel]), None);

@@ -1,11 +1,10 @@
 //! The faults that prevent a program from running.
 
-use crate::model::linkage::Missing;
+use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::version::Version;
 use std::path::{Path, PathBuf};
 
-/// A reason why a program may not run.
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
@@ -15,32 +14,16 @@ pub enum InspectionFault<'a> {
     NotLinked(&'a str, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
-    /// Functions that a file calls but its library does not have. The library's name is without numbers.
-    UndefinedFunctions {
-        user: &'a Path,
-        library: &'a Path,
-        stem: &'a str,
-        functions: &'a [String],
-        is_image: bool,
-    },
-    /// Symbol versions that a file needs but its library does not define. The newest is last.
-    UndefinedVersions {
-        user: &'a Path,
-        library: &'a Path,
-        name: &'a str,
-        versions: Vec<&'a str>,
-    },
+    /// A file, a library with its name without numbers, and functions that the file calls but the library does not
+    /// have. `true` if the program is inspected in an image.
+    UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),
+    /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
+    /// newest is last.
+    UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),
     /// A main library of cuDNN that the loader refuses, in a program for this CPU.
     RefusedCudnn(&'a Path, &'a Defect, &'a str),
-    /// Another library that the loader refuses.
-    RefusedLibrary {
-        path: &'a Path,
-        defect: &'a Defect,
-        /// `true` if the program does not start without it.
-        is_needed: bool,
-        user: Option<&'a Path>,
-        cpu: &'a str,
-    },
+    /// Another library that the loader refuses, and the file that needs the library, in a program for this CPU.
+    RefusedLibrary(&'a Object, &'a Defect, Option<&'a Object>, &'a str),
     /// A library that is replaced by an empty file or a dangling link, over which the real one is mounted later.
     MountedLater(&'a Path, &'a Missing),
     /// A missing NVIDIA driver. `true` if the program is inspected in an image.
@@ -53,7 +36,6 @@ pub enum InspectionFault<'a> {
 /// A file that the loader does not reach, with its version if known.
 pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
-/// A source of a missing library.
 pub enum LibrarySource {
     /// A directory that contains it.
     Directory(String),
@@ -65,7 +47,7 @@ pub enum LibrarySource {
     Package,
 }
 
-/// A cuDNN that the loader does not find by any of its names.
+/// A cuDNN that the loader does not find by any of its names, and the alternatives to it.
 pub struct UnresolvedCudnn<'a> {
     pub request: Request<'a>,
     pub names: Vec<&'a str>,
@@ -73,11 +55,6 @@ pub struct UnresolvedCudnn<'a> {
     pub missing: &'a Missing,
     /// `true` if the program cannot run without it.
     pub is_needed: bool,
-    pub alternatives: Alternatives<'a>,
-}
-
-/// Alternatives to a missing cuDNN.
-pub struct Alternatives<'a> {
     /// Files that the loader does not reach.
     pub also_found: Vec<FoundFile<'a>>,
     /// A cuDNN under a name that is not requested: its file and its directory.

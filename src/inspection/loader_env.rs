@@ -7,7 +7,7 @@ use crate::model::linkage::Linkage;
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::{platform_of, preloads};
-use crate::runtime::loader::load_origin::PRELOADS;
+use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;
@@ -58,6 +58,9 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let everywhere = bytes(PRELOADS).unwrap_or_default();
     let everywhere = String::from_utf8_lossy(&everywhere);
     let preloads = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
+    let preloads = preloads.map(|name| (name.to_string(), LoadOrigin::Preloads));
+    let own = preload.filter_map(heeded);
+    let own = own.map(|name| (name, LoadOrigin::Preload));
     let interpreter = linkage.interpreter.as_deref();
     let file = interpreter.and_then(bytes).unwrap_or_default();
     let mut loader = Loader::parse(&file, &cpu);
@@ -73,8 +76,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     }
     LoaderEnv {
         library_path: library_path.join(":"),
-        preload: preload.filter_map(heeded).collect(),
-        preloads: preloads.map(String::from).collect(),
+        preload: own.chain(preloads).collect(),
         loader,
         is_privileged,
         is_cpu_known: known.is_some(),

@@ -78,6 +78,7 @@ impl Inspection {
             input: PreflightInput {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
+                #[cfg(target_os = "linux")] // other systems have no file capabilities
                 is_privileged: files::raises_privileges(program),
                 platform,
                 guards,

@@ -4,7 +4,7 @@ pub mod dlls;
 pub mod found;
 pub mod refused;
 
-use crate::inspection::fault::{InspectionFault, Request, UnresolvedCudnn};
+use crate::inspection::fault::{InspectionFault, Request};
 use crate::inspection::nvrtc::{BUILTINS, MissingBuiltins};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library::is_bundled;
@@ -155,12 +155,9 @@ impl PreflightInput {
     /// Adds the finding about a cuDNN that the program opens itself, if none is found.
     fn opened(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let is_dll = self.platform.os == Os::Windows;
-        let is_opened = |one: &&Missing| {
-            if is_dll {
-                self.opens_dll(one)
-            } else {
-                one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so")
-            }
+        let is_opened = |one: &&Missing| match is_dll {
+            true => self.opens_dll(one),
+            false => one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so"),
         };
         let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
         let Some(first) = opened.first() else {
@@ -171,36 +168,15 @@ impl PreflightInput {
         let sure = !self.gpus().is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
-        let request = match self.by_cudarc() {
-            _ if is_dll => Request::Dll,
-            Some(built) => Request::Cudarc(built.cudarc),
-            None => Request::Opened,
+        let fault = match self.by_cudarc() {
+            _ if is_dll => self.no_cudnn_dll(names, missing, sure),
+            Some(built) => self.no_cudnn(Request::Cudarc(built.cudarc), names, missing, sure),
+            None => self.no_cudnn(Request::Opened, names, missing, sure),
         };
-        findings.push(self.no_cudnn(request, names, missing, sure));
+        findings.push(fault.finding());
         if !sure && !is_dll {
             unknown.push("cuDNN was not found, but the program may not need it".into());
         }
-    }
-
-    /// Returns the finding about a cuDNN that the loader does not find by any of these names.
-    fn no_cudnn(
-        &self,
-        request: Request<'_>,
-        names: Vec<&str>,
-        missing: &Missing,
-        is_needed: bool,
-    ) -> Finding {
-        let fault = UnresolvedCudnn {
-            alternatives: match request {
-                Request::Dll => self.other_dlls(&names, missing),
-                _ => self.other_cudnns(&names, missing),
-            },
-            request,
-            names,
-            missing,
-            is_needed,
-        };
-        fault.finding()
     }
 
     fn not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -227,7 +203,7 @@ impl PreflightInput {
                 MissingBuiltins::new(missing, Sysroot { root }).finding()
             } else if is_cudnn {
                 let request = Request::Linked(&missing.needed_by);
-                self.no_cudnn(request, vec![name], missing, true)
+                self.no_cudnn(request, vec![name], missing, true).finding()
             } else {
                 self.no_library(missing).finding()
             });

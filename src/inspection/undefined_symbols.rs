@@ -58,14 +58,8 @@ pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
             }
             functions.sort();
             if !functions.is_empty() {
-                let fault = InspectionFault::UndefinedFunctions {
-                    user: &caller.path,
-                    library: &library.path,
-                    stem,
-                    functions: &functions,
-                    is_image,
-                };
-                found.push(fault.finding());
+                let new = InspectionFault::UndefinedFunctions;
+                found.push(new(caller, library, stem, &functions, is_image).finding());
             }
         }
     }

@@ -31,12 +31,8 @@ pub fn is_checked(dll: &str) -> bool {
 
 /// A DLL that cuDNN requires and that Windows does not find or cannot load.
 pub enum DllFault<'a> {
-    /// Missing DLLs of cuDNN itself.
-    MissingPart {
-        needs: Vec<&'a MissingDll>,
-        library: &'a Path,
-        dir: &'a Path,
-    },
+    /// Missing DLLs of cuDNN itself, its main library, and the first directory that is searched.
+    MissingPart(Vec<&'a MissingDll>, &'a Path, &'a Path),
     /// Missing DLLs of CUDA, with the CUDA major that cuDNN was built for.
     MissingCuda(Vec<&'a MissingDll>, Option<u32>),
 }
@@ -57,11 +53,7 @@ pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Findin
         }
     }
     if let (Some(library), Some(dir), false) = (&cudnn.library, dir, needs.is_empty()) {
-        add(DllFault::MissingPart {
-            needs,
-            library,
-            dir,
-        });
+        add(DllFault::MissingPart(needs, library, dir));
     }
     if !others.is_empty() {
         add(DllFault::MissingCuda(others, cudnn.cuda_major));

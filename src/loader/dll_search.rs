@@ -14,6 +14,7 @@ use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
 /// The directories in search order.
+#[derive(Default)]
 pub struct DllSearchPath<'a> {
     pub sysroot: Sysroot<'a>,
     pub system: Option<PathBuf>,
@@ -39,10 +40,9 @@ impl<'a> DllSearchPath<'a> {
         Some(Self {
             sysroot: host.sysroot(),
             known: root.is_none() || !dirs.is_empty(),
-            own: None,
             system,
-            current: None,
             dirs,
+            ..Self::default()
         })
     }
 
@@ -52,11 +52,7 @@ impl<'a> DllSearchPath<'a> {
     pub fn for_program(host: &'a Host, own: PathBuf) -> Self {
         let mut path = Self::from_host(host).unwrap_or(Self {
             sysroot: host.sysroot(),
-            system: None,
-            current: None,
-            dirs: Vec::new(),
-            own: None,
-            known: false,
+            ..Self::default()
         });
         if path.known && host.root.is_none() {
             let here = host.env.directory();
@@ -89,7 +85,6 @@ impl<'a> DllSearchPath<'a> {
         first_in(self.sysroot, &self.directories(), name)
     }
 
-    /// Searches the dependencies of this cuDNN.
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
         let mut places = Vec::new();

@@ -51,11 +51,8 @@ impl LoadGraph {
             linkage,
             ..Object::default()
         });
-        for name in graph.env.preload.clone() {
-            graph.preload(&name, LoadOrigin::Preload);
-        }
-        for name in graph.env.preloads.clone() {
-            graph.preload(&name, LoadOrigin::Preloads);
+        for (name, via) in graph.env.preload.clone() {
+            graph.preload(&name, via);
         }
         graph.follow(0);
         graph

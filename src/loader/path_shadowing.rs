@@ -24,21 +24,11 @@ pub struct ShadowingLibrary {
 pub enum PathFault<'a> {
     /// Another cuDNN in LD_LIBRARY_PATH.
     LibraryPath(Shadowed<'a>),
-    /// Another cuDNN that precedes it in Windows' search path.
-    DllPath {
-        shadowed: Shadowed<'a>,
-        /// Set if the other one is in Windows' own directory, not in PATH.
-        by_system: bool,
-    },
-    /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit.
-    OlderNvrtc {
-        /// The file with the name that cuDNN opens.
-        first: &'a Path,
-        release: Version,
-        cuda: Version,
-        /// The toolkit's library directory.
-        dir: Option<&'a Path>,
-    },
+    /// Another cuDNN that precedes it in Windows' search path. `true` if it is in Windows' own directory, not in PATH.
+    DllPath(Shadowed<'a>, bool),
+    /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit: the file with the name that cuDNN opens, its
+    /// version, and the version and the library directory of the toolkit.
+    OlderNvrtc(&'a Path, Version, Version, Option<&'a Path>),
     /// A CUDA library and its caller, of different versions; a function that the library does not define; and the
     /// directory of LD_LIBRARY_PATH that contains one of the two. `true` if the program is linked to them.
     MixedLibraries([&'a Path; 2], &'a str, &'a Path, bool),
@@ -108,11 +98,7 @@ pub fn dll_path(
 ) -> Option<Finding> {
     let shadowed = shadowed(cudnn, rivals, true)?;
     let by_system = system == Some(&*shadowed.rival.dir);
-    let fault = PathFault::DllPath {
-        shadowed,
-        by_system,
-    };
-    Some(fault.finding())
+    Some(PathFault::DllPath(shadowed, by_system).finding())
 }
 
 #[cfg(test)]

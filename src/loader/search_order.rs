@@ -16,10 +16,8 @@ pub struct LoaderEnv {
     pub platform: String,
     /// LD_LIBRARY_PATH with only colons as separators. Empty if it is unknown.
     pub library_path: String,
-    /// The libraries in LD_PRELOAD. Empty if it is unknown.
-    pub preload: Vec<String>,
-    /// The libraries in `/etc/ld.so.preload`.
-    pub preloads: Vec<String>,
+    /// The libraries in LD_PRELOAD, if it is known, and in `/etc/ld.so.preload`.
+    pub preload: Vec<(String, LoadOrigin)>,
     /// `true` if the program has more privileges than its user.
     pub is_privileged: bool,
     pub loader: Loader,

@@ -62,12 +62,12 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     let name = format!("libnvrtc.so.{}", cudnn.cuda_major.or(by_toolkit)?);
     let mut files = library_path(host).into_iter().map(|dir| dir.join(&name));
     let (path, file) = files.find_map(|path| Some((sysroot.file(&path)?, path)))?;
-    let (real, dir) = (sysroot.canonical(&path), path.parent()?);
+    let (real, found_in) = (sysroot.canonical(&path), path.parent()?);
     let mut own = toolkit.link_dirs.iter().map(|dir| dir.join(&name));
     if own.any(|own| sysroot.canonical(&own) == real) {
         return None;
     }
-    let release = version_in(&real).or_else(|| builtins(dir))?;
+    let release = version_in(&real).or_else(|| builtins(found_in))?;
     let cuda = toolkit.version?;
     let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
     // Since cuDNN 9, the sub-library that compiles is a separate file, which may be missing.
@@ -75,13 +75,8 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     if left_out || release.major != cuda.major || release.minor >= cuda.minor {
         return None;
     }
-    let fault = PathFault::OlderNvrtc {
-        first: &file,
-        release,
-        cuda,
-        dir: toolkit.link_dirs.first().map(PathBuf::as_path),
-    };
-    Some(fault.finding())
+    let dir = toolkit.link_dirs.first().map(PathBuf::as_path);
+    Some(PathFault::OlderNvrtc(&file, release, cuda, dir).finding())
 }
 
 /// Returns the version of the builtins in a directory. In a wheel, the file name of the builtins contains the version,

@@ -1,5 +1,7 @@
 //! Invalid configurations in build scripts and variables.
 
+use crate::guard::InvalidGuard;
+use crate::runtime::facts::sub_libraries;
 use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
 use crate::toolchain::output_registry::OutputConflict;
@@ -43,8 +45,7 @@ fn no_root(path: &Path, what: &str) -> Finding {
 impl Finding {
     /// Adds that the variable, which is unusable for the toolkit, does not point to a cuDNN either.
     pub(crate) fn with_no_cudnn(self) -> Self {
-        let searched = "not found there or anywhere else";
-        self.with("cuDNN", searched)
+        self.with("cuDNN", "not found there or anywhere else")
     }
 
     /// Prepends the help that fixes a version skew through these variables of the headers and the libraries.
@@ -88,5 +89,33 @@ impl OutputConflict<'_> {
             false => finding.help("create a second source file with another name that defines the macros and includes the first one"),
         }
         .help("pass all sources in one call, which keeps files with the same name apart")
+    }
+}
+
+impl InvalidGuard<'_> {
+    pub fn finding(&self) -> Finding {
+        let error = |headline: &str| Finding::error(FindingId::ConfigInvalid, headline);
+        match self {
+            InvalidGuard::NoRequirement => error("`guard()` was called, but the build script does not require cuDNN")
+                .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the versions that your program supports"),
+            InvalidGuard::Loader(loader, link) => {
+                error(&format!("`Loader::{loader:?}` contradicts `Link::{link:?}`"))
+                    .help("remove `.loader(..)`: `.link(..)` already determines it")
+            }
+            InvalidGuard::Policy(policy) => error(&format!(
+                "`Policy::{policy:?}` requires a cuDNN at build time, but `Link::Runtime` builds without one"
+            ))
+            .help("remove `.policy(..)`, and specify in `.cudnn(..)` which versions may be loaded"),
+            InvalidGuard::UnknownNeed(word, operations) => error(&format!(
+                "`.needs(..)` contains `{word}`, which is neither a sub-library of cuDNN nor an operation"
+            ))
+            .with("sub-libs", sub_libraries::words().join(", "))
+            .with("operations", operations.join(", "))
+            .help("use one of the names below; nothing else has to be declared"),
+            InvalidGuard::NoOutDir => {
+                error("the guard can only be written from a build script: OUT_DIR is not set")
+                    .help("call this from build.rs")
+            }
+        }
     }
 }

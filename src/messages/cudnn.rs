@@ -12,7 +12,7 @@ use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
 use crate::model::obstacle::Obstacle;
 use crate::model::owner::{Installer, Owner};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity, quoted};
+use crate::runtime::facts::finding::{Finding, Severity, listed, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries;
@@ -187,7 +187,7 @@ impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
         match self {
-            Self::Missing { files, reinstall } => {
+            Self::Missing(files, reinstall) => {
                 let version = after_space(cudnn.version());
                 let missing = match &files[..] {
                     [one] => format!("`{one}`, which convolutions need"),
@@ -336,10 +336,7 @@ fn names(copies: &Copies) -> String {
     for path in &copies.files {
         files.push(format!("`{}`", file_name(path)));
     }
-    match files.split_last() {
-        Some((last, rest @ [_, ..])) => format!("{} and {last}", rest.join(", ")),
-        _ => files.concat(),
-    }
+    listed(&files)
 }
 
 fn unresolved(one: &Unresolved) -> String {

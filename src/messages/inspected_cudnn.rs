@@ -4,6 +4,7 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
+use crate::messages::phrases::after_space;
 use crate::runtime::facts::finding::{Finding, Severity, printable, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_sub_libraries::Replacement;
@@ -11,7 +12,6 @@ use crate::runtime::judge::program_rules;
 use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
-use std::fmt::Display;
 use std::path::Path;
 
 /// The help for a DLL that Windows does not find.
@@ -33,7 +33,7 @@ impl UnresolvedCudnn<'_> {
             }
             Request::Cudarc(release) => format!(
                 "cudarc{} opens {}, but the loader cannot find this or any other name that cudarc tries",
-                number(release),
+                after_space(release.as_ref()),
                 self.names.first().copied().unwrap_or_default()
             ),
             Request::Opened if self.names.len() == 1 => {
@@ -43,7 +43,7 @@ impl UnresolvedCudnn<'_> {
                 format!("this program opens {names}, but the loader cannot find any of them")
             }
         };
-        let elsewhere = match &self.alternatives.reach {
+        let elsewhere = match &self.reach {
             None => Vec::new(),
             Some(Reach::Directory(dir)) => vec![format!("add `{dir}` to {path}")],
             Some(Reach::Rpath(dir)) => vec![
@@ -59,31 +59,28 @@ impl UnresolvedCudnn<'_> {
                 "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"
             )],
         };
-        let install = match &self.alternatives.install {
+        let install = match &self.install {
             Install::Major(major) => {
                 let is_old =
                     matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
                 let link = if is_old { " with a `libcudnn.so`" } else { "" };
                 format!(
                     "install cuDNN{}{link}, or add its directory to {path}",
-                    number(major)
+                    after_space(major.as_ref())
                 )
             }
             Install::Beside(major) => format!(
                 "install cuDNN{} beside it: another major version is not compatible, even if it is renamed",
-                number(major)
+                after_space(major.as_ref())
             ),
             Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
             Install::Dll => PUT_ON_PATH.into(),
         };
-        let unrequested = self.alternatives.unrequested.as_ref();
+        let unrequested = self.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);
         let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
             .with("searched", self.missing.searched.join("\n"))
-            .with_lines(
-                "also found",
-                self.alternatives.also_found.iter().map(found_file),
-            )
+            .with_lines("also found", self.also_found.iter().map(found_file))
             .with_some("available", unrequested.map(|(file, _)| file.display()));
         let unasked = unrequested.filter(|_| !is_dll);
         let not_found = NotFound {
@@ -112,7 +109,7 @@ impl LoadedFiles<'_> {
             }
             (FindingId::PartsMissing, ..) if self.bundled.is_some() => {
                 // The package may never use cuDNN.
-                let major = number(&self.bundled);
+                let major = after_space(self.bundled);
                 finding.help = vec![format!(
                     "install cuDNN{major}, and add its directory to LD_LIBRARY_PATH"
                 )];
@@ -136,10 +133,12 @@ impl RefusedRelease<'_> {
         let (library, required) = (self.library, &self.mismatch.required_cudnn());
         let mut evidence = vec![
             ("loaded", printable(&library.to_string_lossy())),
-            ("found via", self.found_via.to_string()),
+            ("found via", self.input.found_via.clone()),
         ];
-        evidence.extend(self.package.map(|package| ("crate", package.to_string())));
-        let help = match self.via {
+        let package = self.guard.package.clone();
+        let package = package.filter(|_| self.input.guards.len() > 1);
+        evidence.extend(package.map(|package| ("crate", package)));
+        let help = match &self.input.via {
             Some(via) => {
                 let fits = |version| program_rules::version(self.guard, version).is_ok();
                 let lasting = &self.lasting;
@@ -159,12 +158,6 @@ impl RefusedRelease<'_> {
         }
         self.mismatch.finding(evidence).help(help)
     }
-}
-
-/// Returns a number after a space, if known.
-pub fn number(number: &Option<impl Display>) -> String {
-    let number = number.as_ref();
-    number.map_or_else(String::new, |number| format!(" {number}"))
 }
 
 pub fn found_file((version, path): &FoundFile<'_>) -> String {

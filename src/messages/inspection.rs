@@ -4,7 +4,8 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
-use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file, number};
+use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file};
+use crate::messages::phrases::after_space;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::{Finding, Severity};
@@ -57,14 +58,8 @@ impl InspectionFault<'_> {
                     })
                     .with_paths("searched", dirs)
             }
-            Self::UndefinedFunctions {
-                user,
-                library,
-                stem,
-                functions,
-                is_image,
-            } => {
-                let (user, library) = (user.display(), library.display());
+            Self::UndefinedFunctions(user, library, stem, functions, is_image) => {
+                let (user, library) = (user.path.display(), library.path.display());
                 let first = functions.first().map_or("", String::as_str);
                 let finding = if *stem == "libcuda" {
                     let summary = format!(
@@ -87,16 +82,11 @@ impl InspectionFault<'_> {
                 };
                 finding.with_lines("also", functions.iter().skip(1).take(MOST_NAMED))
             }
-            Self::UndefinedVersions {
-                user,
-                library,
-                name,
-                versions,
-            } => {
-                let (library, user) = (library.display(), user.display());
+            Self::UndefinedVersions(user, library, name, versions) => {
+                let (library, user) = (library.path.display(), user.path.display());
                 let newest = versions.last().copied().unwrap_or_default();
                 if name.starts_with("libcudnn") {
-                    let required = number(&cudnn_major(newest));
+                    let required = after_space(cudnn_major(newest));
                     let summary = format!(
                         "`{library}` does not define the symbol version {newest}, which `{user}` was linked with"
                     );
@@ -124,16 +114,12 @@ impl InspectionFault<'_> {
                     _ => defect.help(path),
                 })
             }
-            Self::RefusedLibrary {
-                path,
-                defect,
-                is_needed,
-                user,
-                cpu,
-            } => {
-                let summary = format!("`{}` {defect}", path.display());
-                Finding::new(defect.id(), Severity::error_if(*is_needed), summary)
-                    .with_some("needed by", user.map(Path::display))
+            Self::RefusedLibrary(library, defect, user, cpu) => {
+                let summary = format!("`{}` {defect}", library.path.display());
+                // The program starts without a library that it opens itself.
+                let severity = Severity::error_if(library.need != LoadPhase::Later);
+                Finding::new(defect.id(), severity, summary)
+                    .with_some("needed by", user.map(|user| user.path.display()))
                     .help(replacement_help(defect, cpu))
             }
             Self::MountedLater(place, missing) => {
@@ -232,18 +218,17 @@ impl InspectionFault<'_> {
 impl MissingInterpreter<'_> {
     pub fn finding(&self) -> Finding {
         let (program, interpreter) = (self.program.display(), self.interpreter);
+        let error = |summary: String| Finding::error(FindingId::LibraryNotFound, summary);
         match &self.musl {
-            Some(musl) => Finding::error(
-                FindingId::LibraryNotFound,
-                format!("`{program}` is built for glibc, but the C library of this system is musl"),
-            )
+            Some(musl) => error(format!(
+                "`{program}` is built for glibc, but the C library of this system is musl"
+            ))
             .with("loader", format!("{interpreter} does not exist"))
             .with("musl", musl.display())
             .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
-            None => Finding::error(
-                FindingId::LibraryNotFound,
-                format!("`{program}` requires the loader `{interpreter}`, which does not exist"),
-            )
+            None => error(format!(
+                "`{program}` requires the loader `{interpreter}`, which does not exist"
+            ))
             .help("build the program on this system, or run it in the environment where it was built"),
         }
     }

@@ -26,10 +26,7 @@ impl PathFault<'_> {
                         directory(shadowed.library)
                     ))
             }
-            PathFault::DllPath {
-                shadowed,
-                by_system,
-            } => {
+            PathFault::DllPath(shadowed, by_system) => {
                 let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
                 let (by, remedy) = if *by_system {
                     ("Windows", format!("delete the `cudnn*.dll` files from `{dir}`"))
@@ -41,12 +38,7 @@ impl PathFault<'_> {
                     .help(remedy)
                     .help(format!("copy all DLLs from `{linked}` to the program's directory"))
             }
-            PathFault::OlderNvrtc {
-                first,
-                release,
-                cuda,
-                dir,
-            } => {
+            PathFault::OlderNvrtc(first, release, cuda, dir) => {
                 let before = dir.map(|own| format!(", or add `{}` before it", own.display()));
                 let (dir, release) = (directory(first), release.short());
                 hijack(format!(
@@ -120,15 +112,13 @@ fn directory(library: &Path) -> String {
 impl DllFault<'_> {
     pub fn finding(&self, searched: &DllDependencies) -> Finding {
         match self {
-            DllFault::MissingPart {
-                needs,
-                library,
-                dir,
-            } => needed(FindingId::PartsMissing, needs, searched).help(format!(
-                "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
-                file_name(library),
-                dir.display()
-            )),
+            DllFault::MissingPart(needs, library, dir) => {
+                needed(FindingId::PartsMissing, needs, searched).help(format!(
+                    "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
+                    file_name(library),
+                    dir.display()
+                ))
+            }
             DllFault::MissingCuda(needs, major) => {
                 let toolkit = major.map_or_else(
                     || "the CUDA version that".into(),
@@ -144,6 +134,7 @@ impl DllFault<'_> {
     }
 }
 
+/// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
 fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> Finding {
     let several = if needs.len() > 1 { needs } else { &[] };
     let several = several.iter();
@@ -152,16 +143,13 @@ fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> F
         let part = file_name(part);
         format!("`{part}` needs `{dll}`, which is not on Windows' search path")
     });
-    looked_in(id, summary.unwrap_or_default(), searched).with_lines("missing", all)
-}
-
-/// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
-fn looked_in(id: FindingId, summary: String, searched: &DllDependencies) -> Finding {
     let mut places = searched.places.clone();
     let mut severity = Severity::Note;
     if searched.path_known {
         places.push("PATH".into());
         severity = Severity::Warning;
     }
-    Finding::new(id, severity, summary).with_paths("searched", &places)
+    Finding::new(id, severity, summary.unwrap_or_default())
+        .with_paths("searched", &places)
+        .with_lines("missing", all)
 }

@@ -10,10 +10,8 @@ mod cuda_libraries;
 #[cfg(feature = "cli")]
 mod cudarc;
 mod cudnn;
-mod environment;
 #[cfg(feature = "cli")]
 mod fetch;
-mod guard;
 mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspected_cudnn;

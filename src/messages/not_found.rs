@@ -65,11 +65,7 @@ impl NoUsableCandidate<'_> {
                 .help("call `.optional(true)` in build.rs to build without CUDA");
         }
         let image = nvidia_image::without_headers(context.env);
-        let finding = finding.with_some(
-            "image",
-            image.map(|image| format!("{} (from {})", image.name, image.told_by)),
-        );
-        finding.helps(self.helps())
+        finding.with_some("image", image).helps(self.helps())
     }
 
     /// Returns the first cuDNN whose library exists but cannot be used.

@@ -99,8 +99,8 @@ pub fn also_all(candidates: &[&Candidate]) -> Vec<String> {
     lines
 }
 
-/// Returns a version after a space, if known.
-pub fn after_space(version: Option<Version>) -> String {
+/// Returns a version or a number after a space, if known.
+pub fn after_space(version: Option<impl Display>) -> String {
     match version {
         Some(version) => format!(" {version}"),
         None => String::new(),

@@ -40,7 +40,7 @@ impl UnmetRequirement<'_> {
             "{} is {difference}: this crate requires `{text}`",
             named(candidate)
         );
-        let finding = Finding::error(id, headline)
+        let mut finding = Finding::error(id, headline)
             .with("found via", found_via(candidate))
             .with_some("owner", owner(candidate))
             .with_lines("also found", also_all(&self.others));
@@ -55,7 +55,6 @@ impl UnmetRequirement<'_> {
                 "set {variable} to `{root}`, which contains {contents}{activate}"
             ))
         } else {
-            let mut finding = finding;
             if let Some(command) = &self.install {
                 finding = finding.help(format!("run `{command}`"));
             }

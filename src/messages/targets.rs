@@ -1,5 +1,6 @@
 //! Target lists, and the GPUs of this machine.
 
+use crate::compat::rules::NewerToolkitPtx;
 use crate::model::gencode::Gencode;
 use crate::model::text::joined;
 use crate::runtime::driver::query::Device;
@@ -203,6 +204,20 @@ impl UnlistedTargets<'_> {
             }
         };
         finding.with_some("used", used)
+    }
+}
+
+impl NewerToolkitPtx {
+    /// Returns the finding, a note if no GPU of this machine needs PTX.
+    pub fn finding(&self) -> Finding {
+        let severity = match self.is_needed {
+            true => Severity::Warning,
+            false => Severity::Note,
+        };
+        let first = self.first_driver;
+        let required = first.map(|first| format!("driver {first} or later"));
+        let finding = self.ptx.finding(severity, "the toolkit writes");
+        finding.with_some("required", required)
     }
 }
 

@@ -1,6 +1,6 @@
 use crate::model::owner::Installer;
 use crate::report::not_opened::NotOpened;
-use crate::runtime::facts::finding::{Finding, quoted};
+use crate::runtime::facts::finding::{Finding, listed, quoted};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::system::files;
 use std::path::Path;
@@ -20,11 +20,8 @@ impl Finding {
 impl NotOpened<'_> {
     pub fn finding(&self) -> Finding {
         let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);
-        let names: Vec<&str> = self.missing.iter().map(|(name, _)| &**name).collect();
-        let all = match names.split_last() {
-            Some((last, rest)) if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
-            _ => names.concat(),
-        };
+        let names: Vec<String> = self.missing.iter().map(|(name, _)| name.clone()).collect();
+        let all = listed(&names);
         let headline = format!(
             "the cuDNN at `{}` opens {all} at run time, but {}",
             cudnn.root.display(),

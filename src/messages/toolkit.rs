@@ -2,7 +2,7 @@
 
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
-use crate::messages::phrases::{also, found_via, variable};
+use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::candidate::{Candidate, Toolkit};
 use crate::model::found_via::FoundVia;
 use crate::model::kind::Kind;
@@ -26,8 +26,7 @@ impl PartialToolkit<'_> {
             true => format!(" for {cpu}"),
             false => String::new(),
         };
-        let version = self.toolkit.version;
-        let version = version.map_or_else(String::new, |version| format!(" {}", version.short()));
+        let version = after_space(self.toolkit.version.map(Version::short));
         let headline = format!(
             "the CUDA{version} toolkit at `{}` does not include {}{target}",
             self.toolkit.root.display(),
@@ -220,13 +219,14 @@ impl MissingDependency {
 
 impl NvccHeaderSkew<'_> {
     pub fn finding(&self) -> Finding {
-        let (nvcc, headers) = (self.nvcc_version.short(), self.header_version.short());
+        let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
+        let (nvcc, headers) = (nvcc.short(), headers.short());
         let headline = format!("nvcc {nvcc} would compile with the headers of CUDA {headers}");
         let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
-            .with("nvcc", self.nvcc.display())
-            .with("header", self.header.display())
+            .with("nvcc", compiler.display())
+            .with("header", header.display())
             .with_paths("also found", self.others);
-        if self.nvcc.to_string_lossy().contains("/nvidia/cu1") {
+        if compiler.to_string_lossy().contains("/nvidia/cu1") {
             finding = finding.help(format!(
                 "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
                  'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"

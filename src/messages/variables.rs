@@ -84,9 +84,7 @@ impl UnusableVariable<'_> {
                 }
             }
             VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", &dirs[..]),
-            _ => {
-                finding = finding.with_paths("expected", &self.missed);
-            }
+            _ => finding = finding.with_paths("expected", &self.missed),
         }
         match self.fault {
             VariableFault::UnprintablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,

@@ -106,7 +106,6 @@ fn candidate(candidate: &Candidate) -> Json {
     ])
 }
 
-/// Returns a list of strings.
 pub(crate) fn texts<T: Display>(values: &[T]) -> Json {
     Json::list(values, |value| Json::text(value))
 }

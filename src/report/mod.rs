@@ -50,7 +50,6 @@ pub(crate) struct Machine {
     /// The machine code targets of the toolkit's nvcc.
     #[cfg(feature = "cli")]
     pub(crate) gpu_codes: Vec<Target>,
-    /// The description of nvcc's host compiler.
     pub(crate) host_compiler: Option<String>,
     /// `true` if it is known which versions of it CUDA supports.
     pub(crate) knows_host_compiler: bool,
@@ -90,7 +89,6 @@ impl ToolchainReport {
         &self.findings
     }
 
-    /// Returns the findings of a severity.
     fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
         let findings = self.findings.iter();
         findings.filter(move |finding| finding.severity == severity)

@@ -7,7 +7,7 @@ use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::missing_parts;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
-use crate::model::candidate::{Cudnn, Found};
+use crate::model::candidate::Cudnn;
 use crate::model::kind::Kind;
 use crate::model::rejection::Rejection;
 use crate::model::text::joined;
@@ -285,10 +285,7 @@ fn others(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
             writeln!(f, "\nalso found")?;
         }
         let (product, root) = (product(other), shown(other.root()));
-        let built = match &other.found {
-            Found::Cudnn(cudnn) => cudnn.cuda_major,
-            Found::Toolkit(_) => None,
-        };
+        let built = other.cudnn().and_then(|cudnn| cudnn.cuda_major);
         let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
         writeln!(f, "  {product} {}{built} at {root}", release(other))?;
         let reason = other.rejected.as_ref().map(Rejection::to_string);

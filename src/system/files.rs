@@ -123,11 +123,6 @@ pub fn exists(path: &Path) -> bool {
     std::fs::symlink_metadata(path).is_ok()
 }
 
-/// Returns `true` if permissions hide the path.
-pub fn is_forbidden(path: &Path) -> bool {
-    obstacle(path, None).is_some_and(|met| met.is_closed())
-}
-
 /// Returns the reason why an existing file or directory cannot be used. Below a root, links stay in the root.
 pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     let (path, defect) = match Defect::below(path, root) {
@@ -186,12 +181,6 @@ pub fn raises_privileges(program: &Path) -> bool {
     };
     // Root has all capabilities anyway.
     size > 0 && user.uid() != 0
-}
-
-/// Returns `false`, because other systems have no file capabilities.
-#[cfg(all(feature = "cli", not(target_os = "linux")))]
-pub fn raises_privileges(_program: &Path) -> bool {
-    false
 }
 
 /// Returns `true` for a directory or a link to one.

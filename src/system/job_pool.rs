@@ -81,7 +81,6 @@ impl<T: Sync, R: Send> Pool<'_, T, R> {
         }
     }
 
-    /// Processes waiting items.
     fn work(&self) {
         loop {
             let place = self.started.fetch_add(1, Ordering::SeqCst);

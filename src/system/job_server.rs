@@ -8,7 +8,6 @@ pub enum JobServer {
     /// A pipe that contains a byte for each process that may be started.
     #[cfg(target_os = "linux")]
     Pipe(pipe::Pipe),
-    /// A semaphore of Windows.
     #[cfg(windows)]
     Semaphore(jobserver::Client),
     /// Our own count of processes that may still be started, if there is no server.

@@ -75,8 +75,9 @@ pub fn run_to_end(invocation: &Invocation) -> Result<Output, Finding> {
 /// Starts a program. It stays in the process group of the build, so that Ctrl-C in the terminal stops it too.
 fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, Finding> {
     let begun = Instant::now();
+    let cannot = |verb, error| ProgramFault::Failed(verb, &error).finding(invocation);
     if is_abandoned() {
-        return Err(cannot("start", invocation, &cargo_is_gone()));
+        return Err(cannot("start", cargo_is_gone()));
     }
     let mut command = Command::new(&invocation.program);
     command
@@ -86,9 +87,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
     die_with_this_process(&mut command);
-    let mut child = command
-        .spawn()
-        .map_err(|error| cannot("start", invocation, &error))?;
+    let mut child = command.spawn().map_err(|error| cannot("start", error))?;
     let stdout = drain(child.stdout.take().map(OwnedStream::from));
     let stderr = drain(child.stderr.take().map(OwnedStream::from));
     // A reader thread shares the bytes until its stream ends.
@@ -96,10 +95,12 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     let waited = wait(&mut child, open, invocation, begun, deadline);
     // Children are allowed to outlive a program that exits normally: sccache leaves its server running.
     if !matches!(waited, Ok(Some(_))) {
+        #[cfg(target_os = "linux")] // other systems do not list child processes
         let children = children(child.id());
         // `wait` only collects the exit status, so that no zombie remains.
         let _ = child.kill();
         let _ = child.wait();
+        #[cfg(target_os = "linux")]
         kill_all(&children);
     }
     let text = |bytes: &Mutex<Vec<u8>>| {
@@ -118,7 +119,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
             let output = text(&stdout) + &text(&stderr);
             Err(ProgramFault::TimedOut(limit, output).finding(invocation))
         }
-        Err(error) => Err(cannot("wait for", invocation, &error)),
+        Err(error) => Err(cannot("wait for", error)),
     }
 }
 
@@ -253,15 +254,6 @@ fn kill_all(processes: &[i32]) {
     }
 }
 
-/// Returns nothing, because only Linux lists child processes.
-#[cfg(not(target_os = "linux"))]
-const fn children(_: u32) -> Vec<i32> {
-    Vec::new()
-}
-
-#[cfg(not(target_os = "linux"))]
-const fn kill_all(_: &[i32]) {}
-
 /// Makes the kernel kill the program if this process, or the thread that waits for the program, is killed.
 #[cfg(target_os = "linux")]
 pub fn die_with_this_process(command: &mut Command) {
@@ -333,10 +325,6 @@ fn is_abandoned() -> bool {
 
 fn cargo_is_gone() -> std::io::Error {
     std::io::Error::other("cargo, which ran this build script, has exited")
-}
-
-fn cannot(verb: &'static str, invocation: &Invocation, error: &std::io::Error) -> Finding {
-    ProgramFault::Failed(verb, error).finding(invocation)
 }
 
 #[cfg(all(test, unix))]

@@ -7,7 +7,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Sysroot<'a> {
     pub root: Option<&'a Path>,
 }

@@ -184,10 +184,8 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
     files::keep(&mut others, &|other| other != compiler);
     let others = files::dedup(others.into_iter());
     let skew = NvccHeaderSkew {
-        nvcc: compiler,
-        nvcc_version,
-        header: &header,
-        header_version: toolkit.version?,
+        nvcc: (compiler, nvcc_version),
+        header: (&header, toolkit.version?),
         others: &others,
     };
     Some(skew.finding())

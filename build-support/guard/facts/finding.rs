@@ -262,6 +262,14 @@ pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     out
 }
 
+/// Joins words as in a sentence: `a, b and c`.
+pub fn listed(words: &[String]) -> String {
+    match words.split_last() {
+        Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
 /// Quotes a word for a shell, if necessary.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c);

@@ -6,6 +6,7 @@ use crate::runtime::check::pin::ChangedFile;
 use crate::runtime::facts::finding::{Finding, printable};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
+use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
@@ -53,11 +54,9 @@ impl NotChecked<'_> {
 
 impl Disagreement<'_> {
     pub fn finding(&self) -> Finding {
-        let folder = self.main_library.folder().display();
-        let mut finding = Finding::error(
-            FindingId::PartsMixed,
-            format!("the sub-libraries of cuDNN at `{folder}` do not match each other"),
-        );
+        let folder = self.main_library.folder().display().to_string();
+        let summary = format!("the sub-libraries of cuDNN at `{folder}` do not match each other");
+        let mut finding = Finding::error(FindingId::PartsMixed, summary);
         finding.evidence = self.main_library.evidence();
         if let (Some(files), Some(called)) = (self.files, self.called) {
             if files != called {
@@ -74,10 +73,7 @@ impl Disagreement<'_> {
         let unknown = self.parts.list.iter().filter(is_unknown);
         finding
             .with_lines("no version", unknown.map(|part| part.path.display()))
-            .help(format!(
-                "remove all `{}` files from `{folder}` and reinstall cuDNN",
-                file_name::ALL
-            ))
+            .help(MixedFolder::replace_all(file_name::ALL, &folder))
     }
 }
 

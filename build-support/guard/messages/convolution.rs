@@ -267,13 +267,11 @@ impl FailedCase<'_> {
             error.call,
             status::status_name(error.status, major)
         );
-        let mut finding = match error.call {
+        let finding = match error.call {
             "cudnnCreate" => self.start(FindingId::CudnnCreateFailed, severity, summary),
             _ => self.of_case(FindingId::ConvolutionFailed, severity, summary),
         };
-        if let Some(code) = error.gpu {
-            finding = finding.with("GPU", cuda_status::status_name(code));
-        }
+        let finding = finding.with_some("GPU", error.gpu.map(cuda_status::status_name));
         with_words(finding).help(help(error.status, major))
     }
 }

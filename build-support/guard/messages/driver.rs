@@ -80,14 +80,12 @@ impl DriverProblem {
 
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
     let finding = finding.with("library", &driver.library);
-    let cuda = driver
-        .cuda
-        .map(|cuda| format!("supports CUDA {}", cuda.short()));
-    match (&driver.version, cuda) {
-        (Some(version), Some(cuda)) => finding.with("driver", format!("{version}, {cuda}")),
-        (Some(version), None) => finding.with("driver", version),
-        (None, Some(cuda)) => finding.with("driver", cuda),
-        (None, None) => finding,
+    let mut words = Vec::from_iter(driver.version.clone());
+    let cuda = driver.cuda;
+    words.extend(cuda.map(|cuda| format!("supports CUDA {}", cuda.short())));
+    match words.is_empty() {
+        true => finding,
+        false => finding.with("driver", words.join(", ")),
     }
 }
 

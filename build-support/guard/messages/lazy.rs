@@ -59,15 +59,11 @@ impl MissingFunction {
             release => format!(", introduced in {release}"),
         };
         let file = file.display();
-        let mut finding = Finding::error(
-            id,
-            format!(
-                "this program calls `{function}`{introduced}, but `{file}` does not contain it"
-            ),
+        let summary = format!(
+            "this program calls `{function}`{introduced}, but `{file}` does not contain it"
         );
-        if let Some(version) = version {
-            finding = finding.with("loaded", format!("cuDNN {version}"));
-        }
+        let loaded = version.map(|version| format!("cuDNN {version}"));
+        let mut finding = Finding::error(id, summary).with_some("loaded", loaded);
         match self.built_with.as_str() {
             _ if self.soname == DRIVER => {
                 finding.id = FindingId::DriverTooOld;

@@ -58,9 +58,7 @@ impl MainLibrary {
 
     /// Prepends the evidence about this library.
     pub fn add_evidence(&self, finding: &mut Finding) {
-        let mut evidence = self.evidence();
-        evidence.append(&mut finding.evidence);
-        finding.evidence = evidence;
+        finding.evidence.splice(..0, self.evidence());
     }
 
     /// Returns its file and the reason why it is loaded.

@@ -1,6 +1,6 @@
 //! Sub-libraries of different versions.
 
-use crate::runtime::facts::finding::{Finding, Severity};
+use crate::runtime::facts::finding::{Finding, Severity, listed};
 use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use std::path::Path;
@@ -57,15 +57,10 @@ pub fn names(files: &[&Path]) -> String {
     if files.len() > 3 {
         return format!("{} libraries", files.len());
     }
-    let mut names = String::new();
-    for (number, file) in files.iter().enumerate() {
-        names += match files.len() - number {
-            _ if number == 0 => "",
-            1 => " and ",
-            _ => ", ",
-        };
+    let mut names = Vec::new();
+    for file in files {
         let name = file.file_name().unwrap_or_default().to_string_lossy();
-        names += &format!("`{name}`");
+        names.push(format!("`{name}`"));
     }
-    names
+    listed(&names)
 }

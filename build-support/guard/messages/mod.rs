@@ -28,7 +28,6 @@ pub mod mixed_sub_libraries;
 pub mod not_found;
 #[cfg(feature = "runtime")]
 pub mod program;
-pub mod release;
 #[cfg(feature = "runtime")]
 pub mod sub_libraries;
 #[cfg(feature = "runtime")]

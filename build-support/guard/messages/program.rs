@@ -67,7 +67,6 @@ fn or_later(with: Version) -> String {
 }
 
 impl CudaMajorMismatch {
-    /// Returns the warning about the loaded cuDNN.
     pub fn finding(&self) -> Finding {
         let (loaded, built_with) = (self.loaded, self.built_with);
         let headline = format!(

@@ -9,7 +9,6 @@ use crate::runtime::install::sub_library_files::{
 };
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::messages::mixed_sub_libraries::names;
-use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
 
 impl MissingSubLibraries<'_> {
@@ -83,7 +82,7 @@ impl StraySubLibrary<'_> {
         let folder = self.path.parent().unwrap_or(self.path);
         let package = || package_owner::debian_package(folder, &Path::new("/").join(LISTS));
         match &self.origin {
-            LoadOrigin::LibraryPath(entry) => finding.help(remove_entry(entry)),
+            LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => match package() {
                 Some(name) => finding.help(format!(
                     "remove the package that contains it: `sudo apt remove {name}`"
@@ -93,10 +92,6 @@ impl StraySubLibrary<'_> {
             _ => finding,
         }
     }
-}
-
-fn remove_entry(entry: &Path) -> String {
-    format!("remove `{}` from {LIBRARY_PATH}", entry.display())
 }
 
 impl ForeignSubLibraries<'_> {
@@ -166,8 +161,8 @@ impl Foreign<'_> {
         match &self.origin {
             // Linux searches these directories last, Windows before PATH.
             LoadOrigin::System(_) if !is_dll => install,
-            LoadOrigin::LibraryPath(entry) => {
-                let remove = remove_entry(entry);
+            LoadOrigin::LibraryPath(_) => {
+                let remove = self.origin.removal(self.path);
                 match (self.has_own, self.yields) {
                     (true, true) => format!("{remove}, or add `{folder}` before it"),
                     (true, false) => remove,

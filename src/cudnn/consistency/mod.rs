@@ -79,10 +79,8 @@ pub struct DamagedFile<'a> {
 
 /// An nvcc and headers of different versions.
 pub struct NvccHeaderSkew<'a> {
-    pub nvcc: &'a Path,
-    pub nvcc_version: Version,
-    pub header: &'a Path,
-    pub header_version: Version,
+    pub nvcc: (&'a Path, Version),
+    pub header: (&'a Path, Version),
     /// Other compilers of this machine.
     pub others: &'a [PathBuf],
 }
@@ -182,7 +180,6 @@ pub fn mark_needed(cudnn: &mut Cudnn) {
     }
 }
 
-/// Returns the directory of the main library.
 pub fn library_dir(cudnn: &Cudnn) -> String {
     // DLLs are not beside their import libraries.
     let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));

@@ -11,13 +11,9 @@ use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use std::path::{Path, PathBuf};
 
-/// A fault of the sub-libraries of a cuDNN.
 pub enum SubLibraryFault<'a> {
-    /// Missing sub-libraries that a convolution needs.
-    Missing {
-        files: Vec<String>,
-        reinstall: Option<String>,
-    },
+    /// Missing sub-libraries that a convolution needs, with the command that reinstalls the package.
+    Missing(Vec<String>, Option<String>),
     /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if that helps.
     Unusable(&'a Obstacle, Option<String>),
     /// A library whose SONAME does not exist as a file.
@@ -36,7 +32,6 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-/// Returns the findings about the sub-libraries.
 pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
@@ -78,10 +73,7 @@ fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault
         met.any(|(known, _)| known == file)
     };
     files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
-    (!files.is_empty()).then(|| SubLibraryFault::Missing {
-        files,
-        reinstall: reinstall(cudnn),
-    })
+    (!files.is_empty()).then(|| SubLibraryFault::Missing(files, reinstall(cudnn)))
 }
 
 /// Returns the command that installs the package of this cuDNN again.

@@ -183,10 +183,11 @@ fn undefined_functions_of_a_leftover_do_not_count() {
 #[test]
 fn a_compiler_of_another_version_is_reported_with_all_others() {
     let fault = NvccHeaderSkew {
-        nvcc: Path::new("/usr/bin/nvcc"),
-        nvcc_version: Version::new(10, 1, 0),
-        header: Path::new("/usr/local/cuda/include/cuda.h"),
-        header_version: Version::new(12, 5, 0),
+        nvcc: (Path::new("/usr/bin/nvcc"), Version::new(10, 1, 0)),
+        header: (
+            Path::new("/usr/local/cuda/include/cuda.h"),
+            Version::new(12, 5, 0),
+        ),
         others: &["/usr/local/cuda/bin/nvcc".into()],
     };
     assert_eq!(

@@ -1,7 +1,7 @@
 //! DLLs that a program for Windows imports and that are not found.
 
 use crate::cudnn::consistency;
-use crate::inspection::fault::{Alternatives, InspectionFault, Install, Reach};
+use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::finding::Finding;
@@ -34,8 +34,13 @@ impl PreflightInput {
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
     }
 
-    /// Returns the alternatives to a cuDNN that Windows does not find by any of these names.
-    pub(super) fn other_dlls(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
+    /// Returns the fault of a cuDNN that Windows does not find by any of these names.
+    pub(super) fn no_cudnn_dll<'a>(
+        &'a self,
+        names: Vec<&'a str>,
+        missing: &'a Missing,
+        is_needed: bool,
+    ) -> UnresolvedCudnn<'a> {
         let (mut also_found, mut reach, mut unrequested) = (Vec::new(), None, None);
         let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
         let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
@@ -47,7 +52,11 @@ impl PreflightInput {
         } else if let Some(file) = &self.unrequested {
             unrequested = Some((&**file, dir(file)));
         }
-        Alternatives {
+        UnresolvedCudnn {
+            request: Request::Dll,
+            names,
+            missing,
+            is_needed,
             also_found,
             unrequested,
             reach,
@@ -68,7 +77,6 @@ impl PreflightInput {
 mod tests {
     use super::*;
     use crate::choice::requirement::Requirements;
-    use crate::inspection::fault::{Request, UnresolvedCudnn};
     use crate::model::platform::Platform;
     use crate::runtime::facts::built::{Built, Loader, Policy};
     use crate::runtime::facts::version::Version;
@@ -105,14 +113,7 @@ mod tests {
     fn opened(minors: &[u32]) -> Vec<String> {
         let input = input(LoadPhase::Later, minors);
         let missing = &input.missing[0];
-        let fault = UnresolvedCudnn {
-            alternatives: input.other_dlls(&[DLL], missing),
-            request: Request::Dll,
-            names: vec![DLL],
-            missing,
-            is_needed: true,
-        };
-        fault.finding().help
+        input.no_cudnn_dll(vec![DLL], missing, true).finding().help
     }
 
     fn linked(minors: &[u32]) -> Vec<String> {

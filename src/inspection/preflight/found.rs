@@ -31,14 +31,10 @@ use std::path::Path;
 
 /// A loaded cuDNN whose version one of the program's guards rejects.
 pub struct RefusedRelease<'a> {
+    pub input: &'a PreflightInput,
     pub mismatch: ReleaseMismatch,
     pub guard: &'a Built,
-    /// The guard's package, if there are several guards.
-    pub package: Option<&'a str>,
     pub library: &'a Path,
-    pub found_via: &'a str,
-    /// The reason why the loader uses this library.
-    pub via: Option<&'a LoadOrigin>,
     /// Directories that would still precede another cuDNN.
     pub lasting: Vec<LastingFolder>,
     /// A compatible cuDNN that comes before it, under a name that cudarc requests later.
@@ -67,7 +63,6 @@ pub enum MissingFiles<'a> {
 }
 
 impl PreflightInput {
-    /// Adds all findings about this cuDNN.
     pub(super) fn cudnn(
         &self,
         cudnn: &Cudnn,
@@ -86,7 +81,6 @@ impl PreflightInput {
         }
     }
 
-    /// Adds the findings about known bugs of this version.
     pub(super) fn known_bad(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>) {
         let Some(version) = cudnn.library_version else {
             return;
@@ -103,7 +97,6 @@ impl PreflightInput {
         findings.extend(bad.map(KnownBadRelease::finding));
     }
 
-    /// Adds the findings about the files of this cuDNN.
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let cpu = &*self.platform.cpu;
         let own = cudnn
@@ -262,18 +255,15 @@ impl PreflightInput {
             let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
-            let (via, package) = (self.via.as_ref(), guard.package.as_deref());
             let dir = library.parent().unwrap_or(library);
             let fault = RefusedRelease {
+                input: self,
                 mismatch,
                 guard,
                 library,
-                found_via: &self.found_via,
-                package: package.filter(|_| self.guards.len() > 1),
-                lasting: via.map_or_else(Vec::new, |via| {
+                lasting: self.via.as_ref().map_or_else(Vec::new, |via| {
                     mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via)
                 }),
-                via,
                 hidden: hidden.and_then(|hidden| hidden.library.as_deref()),
             };
             findings.push(fault.finding());

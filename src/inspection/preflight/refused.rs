@@ -2,7 +2,7 @@
 
 use crate::cudnn::consistency;
 use crate::inspection::fault::{
-    Alternatives, FoundFile, InspectionFault, Install, LibrarySource, Reach,
+    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
 };
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::main_library::is_bundled;
@@ -47,8 +47,14 @@ impl PreflightInput {
         files::dedup(others.map(|other| (other.version, &*other.path)))
     }
 
-    /// Returns the alternatives to a cuDNN that the loader does not find by any of these names.
-    pub(super) fn other_cudnns(&self, names: &[&str], missing: &Missing) -> Alternatives<'_> {
+    /// Returns the fault of a cuDNN that the loader does not find by any of these names.
+    pub(super) fn no_cudnn<'a>(
+        &'a self,
+        request: Request<'a>,
+        names: Vec<&'a str>,
+        missing: &'a Missing,
+        is_needed: bool,
+    ) -> UnresolvedCudnn<'a> {
         let majors = match self.by_cudarc() {
             Some(built) => rules::majors(built),
             None => {
@@ -60,19 +66,19 @@ impl PreflightInput {
         let unrequested = unrequested.filter(|_| self.by_cudarc().is_some());
         // A version that a guard rejects would not help.
         let mismatch = |other: &Other| self.refusal(other.version?);
-        let others = self.others_of(names);
+        let others = self.others_of(&names);
         // Its file name or SONAME is one of these.
         let is_named = |other: &&&Other| {
             let file = consistency::file_name(&other.path);
             let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
-            rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || other.is_unlinked(names)
+            rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || other.is_unlinked(&names)
         };
         let mut named = others.iter().filter(is_named);
         let other = named.clone().find(|other| mismatch(other).is_none());
-        Alternatives {
-            also_found: self.also_found(names, missing),
+        UnresolvedCudnn {
+            also_found: self.also_found(&names, missing),
             unrequested: unrequested.map(|path| (path, self.dir(path))),
-            reach: other.map(|other| self.reach(other, names)),
+            reach: other.map(|other| self.reach(other, &names)),
             install: if let Some(mismatch) = named.find_map(|other| mismatch(other)) {
                 Install::Accepted(mismatch.required_cudnn())
             } else if !others.is_empty() {
@@ -80,6 +86,10 @@ impl PreflightInput {
             } else {
                 Install::Major(installable(&majors))
             },
+            request,
+            names,
+            missing,
+            is_needed,
         }
     }
 
@@ -130,14 +140,8 @@ impl PreflightInput {
                 continue;
             }
             let user = object.requester.and_then(|index| self.objects.get(index));
-            let fault = InspectionFault::RefusedLibrary {
-                path: &object.path,
-                defect,
-                is_needed: object.need != LoadPhase::Later,
-                user: user.map(|user| &*user.path),
-                cpu: &self.platform.cpu,
-            };
-            findings.push(fault.finding());
+            let cpu = &self.platform.cpu;
+            findings.push(InspectionFault::RefusedLibrary(object, defect, user, cpu).finding());
         }
     }
 
@@ -158,26 +162,15 @@ impl PreflightInput {
                 let Some(found) = found else {
                     continue;
                 };
-                let is_undefined =
-                    |version: &&String| !found.linkage.defined_versions.contains(version);
-                let undefined: Vec<&str> = versions
-                    .iter()
-                    .filter(is_undefined)
-                    .map(String::as_str)
-                    .collect();
-                if undefined.is_empty()
-                    || found.linkage.defined_versions.is_empty()
-                    || reported.contains(&&*object.path)
-                {
+                let defined = &found.linkage.defined_versions;
+                let mut undefined: Vec<&str> = versions.iter().map(String::as_str).collect();
+                undefined.retain(|version| !defined.iter().any(|known| known == version));
+                let is_known = defined.is_empty() || reported.contains(&&*object.path);
+                if undefined.is_empty() || is_known {
                     continue;
                 }
                 reported.push(&object.path);
-                let fault = InspectionFault::UndefinedVersions {
-                    user: &object.path,
-                    library: &found.path,
-                    name: from,
-                    versions: undefined,
-                };
+                let fault = InspectionFault::UndefinedVersions(object, found, from, undefined);
                 findings.push(fault.finding());
             }
         }
