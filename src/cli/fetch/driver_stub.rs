@@ -2,6 +2,7 @@
 
 use crate::model::text::pattern::pattern;
 use crate::system::files;
+use crate::system::programs::on_path;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

@@ -85,8 +85,10 @@ pub fn not_locked(path: &Path) -> Finding {
 /// `fetch` would refuse its directory from then on.
 pub fn lock_in_home(file: &Path) -> Finding {
     let file = file.display();
-    failed(format!("the lock file `{file}` would be among the fetched files"))
-        .help("create it in another directory, such as that of the crate")
+    failed(format!(
+        "the lock file `{file}` would be among the fetched files"
+    ))
+    .help("create it in another directory, such as that of the crate")
 }
 
 pub fn no_installer() -> Finding {
