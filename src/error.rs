@@ -1,7 +1,6 @@
 //! The error of a build script.
 
-use crate::runtime::facts::finding::{Finding, Severity, printable};
-use crate::runtime::facts::finding_id::{self, FindingId};
+use crate::runtime::facts::{Finding, FindingId, Severity, finding_id, printable};
 use std::fmt::{self, Write};
 
 /// All errors that stop the build, together. `Display` and `Debug` print the same text, since cargo shows a build

@@ -6,11 +6,9 @@ mod tests;
 
 use crate::config::Link;
 use crate::error::Error;
-use crate::model::library::Library;
-use crate::model::platform::{Os, Platform};
 use crate::model::text::joined;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::{Library, Os, Platform};
+use crate::runtime::facts::{Finding, FindingId};
 use crate::system::directive::Directive;
 use crate::system::out_dir::create_dir;
 use crate::system::path_encoding::loader_cannot_take;

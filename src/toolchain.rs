@@ -33,14 +33,11 @@ use crate::config::{Config, Link};
 use crate::cudnn::device_code;
 use crate::error::Error;
 #[cfg(feature = "cli")]
-use crate::model::candidate::Found;
-use crate::model::candidate::{Candidate, Cudnn, Toolkit};
-use crate::model::environment::Variable;
-use crate::model::guard_state::GuardState;
-use crate::model::rejection::Rejection;
-use crate::runtime::facts::allowed::Allowed;
+use crate::model::Found;
+use crate::model::{Candidate, Cudnn, GuardState, Rejection, Toolkit, Variable};
+use crate::runtime::facts::Allowed;
 #[cfg(feature = "cli")]
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;

@@ -12,8 +12,7 @@ use serde_json::Value;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use support::simulator;
-use support::{Ran, built, cargo, consumers, fresh, program, repository, run};
+use support::{Ran, built, cargo, consumers, fresh, program, repository, run, simulator};
 
 fn build() {
     run(&mut cargo(consumers(), &["build", "-p", "with-cudarc"])).exits_with(0);

@@ -25,8 +25,7 @@ use cudnn_guard::internals::convolution::case_result::{CaseResult, Extent, Scope
 use cudnn_guard::internals::convolution::suite;
 use cudnn_guard::internals::driver::call;
 use cudnn_guard::internals::driver::query::{self, Driver};
-use cudnn_guard::internals::facts::compute_capability::ComputeCapability;
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{ComputeCapability, Version};
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::system::platform::{self, Library};
 use std::fmt::Write as _;

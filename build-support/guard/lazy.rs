@@ -2,15 +2,11 @@
 //! first call comes here.
 
 use crate::runtime::binary::Image;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
-use crate::runtime::install::file_versions;
-use crate::runtime::install::refusal;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::misplaced::Misplaced;
-use crate::runtime::loader::misplaced::Wanted;
-use crate::runtime::loader::off_the_way;
+use crate::runtime::facts::{Finding, Version};
+use crate::runtime::install::{file_versions, refusal};
+use crate::runtime::loader::misplaced::{Misplaced, Wanted};
 use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::{file_name, off_the_way};
 use crate::runtime::startup;
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform::Library;

@@ -4,10 +4,8 @@ use crate::runtime::check::{self, CheckMode};
 use crate::runtime::child::in_process::on_enough_stack;
 use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
-use crate::runtime::facts::allowed;
-use crate::runtime::facts::built::Built;
 use crate::runtime::facts::built_record::BuiltRecord;
-use crate::runtime::facts::finding::{Finding, Verdict, printable};
+use crate::runtime::facts::{Built, Finding, Verdict, allowed, printable};
 use crate::runtime::report::env_config::{EnvConfig, Mode};
 use crate::runtime::system::platform;
 

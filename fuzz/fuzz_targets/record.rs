@@ -2,8 +2,8 @@
 
 #![no_main]
 
-use cudnn_guard::internals::facts::built::Built;
-use cudnn_guard::internals::facts::compute_capability::Target;
+use cudnn_guard::internals::facts::{Built};
+use cudnn_guard::internals::facts::{Target};
 use cudnn_guard::internals::facts::record;
 use cudnn_guard::internals::report::json_members;
 use libfuzzer_sys::fuzz_target;

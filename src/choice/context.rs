@@ -2,12 +2,9 @@
 
 use crate::choice::pair::Choice;
 use crate::choice::requirement::Requirements;
-use crate::model::candidate::Candidate;
-use crate::model::environment::Environment;
-use crate::model::kind::Kind;
-use crate::model::platform::Platform;
+use crate::model::{Candidate, Environment, Kind, Platform};
 use crate::reading::Scan;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::search::search_step::Step;
 
 /// The input and the result of the choice.

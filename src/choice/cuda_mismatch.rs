@@ -4,10 +4,8 @@ use crate::choice::context::CheckContext;
 use crate::choice::findings::owner;
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::is_offered;
-use crate::model::candidate::{Candidate, Found};
-use crate::model::kind::Kind;
-use crate::model::owner::Owner;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Candidate, Found, Kind, Owner};
+use crate::runtime::facts::Finding;
 use crate::runtime::install::package_owner;
 use std::path::Path;
 

@@ -6,14 +6,8 @@ use crate::choice::pair::{defect, is_offered};
 use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
 use crate::cudnn::{consistency, headers};
-use crate::model::candidate::{Candidate, Cudnn};
-use crate::model::environment::Environment;
-use crate::model::found_via::FoundVia;
-use crate::model::kind::Kind;
-use crate::model::owner::Owner;
-use crate::model::platform::{Os, Platform};
-use crate::model::rejection::Rejection;
-use crate::runtime::facts::finding::{Finding, quoted};
+use crate::model::{Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection};
+use crate::runtime::facts::{Finding, quoted};
 
 /// A candidate that the build cannot use.
 pub enum CandidateFault<'a> {

@@ -2,10 +2,8 @@
 
 use crate::choice::context::CheckContext;
 use crate::choice::pair::is_complete;
-use crate::model::candidate::{Candidate, Toolkit};
-use crate::model::kind::Kind;
-use crate::model::platform::Platform;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Candidate, Kind, Platform, Toolkit};
+use crate::runtime::facts::Finding;
 
 /// A chosen toolkit without nvcc, headers or libraries.
 pub struct PartialToolkit<'a> {

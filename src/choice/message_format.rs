@@ -1,6 +1,6 @@
 //! The names of candidates in messages.
 
-use crate::model::candidate::{Candidate, Found};
+use crate::model::{Candidate, Found};
 
 pub fn product(candidate: &Candidate) -> &'static str {
     match candidate.found {

@@ -3,13 +3,9 @@
 use crate::choice::context::CheckContext;
 use crate::choice::pair::{defect, is_offered};
 use crate::choice::requirement::Requirements;
-use crate::model::candidate::Candidate;
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::kind::Kind;
-use crate::model::owner::{Installer, Owner};
-use crate::model::platform::{Os, Platform};
-use crate::model::rejection::Rejection;
+use crate::model::{
+    Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
+};
 use crate::runtime::facts::majors;
 use crate::search::search_step::{Place, Step, directories};
 use crate::system::files;

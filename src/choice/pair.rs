@@ -5,10 +5,7 @@ mod tests;
 
 use crate::choice::requirement::{Requirement, Requirements};
 use crate::cudnn::consistency;
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::kind::Kind;
-use crate::model::platform::Platform;
-use crate::model::rejection::Rejection;
+use crate::model::{Candidate, Cudnn, Found, Kind, Platform, Rejection, Toolkit};
 use crate::system::path_encoding::cargo_cannot_take;
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! Version requirements as half-open ranges.
 
-use crate::model::kind::Kind;
-use crate::model::owner::Installer;
+use crate::model::{Installer, Kind};
 use crate::runtime::facts::majors;
 use crate::{Finding, Version};
 use semver::{Comparator, Op, VersionReq};

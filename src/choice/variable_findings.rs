@@ -1,15 +1,10 @@
 //! The checks of variables that request a place.
 
 use crate::choice::context::CheckContext;
-use crate::model::candidate::Candidate;
-use crate::model::environment::{Names, Variable};
-use crate::model::kind::Kind;
-use crate::model::obstacle::Obstacle;
-use crate::model::rejection::Rejection;
+use crate::model::{Candidate, Kind, Names, Obstacle, Rejection, Variable};
 use crate::reading::Scan;
 use crate::reading::unusable_variables::Unusable;
-use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::{Allowed, Finding};
 use crate::search::search_step::{Place, Step};
 use crate::system::files;
 use crate::toolkit::nvcc::NvccFault;

@@ -4,7 +4,7 @@ use crate::Verdict;
 use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{page, terminal};
 use crate::report::layout::wrapped;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::Json;
 use crate::runtime::facts::nearest::nearest;
 use crate::runtime::report::json_members::document;
 use clap::{ArgMatches, Command};

@@ -72,8 +72,7 @@ mod tests {
     use super::*;
     use crate::compat::known_bad;
     use crate::runtime::facts::sub_libraries::opens_absent_part;
-    use crate::runtime::facts::tables::KnownBad;
-    use crate::runtime::facts::version::Version;
+    use crate::runtime::facts::{KnownBad, Version};
     use crate::system::path_encoding::nvcc_cannot_take;
     use std::collections::BTreeSet;
     use std::path::Path;

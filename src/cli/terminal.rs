@@ -2,8 +2,7 @@
 
 use crate::Verdict;
 use crate::report::layout::{wrapped, wrapped_lines};
-use crate::runtime::facts::finding::escaped;
-use crate::runtime::facts::json::is_unprintable;
+use crate::runtime::facts::{escaped, is_unprintable};
 use crate::system::files;
 use anstream::ColorChoice;
 use anstyle::{AnsiColor, Style};

@@ -1,6 +1,6 @@
 //! The `Cargo.lock` of the build, and its packages.
 
-use crate::model::environment::Environment;
+use crate::model::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The crate cudarc in a `Cargo.lock`, and its feature for the CUDA version.
 
 use crate::compat::cargo_lock::packages;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 /// Returns the version of cudarc in a `Cargo.lock`, or the last one if there are several.
 #[cfg(feature = "cli")]

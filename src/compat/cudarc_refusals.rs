@@ -3,10 +3,8 @@
 
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, locked, resolve};
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::environment::Environment;
-use crate::model::platform::Os;
-use crate::runtime::facts::version::Version;
+use crate::model::{Cudnn, Environment, Os, Toolkit};
+use crate::runtime::facts::Version;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;

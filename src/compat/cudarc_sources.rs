@@ -3,10 +3,8 @@
 
 use crate::compat::cargo_lock::packages;
 use crate::compat::cudarc::number;
-use crate::model::environment::{Environment, Variable};
-use crate::model::invocation::Invocation;
-use crate::model::platform::Os;
-use crate::runtime::facts::version::Version;
+use crate::model::{Environment, Invocation, Os, Variable};
+use crate::runtime::facts::Version;
 use crate::system::probe_cache::DEADLINE;
 use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;

@@ -11,10 +11,8 @@ pub mod rules;
 #[cfg(test)]
 mod tests;
 
-use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
-use crate::runtime::facts::version::Version;
+use crate::model::{Os, Platform};
+use crate::runtime::facts::{CudnnTargets, KnownBad, Target, Version};
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");

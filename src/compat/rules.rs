@@ -4,17 +4,12 @@
 mod tests;
 
 use crate::compat;
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::chosen_by::ChosenBy;
-use crate::model::platform::Platform;
+use crate::model::{ChosenBy, Cudnn, Platform, Toolkit};
 #[cfg(feature = "cli")]
 use crate::runtime::driver::query::Device;
 #[cfg(feature = "cli")]
-use crate::runtime::facts::compute_capability::Code;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::tables::CudnnTargets;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Code;
+use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Version};
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};

@@ -1,6 +1,5 @@
 use super::*;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
-use crate::runtime::facts::sub_libraries;
+use crate::runtime::facts::{Code, ComputeCapability, sub_libraries};
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
 const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");

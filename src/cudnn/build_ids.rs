@@ -1,7 +1,7 @@
 //! The build IDs of cuDNN's sub-libraries.
 
+use crate::runtime::facts::Version;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
-use crate::runtime::facts::version::Version;
 
 const TABLE: &str = include_str!("../../build-support/compat/build-ids.txt");
 

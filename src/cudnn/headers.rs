@@ -1,7 +1,7 @@
 //! The header that contains cuDNN's version.
 
 use crate::model::text::version_header;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,8 @@
 //! The files in the place of a missing library.
 
-use crate::model::obstacle::Obstacle;
-use crate::model::platform::Platform;
+use crate::model::{Obstacle, Platform};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
-use crate::runtime::facts::{majors, sub_libraries};
+use crate::runtime::facts::{LibraryName, cudnn_file, majors, sub_libraries};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::archives;

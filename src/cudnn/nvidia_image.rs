@@ -1,7 +1,7 @@
 //! NVIDIA's container images, whose environment variables list the installed packages:
 //! <https://gitlab.com/nvidia/container-images/cuda>
 
-use crate::model::environment::Environment;
+use crate::model::Environment;
 
 /// Returns the image, if it is one of nvidia/cuda but not a `-devel` image, and the variable that identifies it:
 /// `nvidia/cuda:12.4.1-runtime (from NV_CUDA_LIB_VERSION=12.4.1-1)`.

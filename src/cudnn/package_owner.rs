@@ -1,8 +1,7 @@
 //! The package that contains a cuDNN. Its record changes when another version is installed, even if the new files have
 //! older dates.
 
-use crate::model::candidate::Cudnn;
-use crate::model::owner::{Installer, Owner};
+use crate::model::{Cudnn, Installer, Owner};
 use crate::runtime::install::package_owner::{self, LISTS};
 #[cfg(feature = "cli")]
 use crate::runtime::install::package_record;

@@ -1,13 +1,9 @@
 //! The sub-libraries of a cuDNN.
 
 use crate::cudnn::{build_ids, consistency, real_major};
-use crate::model::candidate::{Copies, Cudnn, Unresolved};
-use crate::model::obstacle::Obstacle;
-use crate::model::platform::Platform;
+use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LibraryName, Version, sub_libraries};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::cudnn::parts::SubLibraries;
-use crate::model::candidate::Unresolved;
+use crate::model::Unresolved;
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use std::process::Command;

@@ -3,7 +3,7 @@
 //! A loader cannot find these functions by name. The table is in assembly, because a Rust declaration that differs from
 //! the one in the program's own bindings would cause a warning.
 
-use crate::runtime::facts::built::Built;
+use crate::runtime::facts::Built;
 use std::fmt::Write;
 
 /// The systems that the guard supports: it contains their structures and signal numbers.

@@ -2,8 +2,7 @@
 
 use crate::guard::InvalidGuard;
 use crate::model::target_list::add;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::tables::KnownBad;
+use crate::runtime::facts::{KnownBad, sub_libraries};
 use crate::runtime::judge::rules::{self, Impact};
 use crate::{Finding, Version};
 

@@ -1,9 +1,8 @@
 //! The rows of the version tables for a program.
 
 use crate::compat;
-use crate::model::platform::Platform;
-use crate::runtime::facts::tables::Tables;
-use crate::runtime::facts::version::Version;
+use crate::model::Platform;
+use crate::runtime::facts::{Tables, Version};
 
 /// Returns the rows for a program that may load cuDNN from this version on. Earlier versions of the major are left out
 /// because the program rejects them, as are partial bugs in operations that it does not need.

@@ -2,8 +2,7 @@
 //! is in the crate `cudnn-guard`.
 
 use crate::guard::linked_in::{KNOWN, linked_in};
-use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::record;
+use crate::runtime::facts::{Built, Loader, record};
 use std::fmt::Write;
 
 /// Lints that a crate may deny but that are irrelevant for a generated file.

@@ -1,7 +1,6 @@
 //! The configured host compiler, and how it is passed to nvcc.
 
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::{Os, Platform};
+use crate::model::{Environment, Os, Platform, Variable};
 use crate::toolkit::nvcc_command::all_flags;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;

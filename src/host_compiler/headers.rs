@@ -1,6 +1,6 @@
 //! Conflicts between the headers of glibc and of CUDA.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 /// Functions that glibc declares with `noexcept`, with the minor version that added it. CUDA declares them for device
 /// code.

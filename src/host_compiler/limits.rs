@@ -1,7 +1,7 @@
 //! The host compilers that each CUDA supports.
 
 use crate::compat;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::fmt;
 
 const TABLE: &str = include_str!("../../build-support/compat/host-compilers.txt");

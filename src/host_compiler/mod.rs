@@ -15,7 +15,7 @@ use crate::host_compiler::compiler_choice::MissingHostCompiler;
 use crate::host_compiler::limits::{Limits, Make, Misfit};
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::path::{Path, PathBuf};
 
 /// A source that nvcc has its host compiler preprocess. The answer is therefore from the compiler and the headers that

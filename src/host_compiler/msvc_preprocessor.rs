@@ -58,7 +58,7 @@ fn rejects(header: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::facts::version::Version;
+    use crate::runtime::facts::Version;
 
     /// The form of the check in CUDA 13.2 and later.
     const REFUSES: &str = "#ifndef A_H\n#define A_H\n#if defined(_MSC_VER) && !defined(__clang__)\n\

@@ -6,10 +6,8 @@ use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, alternative_names, headers,
     parse_answer, parse_command,
 };
-use crate::model::environment::Variable;
-use crate::model::invocation::Invocation;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Invocation, Os, Variable};
+use crate::runtime::facts::Finding;
 use crate::system::probe_cache::DEADLINE;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};

@@ -1,7 +1,6 @@
 use super::*;
 use crate::host_compiler::compiler_choice::{Choice, NO_CL, VisualStudio, ccbin, choice, missing};
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::Platform;
+use crate::model::{Environment, Platform, Variable};
 
 /// The answer of gcc 12 on Debian 12 through nvcc 13.5: the expansion of a system header's macro is on a separate line.
 const ANSWER: &str = "\

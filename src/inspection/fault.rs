@@ -2,7 +2,7 @@
 
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::path::{Path, PathBuf};
 
 pub enum InspectionFault<'a> {

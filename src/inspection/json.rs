@@ -4,8 +4,7 @@ use crate::Version;
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
 use crate::report::json::{cudnn, optional_integer, path, texts};
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::json::Json;
+use crate::runtime::facts::{Built, Json};
 use crate::runtime::report::json_members::{built_finding, device, document, driver};
 
 impl Inspection {

@@ -2,7 +2,7 @@
 
 use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
 use crate::loader::search_order::LoaderEnv;
-use crate::model::environment::Variable;
+use crate::model::Variable;
 use crate::model::linkage::Linkage;
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::loader::elf::candidates::View;

@@ -2,11 +2,10 @@
 
 use crate::cudnn::package_owner;
 use crate::loader::ldso::LoadGraph;
+use crate::model::Owner;
 use crate::model::linkage::{LoadPhase, Object};
-use crate::model::owner::Owner;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LibraryName, Version};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::toolkit::dependencies::{imported_from, is_of_toolkit};
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::package_owner;
 use crate::loader::ldso::LoadGraph;
+use crate::model::Owner;
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::model::owner::Owner;
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;

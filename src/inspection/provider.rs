@@ -3,9 +3,9 @@
 
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
-use crate::model::candidate::{Candidate, Cudnn, Found};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
-use crate::runtime::facts::library_name::LibraryName;
+use crate::model::{Candidate, Cudnn, Found};
+use crate::runtime::facts::LibraryName;
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};

@@ -2,14 +2,13 @@
 
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
-use crate::model::candidate::Cudnn;
+use crate::model::Cudnn;
 use crate::model::linkage::Format;
 use crate::model::text::joined;
 use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
-use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::finding::{Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::{FindingId as Id, Section, section};
+use crate::runtime::facts::finding_id::{FindingId as Id, section};
+use crate::runtime::facts::{Built, Loader, Section, Severity, Verdict, printable};
 use std::fmt::{self, Formatter};
 
 impl fmt::Display for Inspection {

@@ -4,7 +4,7 @@ use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::dependencies::is_of_toolkit;
@@ -105,7 +105,7 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, constants: &[u8]) -> Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::facts::version::Version;
+    use crate::runtime::facts::Version;
     use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
 
     #[test]

@@ -1,6 +1,6 @@
 //! The number of compilations that the available memory allows.
 
-use crate::model::environment::Environment;
+use crate::model::Environment;
 use crate::system::files;
 use std::path::PathBuf;
 

@@ -1,9 +1,7 @@
 //! The minimum compute capability of kernels.
 
-use crate::model::chosen_by::ChosenBy;
-use crate::model::gencode::Gencode;
-use crate::model::target_list::TargetList;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::model::{ChosenBy, Gencode, TargetList};
+use crate::runtime::facts::{ComputeCapability, Target};
 use crate::targets::select::Selection;
 
 /// Targets below the compute capability that kernels need.
@@ -35,8 +33,8 @@ pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<Ta
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::environment::Variable;
-    use crate::runtime::facts::finding::Severity;
+    use crate::model::Variable;
+    use crate::runtime::facts::Severity;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
     /// Kernels that need a newer GPU than some targets are compiled for the others.

@@ -40,11 +40,8 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::kernels::inputs::rerun::watch;
-use crate::model::chosen_by::ChosenBy;
-use crate::model::gencode::Gencode;
-use crate::model::library::Library;
-use crate::model::target_list::TargetList;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{ChosenBy, Gencode, Library, TargetList};
+use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};

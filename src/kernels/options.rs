@@ -2,7 +2,7 @@
 
 use crate::kernels::Kernels;
 use crate::kernels::inputs::sources::{Patterns, Source};
-use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::ComputeCapability;
 use std::path::{Path, PathBuf};
 
 /// The stream of a kernel launch without an explicit stream, and of CUDA runtime calls such as `cudaMemcpyAsync`.

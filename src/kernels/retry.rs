@@ -5,7 +5,7 @@ use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::nvcc::wrapper::is_compiler_cache;
 use crate::kernels::setup::Setup;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::system::memory;
 
 /// Runs a job again after all others have finished, because such a death is usually caused by a lack of memory.

@@ -2,8 +2,8 @@
 
 use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::candidate::{Candidate, Toolkit};
-use crate::runtime::facts::version::Version;
+use crate::model::{Candidate, Toolkit};
+use crate::runtime::facts::Version;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;
 use std::path::PathBuf;

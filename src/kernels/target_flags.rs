@@ -1,7 +1,7 @@
 //! Flags that choose GPU targets.
 
 use crate::kernels::InvalidRequest;
-use crate::model::environment::{Environment, Variable};
+use crate::model::{Environment, Variable};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, flags_of};
 
 /// A variable with a flag that chooses targets. nvcc compiles for these in addition to the build's targets.

@@ -12,10 +12,8 @@ pub mod wrapper;
 
 use super::*;
 use crate::kernels::tests::package::Package;
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::found_via::FoundVia;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::model::{Candidate, Cudnn, Found, FoundVia, Toolkit};
+use crate::runtime::facts::{FindingId, Version};
 use crate::targets::select::Selection;
 use std::cell::OnceCell;
 use std::path::Path;

@@ -1,4 +1,4 @@
-use crate::model::environment::Environment;
+use crate::model::Environment;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

@@ -2,7 +2,7 @@
 
 use crate::Finding;
 use crate::cudnn::consistency::missing_parts;
-use crate::model::candidate::Cudnn;
+use crate::model::Cudnn;
 use std::path::{Path, PathBuf};
 
 /// The search for the dependencies of a cuDNN.

@@ -2,9 +2,7 @@
 //! build does not know.
 
 use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked};
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::Os;
+use crate::model::{Cudnn, Environment, Os, Toolkit, Variable};
 use crate::runtime::binary::pe::Pe;
 #[cfg(feature = "cli")]
 use crate::runtime::install::dlopen_dependencies::opened_by;

@@ -3,13 +3,10 @@
 use crate::cudnn::consistency;
 use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::ldso::LoadGraph;
-use crate::model::candidate::Cudnn;
 use crate::model::linkage::{LoadPhase, Object};
-use crate::model::owner::Owner;
-use crate::model::platform::Platform;
-use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
+use crate::model::{Cudnn, Owner, Platform};
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LibraryName, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::system::names::DRIVER_SO;

@@ -1,7 +1,7 @@
 //! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only an
 //! indication of the program's.
 
-use crate::model::candidate::Cudnn;
+use crate::model::Cudnn;
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
 use crate::toolkit::dependencies::unmet_dependency;

@@ -4,11 +4,9 @@ use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::config::{Loader, cached};
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::environment::Variable;
-use crate::model::platform::Os;
+use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::{Host, files};
 use crate::{Finding, Version};
@@ -145,8 +143,7 @@ pub fn conda_cxx(cudnn: &Cudnn, host: &Host) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::environment::Environment;
-    use crate::model::platform::Platform;
+    use crate::model::{Environment, Platform};
     use crate::system::probe_cache::ProbeCache;
     use std::time::Instant;
 

@@ -3,8 +3,7 @@
 use crate::compat::cudarc::number;
 use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 
 impl CudarcRefusal {

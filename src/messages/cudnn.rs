@@ -8,15 +8,12 @@ use crate::cudnn::consistency::{
     DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{after_space, also, found_at, found_via, named};
-use crate::model::candidate::{Candidate, Copies, Cudnn, Unresolved};
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::{Installer, Owner};
+use crate::model::{Candidate, Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity, listed, quoted};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::facts::finding::listed;
+use crate::runtime::facts::{
+    Finding, FindingId, LibraryName, Severity, VersionSource, quoted, sub_libraries,
+};
 use crate::runtime::install::mixed_folder::MixedFolder;
 use std::path::{Path, PathBuf};
 

@@ -5,8 +5,7 @@ use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCud
 use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
-use crate::runtime::facts::finding::{Finding, Severity, printable, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Severity, printable, quoted};
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::judge::program_rules;
 use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, HiddenCudnn};

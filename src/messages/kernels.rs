@@ -3,7 +3,7 @@
 use crate::kernels::InvalidRequest;
 use crate::kernels::min_capability::TargetsBelowMinimum;
 use crate::kernels::target_flags::TargetsInVariable;
-use crate::model::chosen_by::ChosenBy;
+use crate::model::ChosenBy;
 use crate::model::text::joined;
 use crate::{Finding, FindingId};
 

@@ -8,18 +8,9 @@ use crate::messages::phrases::{
     after_space, also_all, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
 };
 use crate::messages::toolkit::packages;
-use crate::model::candidate::Cudnn;
-use crate::model::environment::Variable;
-use crate::model::kind::Kind;
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::Installer;
-use crate::model::platform::Os;
-use crate::model::rejection::Rejection;
+use crate::model::{Cudnn, Installer, Kind, Obstacle, Os, Rejection, Variable};
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::majors;
+use crate::runtime::facts::{Finding, FindingId, LibraryName, majors, quoted};
 use crate::search::pkg_config::PackageFault;
 
 impl NoUsableCandidate<'_> {

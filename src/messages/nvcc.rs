@@ -3,10 +3,9 @@
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
-use crate::model::candidate::Found;
+use crate::model::Found;
 use crate::model::text::joined;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
 use crate::toolkit::package_names::package_suffix;

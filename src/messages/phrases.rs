@@ -3,12 +3,8 @@
 use crate::choice::context::CheckContext;
 use crate::choice::message_format::{product, release};
 use crate::choice::not_found::FetchOptions;
-use crate::model::candidate::Candidate;
-use crate::model::kind::Kind;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
+use crate::model::{Candidate, Kind, Os};
+use crate::runtime::facts::{Finding, Version, majors, printable};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,8 @@
 //! A CUDA library of ONNX Runtime or libtorch that does not load.
 
 use crate::inspection::provider::{Provider, ProviderFault};
-use crate::model::owner::Installer;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::model::Installer;
+use crate::runtime::facts::LibraryName;
 use crate::{Finding, FindingId, Version};
 
 impl ProviderFault {

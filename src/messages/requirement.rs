@@ -2,7 +2,7 @@ use crate::choice::findings::{UnmetRequirement, owner};
 use crate::choice::message_format::{product, release};
 use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also_all, found_via, named, variable};
-use crate::model::kind::Kind;
+use crate::model::Kind;
 use crate::{Finding, FindingId};
 
 impl InvalidRequirement {

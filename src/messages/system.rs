@@ -1,8 +1,7 @@
 //! Files that could not be read, and programs that could not be run.
 
-use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::Invocation;
+use crate::runtime::facts::{Finding, FindingId, printable};
 use crate::system::files::FileFault;
 use crate::system::programs::ProgramFault;
 

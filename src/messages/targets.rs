@@ -1,13 +1,10 @@
 //! Target lists, and the GPUs of this machine.
 
 use crate::compat::rules::NewerToolkitPtx;
-use crate::model::gencode::Gencode;
+use crate::model::Gencode;
 use crate::model::text::joined;
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Code, Finding, FindingId, Severity, Suffix, Target, Version};
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
 use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;

@@ -1,7 +1,7 @@
-use crate::model::owner::Installer;
+use crate::model::Installer;
 use crate::report::not_opened::NotOpened;
-use crate::runtime::facts::finding::{Finding, listed, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::listed;
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::system::files;
 use std::path::Path;
 

@@ -3,13 +3,8 @@
 use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{after_space, also, found_via, variable};
-use crate::model::candidate::{Candidate, Toolkit};
-use crate::model::found_via::FoundVia;
-use crate::model::kind::Kind;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::model::{Candidate, FoundVia, Kind, Os, Toolkit};
+use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
@@ -312,7 +307,7 @@ fn component_suffix(version: Option<Version>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::candidate::Found;
+    use crate::model::Found;
 
     fn advice(via: FoundVia, root: &str, version: (u32, u32), lacks: &[&str]) -> String {
         let toolkit = Toolkit {

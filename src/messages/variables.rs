@@ -2,11 +2,8 @@
 
 use crate::choice::variable_findings::{UnusableVariable, VariableFault, VariablesDisagree};
 use crate::messages::phrases::{fetch, found_via, set_directory};
-use crate::model::environment::{Names, Variable};
-use crate::model::kind::Kind;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::{Kind, Names, Os, Variable};
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use std::path::Path;
 
 impl UnusableVariable<'_> {

@@ -1,15 +1,8 @@
 //! The results of a search: toolkits and cuDNN installations, with how each was found and why it was rejected.
 
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::kind::Kind;
-use crate::model::library::Library;
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::Owner;
-use crate::model::rejection::Rejection;
+use crate::model::{FoundVia, Kind, Library, Obstacle, Owner, Rejection, Variable};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Target, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 

@@ -1,4 +1,4 @@
-use crate::model::environment::Variable;
+use crate::model::Variable;
 use std::fmt;
 
 /// The source of the GPU targets.

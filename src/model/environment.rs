@@ -1,6 +1,6 @@
 //! A snapshot of the environment, and the declarations of all variables that are read.
 
-use crate::model::platform::Platform;
+use crate::model::Platform;
 use crate::model::text::{newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,5 @@
-use crate::model::environment::{Origin, Variable};
 use crate::model::text::joined;
+use crate::model::{Origin, Variable};
 use std::fmt;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! A `-gencode` option of nvcc.
 
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::{Code, Suffix, Target};
 use std::fmt;
 
 /// A target and the PTX from which nvcc compiles it. Default: its own PTX.

@@ -1,5 +1,4 @@
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::compute_capability::Target;
+use crate::runtime::facts::{Built, Target};
 
 /// The build script's actions that its guard reports.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! A command line.
 
-use crate::runtime::facts::finding::quoted;
+use crate::runtime::facts::quoted;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Libraries, as they are passed to the linker.
 
-use crate::model::platform::{Os, Platform};
+use crate::model::{Os, Platform};
 
 /// The argument of `rustc-link-lib`.
 #[derive(Clone, Debug, PartialEq)]

@@ -17,3 +17,18 @@ pub mod platform;
 pub mod rejection;
 pub mod target_list;
 pub mod text;
+
+pub use candidate::{Candidate, Copies, Cudnn, Found, Toolkit, Unresolved};
+pub use chosen_by::ChosenBy;
+pub use environment::{Environment, Names, Origin, Variable};
+pub use found_via::{FoundVia, Named};
+pub use gencode::Gencode;
+pub use guard_state::GuardState;
+pub use invocation::Invocation;
+pub use kind::Kind;
+pub use library::Library;
+pub use obstacle::Obstacle;
+pub use owner::{Installer, Owner};
+pub use platform::{Os, Platform};
+pub use rejection::Rejection;
+pub use target_list::TargetList;

@@ -1,7 +1,6 @@
 //! Package installers and their install commands.
 
-use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Version, majors};
 pub use crate::runtime::install::package_owner::{Installer, Owner};
 use std::fmt;
 

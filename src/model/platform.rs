@@ -1,6 +1,6 @@
 //! The target system. It is always passed as an argument, so that Windows is tested on Linux.
 
-use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,7 +1,6 @@
-use crate::model::found_via::FoundVia;
-use crate::model::obstacle::Obstacle;
+use crate::model::{FoundVia, Obstacle};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::fmt;
 use std::path::PathBuf;
 

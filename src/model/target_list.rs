@@ -1,7 +1,7 @@
 //! GPU targets.
 
-use crate::model::gencode::Gencode;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::model::Gencode;
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use std::fmt;
 
 /// The targets of a build, in numeric order. `Display` writes the syntax of `CUDNN_GUARD_ARCHS`: `sm_80 sm_90

@@ -1,7 +1,6 @@
 //! The installation in a directory.
 
-use crate::model::candidate::Found;
-use crate::model::kind::Kind;
+use crate::model::{Found, Kind};
 use crate::search::install_layout;
 use crate::search::search_step::Tree;
 use crate::system::sysroot::Sysroot;

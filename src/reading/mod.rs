@@ -5,13 +5,9 @@ pub mod unusable_variables;
 
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::kind::Kind;
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::Owner;
-use crate::model::rejection::Rejection;
+use crate::model::{
+    Candidate, Cudnn, Found, FoundVia, Kind, Obstacle, Owner, Rejection, Toolkit, Variable,
+};
 use crate::reading::installation::{cuda_trees, key, read_install};
 use crate::reading::unusable_variables::{
     LeftOut, Unreadable, Unusable, unusable, without_host_compiler,

@@ -1,8 +1,5 @@
 use crate::host_compiler::compiler_choice;
-use crate::model::candidate::{Candidate, Found};
-use crate::model::environment::{Names, Variable};
-use crate::model::kind::Kind;
-use crate::model::obstacle::Obstacle;
+use crate::model::{Candidate, Found, Kind, Names, Obstacle, Variable};
 use crate::reading::installation::read_install;
 use crate::search::install_layout;
 use crate::search::pkg_config::PackageFault;

@@ -3,7 +3,7 @@
 use crate::host_compiler::compiler_choice::{ccbin, choice, missing};
 use crate::host_compiler::{HostCompilerFault, query};
 use crate::kernels::host_compiler_check::{host_compiler, limits};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{self, Plan, Product};

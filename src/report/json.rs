@@ -1,11 +1,8 @@
 //! The report as JSON. Keys are never renamed and always present. An unknown value is `null` or an empty list.
 
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::found_via::FoundVia;
-use crate::model::owner::{Installer, Owner};
+use crate::model::{Candidate, Cudnn, Found, FoundVia, Installer, Owner, Toolkit};
 use crate::report::ToolchainReport;
-use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::facts::{Json, VersionSource};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::json_members::{device, document, driver};
 use crate::search::search_step::Kind;

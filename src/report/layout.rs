@@ -1,6 +1,6 @@
 //! The layout of reports in a terminal: marks, columns and line breaks.
 
-use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::{Finding, printable};
 use std::fmt::{self, Formatter};
 use std::path::Path;
 

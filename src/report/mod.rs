@@ -15,11 +15,10 @@ pub mod target_report;
 mod tests;
 pub mod text;
 
-use crate::model::candidate::{Candidate, Cudnn, Toolkit, chosen};
-use crate::model::found_via::FoundVia;
+use crate::model::candidate::chosen;
+use crate::model::{Candidate, Cudnn, FoundVia, Toolkit};
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
+use crate::runtime::facts::{Finding, Severity, Target, Verdict};
 use crate::search::search_step::Kind;
 use crate::toolchain::Toolchain;
 use std::fmt;

@@ -1,10 +1,9 @@
 //! Missing CUDA libraries that cuDNN opens by name.
 
 use crate::cudnn::consistency;
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::owner::Installer;
+use crate::model::{Cudnn, Installer, Toolkit};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::runtime::install::dlopen_dependencies::{self, SuspectLibrary};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::install_layout::PACKAGES;

@@ -1,8 +1,7 @@
 //! The report about a target list.
 
 use crate::config::Config;
-use crate::model::chosen_by::ChosenBy;
-use crate::model::target_list::TargetList;
+use crate::model::{ChosenBy, TargetList};
 use crate::report::json::texts;
 use crate::report::layout::{columns, wrapped, wrapped_lines};
 use crate::report::verdict;

@@ -2,22 +2,16 @@
 
 pub mod json;
 
-use crate::model::candidate::{Candidate, Cudnn, Found, Toolkit};
-use crate::model::found_via::FoundVia;
-use crate::model::library::Library;
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::{Installer, Owner};
-use crate::model::rejection::Rejection;
+use crate::model::{
+    Candidate, Cudnn, Found, FoundVia, Installer, Library, Obstacle, Owner, Rejection, Toolkit,
+};
 use crate::report::{Machine, ToolchainReport};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::query::Device;
-use crate::runtime::driver::query::Driver;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use crate::runtime::facts::finding::{Finding, Verdict};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::json::{Json, is_unprintable};
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::facts::{
+    Code, ComputeCapability, Finding, FindingId, Json, Suffix, Target, Verdict, Version,
+    VersionSource, is_unprintable,
+};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::search::search_step::Kind;
 

@@ -7,15 +7,12 @@ use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::missing_parts;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
-use crate::model::candidate::Cudnn;
-use crate::model::kind::Kind;
-use crate::model::rejection::Rejection;
 use crate::model::text::joined;
+use crate::model::{Cudnn, Kind, Rejection};
 use crate::report::ToolchainReport;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
-use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::{FindingId, Section, section};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::finding_id::section;
+use crate::runtime::facts::{Finding, FindingId, Section, Severity, Verdict, Version, printable};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 use std::fmt::{self, Formatter};

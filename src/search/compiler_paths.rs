@@ -1,7 +1,6 @@
 //! The default paths of the C compiler and linker. They are the only place where modules, Nix and Guix name cuDNN.
 
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
+use crate::model::{FoundVia, Variable};
 use crate::search::install_layout::LEAVES;
 use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{Places, context_step};

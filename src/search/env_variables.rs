@@ -1,8 +1,6 @@
 //! Places that variables request.
 
-use crate::model::environment::{Names, Origin, Variable};
-use crate::model::found_via::{FoundVia, Named};
-use crate::model::platform::Os;
+use crate::model::{FoundVia, Named, Names, Origin, Os, Variable};
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{Places, context_step, install_layout, windows};
 use crate::system::files;

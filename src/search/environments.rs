@@ -1,8 +1,6 @@
 //! Environments of Python and conda.
 
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::platform::Os;
+use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
 use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::search::{Places, context_step, install_layout, is_conda_build};

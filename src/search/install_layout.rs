@@ -1,6 +1,6 @@
 //! The layouts of headers, libraries and the compiler in an installation.
 
-use crate::model::platform::{Os, Platform};
+use crate::model::{Os, Platform};
 use crate::search::search_step::{Kind, Tree, with_cuda};
 use std::path::{Path, PathBuf};
 

@@ -12,9 +12,8 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-use crate::model::environment::{Environment, Kind as Meaning, Origin, Variable};
-use crate::model::found_via::FoundVia;
-use crate::model::platform::{Os, Platform};
+use crate::model::environment::Kind as Meaning;
+use crate::model::{Environment, FoundVia, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
 use crate::search::search_step::{Kind, Place, Step, Tree};

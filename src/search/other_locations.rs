@@ -1,8 +1,6 @@
 //! Less common places.
 
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::platform::Os;
+use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{PACKAGES, SITE};
 use crate::search::search_step::{Kind, Place, Step};
 use crate::search::{Places, context_step, install_layout};

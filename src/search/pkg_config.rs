@@ -3,11 +3,9 @@
 //! The crate itself reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from
 //! the process's environment, so it does not see the pairs of `Config::env`. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
-use crate::model::environment::Variable;
-use crate::model::invocation::Invocation;
-use crate::model::platform::Platform;
 use crate::model::text::{newest_first, parse_numbers};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::{Invocation, Platform, Variable};
+use crate::runtime::facts::FindingId;
 use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};
 use crate::system::programs::CAP;

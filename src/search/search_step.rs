@@ -1,9 +1,7 @@
 //! A place of the search.
 
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
 pub use crate::model::kind::Kind;
-use crate::model::platform::{Os, Platform};
+use crate::model::{FoundVia, Os, Platform, Variable};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]

@@ -1,9 +1,7 @@
 //! The directories of NVIDIA's installers for Windows.
 
 use crate::loader::dll_search;
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::model::platform::{Os, Platform};
+use crate::model::{FoundVia, Os, Platform, Variable};
 use crate::search::search_step::{Kind, Step, Tree};
 use crate::search::{EACH_TOOLKIT, Places, VERSIONED, context_step, install_layout};
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! Output for cargo.
 
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 
 /// Prints a directive. It contains no line break from the machine's data, which could start another directive.

@@ -1,7 +1,7 @@
 //! Directives for cargo.
 
-use crate::model::library::Library;
-use crate::runtime::facts::finding::{escaped, printable};
+use crate::model::Library;
+use crate::runtime::facts::{escaped, printable};
 use std::fmt;
 use std::path::{Path, PathBuf};
 

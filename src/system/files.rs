@@ -1,8 +1,8 @@
 //! Files and directories. An error contains the operation and the path.
 
-use crate::model::obstacle::Obstacle;
+use crate::model::Obstacle;
 use crate::runtime::binary::defect::{Defect, target};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};

@@ -23,8 +23,7 @@ pub mod probe_cache;
 pub mod programs;
 pub mod sysroot;
 
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::{Os, Platform};
+use crate::model::{Environment, Os, Platform, Variable};
 use crate::system::probe_cache::ProbeCache;
 use crate::system::sysroot::Sysroot;
 use std::ffi::OsString;

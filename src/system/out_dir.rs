@@ -1,7 +1,7 @@
 //! Files and directories in OUT_DIR.
 
-use crate::model::environment::Environment;
-use crate::runtime::facts::finding::Finding;
+use crate::model::Environment;
+use crate::runtime::facts::Finding;
 use crate::system::files::failed;
 use std::io;
 use std::path::{Path, PathBuf};

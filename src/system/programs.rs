@@ -1,7 +1,7 @@
 //! Runs other programs with empty input, limited output and a deadline.
 
-use crate::model::invocation::Invocation;
-use crate::runtime::facts::finding::{Finding, printable};
+use crate::model::Invocation;
+use crate::runtime::facts::{Finding, printable};
 use std::ffi::OsStr;
 use std::fmt::Display;
 use std::fs::File;
@@ -330,7 +330,7 @@ fn cargo_is_gone() -> std::io::Error {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::runtime::facts::finding_id::FindingId;
+    use crate::runtime::facts::FindingId;
 
     fn shell(script: &str) -> Invocation {
         Invocation {

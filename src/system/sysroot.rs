@@ -1,6 +1,6 @@
 //! Access to paths, optionally below a root.
 
-use crate::model::obstacle::Obstacle;
+use crate::model::Obstacle;
 use crate::model::text::newest_first;
 use crate::system::files;
 use std::ffi::OsStr;

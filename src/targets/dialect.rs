@@ -4,10 +4,10 @@ pub mod flag;
 #[cfg(test)]
 mod properties;
 
-use crate::model::gencode::Gencode;
+use crate::model::Gencode;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::{NUMBER, number};
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;
 

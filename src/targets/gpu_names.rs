@@ -1,7 +1,7 @@
 //! GPUs by name: `Ampere`, `H100`, `RTX 4090`.
 
 use crate::compat;
-use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::ComputeCapability;
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");

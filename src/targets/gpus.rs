@@ -1,11 +1,10 @@
 //! The GPUs of this machine, within a time limit.
 
-use crate::model::environment::{Environment, Variable};
-use crate::model::invocation::Invocation;
+use crate::model::{Environment, Invocation, Variable};
 #[cfg(not(feature = "cudarc"))]
 use crate::runtime::driver::query::DriverProblem;
 use crate::runtime::driver::query::{self, Device};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
 use std::path::PathBuf;
@@ -81,7 +80,7 @@ fn ask() -> DriverAnswer {
 
 #[cfg(feature = "cudarc")]
 fn ask() -> DriverAnswer {
-    use crate::runtime::facts::compute_capability::ComputeCapability;
+    use crate::runtime::facts::ComputeCapability;
     use crate::runtime::system::names::DRIVER;
     use cudarc::driver::sys::{CUdevice_attribute as Attribute, CUresult, is_culib_present};
     use cudarc::driver::{DriverError, result};
@@ -146,7 +145,7 @@ fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>,
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::runtime::facts::finding::Severity;
+    use crate::runtime::facts::Severity;
     use std::os::unix::fs::PermissionsExt;
 
     /// The driver's own library can hang or crash.

@@ -1,9 +1,8 @@
 //! Targets for which a version of nvcc is known to compile wrong machine code.
 
-use crate::model::candidate::Toolkit;
-use crate::model::chosen_by::ChosenBy;
 use crate::model::target_list::add;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
+use crate::model::{ChosenBy, Toolkit};
+use crate::runtime::facts::{ComputeCapability, Target};
 use crate::targets::select::Selection;
 use crate::targets::target_lists::{machine, ptx};
 
@@ -42,7 +41,7 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscomp
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::facts::version::Version;
+    use crate::runtime::facts::Version;
     use crate::targets::dialect::Dialect;
     use crate::targets::select::select;
     use crate::targets::target_request::TargetRequest;

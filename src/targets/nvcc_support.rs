@@ -1,8 +1,7 @@
 //! The targets that the chosen nvcc supports.
 
 use crate::model::text::joined;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target, Version};
 use crate::targets::nvcc_table;
 use crate::targets::target_lists::add_all;
 

@@ -1,6 +1,6 @@
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::ComputeCapability;
 
 /// The query, whose columns [`parse`] expects.
 pub const QUESTION: &str = "--query-gpu=index,uuid,name,compute_cap";

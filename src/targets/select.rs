@@ -3,12 +3,10 @@
 #[cfg(test)]
 mod tests;
 
-use crate::model::chosen_by::ChosenBy;
-use crate::model::gencode::Gencode;
-use crate::model::target_list::{TargetList, add};
+use crate::model::target_list::add;
+use crate::model::{ChosenBy, Gencode, TargetList};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Target};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::targets::dialect::Word;
 use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;

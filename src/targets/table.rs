@@ -1,8 +1,6 @@
 //! Tests of fixtures/targets/lists.txt: the result of each list with each CUDA.
 
-use crate::model::chosen_by::ChosenBy;
-use crate::model::gencode::Gencode;
-use crate::model::invocation::Invocation;
+use crate::model::{ChosenBy, Gencode, Invocation};
 use crate::runtime::driver::query::Device;
 use crate::system::programs::run_to_end;
 use crate::targets::dialect;

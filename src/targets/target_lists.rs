@@ -1,7 +1,7 @@
 //! Operations on lists of targets.
 
 use crate::model::target_list::add;
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 
 /// Adds the targets that are not in the list yet.
 pub fn add_all(targets: &mut Vec<Target>, more: &[Target]) {

@@ -1,6 +1,5 @@
-use crate::model::chosen_by::ChosenBy;
-use crate::model::environment::{Environment, Variable};
-use crate::runtime::facts::compute_capability::Suffix;
+use crate::model::{ChosenBy, Environment, Variable};
+use crate::runtime::facts::Suffix;
 use crate::targets::dialect::{self, Dialect, Word};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,8 @@ use crate::cudnn::parts::SubLibraries;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
-use crate::model::candidate::{Candidate, Cudnn, Toolkit};
-use crate::model::environment::Variable;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
+use crate::runtime::facts::Finding;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
 #[cfg(feature = "cli")]

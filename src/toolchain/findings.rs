@@ -3,8 +3,8 @@
 use crate::config::Config;
 use crate::host_compiler::compiler_choice;
 use crate::host_compiler::query::nvcc_itself;
-use crate::model::environment::{Environment, Variable};
-use crate::runtime::facts::allowed::Allowed;
+use crate::model::{Environment, Variable};
+use crate::runtime::facts::Allowed;
 use crate::system::{Host, files};
 use crate::{Finding, FindingId};
 use std::ffi::OsStr;
@@ -87,7 +87,7 @@ pub fn forbids_search(host: &Host) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::runtime::facts::finding::Severity;
+    use crate::runtime::facts::Severity;
 
     #[test]
     fn the_allowed_ids_are_separated_by_commas_or_white_space() {

@@ -1,12 +1,8 @@
 //! The result of a search as plain text, for tests.
 
 use crate::error::Error;
-use crate::model::candidate::{Cudnn, Found, Toolkit};
-use crate::model::library::Library;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::model::{Cudnn, Found, Library, Toolkit};
+use crate::runtime::facts::{LibraryName, Version, VersionSource, sub_libraries};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;

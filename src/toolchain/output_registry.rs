@@ -1,6 +1,6 @@
 //! The output files of a build script, so that no call overwrites the file of another one.
 
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 

@@ -1,8 +1,7 @@
 //! The directives that make cargo run the build script again.
 
-use crate::model::environment::{Kind as Meaning, Variable};
-use crate::model::found_via::FoundVia;
-use crate::model::platform::Os;
+use crate::model::environment::Kind as Meaning;
+use crate::model::{FoundVia, Os, Variable};
 use crate::search;
 use crate::search::EACH_TOOLKIT;
 use crate::system::directive::Directive;
@@ -55,8 +54,7 @@ impl Toolchain {
 #[cfg(all(test, unix))]
 mod tests {
     use crate::config::Config;
-    use crate::model::environment::Environment;
-    use crate::model::platform::Platform;
+    use crate::model::{Environment, Platform};
     use crate::system::Host;
     use crate::system::directive::Directive;
     use crate::system::probe_cache::ProbeCache;

@@ -1,11 +1,8 @@
 //! The archives for static linking, and the missing ones.
 
 use crate::config::{Config, Link};
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::library::Library;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::majors;
+use crate::model::{Cudnn, Library, Os, Toolkit};
+use crate::runtime::facts::{Finding, majors};
 use crate::system::directive::Directive;
 use crate::system::{Host, files};
 use crate::toolkit::archives;

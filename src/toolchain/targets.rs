@@ -2,8 +2,7 @@
 
 use crate::compat::rules;
 use crate::error::Error;
-use crate::model::chosen_by::ChosenBy;
-use crate::model::target_list::TargetList;
+use crate::model::{ChosenBy, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::system::Host;
 use crate::targets::nvcc_support::Compiler;
@@ -209,8 +208,7 @@ fn request_for<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::chosen_by::ChosenBy;
-    use crate::model::environment::Environment;
+    use crate::model::{ChosenBy, Environment};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
 

@@ -3,8 +3,8 @@
 //! NVIDIA's list: <https://docs.nvidia.com/deeplearning/cudnn/installation/latest/build-run-cudnn.html>. Sub-libraries
 //! of cuDNN depend on each other in a cycle and register engines in constructors, so all of their objects are linked.
 
-use crate::model::platform::Os;
-use crate::runtime::facts::sub_libraries::{self, SubLibrary};
+use crate::model::Os;
+use crate::runtime::facts::{SubLibrary, sub_libraries};
 
 /// A requested archive. The first name that exists is used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -106,8 +106,8 @@ pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIt
 mod tests {
     use super::*;
     use crate::loader::path_shadowing::mixed_libraries;
-    use crate::model::candidate::Toolkit;
-    use crate::runtime::facts::version::Version;
+    use crate::model::Toolkit;
+    use crate::runtime::facts::Version;
     use std::process::Command;
 
     struct TestDir(PathBuf);

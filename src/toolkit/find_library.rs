@@ -1,10 +1,7 @@
 //! The search for shared libraries, as a linker does it.
 
-use crate::model::candidate::Toolkit;
-use crate::model::library::Library;
-use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
+use crate::model::{Library, Os, Platform, Toolkit};
+use crate::runtime::facts::{LibraryName, Version};
 use crate::search::install_layout;
 use crate::search::search_step::Kind;
 use crate::system::{Host, files};

@@ -1,8 +1,7 @@
 //! The findings about missing libraries of `.libs(..)`.
 
-use crate::model::candidate::{Candidate, Toolkit};
-use crate::model::platform::{Os, Platform};
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Candidate, Os, Platform, Toolkit};
+use crate::runtime::facts::Finding;
 use crate::toolkit::package_names::{PACKAGES, package};
 
 /// Libraries that NVIDIA ships only for Linux.

@@ -11,12 +11,10 @@ pub mod nvcc_output;
 pub mod package_names;
 pub mod version_file;
 
-use crate::model::candidate::Toolkit;
-use crate::model::platform::{Os, Platform};
 use crate::model::text::version_header;
+use crate::model::{Os, Platform, Toolkit};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LibraryName, Version};
 use crate::search::install_layout;
 use crate::search::search_step::{Kind, Tree};
 use crate::system::sysroot::Sysroot;

@@ -1,7 +1,6 @@
 //! Queries an nvcc. It is run by its absolute path, because it prints paths relative to that.
 
-use crate::model::environment::Environment;
-use crate::model::invocation::Invocation;
+use crate::model::{Environment, Invocation};
 use crate::system::files;
 use crate::system::probe_cache::ProbeCache;
 use crate::system::programs::Output;
@@ -111,8 +110,8 @@ fn no_answer(question: Question, command: Invocation, output: &Output) -> NvccFa
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::model::environment::Environment;
-    use crate::runtime::facts::finding_id::FindingId;
+    use crate::model::Environment;
+    use crate::runtime::facts::FindingId;
 
     #[test]
     fn quotes_a_program_that_is_not_nvcc() {

@@ -1,10 +1,7 @@
 //! The command lines of nvcc.
 
-use crate::model::environment::{Environment, Variable};
-use crate::model::gencode::Gencode;
-use crate::model::invocation::Invocation;
-use crate::model::platform::Os;
-use crate::runtime::facts::version::Version;
+use crate::model::{Environment, Gencode, Invocation, Os, Variable};
+use crate::runtime::facts::Version;
 use crate::system::Host;
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use std::collections::BTreeSet;
@@ -209,8 +206,8 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
 #[cfg(test)]
 pub mod tests {
     use super::*;
-    use crate::model::platform::Platform;
-    use crate::runtime::facts::compute_capability::{Code, Target};
+    use crate::model::Platform;
+    use crate::runtime::facts::{Code, Target};
     use crate::system::probe_cache::ProbeCache;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 

@@ -1,6 +1,6 @@
 //! The options for optimization and debug information, from the build script or else from cargo's profile.
 
-use crate::model::environment::Environment;
+use crate::model::Environment;
 
 /// The build script's options. Default: cargo's profile.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,6 +1,6 @@
 //! The names of NVIDIA's packages.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use crate::system::files;
 use std::path::Path;
 

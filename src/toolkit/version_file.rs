@@ -1,7 +1,7 @@
 //! Parsers of a toolkit's version files.
 
 use crate::model::text::pattern::{Pattern, pattern, release};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 /// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since
 /// CUDA 11.1. The third number is not part of CUDA's version. In some files it is a date.

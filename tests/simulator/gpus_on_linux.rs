@@ -5,7 +5,7 @@ use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
 use cudnn_guard::internals::driver::query::{Driver, DriverProblem};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::Version;
 
 #[test]
 fn cuda_is_started_once_and_fails_in_a_forked_child() {

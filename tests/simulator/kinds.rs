@@ -5,7 +5,7 @@ use cudnn_guard::internals::convolution::case::{self, Case};
 use cudnn_guard::internals::convolution::cudnn_error::CudnnError;
 use cudnn_guard::internals::convolution::failure::CaseFailure;
 use cudnn_guard::internals::cudnn::shape::Layout;
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::Version;
 use cudnn_guard::internals::loader::file_name::of_part;
 use std::path::Path;
 

@@ -1,9 +1,7 @@
 //! The dynamic symbols of an ELF file, found through a hash table, as the loader does.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 
 const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;

@@ -4,9 +4,7 @@
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 use std::env::consts::ARCH;
 use std::path::Path;
 

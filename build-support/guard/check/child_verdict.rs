@@ -6,11 +6,9 @@ use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{devices, stub};
-use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Verdict};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{
+    Built, ComputeCapability, Finding, FindingId, Loader, Verdict, Version,
+};
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::missing_dlopen::MissingDlopen;

@@ -1,7 +1,7 @@
 //! The findings about cuDNN's files.
 
 use crate::runtime::check::LocatedCudnn;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::program_rules;
 use crate::runtime::report::result::Report;

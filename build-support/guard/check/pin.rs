@@ -1,7 +1,7 @@
 //! Opens the checked files by their paths, so that cuDNN uses them instead of those that the loader would select.
 
 use crate::runtime::check::LocatedCudnn;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;

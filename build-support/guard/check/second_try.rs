@@ -4,8 +4,7 @@ use crate::runtime::check::exit_verdict;
 use crate::runtime::child::task::Task;
 use crate::runtime::child::work::{self, ChildOutcome, SecondTry};
 use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::facts::finding::Verdict;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{FindingId, Verdict};
 use crate::runtime::loader::loader_words;
 use std::time::Duration;
 

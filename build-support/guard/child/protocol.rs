@@ -3,11 +3,10 @@
 use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::codec::{self, Fields, join, row};
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Severity, printable};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::codec::{join, row};
+use crate::runtime::facts::{
+    ComputeCapability, Fields, Finding, FindingId, Severity, Version, codec, printable,
+};
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 use std::sync::Mutex;

@@ -4,12 +4,11 @@ use crate::runtime::convolution::case_result::{Scope, SuiteEvent};
 use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
-use crate::runtime::facts::built::Built;
 #[cfg(windows)]
 use crate::runtime::facts::codec::{self, Fields, join, row};
 #[cfg(windows)]
 use crate::runtime::facts::record;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::system::platform::Library;
 #[cfg(windows)]

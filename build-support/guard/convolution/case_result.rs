@@ -1,9 +1,8 @@
 //! The result of a convolution in a report.
 
 use crate::runtime::convolution::stage::Stage;
-use crate::runtime::facts::codec::{Fields, named};
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::{Finding, Verdict};
+use crate::runtime::facts::codec::named;
+use crate::runtime::facts::{ComputeCapability, Fields, Finding, Verdict};
 
 /// An API of cuDNN. Programs use either or both, and they fail differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

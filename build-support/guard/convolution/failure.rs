@@ -10,9 +10,7 @@ use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::Breach;
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::finding::Verdict;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{ComputeCapability, Verdict, Version};
 
 /// The variable that makes cuDNN round single precision, or not, whatever the program requests.
 pub const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";

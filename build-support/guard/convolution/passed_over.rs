@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::failure::{CaseFailure, Unsupported};
 use crate::runtime::cudnn::status;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 /// The most important refusal so far: the clearest fault, or the first one among equals.
 pub struct WorstRefusal {

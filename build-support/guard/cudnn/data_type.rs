@@ -1,8 +1,7 @@
 //! The data types of the convolutions. The two 16-bit types are converted here, since the standard library has neither.
 
-use crate::runtime::facts::codec::{Fields, named};
-use crate::runtime::facts::compute_capability::ComputeCapability;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::codec::named;
+use crate::runtime::facts::{ComputeCapability, Fields, Version};
 
 /// A number format and its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The operations of the convolutions.
 
-use crate::runtime::facts::codec::{Fields, named};
+use crate::runtime::facts::Fields;
+use crate::runtime::facts::codec::named;
 
 /// A convolution, one of its gradients, or a convolution with a bias and ReLU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

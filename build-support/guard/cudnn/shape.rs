@@ -1,6 +1,7 @@
 //! The sizes of a two-dimensional convolution, and the memory layouts of its tensors.
 
-use crate::runtime::facts::codec::{Fields, named};
+use crate::runtime::facts::Fields;
+use crate::runtime::facts::codec::named;
 
 /// A convolution (a cross-correlation, as in neural networks). Pairs are height first, then width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,7 +2,7 @@
 
 #[cfg(windows)]
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::facts::version::is_number;
+use crate::runtime::facts::is_number;
 use crate::runtime::system::proc;
 
 /// Returns the version that the kernel module reports.

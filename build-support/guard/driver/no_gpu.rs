@@ -2,7 +2,7 @@
 //! access to it.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
-use crate::runtime::facts::version::is_number;
+use crate::runtime::facts::is_number;
 use crate::runtime::system::{self, by_system};
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! The findings that an operator or a build script allows.
 
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Severity};
 
 /// The label of the evidence that names what allows a finding.
 const LABEL: &str = "allowed";

@@ -1,10 +1,6 @@
 //! The facts of a build. The build script writes one value of `Built` as a record; the program reads it once.
 
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::finding::Severity;
-use crate::runtime::facts::linked_in::LinkedIn;
-use crate::runtime::facts::tables::Tables;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LinkedIn, Severity, Tables, Target, Version};
 
 /// The versions of cuDNN that may be loaded, compared with the version that the program was built with.
 ///

@@ -1,8 +1,6 @@
 //! The record of a program, as the program reads it.
 
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::linked_in::LinkedIn;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, LinkedIn, Version};
 use std::fmt;
 use std::sync::OnceLock;
 

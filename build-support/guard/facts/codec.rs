@@ -212,7 +212,9 @@ macro_rules! row {
         }
     };
 }
-pub(crate) use {displayed, named, row};
+pub(crate) use displayed;
+pub(crate) use named;
+pub(crate) use row;
 
 displayed!(bool: parsed, u32: parsed, u64: parsed, usize: parsed);
 

@@ -1,8 +1,7 @@
 //! Findings, with the same value and wording at build time, at run time and on the terminal.
 
-use crate::runtime::facts::codec::{Fields, named};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::json::{Json, is_unprintable};
+use crate::runtime::facts::codec::named;
+use crate::runtime::facts::{Fields, FindingId, Json, is_unprintable};
 use std::fmt;
 
 /// The result of a check.

@@ -1,6 +1,6 @@
 //! The file names of shared libraries.
 
-use crate::runtime::facts::version::{Version, is_number};
+use crate::runtime::facts::{Version, is_number};
 use std::path::Path;
 
 /// The parts of a file name such as `libcudnn_graph.so.9.14.0` or `cudnn_graph64_9.dll`.

@@ -20,3 +20,17 @@ pub mod sub_libraries;
 pub mod tables;
 pub mod version;
 pub mod version_source;
+
+pub use allowed::Allowed;
+pub use built::{Built, BuiltFinding, Loader, Policy, Requirement};
+pub use codec::Fields;
+pub use compute_capability::{Code, ComputeCapability, Suffix, Target};
+pub use finding::{Finding, Severity, Verdict, escaped, printable, quoted};
+pub use finding_id::{FindingId, Section};
+pub use json::{Json, is_unprintable};
+pub use library_name::{LibraryName, cudnn_file};
+pub use linked_in::LinkedIn;
+pub use sub_libraries::{CudaLibrary, SubLibrary, UsedFor};
+pub use tables::{CudnnTargets, KnownBad, Tables};
+pub use version::{Version, is_number};
+pub use version_source::{SourcedVersion, VersionSource};

@@ -12,11 +12,11 @@
 //! skipped, and missing keys have defaults; only after an unknown policy or loader is it unknown what may be loaded.
 //! The number of the format tells people which keys to expect; no reader checks it.
 
-use crate::runtime::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
-use crate::runtime::facts::codec::{self, Fields, displayed, join, named, row};
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::codec::{displayed, join, named, row};
+use crate::runtime::facts::{
+    Built, BuiltFinding, CudnnTargets, Fields, KnownBad, Loader, Policy, Requirement, Target,
+    Version, codec,
+};
 use std::convert::TryFrom;
 use std::io::BufRead;
 use std::slice::from_ref;

@@ -1,7 +1,6 @@
 //! cuDNN's sub-libraries, one row for each.
 
-use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Version, majors};
 
 /// A sub-library, such as `libcudnn_ops.so.9` or `cudnn_ops64_9.dll`.
 #[derive(Clone, Copy, Debug)]

@@ -1,8 +1,7 @@
 //! Rows of the version tables in build-support/compat. The build reads all of them; a program contains the rows that it
 //! may need.
 
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Target, Version};
 
 /// The rows in a program. Without a row, the result of its check is unknown.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The sources of a library's version.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::fmt;
 
 pub type SourcedVersion = (Version, VersionSource);

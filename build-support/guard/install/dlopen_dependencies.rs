@@ -1,11 +1,10 @@
 //! Libraries that a sub-library of cuDNN opens by name when it needs them. No table in the file lists them, and cuDNN's
 //! own messages name the sub-library, not the library that it opens.
 
-use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::sub_libraries::{self, CudaLibrary};
+use crate::runtime::binary::{Image, contains};
+use crate::runtime::facts::{CudaLibrary, sub_libraries};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::SearchPath;

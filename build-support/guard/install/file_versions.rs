@@ -2,10 +2,8 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::facts::sub_libraries;
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::facts::{SourcedVersion, Version, sub_libraries};
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::runtime::loader::file_name;
 use crate::runtime::system;

@@ -2,21 +2,16 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::built::{Built, Loader, Policy};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::majors;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, Finding, Loader, Policy, Version, majors};
 use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
-use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_files::SubLibraries;
+use crate::runtime::install::{package_owner, refusal};
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{self, HiddenCudnn};
 use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{loader_words, map_failures, not_found, off_the_way};
+use crate::runtime::loader::{file_name, loader_words, map_failures, not_found, off_the_way};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! Sub-libraries of different versions: the rules that the build and the program share.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Finding, Version};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;

@@ -1,6 +1,6 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use crate::runtime::install::package_record::{MOST_ENTRIES, parse, read};
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The records of wheels, which determine the version of an installed file.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::path::Path;
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.

@@ -2,8 +2,7 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner;
 use crate::runtime::loader::load_origin::LoadOrigin;

@@ -1,8 +1,7 @@
 //! A sub-library of an installed cuDNN, for the build, `doctor`, `inspect` and the guard.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::facts::{SourcedVersion, Version, VersionSource};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

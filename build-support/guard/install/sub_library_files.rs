@@ -3,12 +3,8 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::facts::{Built, Finding, FindingId, SourcedVersion, Version, VersionSource};
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner;

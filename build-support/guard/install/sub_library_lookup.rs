@@ -3,7 +3,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use crate::runtime::loader::elf::candidates::HWCAPS;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};

@@ -2,9 +2,7 @@
 //! symbol, on Windows its version resource, its build ID, the name of its file, the record of the wheel that contains
 //! it.
 
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::{SourcedVersion, VersionSource};
+use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource};
 use crate::runtime::install::package_record::{WheelRecord, recorded_version, records_above};
 use std::path::{Path, PathBuf};
 

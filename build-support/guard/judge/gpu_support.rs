@@ -1,8 +1,6 @@
 //! The GPUs that a cuDNN supports, by the rows of a table.
 
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability};
-use crate::runtime::facts::tables::CudnnTargets;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Code, ComputeCapability, CudnnTargets, Version};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GpuSupport {

@@ -1,8 +1,6 @@
 //! The rules about a program and the cuDNN, the driver and the GPUs of the machine that it runs on.
 
-use crate::runtime::facts::built::{Built, Policy};
-use crate::runtime::facts::compute_capability::{Code, Target};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, Code, Policy, Target, Version};
 use crate::runtime::judge::rules::{Gpu, NewerPtx, majors};
 
 /// A loaded cuDNN of a version that the program cannot run with.

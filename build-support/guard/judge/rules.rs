@@ -1,10 +1,8 @@
 //! The rules of compatibility that the build and the running program share.
 
-use crate::runtime::facts::built::{Built, Policy};
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Target};
-use crate::runtime::facts::majors;
-use crate::runtime::facts::tables::{CudnnTargets, KnownBad};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{
+    Built, Code, ComputeCapability, CudnnTargets, KnownBad, Policy, Target, Version, majors,
+};
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
 /// A GPU of this machine.

@@ -2,7 +2,7 @@
 //! CUDA, and panics if one is missing. Earlier and later versions only look up functions that are called.
 
 use crate::runtime::binary::contains;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 /// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: programs
 /// contain this table, which must not be mistaken for that of a cudarc.

@@ -1,6 +1,6 @@
 //! The file names of a cuDNN's libraries.
 
-use crate::runtime::facts::library_name::{LibraryName, cudnn_file};
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::system::by_system;
 use std::path::Path;
 

@@ -1,7 +1,6 @@
 //! The names by which a program opens cuDNN.
 
-use crate::runtime::facts::built::{Built, Loader};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, Loader, Version};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::system::by_system;

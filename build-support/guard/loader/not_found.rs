@@ -1,8 +1,7 @@
 //! The reasons why no cuDNN is found by the names that a program tries.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::majors;
+use crate::runtime::facts::{Built, majors};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::SearchPath;

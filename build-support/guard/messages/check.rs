@@ -3,8 +3,7 @@
 use crate::runtime::check::NotChecked;
 use crate::runtime::check::child_verdict::Disagreement;
 use crate::runtime::check::pin::ChangedFile;
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, printable};
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::package_owner;

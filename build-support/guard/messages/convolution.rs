@@ -10,9 +10,7 @@ use crate::runtime::convolution::failure::{
 use crate::runtime::cudnn::shape::{dimensions, indices, pair};
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::device_memory::Breach;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Finding, FindingId, Severity, Verdict, Version};
 use crate::runtime::messages::cuda_status;
 use crate::runtime::system::{by_system, proc};
 

@@ -1,8 +1,7 @@
 //! A file that is no library for this process.
 
 use crate::runtime::binary::defect::{Defect, cpu_name};
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::install::package_owner;
 use std::fmt;
 use std::path::Path;

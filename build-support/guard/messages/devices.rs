@@ -1,8 +1,7 @@
 //! The GPUs, and the reasons why they are not tested.
 
 use crate::runtime::driver::devices::BusyDevice;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::system::by_system;
 
 impl BusyDevice {

@@ -11,8 +11,7 @@ use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, quoted};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
 #[cfg(feature = "runtime")]

@@ -1,7 +1,6 @@
 //! Limits of a version: GPUs that a cuDNN has no code for, PTX that a driver does not support, and known bugs.
 
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::judge::gpu_support::Cudnn;
 use crate::runtime::judge::rules::{
     Gpu, Impact, JudgedGpu, KnownBadRelease, NewerPtx, NewerRelease, SupportGap, UnsupportedGpu,

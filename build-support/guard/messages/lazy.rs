@@ -1,8 +1,6 @@
 //! A call of a function that is missing (`Link::Lazy`).
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::runtime::lazy::{Cause, MissingFunction};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, LOADER};

@@ -1,7 +1,7 @@
 //! The reasons why the loader uses a cuDNN, and the help that gets another one loaded.
 
 use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::finding::{Finding, printable};
+use crate::runtime::facts::{Finding, printable};
 use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;

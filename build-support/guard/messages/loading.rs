@@ -1,8 +1,7 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::{Finding, Severity, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::refusal::{Need, UnusableFile};

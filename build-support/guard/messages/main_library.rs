@@ -1,7 +1,6 @@
 //! The main library of the cuDNN that a program uses: the reason why it is loaded, and the ways to another one.
 
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, printable};
 use crate::runtime::install::main_library::{
     MainLibrary, NotLoadedYet, Remedy, UnsuitableMainLibrary,
 };

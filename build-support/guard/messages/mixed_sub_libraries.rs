@@ -1,7 +1,7 @@
 //! Sub-libraries of different versions.
 
-use crate::runtime::facts::finding::{Finding, Severity, listed};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::finding::listed;
+use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use std::path::Path;
 

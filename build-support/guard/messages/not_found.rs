@@ -2,9 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::built::Loader;
-use crate::runtime::facts::finding::{Finding, quoted};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Loader, quoted};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};

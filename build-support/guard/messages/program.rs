@@ -1,9 +1,6 @@
 //! A program that is incompatible with the cuDNN, the driver or the GPUs of this machine.
 
-use crate::runtime::facts::built::Policy;
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Finding, FindingId, Policy, Severity, Version};
 use crate::runtime::judge::program_rules::{
     AcceptedReleases, CudaMajorMismatch, DriverTooOld, DriverUser, ReleaseMismatch, UncoveredGpu,
 };

@@ -1,7 +1,6 @@
 //! The sub-libraries of a program's cuDNN: missing, or from elsewhere.
 
-use crate::runtime::facts::finding::{Finding, Severity};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
 use crate::runtime::install::sub_library_files::{

@@ -1,7 +1,6 @@
 //! The variables of the guard, and the report file.
 
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::report::env_config::{RequireGpu, VariableFault};
 
 impl VariableFault {

@@ -2,10 +2,7 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::Driver;
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::facts::{Built, Finding, FindingId, Severity, SourcedVersion, Verdict};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::PathBuf;

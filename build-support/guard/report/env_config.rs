@@ -1,9 +1,8 @@
 //! The environment variables by which the operator of a program configures its guard.
 
 use crate::runtime::driver::devices::{Devices, RANKS};
-use crate::runtime::facts::allowed::Allowed;
-use crate::runtime::facts::codec::{Fields, named};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::codec::named;
+use crate::runtime::facts::{Allowed, Fields, Finding};
 use crate::runtime::system::platform;
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};

@@ -2,10 +2,7 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::built::{Built, BuiltFinding};
-use crate::runtime::facts::finding::{Finding, Verdict};
-use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Built, BuiltFinding, Finding, Json, Verdict, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::contents::LoadedCudnn;
 

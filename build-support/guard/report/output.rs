@@ -1,6 +1,6 @@
 //! The file for the report.
 
-use crate::runtime::facts::finding::{Verdict, printable};
+use crate::runtime::facts::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;

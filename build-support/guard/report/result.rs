@@ -3,13 +3,9 @@
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::work::SecondTry;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::allowed;
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::finding::{Finding, Severity, Verdict, printable};
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::json::Json;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::facts::{
+    Built, Finding, FindingId, Json, Severity, Verdict, Version, VersionSource, allowed, printable,
+};
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_files::SubLibraries;

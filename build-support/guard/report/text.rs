@@ -1,8 +1,7 @@
 //! A report as text, in lines of about 80 columns.
 
 use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::facts::finding::{Finding, printable};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Finding, Version, printable};
 use crate::runtime::report::contents::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! Unsupported systems: the guard reports `platform-unsupported` and does nothing else.
 
-use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::facts::LinkedIn;
 use std::ffi::{OsString, c_void};
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,8 @@
 //! Tests of the choice and of the reasons for rejections.
 
 use super::*;
-use crate::model::environment::Variable;
-use crate::model::found_via::FoundVia;
-use crate::runtime::facts::version::Version;
+use crate::model::{FoundVia, Variable};
+use crate::runtime::facts::Version;
 
 fn toolkit(via: &'static str, version: (u32, u32), nvcc: bool) -> Candidate {
     let found = Found::Toolkit(Toolkit {

@@ -1,7 +1,7 @@
 //! The use of CUDA and cuDNN by the crate in the current directory, according to cargo and the code of its packages.
 
 use crate::compat::cudarc_sources::{cargo_tree, unpacked};
-use crate::model::environment::Environment;
+use crate::model::Environment;
 use crate::system::files;
 use std::path::Path;
 

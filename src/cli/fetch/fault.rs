@@ -1,7 +1,7 @@
 //! The reasons why `fetch` fails, with the help for each.
 
 use crate::Finding;
-use crate::runtime::facts::finding::quoted;
+use crate::runtime::facts::quoted;
 use crate::system::files::FileFault;
 use std::fmt::Display;
 use std::path::Path;

@@ -6,7 +6,7 @@ use crate::cli::fetch::fault;
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::requirements::{self, Pin};
 use crate::cli::fetch::wheels::Wheels;
-use crate::model::invocation::Invocation;
+use crate::model::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
 use anstream::ColorChoice;
 use std::io::Write;

@@ -1,12 +1,11 @@
 //! Instructions for using the fetched files.
 
 use crate::Finding;
-use crate::cli::fetch::cargo_config;
-use crate::cli::fetch::fault;
 use crate::cli::fetch::installed::Installed;
+use crate::cli::fetch::{cargo_config, fault};
 use crate::cli::whole_file;
 use crate::model::text::joined;
-use crate::runtime::facts::finding::quoted;
+use crate::runtime::facts::quoted;
 use crate::system::files;
 use std::path::Path;
 use std::{fs, io};

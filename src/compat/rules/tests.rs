@@ -1,8 +1,6 @@
 use super::*;
-use crate::model::environment::Variable;
-use crate::runtime::facts::compute_capability::{ComputeCapability, Suffix};
-use crate::runtime::facts::finding::Severity;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::Variable;
+use crate::runtime::facts::{ComputeCapability, FindingId, Severity, Suffix};
 
 fn cudnn(major: u32, minor: u32, patch: u32, cuda_major: u32) -> Cudnn {
     Cudnn {

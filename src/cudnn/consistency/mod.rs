@@ -4,16 +4,9 @@ pub mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::model::candidate::Cudnn;
-use crate::model::found_via::FoundVia;
-use crate::model::owner::{Installer, Owner};
-use crate::model::rejection::Rejection;
+use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
 use std::path::{Path, PathBuf};
 
 /// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system

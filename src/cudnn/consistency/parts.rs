@@ -1,12 +1,8 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
 use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
-use crate::model::candidate::{Copies, Cudnn, Unresolved};
-use crate::model::obstacle::Obstacle;
-use crate::model::owner::{Installer, Owner};
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::library_name::cudnn_file;
-use crate::runtime::facts::sub_libraries;
+use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
+use crate::runtime::facts::{Finding, cudnn_file, sub_libraries};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 use super::*;
-use crate::model::candidate::Unresolved;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::model::Unresolved;
+use crate::runtime::facts::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {

@@ -6,7 +6,7 @@
 #[cfg(test)]
 pub mod made;
 
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 
 const MARK: u64 = 0xba55_ed50;
 const VERSION: u64 = 1;

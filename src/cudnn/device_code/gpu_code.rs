@@ -1,6 +1,6 @@
 //! The targets of all sub-libraries of a cuDNN together.
 
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::{Code, Suffix, Target};
 
 /// Returns the targets that every sub-library supports. If one contains `sm_90` and another `sm_90a`, the narrower one
 /// is returned. A sub-library without any device code is ignored.

@@ -5,10 +5,8 @@ pub mod gpu_code;
 #[cfg(test)]
 mod tests;
 
-use crate::model::candidate::Cudnn;
-use crate::model::platform::Os;
-use crate::runtime::facts::compute_capability::Target;
-use crate::runtime::facts::sub_libraries;
+use crate::model::{Cudnn, Os};
+use crate::runtime::facts::{Target, sub_libraries};
 use crate::system::library_file::Binary;
 use std::path::Path;
 

@@ -4,7 +4,7 @@ use crate::cudnn::consistency;
 use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::runtime::system::names::DRIVER_DLL;
 use std::path::Path;
 
@@ -77,9 +77,8 @@ impl PreflightInput {
 mod tests {
     use super::*;
     use crate::choice::requirement::Requirements;
-    use crate::model::platform::Platform;
-    use crate::runtime::facts::built::{Built, Loader, Policy};
-    use crate::runtime::facts::version::Version;
+    use crate::model::Platform;
+    use crate::runtime::facts::{Built, Loader, Policy, Version};
 
     const DLL: &str = "cudnn64_9.dll";
 

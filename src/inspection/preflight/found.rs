@@ -5,14 +5,11 @@ use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
-use crate::model::candidate::Cudnn;
 use crate::model::linkage::{Missing, Object};
-use crate::model::platform::Os;
+use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::built::Built;
-use crate::runtime::facts::library_name::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::tables::Tables;
+use crate::runtime::facts::{Built, LibraryName, Tables};
 use crate::runtime::install::mixed_sub_libraries::{
     self, Foreign, ForeignSubLibraries, LastingFolder,
 };

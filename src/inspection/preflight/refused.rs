@@ -7,9 +7,7 @@ use crate::inspection::fault::{
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::loader::main_library::is_bundled;
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::facts::built::Loader;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::library_name::LibraryName;
+use crate::runtime::facts::{Finding, LibraryName, Loader};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::not_found::installable;

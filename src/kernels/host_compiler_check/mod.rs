@@ -13,10 +13,8 @@ use crate::host_compiler::{
     HostCompilerCheck, HostCompilerFault, limits, msvc_preprocessor, query,
 };
 use crate::kernels::setup::include_dirs;
-use crate::model::candidate::Toolkit;
-use crate::runtime::facts::finding::Finding;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::model::Toolkit;
+use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::system::files;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Plan;

@@ -2,9 +2,8 @@
 
 use crate::host_compiler::{HostCompiler, headers, limits, msvc_preprocessor};
 use crate::kernels::tests::package::Package;
-use crate::model::candidate::{Found, Toolkit};
-use crate::model::invocation::Invocation;
-use crate::runtime::facts::version::Version;
+use crate::model::{Found, Invocation, Toolkit};
+use crate::runtime::facts::Version;
 use crate::system::programs::run_to_end;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
 use crate::kernels::setup::Setup;
 use crate::kernels::tests::package::{Package, warned};
-use crate::model::platform::Platform;
-use crate::runtime::facts::version::Version;
+use crate::model::Platform;
+use crate::runtime::facts::Version;
 use crate::system::freshness::stat_cache::StatCache;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::Product;

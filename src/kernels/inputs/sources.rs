@@ -1,7 +1,7 @@
 //! The files to compile, and other files that affect the result.
 
 use crate::kernels::{InvalidRequest, Kernels};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::directive::Directive;
 use crate::system::files;

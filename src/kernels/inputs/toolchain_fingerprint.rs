@@ -1,8 +1,7 @@
 //! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
-use crate::model::environment::Variable;
-use crate::model::platform::Os;
 use crate::model::text::joined;
+use crate::model::{Os, Variable};
 use crate::system::files;
 use crate::system::freshness::stat_cache;
 use crate::system::programs::on_path;

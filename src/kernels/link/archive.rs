@@ -1,8 +1,8 @@
 //! The static library of the objects.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::model::Os;
+use crate::runtime::facts::Finding;
 use crate::system::Host;
 use crate::system::freshness::build_stamp;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,9 @@
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::setup::Setup;
-use crate::model::gencode::{Gencode, machine_code};
-use crate::runtime::facts::finding::Finding;
+use crate::model::Gencode;
+use crate::model::gencode::machine_code;
+use crate::runtime::facts::Finding;
 use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;

@@ -2,9 +2,8 @@
 
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
-use crate::model::library::Library;
-use crate::model::platform::Os;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Library, Os};
+use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 use crate::system::{files, out_dir};
 use crate::toolchain::Toolchain;

@@ -1,6 +1,6 @@
 //! Compilations that end without an error message.
 
-use crate::model::invocation::Invocation;
+use crate::model::Invocation;
 use crate::system::programs::Output;
 
 /// A run of nvcc that ended without an error message.

@@ -4,10 +4,8 @@ use crate::host_compiler::compiler_choice::{
     Choice, MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
 };
 use crate::kernels::nvcc::death::Death;
-use crate::model::candidate::Toolkit;
-use crate::model::environment::Environment;
-use crate::model::invocation::Invocation;
-use crate::runtime::facts::version::Version;
+use crate::model::{Environment, Invocation, Toolkit};
+use crate::runtime::facts::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
 use crate::system::files;

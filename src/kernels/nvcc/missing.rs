@@ -1,7 +1,6 @@
 //! Checks that nvcc and the CUDA runtime can be used.
 
-use crate::model::candidate::Toolkit;
-use crate::model::platform::{Os, Platform};
+use crate::model::{Os, Platform, Toolkit};
 use crate::system::Host;
 use crate::toolchain::Toolchain;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! A compiler cache in front of nvcc, such as sccache.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::model::environment::{Environment, Variable};
-use crate::model::invocation::Invocation;
+use crate::model::{Environment, Invocation, Variable};
 use crate::system::files;
 use crate::system::programs::{self, Output};
 use std::path::{Path, PathBuf};

@@ -6,10 +6,10 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::kernels::{InvalidRequest, Kernels, warn};
-use crate::model::gencode::{Gencode, machine_code};
+use crate::model::Gencode;
+use crate::model::gencode::machine_code;
 use crate::runtime::driver::query;
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::{Code, Finding, Suffix, Target};
 use crate::system::{cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolkit::nvcc_command::Product;

@@ -1,7 +1,7 @@
 //! A Rust module that includes the compiled files.
 
 use crate::kernels::InvalidRequest;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::toolkit::nvcc_command::Product;
 use std::ffi::OsStr;
 use std::path::Path;

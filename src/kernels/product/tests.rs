@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::kernels::tests::package::Package;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 use crate::toolkit::nvcc_output::parse_gpu_codes;
 
 /// Runs a call, and returns its outputs and the calls of nvcc.

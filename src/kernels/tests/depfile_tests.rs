@@ -3,7 +3,7 @@
 
 use crate::kernels::tests::package::Package;
 use crate::kernels::tests::{real, real_device_code};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 

@@ -6,7 +6,7 @@ use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
 use crate::kernels::tests::package::{Package, warned};
 use crate::kernels::{Kernels, warn_once};
-use crate::runtime::facts::compute_capability::ComputeCapability;
+use crate::runtime::facts::ComputeCapability;
 use crate::system::directive::Directive;
 use crate::toolkit::nvcc_command::Product;
 use std::collections::BTreeSet;

@@ -3,11 +3,8 @@
 use crate::choice::requirement::Requirements;
 use crate::config::Config;
 use crate::kernels::{Kernels, job};
-use crate::model::candidate::{Candidate, Found, Toolkit};
-use crate::model::environment::Environment;
-use crate::model::found_via::FoundVia;
-use crate::model::platform::Platform;
-use crate::runtime::facts::version::Version;
+use crate::model::{Candidate, Environment, Found, FoundVia, Platform, Toolkit};
+use crate::runtime::facts::Version;
 use crate::system::Host;
 use crate::system::directive::Directive;
 use crate::system::probe_cache::ProbeCache;

@@ -2,10 +2,8 @@
 
 use super::*;
 use crate::kernels::tests::package::Package;
-use crate::model::candidate::{Found, Toolkit};
-use crate::model::invocation::Invocation;
-use crate::model::library::Library;
-use crate::runtime::facts::version::Version;
+use crate::model::{Found, Invocation, Library, Toolkit};
+use crate::runtime::facts::Version;
 use crate::system::directive::Directive;
 use crate::system::programs::{Output, run_to_end};
 

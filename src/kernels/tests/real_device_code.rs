@@ -3,8 +3,8 @@
 use super::*;
 use crate::kernels::tests::package::Package;
 use crate::kernels::tests::real::{KERNEL, run, succeeds, toolchain};
-use crate::model::candidate::{Found, Toolkit};
-use crate::runtime::facts::finding_id::FindingId;
+use crate::model::{Found, Toolkit};
+use crate::runtime::facts::FindingId;
 
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]

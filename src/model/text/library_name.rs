@@ -1,7 +1,6 @@
 //! Tests of the file names of shared libraries.
 
-use crate::runtime::facts::library_name::LibraryName;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{LibraryName, Version};
 
 #[test]
 fn file_names_of_shared_libraries() {

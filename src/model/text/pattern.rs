@@ -1,4 +1,4 @@
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 use regex_lite::Regex;
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! The names of targets: `sm_90a`, `compute_100f`.
 
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::runtime::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
+use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use regex_lite::Captures;
 
 /// A pattern with three groups that matches `86`, `8.6`, `120` and `12.0`, with the suffix.

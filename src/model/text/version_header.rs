@@ -1,7 +1,7 @@
 //! Versions in headers.
 
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::Version;
 
 pub fn cuda(text: &str) -> Option<Version> {
     number(text, "CUDA_VERSION").map(Version::from_cuda)

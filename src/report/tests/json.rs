@@ -1,7 +1,7 @@
 //! The report as JSON.
 
 use super::*;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 
 #[test]
 fn the_json_contains_the_values() {

@@ -5,7 +5,7 @@
 //!
 //! The state of a file is one line: size, modification time and path. A file with the same state counts as unchanged.
 
-use crate::runtime::facts::codec::Fields;
+use crate::runtime::facts::Fields;
 use crate::system::files;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;

@@ -5,11 +5,11 @@ pub mod made_dll;
 #[cfg(test)]
 mod pe_tests;
 
-use crate::model::platform::{Os, Platform};
+use crate::model::{Os, Platform};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::facts::version_source::SourcedVersion;
+use crate::runtime::facts::SourcedVersion;
 use std::path::Path;
 
 /// An open library file.

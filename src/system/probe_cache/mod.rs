@@ -13,10 +13,8 @@
 #[cfg(all(test, unix))]
 pub mod tests;
 
-use crate::model::environment::{Environment, Variable};
-use crate::model::invocation::Invocation;
-use crate::runtime::facts::codec;
-use crate::runtime::facts::finding::Finding;
+use crate::model::{Environment, Invocation, Variable};
+use crate::runtime::facts::{Finding, codec};
 use crate::system::freshness::stat_cache;
 use crate::system::programs::{Output, run};
 use crate::system::{files, out_dir};

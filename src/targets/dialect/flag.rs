@@ -1,9 +1,9 @@
 //! nvcc's flags for targets.
 
-use crate::model::gencode::Gencode;
+use crate::model::Gencode;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::read as target;
-use crate::runtime::facts::compute_capability::Code;
+use crate::runtime::facts::Code;
 use crate::targets::dialect::{BOTH, Word, targets};
 
 /// Returns the length of the flag at the beginning of a text, with its value, which may follow after a space and may

@@ -1,9 +1,8 @@
 //! Properties that hold for all lists.
 
 use super::*;
-use crate::model::chosen_by::ChosenBy;
-use crate::model::target_list::TargetList;
-use crate::runtime::facts::version::Version;
+use crate::model::{ChosenBy, TargetList};
+use crate::runtime::facts::Version;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::select;
 use crate::targets::target_request::TargetRequest;

@@ -4,13 +4,9 @@ pub mod released;
 
 use super::*;
 use crate::compat::rules;
-use crate::model::candidate::Cudnn;
-use crate::model::environment::{Environment, Variable};
-use crate::model::platform::Platform;
 use crate::model::text::joined;
-use crate::runtime::facts::finding::Severity;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
+use crate::model::{Cudnn, Environment, Platform, Variable};
+use crate::runtime::facts::{FindingId, Severity, Version};
 use crate::targets::dialect::Dialect;
 use crate::targets::target_request::{needs_gpus, needs_letters, request};
 use crate::toolkit::nvcc_output::parse_help;

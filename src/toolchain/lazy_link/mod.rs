@@ -4,10 +4,9 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
-use crate::model::candidate::{Cudnn, Toolkit};
-use crate::model::platform::{Os, Platform};
+use crate::model::{Cudnn, Os, Platform, Toolkit};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::finding::Finding;
+use crate::runtime::facts::Finding;
 use crate::system::library_file::Binary;
 use crate::system::out_dir::{create_dir, remove};
 use crate::system::{Host, files};

@@ -8,10 +8,8 @@ mod places;
 mod truth;
 
 use crate::config::{Config, Link};
-use crate::model::candidate::Candidate;
-use crate::model::environment::Environment;
-use crate::model::platform::Platform;
-use crate::runtime::facts::finding::{Finding, Severity, printable};
+use crate::model::{Candidate, Environment, Platform};
+use crate::runtime::facts::{Finding, Severity, printable};
 use crate::system::Host;
 use crate::system::files::opened;
 use crate::system::probe_cache::ProbeCache;

@@ -1,10 +1,8 @@
 //! Versions are compared as numbers: 12.10 is newer than 12.1, and 10.0 is newer than 9.0.
 
 use crate::config::Config;
-use crate::model::candidate::{Found, Toolkit};
-use crate::model::environment::Environment;
-use crate::model::platform::Platform;
-use crate::runtime::facts::version::Version;
+use crate::model::{Environment, Found, Platform, Toolkit};
+use crate::runtime::facts::Version;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;
 use crate::toolchain::Toolchain;

@@ -3,13 +3,8 @@
 
 use crate::config::Config;
 use crate::cudnn::consistency;
-use crate::model::candidate::Cudnn;
-use crate::model::environment::Environment;
-use crate::model::library::Library;
-use crate::model::platform::Platform;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::model::{Cudnn, Environment, Library, Platform};
+use crate::runtime::facts::{FindingId, Version, VersionSource};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::system::Host;
 use crate::system::probe_cache::ProbeCache;

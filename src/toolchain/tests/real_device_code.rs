@@ -4,9 +4,8 @@ use crate::compat;
 use crate::cudnn::device_code;
 use crate::cudnn::device_code::gpu_code::tests::format_targets;
 use crate::cudnn::device_code::is_core;
-use crate::model::candidate::Found;
-use crate::model::platform::Platform;
-use crate::runtime::facts::compute_capability::Target;
+use crate::model::{Found, Platform};
+use crate::runtime::facts::Target;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::toolchain::tests::real::{found_for, wheels};
 

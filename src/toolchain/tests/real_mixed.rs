@@ -1,6 +1,6 @@
 //! NVIDIA's own wheels, mixed, truncated and changed.
 
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 use crate::toolchain::tests::real::{found, wheels};
 use std::path::{Path, PathBuf};
 

@@ -1,10 +1,7 @@
 //! NVIDIA's own wheels for Windows, read on another system.
 
-use crate::model::candidate::Found;
-use crate::model::library::Library;
-use crate::runtime::facts::finding_id::FindingId;
-use crate::runtime::facts::version::Version;
-use crate::runtime::facts::version_source::VersionSource;
+use crate::model::{Found, Library};
+use crate::runtime::facts::{FindingId, Version, VersionSource};
 use crate::toolchain::tests::real::{found_for, wheels};
 use std::path::Path;
 

@@ -3,8 +3,7 @@
 
 use crate::foreign::qemu::{cudnn, start};
 use crate::real::set;
-use crate::support::simulator;
-use crate::support::{Ran, cargo, consumers, fresh, project, run, target, write_if_new};
+use crate::support::{Ran, cargo, consumers, fresh, project, run, simulator, target, write_if_new};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 

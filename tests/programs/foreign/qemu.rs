@@ -3,9 +3,8 @@
 
 use crate::build::lazy::{consumers as consumers_of_lazy, exports};
 use crate::real::set;
-use crate::support::simulator;
 use crate::support::{
-    Ran, cargo, consumers, fresh, place, program, repository, run, scratch, target,
+    Ran, cargo, consumers, fresh, place, program, repository, run, scratch, simulator, target,
 };
 use std::path::{Path, PathBuf};
 use std::process::Command;

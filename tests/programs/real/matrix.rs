@@ -4,7 +4,7 @@
 use crate::runtime::guard::farm::library;
 use crate::runtime::matrix as table;
 use cudnn_guard::internals::check;
-use cudnn_guard::internals::facts::built::Loader;
+use cudnn_guard::internals::facts::Loader;
 use cudnn_guard::internals::system::platform::Library;
 use std::io::Write;
 use std::process::Command;

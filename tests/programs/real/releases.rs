@@ -3,8 +3,7 @@
 use super::set;
 use crate::runtime::guard::farm::{Farm, library};
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::facts::version::Version;
-use cudnn_guard::internals::facts::version_source::VersionSource;
+use cudnn_guard::internals::facts::{Version, VersionSource};
 use cudnn_guard::internals::install::file_versions::FileVersions;
 use cudnn_guard::internals::loader::file_name;
 use std::path::Path;

@@ -4,13 +4,12 @@
 use crate::support::circumstances::{circumstances, command, do_all, end_of, installed};
 use crate::support::{Ran, fresh};
 use std::collections::BTreeSet;
-use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fs, thread};
 
 const EPERM: u32 = 1;
 const ENOSYS: u32 = 38;

@@ -1,8 +1,7 @@
 //! The versions that programs were built with or require, as named in the tables of verdicts: every version, under
 //! every policy.
 
-use cudnn_guard::internals::facts::built::{Built, Loader, Policy, Requirement};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{Built, Loader, Policy, Requirement, Version};
 
 /// A requirement as the build lowers it: the first allowed version and the first one that is too new.
 type Asked = (&'static str, [u32; 3], Option<[u32; 3]>);

@@ -1,7 +1,6 @@
 //! The guard under valgrind's memcheck, including the child in which it calls cuDNN. `.ci/valgrind` runs this test.
 
-use crate::support::simulator;
-use crate::support::{built, cargo, consumers, fresh, program, repository, run};
+use crate::support::{built, cargo, consumers, fresh, program, repository, run, simulator};
 
 #[test]
 #[ignore = "needs valgrind: .ci/valgrind"]

@@ -9,8 +9,7 @@ pub mod layouts;
 pub mod setups;
 pub mod unsearched;
 
-use cudnn_guard::internals::facts::built::Loader;
-use cudnn_guard::internals::facts::record;
+use cudnn_guard::internals::facts::{Loader, record};
 use farm::Farm;
 use judged::{Start, ids, windows};
 

@@ -187,7 +187,7 @@ fn the_simulated_dlls_compute() {
 #[ignore = "needs Wine: .ci/foreign"]
 fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
     use cudnn_guard::internals::binary::pe::Pe;
-    use cudnn_guard::internals::facts::version_source::VersionSource;
+    use cudnn_guard::internals::facts::VersionSource;
     let describe = |release: Release, part: &str| {
         let (name, major) = (part.replace("cudnn_", ""), release.0);
         let file = cudnn(release).join(format!("{part}64_{major}.dll"));

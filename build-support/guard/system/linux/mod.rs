@@ -10,7 +10,7 @@ pub mod stack;
 #[cfg(feature = "runtime")]
 pub mod stream;
 
-use crate::runtime::facts::linked_in::LinkedIn;
+use crate::runtime::facts::LinkedIn;
 use crate::runtime::system::linux::maps::{current_path, path};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_uint, c_void};
 use std::fs::{Metadata, OpenOptions};

@@ -1,6 +1,6 @@
 //! Fatbins for tests.
 
-use crate::runtime::facts::compute_capability::{Code, Suffix, Target};
+use crate::runtime::facts::{Code, Suffix, Target};
 
 /// Creates a fatbin with an entry for each target: a header of 64 bytes and 24 bytes of code.
 pub fn fatbin(targets: &str) -> Vec<u8> {

@@ -1,7 +1,7 @@
 //! Selections for an nvcc that is only known by its version.
 
 use super::*;
-use crate::runtime::facts::finding_id::FindingId;
+use crate::runtime::facts::FindingId;
 
 /// Selects with the targets of an nvcc version from the table.
 #[track_caller]

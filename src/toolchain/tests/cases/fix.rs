@@ -16,10 +16,9 @@
 //! A fix that no machine can do has a single line, `none: ` and the reason.
 
 use super::case::{Case, create_entries};
-use super::installed;
-use super::{configured_at, errors_and_warnings, search_case, search_in};
-use crate::model::platform::Platform;
-use crate::runtime::facts::finding::Finding;
+use super::{configured_at, errors_and_warnings, installed, search_case, search_in};
+use crate::model::Platform;
+use crate::runtime::facts::Finding;
 use std::fs;
 use std::path::Path;
 

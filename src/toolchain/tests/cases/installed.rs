@@ -29,8 +29,7 @@
 //! and lib/x64/cudnn.lib. The DLLs that convolutions need are installed, with their versions and imports.
 //! `without versions` installs DLLs without properties.
 
-use crate::runtime::facts::sub_libraries;
-use crate::runtime::facts::version::Version;
+use crate::runtime::facts::{Version, sub_libraries};
 
 /// Replaces each line that names an installation by the entries of its files.
 pub fn expand(lines: &[String], is_windows: bool) -> Vec<String> {

@@ -9,8 +9,7 @@ use cudnn_guard::internals::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use cudnn_guard::internals::convolution::stage::Stage;
-use cudnn_guard::internals::facts::finding::{Finding, Verdict};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{Finding, Verdict, Version};
 use cudnn_guard::internals::system::platform::Library;
 
 pub fn run(

@@ -1,7 +1,6 @@
 //! Decisions between files of several versions, with literal inputs.
 
-use cudnn_guard::internals::facts::version::Version;
-use cudnn_guard::internals::facts::version_source::VersionSource;
+use cudnn_guard::internals::facts::{Version, VersionSource};
 use cudnn_guard::internals::install::mixed_sub_libraries::{Foreign, lasting_folders};
 use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
 use cudnn_guard::internals::install::sub_library_files::SubLibraries;

@@ -2,8 +2,7 @@
 
 use cudnn_guard::internals::driver::driver_missing::MissingDriver;
 use cudnn_guard::internals::driver::query::{self, Device, Driver, DriverProblem};
-use cudnn_guard::internals::facts::compute_capability::ComputeCapability;
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{ComputeCapability, Version};
 
 /// `TEST_GPU` is a compute capability or several separated by commas, `none` for a driver without devices, `real` for
 /// the driver that the loader finds, or unset for no driver. `TEST_DRIVER` is the file of the driver, and `TEST_CUDA`

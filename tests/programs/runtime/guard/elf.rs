@@ -3,8 +3,7 @@
 use crate::support::installation::{Folder, compile};
 use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::facts::version::Version;
-use cudnn_guard::internals::facts::version_source::VersionSource;
+use cudnn_guard::internals::facts::{Version, VersionSource};
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;

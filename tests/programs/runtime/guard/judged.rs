@@ -1,11 +1,10 @@
 //! The rules for versions, drivers and GPUs, with literal inputs.
 
 use super::program::{self, tables};
-use cudnn_guard::internals::facts::built::{Built, Policy, Requirement};
-use cudnn_guard::internals::facts::compute_capability::{Code, ComputeCapability, Suffix, Target};
-use cudnn_guard::internals::facts::finding::{Finding, Severity};
-use cudnn_guard::internals::facts::tables::CudnnTargets;
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{
+    Built, Code, ComputeCapability, CudnnTargets, Finding, Policy, Requirement, Severity, Suffix,
+    Target, Version,
+};
 use cudnn_guard::internals::judge::gpu_support::{self, Cudnn, GpuSupport};
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::judge::rules::{self, Gpu};
@@ -255,7 +254,7 @@ fn only_ptx_requires_a_driver_of_its_cuda() {
 /// Known bugs of a version.
 #[test]
 fn known_faults_are_reported_where_they_apply() {
-    use cudnn_guard::internals::facts::tables::KnownBad;
+    use cudnn_guard::internals::facts::KnownBad;
     let rows = [KnownBad {
         from: release("9.0.0"),
         below: release("9.10.1"),

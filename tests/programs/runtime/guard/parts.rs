@@ -3,8 +3,7 @@
 use super::program::{GPU, check, run, startup, version};
 use crate::support::installation::{Folder, compile, compile_linked, library_path, sound};
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::facts::finding::Severity;
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{Severity, Version};
 use cudnn_guard::internals::install::refusal;
 use cudnn_guard::internals::loader::map_failures;
 use std::path::Path;

@@ -239,7 +239,7 @@ libcudnn.so` or any other name that cudarc 0.19.1 tries; only `libcudnn.so.9` wa
 /// The names as in cudarc's sources, compiled for CUDA 11.4.
 #[test]
 fn the_names_that_cudarc_opens_are_known_in_order() {
-    use cudnn_guard::internals::facts::version::Version;
+    use cudnn_guard::internals::facts::Version;
     let names = |cudarc| {
         let names = cudnn_guard::internals::loader::library_names::of_cudarc(
             cudarc,

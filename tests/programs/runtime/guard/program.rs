@@ -9,11 +9,10 @@ mod truth;
 
 use crate::support::installation::Folder;
 use cudnn_guard::internals::child::task::Functions;
-use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader};
-use cudnn_guard::internals::facts::compute_capability::Target;
-use cudnn_guard::internals::facts::finding::Severity;
-use cudnn_guard::internals::facts::tables::{BUILD_ID_DIGITS, CudnnTargets, KnownBad, Tables};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::tables::BUILD_ID_DIGITS;
+use cudnn_guard::internals::facts::{
+    Built, BuiltFinding, CudnnTargets, KnownBad, Loader, Severity, Tables, Target, Version,
+};
 use cudnn_guard::internals::system::platform::Library;
 use cudnn_guard::internals::{check, startup};
 use std::path::Path;

@@ -1,12 +1,11 @@
 //! The record of the build, written and read back.
 
 use super::program::tables;
-use cudnn_guard::internals::facts::built::{Built, BuiltFinding, Loader, Policy, Requirement};
-use cudnn_guard::internals::facts::compute_capability::Target;
-use cudnn_guard::internals::facts::finding::{Severity, Verdict};
 use cudnn_guard::internals::facts::record::{encode, find};
-use cudnn_guard::internals::facts::tables::{KnownBad, Tables};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::{
+    Built, BuiltFinding, KnownBad, Loader, Policy, Requirement, Severity, Tables, Target, Verdict,
+    Version,
+};
 use cudnn_guard::runtime::BuiltRecord;
 
 /// Returns a record with every field set.

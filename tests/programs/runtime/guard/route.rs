@@ -3,9 +3,8 @@
 use super::program::{run, version};
 use crate::support::cache_of;
 use crate::support::installation::{Folder, compile, sound};
-use cudnn_guard::internals::binary::Image;
 use cudnn_guard::internals::binary::elf::Elf;
-use cudnn_guard::internals::binary::ld_so_cache;
+use cudnn_guard::internals::binary::{Image, ld_so_cache};
 use cudnn_guard::internals::install::sub_library_lookup::SubLibraryLookup;
 use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
 use std::ffi::OsString;

@@ -2,16 +2,15 @@
 
 use super::program;
 use crate::support::installation::Folder;
-use cudnn_guard::internals::child::Sink;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
-use cudnn_guard::internals::child::in_process;
 use cudnn_guard::internals::child::protocol::ChildReport;
+use cudnn_guard::internals::child::{Sink, in_process};
 use cudnn_guard::internals::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::internals::driver::devices::Devices;
-use cudnn_guard::internals::facts::built::{Built, Policy, Requirement};
-use cudnn_guard::internals::facts::codec::{Fields, each_line, line};
-use cudnn_guard::internals::facts::finding::{Finding, Verdict};
-use cudnn_guard::internals::facts::version::Version;
+use cudnn_guard::internals::facts::codec::{each_line, line};
+use cudnn_guard::internals::facts::{
+    Built, Fields, Finding, Policy, Requirement, Verdict, Version,
+};
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::loader::file_name;

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 use crate::support::{Ran, cargo, fresh, program, run, scratch, target, write_if_new};
-use cudnn_guard::internals::facts::sub_libraries::CudaLibrary;
+use cudnn_guard::internals::facts::CudaLibrary;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,8 +1,9 @@
 //! The lifetime of processes: the child, and programs that are started in unusual ways.
 
 use super::{Report, V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
-use crate::support::{Ran, cargo, consumers, fresh, program, project, repository, run, scratch};
-use crate::support::{target, write_if_new};
+use crate::support::{
+    Ran, cargo, consumers, fresh, program, project, repository, run, scratch, target, write_if_new,
+};
 use crate::windows::wine::windows::{WINDOWS, Windows, built, path};
 use serde_json::Value;
 use std::fs;
