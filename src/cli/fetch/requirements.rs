@@ -89,6 +89,8 @@ mod tests {
             &format!("nvidia-nvvm==1.* --hash={hash}"),
             &format!("nvidia-nvvm=={} --hash={hash}", "${HOME}"),
             &format!("nvidia-nvvm==1 --hash={hash} -r other.txt"),
+            &format!("nvidia-nvvm-cu12==1 --hash={hash}"),
+            &format!("nvidia-nvjitlink-cu11==1 --hash={hash}"),
             &format!("nvidia-evil==1 --hash={hash}"),
             &format!("evil==1 --hash={hash}"),
             &format!("evil @ https://example.org/x.whl --hash={hash}"),

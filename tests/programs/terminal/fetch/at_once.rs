@@ -2,6 +2,8 @@
 
 use super::{command, fetch, installed};
 use crate::terminal::{folder, must_exit, text};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -66,8 +68,9 @@ fn a_killed_fetch_does_not_block_others_and_its_files_are_removed() {
     first.kill().expect("killed");
     first.wait().expect("exits");
     let names = fs::read_dir(&to).expect("a directory").flatten();
-    let names: Vec<_> = names.map(|entry| entry.file_name()).collect();
-    assert_eq!(names, [".fetching"]);
+    let names: BTreeSet<_> = names.map(|entry| entry.file_name()).collect();
+    let left = [".fetch.lock", ".fetching"].map(OsString::from);
+    assert_eq!(names, left.into());
     let environment = fs::read_to_string(dir.join("bin/uv.environment")).expect("the settings");
     let left = format!("\nTMPDIR={}\n", to.join(".fetching/tmp").display());
     assert!(environment.contains(&left), "{environment}");

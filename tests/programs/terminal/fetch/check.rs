@@ -46,6 +46,7 @@ fn missing_and_changed_files_are_named_and_the_help_fixes_them() {
         format!(
             "\nthe files in `{home}` differ from what was fetched  [fetch-failed]\n  \
              = help: run `{help}` to fetch them again\n  \
+             = help: add `--lock FILE` if a lock file named their versions\n  \
              damaged     nvidia/cu13/lib/libnvidia_cublas.so.1 is missing\n              \
              nvidia_nvvm-13.0.88.dist-info/RECORD is missing\n              \
              nvidia/cudnn/lib/libnvidia_cudnn_cu13.so.1 has 2 bytes instead of 1\n"

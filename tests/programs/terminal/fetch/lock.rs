@@ -145,6 +145,24 @@ fn only_uv_creates_a_lock_file() {
     assert_eq!(installed(&dir.join("to")), whole);
 }
 
+/// `fetch` would refuse its directory from then on.
+#[test]
+fn a_lock_file_is_not_created_among_the_fetched_files() {
+    let dir = folder("lock-inside");
+    let lock = dir.join("to/cuda.lock");
+    let output = fetch(&dir, &["--lock", lock.to_str().expect("text")]);
+    must_exit(&output, 1);
+    assert_eq!(
+        complaint(&output),
+        format!(
+            "\nthe lock file `{}` would be among the fetched files  [fetch-failed]\n  \
+             = help: create it in another directory, such as that of the crate\n",
+            lock.display()
+        )
+    );
+    assert!(!dir.join("to").exists());
+}
+
 /// A lock file contains only wheels that `fetch` accepts again.
 #[test]
 fn a_failed_resolution_creates_no_lock_file() {

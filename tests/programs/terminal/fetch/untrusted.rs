@@ -39,6 +39,7 @@ fn only_the_files_of_fetch_are_replaced() {
         "nvidia/cublas/mine.h",
         "nvidia/__pycache__/mine",
         ".fetching-notes",
+        ".fetching/notes",
     ] {
         for installs_before in [false, true] {
             let _ = fs::remove_dir_all(&to);
@@ -199,6 +200,24 @@ fn an_interrupted_replacement_is_completed_without_the_network() {
         must_exit(&fetch(&dir, &[]), 0);
         assert_eq!(listing(&to), whole);
     }
+    // `fetch` was killed while it moved the old files back, or while it removed the new ones.
+    file(&left, "new/nvidia/incomplete", "");
+    moved_to("old", &["nvidia"]);
+    must_exit(&fetch(&dir, &[]), 0);
+    assert_eq!(listing(&to), whole);
+    file(&left, "new/nvidia_nvvm-13.0.88.dist-info/RECORD", "");
+    file(&left, "old/nvidia_nvvm-12.0.dist-info/RECORD", "");
+    must_exit(&fetch(&dir, &[]), 0);
+    assert_eq!(listing(&to), whole);
+    // The old version counts as the installed one: a driver for CUDA 13 does not replace it.
+    moved_to("old", &["nvidia", ".cudnn-guard"]);
+    let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
+    let mut command = command(&dir, &[]);
+    command
+        .env("LD_LIBRARY_PATH", driver)
+        .env("SIM_CUDA", "13000");
+    must_exit(&command.output().expect("cudnn-guard runs"), 0);
+    assert_eq!(listing(&to), whole);
     assert_eq!(calls(), before);
 }
 
