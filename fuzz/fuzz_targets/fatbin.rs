@@ -4,7 +4,7 @@
 
 use cudnn_guard::fuzzing::device_code::{fatbin, gpu_code};
 use cudnn_guard::internals::binary::cuda_sections::cublas_major;
-use cudnn_guard::internals::facts::{Version};
+use cudnn_guard::internals::facts::Version;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 

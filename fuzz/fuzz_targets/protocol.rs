@@ -3,7 +3,7 @@
 #![no_main]
 
 use cudnn_guard::internals::child::protocol::ChildReport;
-use cudnn_guard::internals::facts::{Fields};
+use cudnn_guard::internals::facts::Fields;
 use cudnn_guard::internals::facts::codec::{each_line, line};
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;

@@ -2,9 +2,7 @@
 
 #![no_main]
 
-use cudnn_guard::internals::facts::{Built};
-use cudnn_guard::internals::facts::{Target};
-use cudnn_guard::internals::facts::record;
+use cudnn_guard::internals::facts::{Built, Target, record};
 use cudnn_guard::internals::report::json_members;
 use libfuzzer_sys::fuzz_target;
 

@@ -5,8 +5,7 @@
 use cudnn_guard::fuzzing::dialect::{Dialect, Word, read};
 use cudnn_guard::fuzzing::{Requirements, target_list, target_name};
 use cudnn_guard::internals::driver::devices::Devices;
-use cudnn_guard::internals::facts::{Target};
-use cudnn_guard::internals::facts::{Version};
+use cudnn_guard::internals::facts::{Target, Version};
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 

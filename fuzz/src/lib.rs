@@ -1,7 +1,7 @@
 //! Helpers for the targets: a file to read, and checks of text that is printed or that cargo reads.
 
 use cudnn_guard::fuzzing::directive::Directive;
-use cudnn_guard::internals::facts::{is_unprintable};
+use cudnn_guard::internals::facts::is_unprintable;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
