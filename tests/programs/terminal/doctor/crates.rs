@@ -82,9 +82,9 @@ fn doctor(root: &Path, dir: &str, arguments: &[&str]) -> Output {
 }
 
 /// The exit code and output for a crate.
-const REQUIRED: (i32, &str) = (1, "  ✗ error: CUDNN_PATH is set to\n");
+const REQUIRED: (i32, &str) = (1, "  ✗ error: CUDNN_PATH is set to");
 const UNUSED: (i32, &str) = (0, "  – cuDNN     not required\n");
-const UNKNOWN: (i32, &str) = (0, "  ! warning: CUDNN_PATH is set to\n");
+const UNKNOWN: (i32, &str) = (0, "  ! warning: CUDNN_PATH is set to");
 
 #[track_caller]
 fn answer(output: &Output, (code, wanted): (i32, &str)) {
