@@ -179,7 +179,7 @@ fn every_message_is_as_wide_as_the_terminal() {
 }
 
 #[test]
-fn a_version_or_a_requirement_has_one_grammar() {
+fn an_invalid_version_is_rejected_with_the_valid_forms() {
     let valid = [
         ("targets", "12"),
         ("targets", "12.4"),

@@ -212,9 +212,7 @@ macro_rules! row {
         }
     };
 }
-pub(crate) use displayed;
-pub(crate) use named;
-pub(crate) use row;
+pub(crate) use {displayed, named, row};
 
 displayed!(bool: parsed, u32: parsed, u64: parsed, usize: parsed);
 

@@ -156,14 +156,18 @@ pub fn check_owned(home: &Path) -> Result<(), Finding> {
     }
 }
 
-/// Lists the files and links below a directory, without temporary ones.
+/// Lists the files and links below a directory, without those of a running or killed `fetch`.
 fn list(dir: &Path, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let name = entry.file_name();
         let path = format!("{prefix}{}", name.to_string_lossy());
         match entry.file_type()?.is_dir() {
-            true if path == TEMPORARY && is_unfinished(dir) => {}
+            true if path == TEMPORARY => {
+                if !is_unfinished(dir) {
+                    found.push(path);
+                }
+            }
             true => list(&entry.path(), &format!("{path}/"), found)?,
             false => found.push(path),
         }

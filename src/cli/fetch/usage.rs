@@ -38,8 +38,8 @@ impl Installed {
         let libraries = quoted(&joined(libraries, ":"));
         let table = cargo_config::with("", &self.variables()).unwrap_or_default();
         let build = format!(
-            "\nTo build with it, add to .cargo/config.toml (in the user data directory,\n\
-             cudnn-guard needs no line; the others are for other crates)\n\n{table}"
+            "\nTo build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
+             the user data directory without them, but other crates may not)\n\n{table}"
         );
         if cfg!(windows) {
             return build;

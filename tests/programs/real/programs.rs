@@ -1,6 +1,7 @@
 //! The consumers with NVIDIA's own files, downloaded by `.ci/wheels.py`. Without a GPU, the verdict is unknown.
 
 use super::set;
+use crate::support::installation::PARTS_9;
 use crate::support::{Ran, built, cargo, consumers, fresh, program, run};
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -51,15 +52,7 @@ fn the_guard_checks_a_real_cudnn() {
         .exits_with(0)
         .says("cudnnGetVersion() = 92800")
         .says(&format!("\n  sub-libs    {}\n", lib.display()));
-    for part in [
-        "graph",
-        "ops",
-        "cnn",
-        "adv",
-        "heuristic",
-        "engines_precompiled",
-        "engines_runtime_compiled",
-    ] {
+    for part in &PARTS_9[..7] {
         let file = format!("    libcudnn_{part}.so.9 ");
         let line = sound.stdout.lines().find(|line| line.starts_with(&file));
         assert!(

@@ -293,8 +293,8 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
         format!(
             "  i to fetch     NVIDIA's wheels, about 1 to 2 GB\n  \
              i because      other versions or libraries are required\n{versions}\n\
-             To build with it, add to .cargo/config.toml (in the user data directory,\n\
-             cudnn-guard needs no line; the others are for other crates)\n\n\
+             To build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
+             the user data directory without them, but other crates may not)\n\n\
              [env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\
              To run: programs linked by cudnn-guard find the libraries\nthrough their rpath. For other programs, and for libraries\n\
              that open others while they run, such as NVRTC\n\n\

@@ -39,7 +39,6 @@ fn only_the_files_of_fetch_are_replaced() {
         "nvidia/cublas/mine.h",
         "nvidia/__pycache__/mine",
         ".fetching-notes",
-        ".fetching/notes",
     ] {
         for installs_before in [false, true] {
             let _ = fs::remove_dir_all(&to);
@@ -219,6 +218,27 @@ fn an_interrupted_replacement_is_completed_without_the_network() {
     must_exit(&command.output().expect("cudnn-guard runs"), 0);
     assert_eq!(listing(&to), whole);
     assert_eq!(calls(), before);
+}
+
+/// A directory of this name with other contents is not that of a killed `fetch`.
+#[test]
+fn a_hand_made_temporary_directory_is_refused_before_the_download() {
+    let dir = folder("hand-made");
+    let to = dir.join("to");
+    fs::create_dir_all(to.join(".fetching/mine")).expect("a directory");
+    for notes in [false, true] {
+        if notes {
+            file(&to, ".fetching/notes", "mine");
+        }
+        let before = listing(&to);
+        let output = fetch(&dir, &[]);
+        must_exit(&output, 1);
+        let path = to.join(".fetching").display().to_string();
+        let message = format!("\n`{path}` was not created by cudnn-guard");
+        let shown = complaint(&output);
+        assert!(shown.starts_with(&message), "{shown}");
+        assert_eq!(listing(&to), before);
+    }
 }
 
 /// A repository may contain a temporary directory.
