@@ -20,8 +20,9 @@ pub fn major(version: &str) -> u32 {
     first(version, 1).parse().unwrap_or(0)
 }
 
-/// Returns the required version, or the present one if it begins with the same numbers.
-pub fn or_present(required: &Option<String>, present: Option<String>) -> Option<String> {
+/// Returns the required version, or the first numbers of the present one if it begins with the required numbers.
+pub fn or_present(required: &Option<String>, present: Option<&str>, most: usize) -> Option<String> {
+    let present = present.map(|version| first(version, most));
     let is_other = |present: &String, required: &String| {
         !format!("{present}.").starts_with(&format!("{required}."))
     };

@@ -2,7 +2,7 @@
 //! sources: it has no bindings for the version, or it does not open the libraries by their names.
 
 use crate::compat::cargo_lock::texts;
-use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc, locked, resolve};
+use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc};
 use crate::model::{Cudnn, Environment, Os, Toolkit};
 use crate::runtime::facts::Version;
 use crate::runtime::system::names::DRIVER_SO;
@@ -75,18 +75,6 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
         found.extend(unopened(cudarc, &library, installed));
     }
     found
-}
-
-/// Returns the newest CUDA that a cudarc in `Cargo.lock` accepts instead of this one, and the cudarc's version, if its
-/// build script detects the version of CUDA and rejects this one.
-pub fn accepted_instead(env: &Environment, cuda: Version) -> Option<(Version, String)> {
-    let lock = texts(env, "Cargo.lock").next()?;
-    let cudarcs = locked(&lock, env, &|version| resolve(version, env));
-    let mut cudarcs = cudarcs.iter().filter(|cudarc| !is_chosen(cudarc, env));
-    cudarcs.find_map(|cudarc| match unlisted(cudarc, DETECTED[0], cuda, None)? {
-        CudarcRefusal::Unlisted { choice, .. } => Some((choice?, cudarc.release.clone())),
-        CudarcRefusal::Unopened { .. } => None,
-    })
 }
 
 /// Returns `true` if a feature or the variable, which cargo may set for a build, chooses the CUDA version.

@@ -1,32 +1,34 @@
-//! The versions and libraries to fetch.
+//! The wheels to install: the toolkit with its libraries, and cuDNN.
 
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::project;
 use crate::cli::numbers;
-use crate::cli::terminal::{harmless, show_step};
-use crate::compat::cudarc_refusals::accepted_instead;
+use crate::cli::terminal::show_step;
 use crate::compat::newest_cuda;
 use crate::model::text::joined;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
-use crate::system::Host;
+use crate::toolkit::package_names::FETCHED_ON_REQUEST;
+use std::collections::BTreeSet;
 use std::path::Path;
 
-/// Stands for the newest minor version of a CUDA: no release has one as high.
-const NEWEST_MINOR: u32 = 99;
+/// The extras of NVIDIA's project `cuda-toolkit` that every installation has. CUDA 11 has no `cccl`.
+const EXTRAS: [&str; 5] = ["cublas", "cudart", "nvcc", "nvrtc", "cccl"];
 
-/// The versions that the user named, as leading numbers. `None` means the newest.
-#[derive(Clone, Debug, Default, PartialEq)]
+/// The versions that the user named, as leading numbers. `None` means the installed one, else the newest.
+#[derive(Default, PartialEq)]
 pub struct Choice {
     pub cuda: Option<String>,
     pub cudnn: Option<String>,
     /// The libraries of CUDA besides those that cuDNN opens.
     pub libraries: Vec<String>,
+    /// The wheels in a lock file, instead of all others.
+    pub lock: Option<String>,
 }
 
 impl Choice {
-    /// Adds what the user left open: the libraries that the crate uses, and a CUDA that the driver and a cudarc in
-    /// `Cargo.lock` support. Without a requirement, an installed toolkit stays.
+    /// Adds what the user left open: the libraries that the crate uses, and a CUDA that the driver supports. Without a
+    /// requirement, an installed toolkit stays.
     pub fn complete(mut self, installed: &Installed) -> Self {
         if self.libraries.is_empty() && Path::new("Cargo.toml").exists() {
             self.libraries = project::libraries(Path::new("."));
@@ -35,14 +37,47 @@ impl Choice {
                 show_step("i", "added", format!("{used}, which this project uses"));
             }
         }
-        let installed = installed.cuda();
-        if self.cuda.is_none() && installed.is_none() {
+        if self.cuda.is_none() && installed.wheels.is_empty() {
             self.cuda = supported_by_driver();
-        } else if self.cuda.as_ref().is_none_or(|cuda| cuda.contains('.')) {
-            return self;
         }
-        self.cuda = supported_by_cudarc(self.cuda.as_deref(), installed).or(self.cuda);
         self
+    }
+
+    /// Returns the requirements for the installer. Without a choice, the installed versions and libraries stay.
+    pub fn requirements(&self, installed: &Installed) -> String {
+        if let Some(lock) = &self.lock {
+            return lock.clone();
+        }
+        let cuda = installed.version("nvidia-cuda-runtime");
+        let cuda = numbers::or_present(&self.cuda, cuda, 2);
+        let cuda = cuda.unwrap_or(majors::NEWEST_CUDA.to_string());
+        let major = numbers::major(&cuda);
+        let cudnn = format!("nvidia-cudnn-cu{major}");
+        let version = numbers::or_present(&self.cudnn, installed.version(&cudnn), 3);
+        let version = version.map_or(String::new(), |version| format!("=={version}.*"));
+        let mut extras = [&EXTRAS[..], &FETCHED_ON_REQUEST].concat();
+        extras.retain(|name| {
+            let is_missing = major == 11 && ["cccl", "nvjitlink"].contains(name);
+            let is_chosen = EXTRAS.contains(name) || self.libraries.iter().any(|one| one == name);
+            !is_missing && (is_chosen || installed.version(&format!("nvidia-{name}")).is_some())
+        });
+        let extras = extras.join(",");
+        format!("cuda-toolkit[{extras}]=={cuda}.*\n{cudnn}{version}\n")
+    }
+
+    /// Returns the reason why these wheels are not installed, if they are not.
+    pub fn missing_in(&self, installed: &Installed) -> Option<String> {
+        let requirements = self.requirements(installed);
+        let words = requirements.split_whitespace().map(String::from);
+        let wheels = words.filter(|word| word.contains("=="));
+        let is_met = match self.lock {
+            Some(_) => wheels.collect::<BTreeSet<_>>() == installed.wheels,
+            None => requirements == Self::default().requirements(installed),
+        };
+        if is_met && !installed.wheels.is_empty() {
+            return installed.damaged().into_iter().next();
+        }
+        Some("other versions or libraries are required".into())
     }
 }
 
@@ -54,26 +89,11 @@ fn supported_by_driver() -> Option<String> {
     // A driver does not run the PTX of a newer minor version. The wheels of an older CUDA have no nvcc.
     let is_exact = supported.major == majors::NEWEST_CUDA && Some(supported) < newest_cuda();
     let supported = supported.short();
-    let cuda = if is_exact {
-        supported.clone()
-    } else {
-        major.to_string()
+    let cuda = match is_exact {
+        true => supported.clone(),
+        false => major.to_string(),
     };
     let text = format!("CUDA {cuda}, since the driver supports CUDA {supported}");
     show_step("i", "chosen", text);
     Some(cuda)
-}
-
-/// Returns a CUDA of the same major that a cudarc in `Cargo.lock` accepts, if its build script rejects the installed
-/// one, or else the newest.
-fn supported_by_cudarc(cuda: Option<&str>, installed: Option<String>) -> Option<String> {
-    let newest = majors::NEWEST_CUDA.to_string();
-    let chosen = cuda.unwrap_or(&newest);
-    let stays = installed.filter(|one| numbers::major(one) == numbers::major(chosen));
-    let cuda = numbers::with_minor(stays.as_deref().unwrap_or(chosen), NEWEST_MINOR);
-    let (accepted, cudarc) = accepted_instead(&Host::capture(None, None, &[]).env, cuda)?;
-    let accepted = (accepted.major == cuda.major).then(|| accepted.short())?;
-    let text = format!("CUDA {accepted}, the newest that cudarc {cudarc} supports");
-    show_step("i", "chosen", harmless(&text));
-    Some(accepted)
 }

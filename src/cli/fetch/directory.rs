@@ -2,18 +2,17 @@
 //!
 //! ```text
 //! .fetching/new  the new files
-//! .fetching/old  the files that they replace
-//! .fetching/tmp  temporary files of uv, pip and the C compiler
+//! .fetching/tmp  temporary files of uv, pip and this program, and then the files that are replaced
 //! ```
 
 use crate::Finding;
-use crate::cli::fetch::fault;
-use crate::cli::fetch::installed::Installed;
+use crate::cli::fetch::fault::{failed, in_home};
+use crate::cli::fetch::installed::{Installed, is_of_fetch};
 use crate::cli::terminal::show_step;
 use crate::system::files;
 use crate::toolkit::package_names::FETCH_MARKER;
 use fs4::{FileExt, TryLockError};
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -23,154 +22,112 @@ const TEMPORARY: &str = ".fetching";
 /// The file that is locked: Windows opens no directory, and NFS locks only files that are open for writing.
 const LOCK: &str = ".fetch.lock";
 
-/// Waits, with a message, until no other `fetch` runs in a directory. The system releases the lock when the process exits
-/// for any reason.
-///
-/// # Errors
-/// Also if the file system has no locks: a second `fetch` would remove the files of the first one.
+/// Creates a directory, and waits until no other `fetch` runs in it. The system releases the lock when the process exits.
+/// Fails if the file system has no locks: a second `fetch` would remove the files of the first one.
 pub fn lock(home: &Path) -> io::Result<File> {
+    fs::create_dir_all(home)?;
     let path = home.join(LOCK);
     if files::is_link(&path) {
         return Err(io::Error::other(format!("{LOCK} is a link")));
     }
-    let file = File::options()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(path)?;
+    let mut options = File::options();
+    options.read(true).write(true).create(true).truncate(false);
+    let file = options.open(path)?;
     // Not std's locks, which require Rust 1.89.
     match FileExt::try_lock(&file) {
-        Ok(()) => {}
         Err(TryLockError::WouldBlock) => {
-            let home = home.display();
-            let text = format!("for another `cudnn-guard fetch` that is running in {home}");
-            show_step("i", "waiting", text);
+            let text = "for another `cudnn-guard fetch` that is running in ";
+            show_step("i", "waiting", format!("{text}{}", home.display()));
             FileExt::lock(&file)?;
         }
-        Err(TryLockError::Error(error)) => return Err(error),
+        locked => locked?,
     }
     Ok(file)
 }
 
-/// Returns a directory below the temporary one.
 pub fn temporary(home: &Path, name: &str) -> PathBuf {
     home.join(TEMPORARY).join(name)
 }
 
 /// Returns `true` if a `fetch` is running in a directory or was killed there.
 pub fn is_unfinished(home: &Path) -> bool {
+    let is_real_dir = |path: &Path| path.is_dir() && !files::is_link(path);
+    let own = ["new", "tmp"].map(|name| temporary(home, name));
+    let is_own = |path: &PathBuf| own.contains(path) && is_real_dir(path);
     let dir = home.join(TEMPORARY);
-    let is_own = |name: &OsString| ["new", "old", "tmp"].iter().any(|own| name == own);
-    is_real_dir(&dir) && files::names(&dir).is_ok_and(|names| names.iter().all(is_own))
+    is_real_dir(&dir) && files::list(&dir).is_ok_and(|paths| paths.iter().all(is_own))
 }
 
-/// Creates the temporary directory.
-pub fn prepare(home: &Path) -> io::Result<()> {
-    let mut names = ["new", "old", "tmp"].into_iter();
-    names.try_for_each(|name| fs::create_dir_all(temporary(home, name)))
+/// Lists the new files in their marker. It appears as a whole: from then on, they are complete.
+pub fn mark(home: &Path, mut listed: BTreeSet<String>) -> io::Result<()> {
+    listed.insert(FETCH_MARKER.to_string());
+    let text = temporary(home, "tmp").join(FETCH_MARKER);
+    fs::write(&text, Vec::from_iter(listed).join("\n"))?;
+    fs::rename(text, temporary(home, "new").join(FETCH_MARKER))
 }
 
-/// Replaces the files in the directory by the new ones. [`restore`] undoes what is left after an error.
-pub fn replace(home: &Path) -> io::Result<()> {
-    move_all(home, &temporary(home, "old"), Nvidia::First)?;
-    move_all(&temporary(home, "new"), home, Nvidia::First)
-}
-
-/// Completes or undoes the replacement of a `fetch` that failed or was killed, and removes the temporary directory.
-pub fn restore(home: &Path) -> io::Result<()> {
-    let (new, old) = (temporary(home, "new"), temporary(home, "old"));
+/// Replaces the old files if the new ones are complete, and removes the temporary directory. After a kill at any moment,
+/// the next call continues: each marker is moved after the files that it lists.
+pub fn finish(home: &Path) -> Result<(), Finding> {
     if !is_unfinished(home) {
         return Ok(());
     }
-    if files::exists(&new.join(FETCH_MARKER)) && !files::exists(&new.join("nvidia")) {
-        move_all(&new, home, Nvidia::First)?;
-    } else {
-        // If this is interrupted, the new files must not look like those of an interrupted replacement.
-        if is_real_dir(&new) && files::exists(&new.join(FETCH_MARKER)) {
-            fs::remove_file(new.join(FETCH_MARKER))?;
-        }
-        if !files::exists(&home.join("nvidia")) {
-            move_all(&old, home, Nvidia::Last)?;
-        }
+    let new = temporary(home, "new");
+    let is_marked = |dir: &Path| files::exists(&dir.join(FETCH_MARKER));
+    if is_marked(&new) && is_marked(home) {
+        check_owned(home)?;
+        // A build finds all or nothing.
+        let order = |name: &str| (name == FETCH_MARKER, name != "nvidia");
+        move_all(home, &temporary(home, "tmp"), order).map_err(in_home(home))?;
     }
-    fs::remove_dir_all(home.join(TEMPORARY))
-}
-
-/// When `nvidia` is moved: first, and the marker last; or last, so that a `fetch` after this one continues.
-#[derive(PartialEq)]
-enum Nvidia {
-    First,
-    Last,
+    if is_marked(&new) {
+        let order = |name: &str| (name == FETCH_MARKER, name == "nvidia");
+        move_all(&new, home, order).map_err(in_home(home))?;
+    }
+    fs::remove_dir_all(home.join(TEMPORARY)).map_err(in_home(home))
 }
 
 /// Moves the files of `fetch` from one directory to another.
-fn move_all(from: &Path, to: &Path, nvidia: Nvidia) -> io::Result<()> {
+fn move_all(from: &Path, to: &Path, order: fn(&str) -> (bool, bool)) -> io::Result<()> {
     let mut names = Vec::new();
-    if is_real_dir(from) {
-        for entry in fs::read_dir(from)? {
-            names.extend(entry?.file_name().into_string());
-        }
+    for entry in fs::read_dir(from)? {
+        names.extend(entry?.file_name().into_string());
     }
     names.retain(|name| is_of_fetch(name));
-    names.sort_by_key(|name| (name == FETCH_MARKER, name != "nvidia"));
-    if nvidia == Nvidia::Last {
-        names.reverse();
-    }
+    names.sort_by_key(|name| order(name));
     let mut names = names.iter();
     names.try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
 
-/// Returns `true` for the paths that `fetch` creates in its directory.
-pub fn is_of_fetch(path: &str) -> bool {
-    let first = path.split('/').next().unwrap_or_default();
-    ["nvidia", FETCH_MARKER].contains(&first) || first.ends_with(".dist-info")
-}
-
-fn is_real_dir(path: &Path) -> bool {
-    path.symlink_metadata().is_ok_and(|found| found.is_dir())
-}
-
-/// Writes the marker of complete files.
-pub fn mark(new: &Path) -> io::Result<()> {
-    let marker = new.join(FETCH_MARKER);
-    fs::write(&marker, "")?;
-    let mut listed = Vec::new();
-    list(new, "", &mut listed)?;
-    fs::write(&marker, listed.join("\n"))
-}
-
 /// Refuses a directory with a file or link that its marker does not list.
 pub fn check_owned(home: &Path) -> Result<(), Finding> {
-    let mut found = Vec::new();
-    if files::is_dir(home) {
-        list(home, "", &mut found).map_err(fault::home("read", home))?;
-    }
+    let found = match home.is_dir() {
+        true => list(home).map_err(in_home(home))?,
+        false => return Ok(()),
+    };
     let own = Installed::new(home).files;
-    match found
-        .iter()
-        .find(|path| !own.contains(*path) && *path != LOCK)
-    {
-        Some(path) => Err(fault::foreign(&home.join(path))),
-        None => Ok(()),
-    }
+    let Some(path) = found.difference(&own).next() else {
+        return Ok(());
+    };
+    let path = home.join(path);
+    let reason = "was not created by cudnn-guard, so `fetch` does not change its directory";
+    let finding = failed(format!("`{}` {reason}", path.display()));
+    Err(finding.help("fetch into a new or empty directory with `--to DIR`"))
 }
 
-/// Lists the files and links below a directory, without those of a running or killed `fetch`.
-fn list(dir: &Path, prefix: &str, found: &mut Vec<String>) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let path = format!("{prefix}{}", name.to_string_lossy());
-        match entry.file_type()?.is_dir() {
-            true if path == TEMPORARY => {
-                if !is_unfinished(dir) {
-                    found.push(path);
-                }
+/// Lists the files and links in a directory, without the lock and those of a running or killed `fetch`.
+pub fn list(home: &Path) -> io::Result<BTreeSet<String>> {
+    let (mut found, mut dirs) = (BTreeSet::new(), vec![String::new()]);
+    while let Some(dir) = dirs.pop() {
+        for entry in fs::read_dir(home.join(&dir))? {
+            let entry = entry?;
+            let path = format!("{dir}{}", entry.file_name().to_string_lossy());
+            match entry.file_type()?.is_dir() {
+                _ if path == LOCK || path == TEMPORARY && is_unfinished(home) => {}
+                true if path != TEMPORARY => dirs.push(path + "/"),
+                _ => _ = found.insert(path),
             }
-            true => list(&entry.path(), &format!("{path}/"), found)?,
-            false => found.push(path),
         }
     }
-    Ok(())
+    Ok(found)
 }

@@ -1,18 +1,15 @@
 //! The installer: `uv` or `pip`.
 
 use crate::Finding;
-use crate::cli::fetch::directory::temporary;
-use crate::cli::fetch::fault;
-use crate::cli::fetch::installed::Installed;
-use crate::cli::fetch::requirements::{self, Pin};
-use crate::cli::fetch::wheels::Wheels;
+use crate::cli::fetch::fault::{failed, io};
+use crate::cli::fetch::lock;
 use crate::model::Invocation;
 use crate::system::programs::{die_with_this_process, on_path};
 use anstream::ColorChoice;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::{env, fs, io};
+use std::{env, fs};
 
 /// A program that installs wheels into a directory: uv, or a Python with pip.
 pub struct Installer {
@@ -26,6 +23,7 @@ const PIP: &str =
     "-m pip install --disable-pip-version-check --no-input --no-compile --only-binary :all:";
 const UV_LOCK: &str =
     "pip compile --quiet --generate-hashes --no-header --no-annotate --only-binary :all: -";
+const INSTALL_UV: &str = "install uv (https://docs.astral.sh/uv/), which needs no root";
 
 /// Parts of the names of settings that stay: they are about an index, a network or a cache. With others, pip or uv would
 /// install something else, or into another directory.
@@ -55,92 +53,87 @@ impl Installer {
                 continue;
             };
             let found = Self { program, install };
-            let mut command = found.command(install, &["--help".into()], found.dir()).0;
-            if command
-                .stdout(Stdio::null())
-                .status()
-                .is_ok_and(|status| status.success())
-            {
+            let mut help = found.command(&format!("{install} --help"));
+            let status = help.stdout(Stdio::null()).status();
+            if status.is_ok_and(|status| status.success()) {
                 return Ok(found);
             }
         }
-        Err(fault::no_installer())
+        let pip = "install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`, \
+            `winget install Python.Python.3.13`";
+        let finding = failed("neither uv nor a Python with pip is on PATH");
+        Err(finding.help(INSTALL_UV).help(pip))
     }
 
-    /// Returns a directory that the user did not choose: Python before 3.11 imports from the current one.
-    fn dir(&self) -> &Path {
-        self.program.parent().unwrap_or(&self.program)
-    }
-
-    /// Installs wheels into the temporary directory. The installer shows its progress, and the reason if it fails.
-    pub fn install(&self, wheels: &Wheels, home: &Path) -> Result<(), Finding> {
-        let tmp = temporary(home, "tmp");
-        let list = tmp.join("wheels.txt");
-        let text = wheels.requirements(&Installed::new(home));
-        fs::write(&list, text).map_err(fault::io("write", &list))?;
+    /// Installs wheels into the directory `new` beside that of temporary files. The installer shows its progress, and the reason if it fails.
+    pub fn install(&self, requirements: &str, tmp: &Path) -> Result<(), Finding> {
+        fs::write(tmp.join("wheels.txt"), requirements).map_err(io("write to", tmp))?;
         // Relative to the directory in which it runs, since not all paths are Unicode.
-        let mut args = ["--target", "../new", "-r", "wheels.txt"]
-            .map(String::from)
-            .to_vec();
-        if matches!(wheels, Wheels::Locked(_)) {
-            args.extend(["--no-deps", "--require-hashes"].map(String::from));
+        let mut args = format!("{} --target ../new -r wheels.txt", self.install);
+        if requirements.contains("--hash=") {
+            args += " --no-deps --require-hashes";
         }
-        let (mut command, call) = self.command(self.install, &args, &tmp);
-        command.envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, &tmp)));
+        let mut command = self.command(&args);
+        command.envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, tmp)));
         if ColorChoice::global() == ColorChoice::Never {
             command.env("NO_COLOR", "1");
         }
-        let status = command.stdout(io::stderr()).status();
-        let status = status.map_err(|error| fault::install_failed(&call, &error))?;
-        match status.success() {
-            true => Ok(()),
-            false => Err(fault::install_failed(&call, &status)),
-        }
+        command.current_dir(tmp).stdout(std::io::stderr());
+        self.output(&args, command, "").map(drop)
     }
 
     /// Returns the wheels of packages and of their dependencies, with the hashes of their archives for all platforms.
-    pub fn resolve(&self, packages: &str) -> Result<Vec<Pin>, Finding> {
+    pub fn resolve(&self, packages: &str) -> Result<String, Finding> {
         if self.install != UV {
-            return Err(fault::no_uv());
+            let finding = failed("only uv can create a lock file, and it is not on PATH");
+            return Err(finding.help(INSTALL_UV));
         }
-        let (mut command, call) = self.command(UV_LOCK, &[], self.dir());
-        let run = || {
-            let mut child = command
-                .stdin(Stdio::piped())
-                .stdout(Stdio::piped())
-                .spawn()?;
-            if let Some(mut input) = child.stdin.take() {
-                input.write_all(packages.as_bytes())?;
-            }
-            child.wait_with_output()
-        };
-        let output = { run }().map_err(|error| fault::install_failed(&call, &error))?;
-        if !output.status.success() {
-            return Err(fault::install_failed(&call, &output.status));
-        }
-        let text = String::from_utf8_lossy(&output.stdout);
-        requirements::parse(&text).ok_or_else(|| fault::unknown_wheels(&call, &text))
+        let mut command = self.command(UV_LOCK);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let text = self.output(UV_LOCK, command, packages)?;
+        lock::parse(&text).ok_or_else(|| {
+            failed("uv selected a wheel that this cudnn-guard does not know")
+                .help("run `cudnn-guard fetch` without `--lock`")
+                .with("output", text)
+        })
     }
 
-    /// Returns a command that runs in a directory and stops when this process exits, and its text for messages.
-    fn command(&self, first: &str, last: &[String], dir: &Path) -> (Command, String) {
-        let first = first.split(' ').map(String::from);
-        let args: Vec<String> = first.chain(last.iter().cloned()).collect();
+    /// Returns a command that stops when this process exits. It runs in a directory that the user did not choose: Python
+    /// before 3.11 imports from the current one.
+    fn command(&self, args: &str) -> Command {
         let mut command = Command::new(&self.program);
         die_with_this_process(&mut command);
-        command.args(&args).stdin(Stdio::null()).current_dir(dir);
         for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
             let is_setting = name.starts_with("PIP_") || name.starts_with("UV_");
             if is_setting && !KEPT.iter().any(|part| name.contains(part)) {
                 command.env_remove(name);
             }
         }
-        command.envs(SETTINGS);
+        command.envs(SETTINGS).args(args.split(' '));
+        command.stdin(Stdio::null());
+        command.current_dir(self.program.parent().unwrap_or(&self.program));
         // Without an active environment, uv would run the Python of a `.venv` in a parent directory.
         if env::var_os("VIRTUAL_ENV").is_none_or(|dir| dir.is_empty()) {
             command.env("UV_SYSTEM_PYTHON", "1");
         }
-        let (program, env) = (self.program.clone(), Vec::new());
-        (command, Invocation { program, args, env }.to_string())
+        command
+    }
+
+    /// Runs a command with an input. Returns its output unless it fails.
+    fn output(&self, args: &str, mut command: Command, input: &str) -> Result<String, Finding> {
+        let mut child = command.spawn().map_err(io("run", &self.program))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // Without all input, the program fails and shows why.
+            let _ = stdin.write_all(input.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(io("run", &self.program))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into());
+        }
+        let args: Vec<&str> = args.split(' ').collect();
+        Err(failed("failed to install NVIDIA's wheels")
+            .help("run `cudnn-guard explain fetch-failed` for a list of causes")
+            .with("command", Invocation::new(&self.program, &args))
+            .with("output", format!("see above; {}", output.status)))
     }
 }

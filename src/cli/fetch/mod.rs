@@ -2,8 +2,7 @@
 //!
 //! A directory belongs to `fetch` as a whole, or not at all: its marker lists every file in it. Without a marker it must
 //! be new or empty, and with a file that is not listed it stays as it is. uv or pip resolves, downloads and unpacks the
-//! wheels into a temporary directory in it. There, `fetch` adds links, a stub of the driver, and the marker. Complete
-//! files replace the old ones by renaming. The next `fetch` completes or undoes what a killed one has left.
+//! wheels into a temporary directory in it. There, `fetch` adds links, a stub of the driver, and the marker.
 //!
 //! ```text
 //! <home>/nvidia/cu13/          the toolkit: bin/nvcc, include, lib, nvvm
@@ -13,29 +12,25 @@
 //! <home>/.cudnn-guard          the marker
 //! ```
 
-mod cargo_config;
+mod additions;
 mod choice;
 mod directory;
-mod driver_stub;
 pub mod fault;
 mod installed;
 mod installer;
-mod links;
+mod lock;
 mod project;
-mod requirements;
 mod usage;
-mod wheels;
 
 use crate::Finding;
 use crate::cli::fetch::choice::Choice;
+use crate::cli::fetch::fault::{failed, in_home, io};
 use crate::cli::fetch::installed::Installed;
 use crate::cli::fetch::installer::Installer;
-use crate::cli::fetch::requirements::Pin;
-use crate::cli::fetch::wheels::Wheels;
+use crate::cli::numbers;
 use crate::cli::terminal::{flag, option, show, show_on_stderr, show_step};
-use crate::cli::{numbers, whole_file};
 use crate::runtime::facts::fetch_dir::fetch_dir;
-use crate::runtime::facts::majors;
+use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;
 use clap::{ArgAction, ArgMatches, Command, value_parser};
@@ -45,7 +40,7 @@ use std::{env, fs};
 
 pub fn command() -> Command {
     let text = "CUDA version to install: `13` or `13.0`, from 11 to 13 [default: the installed one, else the newest \
-                that the driver and cudarc support]";
+                that the driver supports]";
     let cuda = option("cuda", "VERSION", text).value_parser(|text: &str| {
         let version = numbers::parse(text, 2);
         let version = version.filter(|cuda| majors::CUDA.contains(&numbers::major(cuda)));
@@ -56,7 +51,10 @@ pub fn command() -> Command {
         .value_parser(|text: &str| numbers::parse(text, 3).ok_or("write it as 9, 9.14 or 9.14.0"));
     let text = "CUDA libraries to install besides cuBLAS and NVRTC; installed ones stay [default: those that ./build.rs, \
                 cudarc and candle use]";
-    let with = option("with", "LIBRARY,..", text);
+    let with = option("with", "LIBRARY,..", text)
+        .value_delimiter(',')
+        .action(ArgAction::Append)
+        .value_parser(FETCHED_ON_REQUEST);
     let text = "Install directory, new, empty or of `fetch` [default: $CUDNN_GUARD_HOME, else the user data directory]";
     let to = option("to", "DIR", text).value_parser(value_parser!(PathBuf));
     let text = "Add the environment variables to ./.cargo/config.toml";
@@ -67,8 +65,6 @@ pub fn command() -> Command {
     let text =
         "Install exactly the wheels in this lock file; if it does not exist, create it with uv";
     let lock = option("lock", "FILE", text).value_parser(value_parser!(PathBuf));
-    let with = with.value_delimiter(',').action(ArgAction::Append);
-    let with = with.value_parser(FETCHED_ON_REQUEST);
     let examples = [
         "Examples:",
         "cudnn-guard fetch --cuda 12 --cudnn 9.10",
@@ -84,10 +80,7 @@ pub fn command() -> Command {
 }
 
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let home = arguments.get_one::<PathBuf>("to").cloned();
-    let home = home.or_else(default_home).ok_or_else(fault::no_home);
-    let home = home.and_then(|dir| std::path::absolute(&dir).map_err(fault::io("find", &dir)));
-    let result = home.and_then(|home| match arguments.get_flag("check") {
+    let result = home(arguments).and_then(|home| match arguments.get_flag("check") {
         true => check(&home),
         false => fetch(&home, arguments),
     });
@@ -100,33 +93,47 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     }
 }
 
-/// Returns `CUDNN_GUARD_HOME`, else the directory that a build searches by default.
-fn default_home() -> Option<PathBuf> {
-    let home = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty());
-    let default = || fetch_dir(cfg!(windows), &|name| env::var_os(name));
-    home.map_or_else(default, |home| Some(home.into()))
+/// Returns `--to`, `CUDNN_GUARD_HOME`, or the directory that a build searches by default.
+fn home(arguments: &ArgMatches) -> Result<PathBuf, Finding> {
+    let set = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty());
+    let named = arguments.get_one::<PathBuf>("to").cloned();
+    let home = named.or_else(|| set.map(PathBuf::from));
+    let home = home.or_else(|| fetch_dir(cfg!(windows), &|name| env::var_os(name)));
+    let home = home.ok_or_else(|| {
+        failed("neither CUDNN_GUARD_HOME nor HOME is set").help("pass a directory with `--to DIR`")
+    })?;
+    std::path::absolute(&home).map_err(io("find", &home))
 }
 
 /// Fetches, and prints how to use the result.
 fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
+    if directory::is_unfinished(home) {
+        let _lock = directory::lock(home).map_err(in_home(home))?;
+        directory::finish(home)?;
+    }
     let libraries = arguments.get_many("with").into_iter().flatten();
-    let named = Choice {
+    let mut choice = Choice {
         cuda: arguments.get_one("cuda").cloned(),
         cudnn: arguments.get_one("cudnn").cloned(),
         libraries: libraries.cloned().collect(),
+        lock: None,
     };
-    let is_named = named != Choice::default();
-    if directory::is_unfinished(home) {
-        let _lock = directory::lock(home).map_err(fault::home("lock", home))?;
-        directory::restore(home).map_err(fault::home("restore", home))?;
+    let lock = arguments.get_one::<PathBuf>("lock");
+    if let Some(file) = lock.filter(|file| files::exists(file)) {
+        if choice != Choice::default() {
+            let finding = failed("the `--lock` file already specifies the versions");
+            return Err(finding.help("omit --cuda, --cudnn and --with, or remove the lock file"));
+        }
+        choice.lock = Some(lock::read(file)?);
+    } else {
+        let installed = Installed::new(home);
+        choice = choice.complete(&installed);
+        if let Some(file) = lock {
+            choice.lock = Some(lock::create(file, home, &choice.requirements(&installed))?);
+        }
     }
-    let wheels = match arguments.get_one::<PathBuf>("lock") {
-        Some(file) if !files::exists(file) => Wheels::Locked(lock(file, home, named)?),
-        Some(_) if is_named => return Err(fault::versions_named_twice()),
-        Some(file) => Wheels::Locked(read_lock(file)?),
-        None => Wheels::Chosen(named.complete(&Installed::new(home))),
-    };
-    let installed = install(home, &wheels)?;
+    install(home, &choice)?;
+    let installed = Installed::new(home);
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
         show(installed.write_config()?);
@@ -134,54 +141,36 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
     Ok(())
 }
 
-fn read_lock(file: &Path) -> Result<Vec<Pin>, Finding> {
-    let pins = requirements::parse(&files::read(file)?).unwrap_or_default();
-    let has = |start: &str| pins.iter().any(|pin| pin.name.starts_with(start));
-    match has("nvidia-cuda-runtime") && has("nvidia-cudnn-") {
-        true => Ok(pins),
-        false => Err(fault::not_locked(file)),
-    }
-}
-
-/// Creates a lock file.
-fn lock(file: &Path, home: &Path, named: Choice) -> Result<Vec<Pin>, Finding> {
-    if std::path::absolute(file).is_ok_and(|file| file.starts_with(home)) {
-        return Err(fault::lock_in_home(file));
-    }
-    directory::check_owned(home)?;
-    let installed = Installed::new(home);
-    let wheels = Wheels::Chosen(named.complete(&installed));
-    let pins = Installer::find()?.resolve(&wheels.requirements(&installed))?;
-    let head = "# `cudnn-guard fetch --lock FILE` installs exactly these wheels.\n";
-    let text = head.to_string() + &requirements::text(&pins);
-    whole_file::replace(file, &text).map_err(fault::io("write", file))?;
-    show_step("✓", "locked", file.display());
-    Ok(pins)
-}
-
 /// Installs wheels unless they are installed.
-fn install(home: &Path, wheels: &Wheels) -> Result<Installed, Finding> {
+fn install(home: &Path, choice: &Choice) -> Result<(), Finding> {
     let installed = Installed::new(home);
-    if !wheels.requirements(&installed).contains("-cu13") {
-        show_step("i", "nvcc", usage::WITHOUT_NVCC);
+    if !choice.requirements(&installed).contains("-cu13") {
+        let text = "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
+            `cudnn-guard fetch --cuda 13`, or install the toolkit from NVIDIA's repository or conda";
+        show_step("i", "nvcc", text);
     }
-    if wheels.missing_in(&installed).is_some() {
+    if choice.missing_in(&installed).is_some() {
         directory::check_owned(home)?;
         let installer = Installer::find()?;
-        fs::create_dir_all(home).map_err(fault::home("create", home))?;
-        let _lock = directory::lock(home).map_err(fault::home("lock", home))?;
-        directory::restore(home).map_err(fault::home("restore", home))?;
+        let _lock = directory::lock(home).map_err(in_home(home))?;
+        directory::finish(home)?;
         // Another process may have fetched in the meantime.
         let installed = Installed::new(home);
-        if let Some(why) = wheels.missing_in(&installed) {
-            show(usage::license_notice(home));
+        if let Some(why) = choice.missing_in(&installed) {
             show_step("i", "to fetch", "NVIDIA's wheels, about 1 to 2 GB");
             if !installed.wheels.is_empty() {
                 show_step("i", "because", why);
             }
-            let replaced = replace(home, &installer, wheels);
-            directory::restore(home).map_err(fault::home("restore", home))?;
-            replaced?;
+            let text = "by downloading, you accept NVIDIA's licenses, https://docs.nvidia.com/cuda/eula/ and \
+                https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html, which will be in ";
+            show_step(
+                "i",
+                "licenses",
+                format!("{text}{}/*.dist-info", home.display()),
+            );
+            let replaced = replace(&installed, &installer, choice);
+            // After an error, this removes the incomplete files.
+            directory::finish(home).and(replaced)?;
         }
     }
     let installed = Installed::new(home);
@@ -189,47 +178,52 @@ fn install(home: &Path, wheels: &Wheels) -> Result<Installed, Finding> {
     let toolkit = ("CUDA toolkit", "nvidia-cuda-runtime", toolkit);
     for (title, name, dir) in [toolkit, ("cuDNN", "nvidia-cudnn-", cudnn)] {
         let dir = dir.unwrap_or(home.join("nvidia"));
-        let version = installed.find(name).map_or("", |wheel| &wheel.version);
+        let version = installed.version(name).unwrap_or_default();
         show_step("✓", title, format!("{version} in {}", dir.display()));
     }
-    Ok(installed)
+    Ok(())
 }
 
-/// Installs wheels into the temporary directory, completes them, and moves all to its place.
-fn replace(home: &Path, installer: &Installer, wheels: &Wheels) -> Result<(), Finding> {
-    let in_home = || fault::home("write to", home);
-    directory::prepare(home).map_err(in_home())?;
-    installer.install(wheels, home)?;
-    let new = directory::temporary(home, "new");
-    let nvidia = new.join("nvidia");
-    for dir in files::list(&nvidia).unwrap_or_default() {
-        links::add_developer_links(&dir).map_err(in_home())?;
-        if let Some(Err(why)) = driver_stub::add(&dir, &directory::temporary(home, "tmp")) {
-            show_step("i", "libcuda.so", format!("no stub to link against: {why}"));
-        }
+/// Installs wheels into the temporary directory, and completes them.
+fn replace(installed: &Installed, installer: &Installer, choice: &Choice) -> Result<(), Finding> {
+    let home = &*installed.home;
+    let [new, tmp] = ["new", "tmp"].map(|name| directory::temporary(home, name));
+    for dir in [&new, &tmp] {
+        fs::create_dir_all(dir).map_err(in_home(home))?;
     }
-    links::add_neighbors(&nvidia).map_err(in_home())?;
-    directory::mark(&new).map_err(in_home())?;
-    if let Some(why) = wheels.missing_in(&Installed::new(&new)) {
-        return Err(fault::incomplete_download(&why));
+    installer.install(&choice.requirements(installed), &tmp)?;
+    additions::add(&new.join("nvidia"), &tmp)?;
+    let fetched = Installed::with(&new, directory::list(&new).map_err(in_home(home))?);
+    if let Some(why) = choice.missing_in(&fetched) {
+        let finding = failed(format!("the download is incomplete: {why}"));
+        return Err(finding.help("run the same command again"));
     }
     directory::check_owned(home)?;
-    directory::replace(home).map_err(fault::home("replace the files in", home))
+    directory::mark(home, fetched.files).map_err(in_home(home))
 }
 
 /// Compares the installed files with the marker and the RECORDs of their wheels. Changes nothing.
 fn check(home: &Path) -> Result<(), Finding> {
-    let installed = Installed::new(home);
+    let (installed, shown) = (Installed::new(home), home.display());
+    let command = format!("cudnn-guard fetch --to {}", quoted(&home.to_string_lossy()));
     if installed.wheels.is_empty() {
-        return Err(fault::nothing_to_check(home));
+        let finding = failed(format!("cudnn-guard has installed nothing in `{shown}`"));
+        let other = "pass the directory that you fetched into with `--to DIR`";
+        return Err(finding.help(format!("run `{command}`")).help(other));
     }
     let damaged = installed.damaged();
     let mark = if damaged.is_empty() { "✓" } else { "✗" };
     let (files, wheels) = (installed.files.len(), installed.wheels.len());
-    let text = format!("{files} files of {wheels} wheels in {}", home.display());
+    let text = format!("{files} files of {wheels} wheels in {shown}");
     show_step(mark, "checked", text);
-    match damaged.is_empty() {
-        true => Ok(()),
-        false => Err(fault::damaged(home, &damaged)),
+    if damaged.is_empty() {
+        return Ok(());
     }
+    let more = damaged.len().saturating_sub(5);
+    let more = (more > 0).then(|| format!("and {more} more"));
+    let summary = format!("the files in `{shown}` differ from what was fetched");
+    Err(failed(summary)
+        .help(format!("run `{command}` to fetch them again"))
+        .help("add `--lock FILE` if a lock file named their versions")
+        .with_lines("damaged", damaged.iter().take(5).chain(&more)))
 }

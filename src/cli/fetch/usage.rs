@@ -1,42 +1,50 @@
-//! Instructions for using the fetched files.
+//! Instructions for using the fetched files, and the `[env]` table of `.cargo/config.toml`.
 
 use crate::Finding;
+use crate::cli::fetch::fault::{failed, io};
 use crate::cli::fetch::installed::Installed;
-use crate::cli::fetch::{cargo_config, fault};
 use crate::cli::whole_file;
 use crate::model::text::joined;
-use crate::runtime::facts::quoted;
+use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
-use std::path::Path;
-use std::{fs, io};
-
-/// The message for a CUDA version whose nvcc is not available as a wheel.
-pub const WITHOUT_NVCC: &str = "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
-    `cudnn-guard fetch --cuda 13`, or install the toolkit from NVIDIA's repository or conda";
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use toml_edit::{DocumentMut, Item, Table, value};
 
 impl Installed {
-    /// Returns the variables that a build needs. Other crates expect a complete toolkit in CUDA_HOME.
-    fn variables(&self) -> Vec<(&'static str, String)> {
+    /// Returns the directories of a toolkit that has one, and of cuDNN.
+    pub fn dirs(&self) -> [Option<PathBuf>; 2] {
+        let dir = |name: &str| Some(self.home.join("nvidia").join(name)).filter(|dir| dir.is_dir());
+        let toolkit = dir(&format!("cu{}", majors::NEWEST_CUDA));
+        [toolkit, dir("cudnn").or_else(|| dir("cudnn_jit"))]
+    }
+
+    /// Adds the variables that a build needs to the `[env]` table of a file's text. The rest stays the same, byte for byte.
+    /// Returns `None` if the text is not TOML, or sets one of them to something else: the user then decided about it.
+    fn with_variables(&self, text: &str) -> Option<String> {
+        let mut toml: DocumentMut = text.parse().ok()?;
+        let env = toml.entry("env").or_insert(Item::Table(Table::new()));
+        let env = env.as_table_like_mut()?;
         let [toolkit, cudnn] = self.dirs();
-        let dirs = [
-            ("CUDNN_GUARD_HOME", Some(self.home.clone())),
-            ("CUDA_HOME", toolkit),
-            ("CUDNN_PATH", cudnn),
-        ];
-        let dirs = dirs.into_iter();
-        dirs.filter_map(|(name, dir)| Some((name, dir?.display().to_string())))
-            .collect()
+        let dirs = [Some(self.home.clone()), toolkit, cudnn];
+        // Other crates expect a complete toolkit in CUDA_HOME.
+        let names = ["CUDNN_GUARD_HOME", "CUDA_HOME", "CUDNN_PATH"];
+        for (name, dir) in names.into_iter().zip(dirs) {
+            let Some(dir) = dir else { continue };
+            let dir = dir.display().to_string();
+            match env.get(name) {
+                None => _ = env.insert(name, value(dir)),
+                Some(set) if set.as_str() == Some(&dir) => {}
+                Some(_) => return None,
+            }
+        }
+        Some(toml.to_string())
     }
 
     /// Describes what a build and a program need.
     pub fn how_to_use(&self) -> String {
-        let mut dirs = files::list(&self.home.join("nvidia")).unwrap_or_default();
-        // A link points to the libraries of another directory.
-        dirs.retain(|dir| dir.join("lib").is_dir() && !files::is_link(&dir.join("lib")));
-        dirs.sort_by_key(|dir| !dir.ends_with("cudnn"));
-        let libraries = dirs.iter().map(|dir| dir.join("lib").display().to_string());
-        let libraries = quoted(&joined(libraries, ":"));
-        let table = cargo_config::with("", &self.variables()).unwrap_or_default();
+        let table = self.with_variables("").unwrap_or_default();
         let build = format!(
             "\nTo build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
              the user data directory without them, but other crates may not)\n\n{table}"
@@ -44,6 +52,12 @@ impl Installed {
         if cfg!(windows) {
             return build;
         }
+        let mut dirs = files::list(&self.home.join("nvidia")).unwrap_or_default();
+        // A link points to the libraries of another directory.
+        dirs.retain(|dir| dir.join("lib").is_dir() && !files::is_link(&dir.join("lib")));
+        dirs.sort_by_key(|dir| !dir.ends_with("cudnn"));
+        let libraries = dirs.iter().map(|dir| dir.join("lib").display().to_string());
+        let libraries = quoted(&joined(libraries, ":"));
         format!(
             "{build}\n\
              To run: programs linked by cudnn-guard find the libraries\n\
@@ -53,31 +67,92 @@ impl Installed {
         )
     }
 
-    /// Writes the variables into `.cargo/config.toml` of the current directory. Returns the message.
+    /// Writes the variables into the configuration of the current directory. Returns the message.
     pub fn write_config(&self) -> Result<String, Finding> {
-        let (old, path) = (Path::new(".cargo/config"), Path::new(".cargo/config.toml"));
-        // cargo reads it instead.
-        if old.exists() {
-            return Err(fault::by_hand(old));
-        }
+        // cargo reads the file with the old name if there are both.
+        let paths = [".cargo/config", ".cargo/config.toml"].map(Path::new);
+        let path = paths[usize::from(!paths[0].exists())];
         let before = match whole_file::read(path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            read => read.map_err(fault::io("read", path))?,
+            Err(error) if error.kind() == ErrorKind::NotFound => String::new(),
+            read => read.map_err(io("read", path))?,
         };
-        let text = cargo_config::with(&before, &self.variables());
-        let text = text.ok_or_else(|| fault::by_hand(path))?;
-        fs::create_dir_all(".cargo").map_err(fault::io("create", path))?;
-        whole_file::replace(path, &text).map_err(fault::io("write", path))?;
+        let text = self.with_variables(&before).ok_or_else(|| {
+            let path = path.display();
+            let reason = "it sets one of these variables differently, or is not TOML";
+            failed(format!("cannot extend `{path}`: {reason}"))
+                .help(format!("add the lines above to `{path}` by hand"))
+        })?;
+        fs::create_dir_all(".cargo").map_err(io("create", path))?;
+        whole_file::replace(path, &text).map_err(io("write", path))?;
         Ok(format!("\n  ✓ written into {}\n", path.display()))
     }
 }
 
-pub fn license_notice(home: &Path) -> String {
-    format!(
-        "By downloading these files, you accept NVIDIA's licenses, which will be in\n  \
-         {}/*.dist-info\nThey are also at\n  \
-         https://docs.nvidia.com/cuda/eula/\n  \
-         https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\n",
-        home.display()
-    )
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HOME: &str = "/opt/a \"b\"";
+
+    /// Nothing is installed in the directory, so CUDNN_GUARD_HOME is the only variable.
+    fn with(home: &str, text: &str) -> Option<String> {
+        Installed::with(Path::new(home), Default::default()).with_variables(text)
+    }
+
+    #[test]
+    fn a_new_file_gets_the_table() {
+        assert_eq!(
+            with(HOME, ""),
+            Some("[env]\nCUDNN_GUARD_HOME = '/opt/a \"b\"'\n".to_string())
+        );
+    }
+
+    #[test]
+    fn existing_text_is_kept_and_the_table_is_extended() {
+        for (before, after) in [
+            (
+                "[alias]\nb = \"build\"\n",
+                "[alias]\nb = \"build\"\n\n[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
+            ),
+            (
+                "[ env ] # mine\nA = \"1\"\n[build]\n",
+                "[ env ] # mine\nA = \"1\"\nCUDNN_GUARD_HOME = \"/opt\"\n[build]\n",
+            ),
+            (
+                "env = { A = \"1\" }\n",
+                "env = { A = \"1\" , CUDNN_GUARD_HOME = \"/opt\" }\n",
+            ),
+            (
+                "env.A = \"1\"\n",
+                "env.A = \"1\"\nenv.CUDNN_GUARD_HOME = \"/opt\"\n",
+            ),
+            // A line inside a string does not belong to the table.
+            (
+                "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n",
+                "[alias]\nb = [\"\"\"\n[env]\n\"\"\"]\n\n[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
+            ),
+        ] {
+            assert_eq!(with("/opt", before).as_deref(), Some(after));
+        }
+    }
+
+    #[test]
+    fn an_existing_variable_is_never_overwritten() {
+        let text = "[env]\nCUDNN_GUARD_HOME = { value = \"x\", force = true }\n";
+        assert_eq!(with(HOME, text), None);
+        assert!(with(HOME, "[env]\nMY_CUDNN_GUARD_HOME = \"x\"\n").is_some());
+    }
+
+    #[test]
+    fn an_up_to_date_file_is_unchanged() {
+        let text = with(HOME, "").expect("a table");
+        assert_eq!(with(HOME, &text), Some(text));
+    }
+
+    #[test]
+    fn a_file_without_an_env_table_is_rejected() {
+        for text in ["env = 1\n", "[env\n"] {
+            assert_eq!(with(HOME, text), None, "{text}");
+        }
+    }
 }

@@ -62,7 +62,7 @@ fn without_python_the_message_says_what_to_install() {
         complaint(&output),
         "\nneither uv nor a Python with pip is on PATH  [fetch-failed]\n  \
          = help: install uv (https://docs.astral.sh/uv/), which needs no root\n  \
-         = help: install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`\n"
+         = help: install Python 3 with pip: `apt install python3-pip`, `dnf install python3-pip`, `winget install Python.Python.3.13`\n"
     );
     assert_eq!(listing(&to), before);
 }
@@ -239,7 +239,7 @@ fn a_directory_that_cannot_be_created_is_reported() {
     must_exit(&output, 1);
     let to = dir.join("to").display().to_string();
     let message = format!(
-        "\ncannot create `{to}`  [io-error]\n  \
+        "\ncannot write to `{to}`  [io-error]\n  \
          = help: pass a directory that you can create or write to: `--to DIR`\n  \
          reason      File exists (os error 17)\n"
     );
@@ -283,7 +283,7 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
         `cudnn-guard fetch --cuda 13`, or install the toolkit from NVIDIA's repository or conda\n";
     // Printed before the download.
     assert!(shown.starts_with(no_nvcc), "{shown}");
-    let (_, shown) = shown.split_once("eula.html\n\n").expect("the licenses");
+    let shown = shown.strip_prefix(no_nvcc).expect("no nvcc");
     let versions = format!(
         "  ✓ CUDA toolkit 12.4.127 in {home}/nvidia\n  \
          ✓ cuDNN        9.28.0.42 in {home}/nvidia/cudnn\n"
@@ -292,7 +292,10 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
         shown,
         format!(
             "  i to fetch     NVIDIA's wheels, about 1 to 2 GB\n  \
-             i because      other versions or libraries are required\n{versions}\n\
+             i because      other versions or libraries are required\n  \
+             i licenses     by downloading, you accept NVIDIA's licenses, https://docs.nvidia.com/cuda/eula/ and \
+             https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html, which will be in {home}/*.dist-info\n\
+             {versions}\n\
              To build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
              the user data directory without them, but other crates may not)\n\n\
              [env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n\n\

@@ -4,6 +4,7 @@ use super::{command, fetch, installed, listing};
 use crate::terminal::{complaint, file, folder, must_exit};
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
 
 /// The marker lists files that `fetch` created, and not whatever is in their place now.
@@ -166,57 +167,62 @@ fn the_current_directory_does_not_change_the_installation() {
     assert!(!environment().contains("UV_SYSTEM_PYTHON"));
 }
 
-/// A process may be killed after it moved the old files away, and while it moves the new ones in.
+/// A process may be killed before the new files are complete, while it moves the old files away, and while it moves the
+/// new ones in.
 #[test]
 fn an_interrupted_replacement_is_completed_without_the_network() {
     let dir = folder("interrupted");
     let (to, left) = (dir.join("to"), dir.join("to/.fetching"));
-    must_exit(&fetch(&dir, &["--cuda", "12.4"]), 0);
-    let whole = listing(&to);
+    let fetched = |cuda: &str| {
+        let _ = fs::remove_dir_all(&to);
+        must_exit(&fetch(&dir, &["--cuda", cuda]), 0);
+        let mut names: Vec<_> = fs::read_dir(&to)
+            .unwrap()
+            .map(|it| it.unwrap().file_name())
+            .collect();
+        names.retain(|name| name != ".fetch.lock");
+        fs::rename(&to, dir.join(cuda)).expect("moved");
+        names
+    };
+    let (mut old, mut new) = (fetched("12.4"), fetched("13"));
+    old.sort_by_key(|name| (name == ".cudnn-guard", name != "nvidia"));
+    new.sort_by_key(|name| (name == ".cudnn-guard", name == "nvidia"));
     let calls = || fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     let before = calls();
-    let cudnn = "nvidia_cudnn_cu12-9.28.0.42.dist-info";
-    let moved_to = |place: &str, names: &[&str]| {
-        fs::create_dir_all(left.join(place)).expect("a directory");
-        for name in names {
-            fs::rename(to.join(name), left.join(place).join(name)).expect("moved");
-        }
+    let copy = |from: &Path, to: &Path| {
+        let copied = Command::new("cp").arg("-a").arg(from).arg(to).status();
+        assert!(copied.expect("cp runs").success());
     };
-    for old in [
-        &["nvidia"][..],
-        &["nvidia", cudnn],
-        &["nvidia", cudnn, ".cudnn-guard"],
-    ] {
-        file(&left, "new/nvidia/incomplete", "");
-        file(&left, "new/.cudnn-guard", "");
-        moved_to("old", old);
+    for moves in 0..=old.len() + new.len() {
+        let _ = fs::remove_dir_all(&to);
+        copy(&dir.join("12.4"), &to);
+        fs::create_dir_all(left.join("tmp")).expect("a directory");
+        copy(&dir.join("13"), &left.join("new"));
+        let old = old
+            .iter()
+            .map(|name| (to.join(name), left.join("tmp").join(name)));
+        let new = new
+            .iter()
+            .map(|name| (left.join("new").join(name), to.join(name)));
+        for (from, to) in old.chain(new).take(moves) {
+            fs::rename(from, to).expect("moved");
+        }
         must_exit(&fetch(&dir, &[]), 0);
-        assert_eq!(listing(&to), whole);
+        must_exit(&fetch(&dir, &["--check"]), 0);
+        assert_eq!(installed(&to), installed(&dir.join("13")), "{moves}");
     }
-    for new in [&[cudnn, ".cudnn-guard"][..], &[".cudnn-guard"], &[]] {
-        file(&left, "old/nvidia/cudnn/lib/libcudnn.so.8", "");
-        moved_to("new", new);
-        must_exit(&fetch(&dir, &[]), 0);
-        assert_eq!(listing(&to), whole);
-    }
-    // `fetch` was killed while it moved the old files back, or while it removed the new ones.
+    // Without their marker, the new files are not complete.
+    let whole = listing(&to);
     file(&left, "new/nvidia/incomplete", "");
-    moved_to("old", &["nvidia"]);
-    must_exit(&fetch(&dir, &[]), 0);
-    assert_eq!(listing(&to), whole);
     file(&left, "new/nvidia_nvvm-13.0.88.dist-info/RECORD", "");
-    file(&left, "old/nvidia_nvvm-12.0.dist-info/RECORD", "");
     must_exit(&fetch(&dir, &[]), 0);
     assert_eq!(listing(&to), whole);
-    // The old version counts as the installed one: a driver for CUDA 13 does not replace it.
-    moved_to("old", &["nvidia", ".cudnn-guard"]);
-    let driver = crate::support::simulated::simulated((9, 14, 0)).join("driver");
-    let mut command = command(&dir, &[]);
-    command
-        .env("LD_LIBRARY_PATH", driver)
-        .env("SIM_CUDA", "13000");
-    must_exit(&command.output().expect("cudnn-guard runs"), 0);
-    assert_eq!(listing(&to), whole);
+    // A file of the user among the old files stays.
+    fs::create_dir_all(left.join("tmp")).expect("a directory");
+    copy(&dir.join("12.4"), &left.join("new"));
+    file(&to, "nvidia/mine", "");
+    must_exit(&fetch(&dir, &[]), 1);
+    assert!(to.join("nvidia/mine").is_file());
     assert_eq!(calls(), before);
 }
 
@@ -246,7 +252,8 @@ fn a_hand_made_temporary_directory_is_refused_before_the_download() {
 fn nothing_is_moved_through_a_temporary_link() {
     let dir = folder("temporary-link");
     let (to, other) = (dir.join("to"), dir.join("other"));
-    file(&other, "old/nvidia/mine", "");
+    file(&other, "new/.cudnn-guard", "");
+    file(&other, "new/nvidia/mine", "");
     file(&other, "nvidia/mine", "");
     let before = listing(&other);
     fs::create_dir_all(to.join("x")).expect("a directory");
@@ -254,8 +261,8 @@ fn nothing_is_moved_through_a_temporary_link() {
     must_exit(&fetch(&dir, &[]), 1);
     fs::remove_file(to.join(".fetching")).expect("removed");
     fs::create_dir_all(to.join(".fetching")).expect("a directory");
-    symlink(&other, to.join(".fetching/old")).expect("a link");
-    must_exit(&fetch(&dir, &[]), 0);
+    symlink(other.join("new"), to.join(".fetching/new")).expect("a link");
+    must_exit(&fetch(&dir, &[]), 1);
     assert_eq!(listing(&other), before);
     assert!(!to.join("nvidia/mine").exists());
 }

@@ -1,30 +1,38 @@
-//! `fetch --write-config` if the user has to add the lines by hand: the message names the file that cargo reads.
+//! `fetch --write-config`: the file that cargo reads is extended, or the message names it.
 
 use super::{command, fetch};
 use crate::terminal::{complaint, file, folder, must_exit};
+use std::fs;
 
 #[test]
-fn the_message_names_the_file_that_cargo_reads() {
-    let dir = folder("write-config-by-hand");
+fn the_file_that_cargo_reads_is_extended_or_named() {
+    let dir = folder("write-config");
     must_exit(&fetch(&dir, &[]), 0);
-    for (path, lines, message) in [
-        (
-            ".cargo/config.toml",
-            "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n",
-            "cannot extend `.cargo/config.toml`: it names one of these variables, is not TOML, or replaces config.toml  [fetch-failed]\n  \
-             = help: add the lines above to `.cargo/config.toml` by hand\n",
-        ),
-        (
-            ".cargo/config",
-            "[build]\n",
-            "cannot extend `.cargo/config`: it names one of these variables, is not TOML, or replaces config.toml  [fetch-failed]\n  \
-             = help: add the lines above to `.cargo/config` by hand\n",
-        ),
-    ] {
+    let home = dir.join("to").display().to_string();
+    for path in [".cargo/config.toml", ".cargo/config"] {
+        let write = || {
+            let mut command = command(&dir, &["--write-config"]);
+            command.current_dir(&dir).output().expect("it runs")
+        };
+        file(&dir, path, "[build]\n");
+        let table = format!(
+            "[build]\n\n[env]\nCUDNN_GUARD_HOME = \"{home}\"\nCUDA_HOME = \"{home}/nvidia/cu13\"\nCUDNN_PATH = \"{home}/nvidia/cudnn\"\n"
+        );
+        for _ in 0..2 {
+            must_exit(&write(), 0);
+            assert_eq!(fs::read_to_string(dir.join(path)).expect("a file"), table);
+        }
+        let lines = "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n";
         file(&dir, path, lines);
-        let mut command = command(&dir, &["--write-config"]);
-        let output = command.current_dir(&dir).output().expect("it runs");
+        let output = write();
         must_exit(&output, 1);
-        assert_eq!(complaint(&output), format!("\n{message}"));
+        assert_eq!(
+            complaint(&output),
+            format!(
+                "\ncannot extend `{path}`: it sets one of these variables differently, or is not TOML  [fetch-failed]\n  \
+                 = help: add the lines above to `{path}` by hand\n"
+            )
+        );
+        assert_eq!(fs::read_to_string(dir.join(path)).expect("a file"), lines);
     }
 }
