@@ -11,12 +11,8 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs, io};
 
-/// Adds `libcudnn.so` for `libcudnn.so.9`, `lib64` for `lib`, and the stub to the directories of the wheels.
-/// Existing files stay. Windows has import libraries instead.
+/// Adds `libcudnn.so` for `libcudnn.so.9`, `lib64` for `lib`, and the stub to directories of wheels. Existing files stay.
 pub fn add(nvidia: &Path, tmp: &Path) -> Result<(), Finding> {
-    if !cfg!(unix) {
-        return Ok(());
-    }
     let dirs = files::list(nvidia).unwrap_or_default().into_iter();
     for dir in dirs.filter(|dir| dir.join("lib").is_dir()) {
         let lib = dir.join("lib");
@@ -65,9 +61,11 @@ fn add_stub(dir: &Path, tmp: &Path) -> io::Result<()> {
     if names.is_empty() {
         return Ok(());
     }
+    // Declared in a header of a wheel that is not fetched.
+    let names = names.into_iter().chain(["cuProfilerInitialize"]);
     let define = |name| format!("int {name}(void) {{ return 34; }}\n");
     let (source, library) = (tmp.join("stub.c"), tmp.join("libcuda.so"));
-    fs::write(&source, names.into_iter().map(define).collect::<String>())?;
+    fs::write(&source, names.map(define).collect::<String>())?;
     let cc = on_path("cc", &env::var_os("PATH").unwrap_or_default());
     let cc = cc.ok_or_else(|| io::Error::other("there is no `cc` on PATH"))?;
     let args = "-shared -fPIC -nostdlib -w -Wl,-soname,libcuda.so.1 -o";

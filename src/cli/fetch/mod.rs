@@ -97,8 +97,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 fn home(arguments: &ArgMatches) -> Result<PathBuf, Finding> {
     let set = env::var_os("CUDNN_GUARD_HOME").filter(|home| !home.is_empty());
     let named = arguments.get_one::<PathBuf>("to").cloned();
-    let home = named.or_else(|| set.map(PathBuf::from));
-    let home = home.or_else(|| fetch_dir(cfg!(windows), &|name| env::var_os(name)));
+    let named = named.or(set.map(PathBuf::from));
+    let home = named.or_else(|| fetch_dir(cfg!(windows), &|name| env::var_os(name)));
     let home = home.ok_or_else(|| {
         failed("neither CUDNN_GUARD_HOME nor HOME is set").help("pass a directory with `--to DIR`")
     })?;
@@ -132,8 +132,7 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
             choice.lock = Some(lock::create(file, home, &choice.requirements(&installed))?);
         }
     }
-    install(home, &choice)?;
-    let installed = Installed::new(home);
+    let installed = install(home, &choice)?;
     show(installed.how_to_use());
     if arguments.get_flag("write-config") {
         show(installed.write_config()?);
@@ -142,7 +141,7 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
 }
 
 /// Installs wheels unless they are installed.
-fn install(home: &Path, choice: &Choice) -> Result<(), Finding> {
+fn install(home: &Path, choice: &Choice) -> Result<Installed, Finding> {
     let installed = Installed::new(home);
     if !choice.requirements(&installed).contains("-cu13") {
         let text = "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
@@ -157,17 +156,14 @@ fn install(home: &Path, choice: &Choice) -> Result<(), Finding> {
         // Another process may have fetched in the meantime.
         let installed = Installed::new(home);
         if let Some(why) = choice.missing_in(&installed) {
-            show_step("i", "to fetch", "NVIDIA's wheels, about 1 to 2 GB");
+            let text = format!("NVIDIA's wheels, about 1 to 2 GB, into {}", home.display());
+            show_step("i", "to fetch", text);
             if !installed.wheels.is_empty() {
                 show_step("i", "because", why);
             }
-            let text = "by downloading, you accept NVIDIA's licenses, https://docs.nvidia.com/cuda/eula/ and \
-                https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html, which will be in ";
-            show_step(
-                "i",
-                "licenses",
-                format!("{text}{}/*.dist-info", home.display()),
-            );
+            let text = "by downloading, you accept NVIDIA's licenses: https://docs.nvidia.com/cuda/eula/ and \
+                https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html";
+            show_step("i", "licenses", text);
             let replaced = replace(&installed, &installer, choice);
             // After an error, this removes the incomplete files.
             directory::finish(home).and(replaced)?;
@@ -181,7 +177,7 @@ fn install(home: &Path, choice: &Choice) -> Result<(), Finding> {
         let version = installed.version(name).unwrap_or_default();
         show_step("✓", title, format!("{version} in {}", dir.display()));
     }
-    Ok(())
+    Ok(installed)
 }
 
 /// Installs wheels into the temporary directory, and completes them.
@@ -192,7 +188,9 @@ fn replace(installed: &Installed, installer: &Installer, choice: &Choice) -> Res
         fs::create_dir_all(dir).map_err(in_home(home))?;
     }
     installer.install(&choice.requirements(installed), &tmp)?;
-    additions::add(&new.join("nvidia"), &tmp)?;
+    if cfg!(unix) {
+        additions::add(&new.join("nvidia"), &tmp)?;
+    }
     let fetched = Installed::with(&new, directory::list(&new).map_err(in_home(home))?);
     if let Some(why) = choice.missing_in(&fetched) {
         let finding = failed(format!("the download is incomplete: {why}"));

@@ -291,10 +291,10 @@ fn cuda_12_replaces_13_and_the_output_says_that_nvcc_is_not_included() {
     assert_eq!(
         shown,
         format!(
-            "  i to fetch     NVIDIA's wheels, about 1 to 2 GB\n  \
+            "  i to fetch     NVIDIA's wheels, about 1 to 2 GB, into {home}\n  \
              i because      other versions or libraries are required\n  \
-             i licenses     by downloading, you accept NVIDIA's licenses, https://docs.nvidia.com/cuda/eula/ and \
-             https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html, which will be in {home}/*.dist-info\n\
+             i licenses     by downloading, you accept NVIDIA's licenses: https://docs.nvidia.com/cuda/eula/ and \
+             https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html\n\
              {versions}\n\
              To build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
              the user data directory without them, but other crates may not)\n\n\
