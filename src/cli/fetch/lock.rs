@@ -41,7 +41,8 @@ pub fn read(file: &Path) -> Result<String, Finding> {
     let summary = format!(
         "the lock file `{shown}` does not consist of NVIDIA wheels with SHA-256 hashes, with a toolkit and a cuDNN"
     );
-    let help = format!("remove it, and run `cudnn-guard fetch --lock {path}` to create it again");
+    let command = format!("cudnn-guard fetch --lock {path}");
+    let help = format!("remove the file, and run `{command}` to create it again");
     Err(failed(summary).help(help))
 }
 

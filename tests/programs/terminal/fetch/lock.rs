@@ -71,8 +71,7 @@ fn a_file_without_a_required_wheel_or_with_conflicting_options_is_refused() {
         must_exit(&output, 1);
         complaint(&output)
     };
-    let anew =
-        "\n  = help: remove it, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
+    let anew = "\n  = help: remove the file, and run `cudnn-guard fetch --lock cuda.lock` to create it again\n";
     let incomplete = "\nthe lock file `cuda.lock` does not consist of NVIDIA wheels with SHA-256 hashes, with a toolkit and a cuDNN  [fetch-failed]";
     let hash = hash();
     let nvcc = format!("nvidia-cuda-runtime==13.5.37 --hash={hash}\n");
