@@ -1,13 +1,13 @@
 //! Two `fetch` processes in one directory, and a `fetch` after one that was killed.
 
-use super::{command, fetch, installed};
-use crate::terminal::{folder, must_exit, text};
+use super::{command, fetch, installed, listing};
+use crate::terminal::{file, folder, must_exit, text};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Child, ChildStdout, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// Starts a `fetch` and returns its output as a stream.
@@ -53,6 +53,55 @@ fn the_second_fetch_waits_and_finds_everything_installed() {
     assert!(second.wait().expect("exits").success(), "{shown}");
     let log = fs::read_to_string(dir.join("bin/uv.log")).expect("the calls");
     assert_eq!(log.lines().count(), 1, "{log}");
+}
+
+/// Two processes may start at the same moment: the second one finds no temporary directory.
+#[test]
+fn a_fetch_that_waited_for_the_lock_looks_again() {
+    let (dir, other) = (folder("waited"), folder("waited-other"));
+    must_exit(&fetch(&other, &[]), 0);
+    fs::create_dir_all(dir.join("to")).expect("a directory");
+    let mut holder = Command::new("flock");
+    holder.arg(dir.join("to/.fetch.lock"));
+    let held = holder.args(["sh", "-c", "echo; read line"]);
+    let held = held.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+    let mut held = held.expect("flock, of util-linux");
+    let mut line = String::new();
+    let mut taken = BufReader::new(held.stdout.take().expect("its output"));
+    taken.read_line(&mut line).expect("a line");
+    let (mut second, mut words) = start(&dir, &[]);
+    words.read_line(&mut line).expect("a line");
+    assert!(line.contains("waiting"), "{line}");
+    for entry in fs::read_dir(other.join("to"))
+        .expect("a directory")
+        .flatten()
+    {
+        let name = entry.file_name();
+        if name != ".fetch.lock" {
+            fs::rename(entry.path(), dir.join("to").join(name)).expect("moved");
+        }
+    }
+    drop(held.stdin.take());
+    held.wait().expect("exits");
+    assert!(second.wait().expect("exits").success());
+    assert!(!dir.join("bin/uv.log").exists());
+}
+
+/// The directory is no longer empty when the new files are complete.
+#[test]
+fn a_file_that_appears_during_the_download_stays() {
+    let dir = folder("during-the-download");
+    let to = dir.join("to");
+    fs::create_dir_all(dir.join("bin")).expect("a directory");
+    fs::write(dir.join("bin/uv.held"), "").expect("a file");
+    let (mut first, _words) = start(&dir, &[]);
+    wait_for("the installer's start", || dir.join("bin/uv.pid").exists());
+    file(&to, "nvidia/mine", "");
+    fs::remove_file(dir.join("bin/uv.held")).expect("the installer released");
+    assert_eq!(first.wait().expect("exits").code(), Some(1));
+    let left = ["/.fetch.lock", "/nvidia", "/nvidia/mine"];
+    let left = left.map(|name| format!("{}{name}", to.display()));
+    assert_eq!(listing(&to), left);
 }
 
 /// Nothing is left in the system's temporary directory, and no build uses the files that are left.
