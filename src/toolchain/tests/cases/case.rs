@@ -57,8 +57,9 @@
 //! they are not, and the findings. The last line is the outcome, unless the build stops with an error or continues
 //! without one. The files of a toolkit are listed unless they are in the usual places: `bin/nvcc`, `include` and
 //! `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. The header of a cuDNN is listed unless it is
-//! `include/cudnn_version.h`. Sub-libraries with the same version, source and directory are in one line, with the words
-//! of `installed.rs`: `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//! `include/cudnn_version.h`, and the name to link unless it is `cudnn`. Sub-libraries with the same version, source
+//! and directory are in one line, with the words of `installed.rs`: `sub-libs 9.14.0 from file name
+//! $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
 //! Long lists of searched places are shortened, see `places.rs`.
 //!
 //! To add a case, write it without `[expected]`. Then run `BLESS=1 cargo test --lib cases`, which rewrites this section
