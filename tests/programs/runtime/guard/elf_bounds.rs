@@ -18,7 +18,7 @@ const VERSIONS: u64 = 0x6fff_fffc;
 /// A 64-bit library with these tables, mapped at its file offsets.
 #[derive(Clone, Default)]
 struct Tables {
-    /// Whether the symbols are defined. The name of each is at offset 1 of the strings.
+    /// `true` for defined symbols, `false` for imported ones. The name of each is at offset 1 of the strings.
     is_defined: bool,
     /// The version of all symbols.
     version: u16,
