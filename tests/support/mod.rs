@@ -1,5 +1,5 @@
 //! The vocabulary of the tests that build and run whole programs.
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 
 #[cfg(unix)]
 pub mod builds;
