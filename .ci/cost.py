@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Measures the figures of README.md, docs and CONTRIBUTING.md. Fails if a figure exceeds its limit.
 
-    python3 .ci/cost.py build [--runs N] [--before COMMIT]      (README.md)
+    python3 .ci/cost.py build [--runs N]      (README.md)
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py probe
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py startup [--runs N] [--set NAME]      (README.md)
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
@@ -9,9 +9,8 @@
     python3 .ci/cost.py lazy [--runs N]      (docs/linking.md)
 
 build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
-         program, N times in turn, from nothing but without the downloads. With --before, also an earlier commit. The CPU
-         time of the same build varies by a quarter with the load of the machine, so it runs on one CPU with one job, and
-         the ratio of the medians counts.
+         program, N times in turn, from nothing but without the downloads. The CPU time of the same build varies by a
+         quarter with the load of the machine, so it runs on one CPU with one job, and the ratio of the medians counts.
 probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file system with 12 toolkits, 6 of NVIDIA's
          cuDNNs and a site-packages of 100,000 files, without optimization, as in a build script. If strace is installed,
          also the number of system calls with a path.
@@ -181,14 +180,8 @@ def cargo(folder: pathlib.Path, *arguments: str, target=TARGET, one_cpu=False, *
 
 
 def build(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
-    builders = dict(BUILDERS)
-    if options.before:
-        earlier = work / "earlier"
-        subprocess.run(["git", "clone", "--quiet", HERE, earlier], check=True)
-        subprocess.run(["git", "checkout", "--quiet", options.before], cwd=earlier, check=True)
-        builders["before"] = f'cudnn-guard = {{ path = "{earlier}" }}'
-    measured = {name: [] for name in builders}
-    for name, line in builders.items():
+    measured = {name: [] for name in BUILDERS}
+    for name, line in BUILDERS.items():
         folder = project(work / f"with-{name}", "fn main() {}\n", "fn main() {}\n", f"[build-dependencies]\n{line}\n")
         manifest = folder / "Cargo.toml"
         manifest.write_text(manifest.read_text().split("[profile")[0])
@@ -200,11 +193,9 @@ def build(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
             arguments = ["build", "--offline", "--jobs", "1"]
             seconds.append(cargo(folder, *arguments, target=folder / "target", one_cpu=True, CARGO_INCREMENTAL="0"))
         print("   ".join(f"{name} {seconds[-1]:5.2f} CPU s" for name, seconds in measured.items()), flush=True)
-    ours, cudaforge, bindgen_cuda, *before = map(median, measured.values())
+    ours, cudaforge, bindgen_cuda = map(median, measured.values())
     ratio = ours / cudaforge
     print(f"median {ours:.2f} CPU s: {ratio:.3f} of cudaforge's, limit {BUILD_RATIO}; {ours / bindgen_cuda:.1f} of bindgen_cuda's")
-    for before in before:
-        print(f"{ours / before:.3f} of {options.before}, which took {before:.2f} CPU s")
     return ["cudnn-guard costs too much"] if ratio >= BUILD_RATIO else []
 
 
@@ -387,7 +378,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=figures)
     parser.add_argument("--runs", type=int)
-    parser.add_argument("--before", metavar="COMMIT")
     parser.add_argument("--set", default="cudnn-cu13-9.28", metavar="NAME")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -82,14 +82,12 @@ class Crate:
 
     def __init__(
         self, name: str, version: str, file: str, header: str, cut: Callable[[pathlib.Path], None] = lambda _: None,
-        features: tuple[str, ...] = (), variables: tuple[str, ...] = (), needs: tuple[str, str, str] | None = None,
+        features: tuple[str, ...] = (), variables: tuple[str, ...] = (),
     ):
         self.name, self.version, self.file, self.header, self.cut = name, version, file, header, cut
         self.script = HERE / "fixtures/ports" / f"{name}.rs"
         # The features that the script requires, and the variables that the crate's sources read with `env!`.
         self.features, self.variables = features, variables
-        # A variable that cargo sets to a directory of a dependency, which is left out: the variable, crate and directory.
-        self.needs = needs
 
 
 CRATES = [
@@ -106,11 +104,6 @@ CRATES = [
     Crate(
         "openvm-cuda-common", "2.0.1", "cuda/src/vpmm_shim.cu", "cuda/src/added.h",
         added_header("cuda/src/vpmm_shim.cu"),
-    ),
-    Crate(
-        "openvm-circuit-primitives", "2.0.2", "cuda/src/var_range.cu", "cuda/include/primitives/is_zero.cuh",
-        only("var_range.cu", "range_tuple.cu", "is_zero.cu"), features=("cuda",),
-        needs=("DEP_CUDA_COMMON_INCLUDE", "openvm-cuda-common", "include"),
     ),
     Crate(
         "candle-kernels", "0.11.1", "src/fill.cu", "src/cuda_utils.cuh",
@@ -131,24 +124,20 @@ def must_run(command: list[str], folder: pathlib.Path, environment: dict[str, st
     return done.stdout
 
 
-def published(scratch: pathlib.Path, crate: Crate, environment: dict[str, str]) -> dict:
-    """Fetches the crate, and returns its `cargo metadata`. Adds the variable that the crate needs."""
+def published(scratch: pathlib.Path, crate: Crate) -> dict:
+    """Fetches the crate, and returns its `cargo metadata`."""
     folder = scratch / "fetched"
-    features = json.dumps(crate.features if crate.needs else ())
     (folder / "src").mkdir(parents=True)
     (folder / "src/lib.rs").write_text("")
     (folder / "Cargo.toml").write_text(
         '[package]\nname = "fetched"\nversion = "0.0.0"\nedition = "2024"\n'
-        f'[dependencies]\n{crate.name} = {{ version = "={crate.version}", features = {features} }}\n[workspace]\n'
+        f'[dependencies]\n{crate.name} = "={crate.version}"\n[workspace]\n'
     )
     must_run(["cargo", "fetch", "--quiet"], folder, dict(os.environ))
     metadata = must_run(["cargo", "metadata", "--format-version", "1", "--offline"], folder, dict(os.environ))
     shutil.rmtree(folder)
-    packages = {one["name"]: one for one in json.loads(metadata)["packages"]}
-    if crate.needs:
-        variable, dependency, directory = crate.needs
-        environment[variable] = str(pathlib.Path(packages[dependency]["manifest_path"]).parent / directory)
-    return packages[crate.name]
+    [package] = [one for one in json.loads(metadata)["packages"] if one["name"] == crate.name]
+    return package
 
 
 def requirement(dependency: dict) -> str:
@@ -294,7 +283,7 @@ def step(project: Project, name: str, before: Made | None, round: int = 0) -> tu
 
 
 def compare(crate: Crate, scratch: pathlib.Path, environment: dict[str, str], rounds: int) -> list[str]:
-    package = published(scratch, crate, environment)
+    package = published(scratch, crate)
     port, original = projects = [Project(scratch, crate, package, ported, environment) for ported in (True, False)]
     # Several rounds do not measure the compilation of the build script.
     made = {project: project.build() if rounds > 1 else None for project in projects}

@@ -4,10 +4,13 @@
 //! The inputs are made from fixtures, output of the C compiler and system files. If CUDNN_GUARD_REAL names NVIDIA's files,
 //! they include the first 64 KB of each library. The repository contains none of them.
 
+#[path = "../tests/support/ld_so_cache.rs"]
+mod ld_so_cache;
 #[allow(dead_code)]
 #[path = "../src/system/library_file/made_dll.rs"]
 mod made_dll;
 
+use ld_so_cache::cache_of;
 use made_dll::DllSpec;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -181,29 +184,9 @@ fn loader(corpus: &Corpus) {
             corpus.add("loader", &file.replace('/', "-"), bytes);
         }
     }
-    let cache = cache(&[("libcudnn.so.9", "/opt/lib/libcudnn.so.9"); 3]);
+    let cache = cache_of(&[("libcudnn.so.9", "/opt/lib/libcudnn.so.9"); 3]);
     corpus.add("loader", "cache-long", repeated(&cache));
     corpus.add("loader", "cache", cache);
-}
-
-/// Returns an `ld.so.cache` of glibc with these libraries.
-fn cache(libraries: &[(&str, &str)]) -> Vec<u8> {
-    let mut entries = Vec::new();
-    let mut strings = Vec::new();
-    let start = 48 + 24 * libraries.len();
-    for (name, path) in libraries {
-        let at = |strings: &Vec<u8>| (start + strings.len()) as u32;
-        let mut entry = [0; 24];
-        entry[4..8].copy_from_slice(&at(&strings).to_le_bytes());
-        strings.extend_from_slice(&[name.as_bytes(), &[0]].concat());
-        entry[8..12].copy_from_slice(&at(&strings).to_le_bytes());
-        strings.extend_from_slice(&[path.as_bytes(), &[0]].concat());
-        entries.extend_from_slice(&entry);
-    }
-    let mut head = b"glibc-ld.so.cache1.1".to_vec();
-    head.extend_from_slice(&(libraries.len() as u32).to_le_bytes());
-    head.resize(48, 0);
-    [head, entries, strings].concat()
 }
 
 const RECORD: &str = "guard 0.1.0\ncrate app 0.1.0\ncudnn 9.14.0\ncudnn-cuda 13\ncuda 13.0.0\nrequirement >=9.1, <10\n\
@@ -346,7 +329,7 @@ fn linux(corpus: &Corpus) {
         long.resize(BIG, b'c');
         corpus.add("inspect", &format!("{name}-long"), &long);
         corpus.add("elf", &format!("{name}-long"), long);
-        let cache = cache(&[
+        let cache = cache_of(&[
             ("libcudnn.so.9", "/usr/lib/libcudnn.so.9"),
             ("libc.so.6", "/opt/liba.so"),
         ]);

@@ -10,7 +10,7 @@ const TEXTS: &str = include_str!("../../docs/findings.md");
 
 /// Returns every id with the text below it.
 pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
-    // The table of contents precedes them.
+    // An introduction precedes them.
     let texts = TEXTS.split("\n\n# ").skip(1);
     texts.filter_map(|text| text.split_once("\n\n"))
 }

@@ -122,7 +122,7 @@ fn release(text: &str) -> Version {
 #[test]
 fn every_list_has_the_recorded_result() {
     let (text, rows) = rows();
-    assert!(rows.len() >= 150, "{}", rows.len());
+    assert!(rows.len() >= 100, "{}", rows.len());
     let mut actual = HEAD.to_string();
     for row in rows {
         let mut results: Vec<(Vec<&str>, String)> = Vec::new();
@@ -215,6 +215,6 @@ fn nvcc_accepts_these_flags_and_no_others() {
                 assert_eq!(row.result(&plain), row.result(&queried), "{row:?}");
             }
         }
-        assert!(taken > 80 && refused > 20, "{taken} {refused}");
+        assert!(taken > 70 && refused > 15, "{taken} {refused}");
     }
 }

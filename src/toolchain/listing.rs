@@ -84,7 +84,9 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
             .map_or_else(|| "none".into(), |header| header.display().to_string());
         out.push_str(&format!("\n    header   {header}"));
     }
-    out.push_str(&format!("\n    link     {link}"));
+    if link != "cudnn" {
+        out.push_str(&format!("\n    link     {link}"));
+    }
     let name = cudnn.library.as_deref().and_then(LibraryName::of);
     let major = name.and_then(|name| name.major());
     let major = major.map(|major| Version::new(major, 0, 0));

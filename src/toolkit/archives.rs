@@ -181,51 +181,36 @@ mod tests {
     }
 
     #[track_caller]
-    fn assert_archives(libs: &[&str], cudnn: Option<u32>, os: Os, expected: &str) {
+    fn assert_archives(libs: &[&str], cudnn: Option<u32>, expected: &str) {
         let libs: Vec<String> = libs.iter().map(ToString::to_string).collect();
-        assert_eq!(listed(&cuda(&libs, cudnn, os).0), expected);
+        assert_eq!(listed(&cuda(&libs, cudnn, Os::Linux).0), expected);
     }
 
     /// In any requested order, each archive precedes those that it calls.
     #[test]
     fn archives_are_in_the_order_of_their_calls() {
-        assert_archives(&[], None, Os::Linux, "cudart");
+        assert_archives(&[], None, "cudart");
         let helpful = "cusparse nvJitLink? culibos? cudart";
-        assert_archives(&["cusparse"], None, Os::Linux, helpful);
+        assert_archives(&["cusparse"], None, helpful);
         assert_archives(
             &["culibos", "cublas", "mine"],
             None,
-            Os::Linux,
             "mine cublas cublasLt culibos cudart",
         );
         assert_archives(
             &["cublasLt", "cusolver"],
             None,
-            Os::Linux,
             "cusolver cusolver_lapack? lapack? cusolver_metis? metis? cusparse cublas cublasLt nvJitLink? culibos cudart",
         );
         assert_archives(
             &[],
             Some(9),
-            Os::Linux,
             "cublasLt nvrtc nvrtc-builtins nvptxcompiler culibos cudart",
         );
         assert_archives(
             &[],
             Some(8),
-            Os::Linux,
             "cublas cublasLt nvrtc? nvrtc-builtins? nvptxcompiler? culibos cudart",
-        );
-    }
-
-    /// There is no culibos for Windows.
-    #[test]
-    fn culibos_is_not_required_on_windows() {
-        assert_archives(
-            &["cublas"],
-            None,
-            Os::Windows,
-            "cublas cublasLt culibos? cudart",
         );
     }
 

@@ -207,7 +207,6 @@ pub fn parse_depfile(text: &str) -> Vec<PathBuf> {
 pub mod tests {
     use super::*;
     use crate::model::Platform;
-    use crate::runtime::facts::{Code, Target};
     use crate::system::probe_cache::ProbeCache;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 
@@ -348,33 +347,5 @@ pub mod tests {
                 "{text:?}"
             );
         }
-    }
-
-    #[test]
-    fn each_target_is_one_flag() {
-        let flags: Vec<String> = parse_gpu_codes("sm_80\nsm_90a\nsm_100f")
-            .into_iter()
-            .flat_map(|target| {
-                [
-                    target,
-                    Target {
-                        code: Code::Ptx,
-                        ..target
-                    },
-                ]
-            })
-            .map(|target| Gencode::plain(target).to_string())
-            .collect();
-        assert_eq!(
-            flags,
-            [
-                "-gencode=arch=compute_80,code=sm_80",
-                "-gencode=arch=compute_80,code=compute_80",
-                "-gencode=arch=compute_90a,code=sm_90a",
-                "-gencode=arch=compute_90a,code=compute_90a",
-                "-gencode=arch=compute_100f,code=sm_100f",
-                "-gencode=arch=compute_100f,code=compute_100f",
-            ]
-        );
     }
 }

@@ -4,6 +4,8 @@
 pub mod consumers;
 #[cfg(unix)]
 pub mod generated;
+#[cfg(unix)]
+pub mod kernels;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod kills;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]

@@ -5,8 +5,6 @@ pub mod documents;
 #[cfg(unix)]
 pub mod messages;
 #[cfg(unix)]
-pub mod missing_programs;
-#[cfg(unix)]
 pub mod module_order;
 pub mod report_schema;
 #[cfg(unix)]

@@ -1,5 +1,5 @@
 //! The vocabulary of the tests that build and run whole programs.
-#![allow(dead_code, reason = "each test file uses some of it")]
+#![allow(dead_code, unused_imports, reason = "each test file uses some of it")]
 
 #[cfg(unix)]
 pub mod builds;
@@ -8,6 +8,7 @@ pub mod circumstances;
 pub mod consumer;
 #[cfg(unix)]
 pub mod installation;
+mod ld_so_cache;
 pub mod schema;
 #[cfg(unix)]
 pub mod simulated;
@@ -16,6 +17,7 @@ pub mod simulated_windows;
 #[cfg(unix)]
 pub mod simulator;
 
+pub use ld_so_cache::cache_of;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::ErrorKind;
@@ -149,25 +151,6 @@ pub fn wrapped(words: &[&str], command: &Command) -> Command {
 pub fn kill(signal: &str, process: &str) {
     let line = format!("kill -s {signal} -- {process}");
     run(Command::new("sh").args(["-c", &line])).exits_with(0);
-}
-
-/// Returns a cache of ldconfig that contains these names and their files.
-pub fn cache_of(files: &[(&str, &str)]) -> Vec<u8> {
-    let words = |words: &[usize]| {
-        words
-            .iter()
-            .flat_map(|it| (*it as u32).to_le_bytes())
-            .collect::<Vec<_>>()
-    };
-    let (mut entries, mut strings) = (Vec::new(), Vec::new());
-    let start = 48 + 24 * files.len();
-    for (name, path) in files {
-        let at = start + strings.len();
-        entries.extend(words(&[1, at, at + name.len() + 1, 0, 0, 0]));
-        strings.extend(format!("{name}\0{path}\0").into_bytes());
-    }
-    let counts = words(&[files.len(), strings.len(), 0, 0, 0, 0, 0]);
-    [&b"glibc-ld.so.cache1.1"[..], &counts, &entries, &strings].concat()
 }
 
 pub fn repository() -> &'static Path {

@@ -292,61 +292,47 @@ mod tests {
         assert_eq!(with_env(output, &[("TMPDIR", "/")], &[]), None);
     }
 
+    /// The texts of nvcc 13.5, of sccache 0.16.0, and of MSVC 19.44 with CUDA 13.2.
     #[test]
-    fn a_missing_header_that_is_not_cudas() {
-        helps(
-            "a.cu:1:10: fatal error: cudnn.h: No such file or directory",
-            "require cuDNN in build.rs",
-        );
-    }
-
-    /// sccache 0.16.0 with nvcc 13.5
-    #[test]
-    fn a_compiler_cache_instead_of_nvcc() {
-        helps(
-            "sccache: error: Missing \"cubin\" file output",
-            "set NVCC to the full path",
-        );
-    }
-
-    /// With MSVC 19.44 and CUDA 13.2.
-    #[test]
-    fn a_preprocessor_that_cuda_rejects() {
-        helps(
-            "cuda/std/__cccl/preprocessor.h(23): fatal error C1189: #error: MSVC/cl.exe with traditional preprocessor is used.",
-            "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS",
-        );
-    }
-
-    /// With nvcc 13.5.
-    #[test]
-    fn an_instruction_that_the_target_does_not_support() {
-        helps(
-            "ptxas /tmp/w.ptx, line 37; error   : Feature 'cp.async.commit_group' requires .target sm_80 or higher",
-            "call `.at_least(..)` on these kernels",
-        );
-        helps(
-            "ptxas /tmp/w.ptx, line 23; error   : Instruction 'wgmma.fence' not supported on .target 'sm_90'",
-            "require a target with a letter: `90a`",
-        );
-    }
-
-    #[test]
-    fn a_missing_host_compiler() {
-        helps(
-            "nvcc fatal   : Cannot find compiler 'cl.exe' in PATH",
-            "install Visual Studio's C++ tools",
-        );
-        // Debian's own search for a compiler fails first; the second line is from nvcc.
-        helps(
-            "ERROR: No supported gcc/g++ host compiler found.\n\
-             nvcc fatal   : Failed to preprocess host compiler properties.",
-            "that this CUDA supports",
-        );
-        helps(
-            "gcc: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.",
-            "install g++",
-        );
+    fn other_errors_have_a_help() {
+        for (output, help) in [
+            (
+                "a.cu:1:10: fatal error: cudnn.h: No such file or directory",
+                "require cuDNN in build.rs",
+            ),
+            (
+                "sccache: error: Missing \"cubin\" file output",
+                "set NVCC to the full path",
+            ),
+            (
+                "cuda/std/__cccl/preprocessor.h(23): fatal error C1189: #error: MSVC/cl.exe with traditional preprocessor is used.",
+                "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS",
+            ),
+            (
+                "ptxas /tmp/w.ptx, line 37; error   : Feature 'cp.async.commit_group' requires .target sm_80 or higher",
+                "call `.at_least(..)` on these kernels",
+            ),
+            (
+                "ptxas /tmp/w.ptx, line 23; error   : Instruction 'wgmma.fence' not supported on .target 'sm_90'",
+                "require a target with a letter: `90a`",
+            ),
+            (
+                "nvcc fatal   : Cannot find compiler 'cl.exe' in PATH",
+                "install Visual Studio's C++ tools",
+            ),
+            // Debian's own search for a compiler fails first; the second line is from nvcc.
+            (
+                "ERROR: No supported gcc/g++ host compiler found.\n\
+                 nvcc fatal   : Failed to preprocess host compiler properties.",
+                "that this CUDA supports",
+            ),
+            (
+                "gcc: No such file or directory\nnvcc fatal   : Failed to preprocess host compiler properties.",
+                "install g++",
+            ),
+        ] {
+            helps(output, help);
+        }
         let other = "a.cu(1): error: identifier \"y\" is undefined";
         assert_eq!(with_env(other, &[], &[]), None);
     }

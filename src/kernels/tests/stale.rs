@@ -231,7 +231,9 @@ fn another_compiler_of_the_same_name() {
     let mut package = Package::new(&[
         ("src/a.cu", ""),
         ("cuda/bin/ptxas", "1"),
+        ("cuda/bin/cudafe++", "1"),
         ("cuda/nvvm/bin/cicc", "1"),
+        ("cuda/nvvm/libdevice/libdevice.10.bc", "1"),
         ("one/gcc", "1"),
         ("two/gcc", "22"),
         ("g++", "1"),
@@ -240,7 +242,13 @@ fn another_compiler_of_the_same_name() {
     let (one, two) = (gcc("one"), gcc("two"));
     package.env = one;
     package.compiles(&A);
-    for program in ["cuda/bin/ptxas", "cuda/nvvm/bin/cicc", "one/gcc"] {
+    for program in [
+        "cuda/bin/ptxas",
+        "cuda/bin/cudafe++",
+        "cuda/nvvm/bin/cicc",
+        "cuda/nvvm/libdevice/libdevice.10.bc",
+        "one/gcc",
+    ] {
         package.compiles(&[]);
         package.write(program, "333");
         package.compiles(&A);
@@ -255,6 +263,13 @@ fn another_compiler_of_the_same_name() {
     package.compiles(&[]);
     package.write("g++", "333");
     package.compiles(&A);
+    // ptxas is replaced while nvcc runs.
+    let replace =
+        "// nvcc runs [ $(wc -c <\"$here/ptxas\") = 4 ] || printf 4444 >\"$here/ptxas\"\n";
+    package.write("src/a.cu", replace);
+    package.compiles(&A);
+    package.compiles(&A);
+    package.compiles(&[]);
 }
 
 #[test]

@@ -316,6 +316,16 @@ fn errors_and_warnings((toolchain, mut findings): (Toolchain, Vec<Finding>)) -> 
     findings
 }
 
+const CONTINUES: &str = "The build continues.\n";
+const STOPS: &str = "The build stops.\n";
+
+/// The first lines for cargo of every build.
+const CHECK_CFG: &str = "cargo::rustc-check-cfg=cfg(has_cuda)
+cargo::rustc-check-cfg=cfg(has_cudnn)
+cargo::rustc-check-cfg=cfg(cudnn_major, values(any()))
+cargo::rustc-check-cfg=cfg(cuda_major, values(any()))
+";
+
 fn report_of(case: &Case, root: &Path) -> String {
     let (toolchain, selection) = search_case(case, root);
     let mut out = toolchain.listing();
@@ -328,7 +338,9 @@ fn report_of(case: &Case, root: &Path) -> String {
     }
     let settled = toolchain.settle();
     if let (Ok(toolchain), true) = (&settled, has_option(case, "directives")) {
-        out.push_str(&format!("{}\n", toolchain.directives().join("\n")));
+        let lines = toolchain.directives().join("\n");
+        let rest = lines.strip_prefix(CHECK_CFG).expect("the allowed cfgs");
+        out.push_str(&format!("{rest}\n"));
     }
     let mut compiles = true;
     if let Ok(Toolchain { absent: None, .. }) = settled {
@@ -337,14 +349,18 @@ fn report_of(case: &Case, root: &Path) -> String {
             compiles &= finding.severity != Severity::Error;
         }
     }
-    out.push_str(match settled {
+    let outcome = match settled {
         Ok(_) if !compiles => "No kernel is compiled.\n",
         Ok(Toolchain {
             absent: Some(_), ..
         }) => "The build continues without CUDA.\n",
-        Ok(_) => "The build continues.\n",
-        Err(_) => "The build stops.\n",
-    });
+        Ok(_) => CONTINUES,
+        Err(_) => STOPS,
+    };
+    let has_error = out.lines().any(|line| line.starts_with("error: "));
+    if outcome != if has_error { STOPS } else { CONTINUES } {
+        out.push_str(outcome);
+    }
     out.replace(root.to_str().unwrap(), "$ROOT")
 }
 

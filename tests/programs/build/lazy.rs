@@ -91,35 +91,20 @@ fn every_kind_of_argument_reaches_the_library() {
         .does_not_say("curand");
 }
 
-/// Each thread's first call opens the library, all at the same time.
 #[test]
-fn threads_may_call_first_at_the_same_time() {
+fn functions_work_in_every_situation() {
     let (program, _) = program();
-    let ran = start(program, "threads", None).exits_with(0);
-    assert_eq!(ran.stdout, "16 threads, 1600 calls\n");
-}
-
-#[test]
-fn a_fork_after_the_first_call_goes_on() {
-    let (program, _) = program();
-    let ran = start(program, "fork", None).exits_with(0);
-    assert_eq!(ran.stdout, "child 2\nparent 2\n");
-}
-
-/// A panic in a callback passes back to Rust.
-#[test]
-fn panics_pass_through() {
-    let (program, _) = program();
-    let ran = start(program, "panic", None).exits_with(0);
-    assert_eq!(ran.stdout, "caught a panic in the callback\n");
-}
-
-/// A program that closes its own handle does not unload the library.
-#[test]
-fn closing_the_library_does_not_unload_it() {
-    let (program, _) = program();
-    let ran = start(program, "close", None).exits_with(0);
-    assert_eq!(ran.stdout, "1 2\n");
+    for (act, expected) in [
+        // Each thread's first call opens the library, all at the same time.
+        ("threads", "16 threads, 1600 calls\n"),
+        ("fork", "child 2\nparent 2\n"),
+        // A panic in a callback passes back to Rust.
+        ("panic", "caught a panic in the callback\n"),
+        // A program that closes its own handle does not unload the library.
+        ("close", "1 2\n"),
+    ] {
+        assert_eq!(start(program, act, None).exits_with(0).stdout, expected);
+    }
 }
 
 /// The program starts without the library. The first call names what is missing, or asks the handler.

@@ -137,63 +137,6 @@ fn a_newly_installed_cuda_runs_the_build_script() {
     assert!(!runs(&dir, "cuda=>=12", &named), "another package");
 }
 
-/// Replaces nvcc and everything that it runs or reads, one after the other.
-#[test]
-fn a_replaced_file_of_the_toolkit_compiles_the_kernels_again() {
-    let test = fresh("builds-tools");
-    let dir = crate_of("tools");
-    let cuda = test.join("cuda");
-    toolkit(&cuda, 13000, true);
-    let replaced = [
-        "bin/cudafe++",
-        "bin/ptxas",
-        "nvvm/bin/cicc",
-        "nvvm/libdevice/libdevice.10.bc",
-        "include/cuda_runtime.h",
-        "include/cub/cub.cuh",
-    ];
-    for file in replaced {
-        write(&cuda.join(file), "1");
-    }
-    let kernel = "#include \"cuda_runtime.h\"\n#include \"cub/cub.cuh\"\n";
-    fs::write(dir.join("src/add.cu"), kernel).unwrap();
-    date(&test, 20);
-    let env: [(&str, &Path); 1] = [("CUDA_HOME", &cuda)];
-    let ask = "archs=80;kernels=src/*.cu";
-    let calls = || {
-        fs::read_to_string(cuda.join("calls"))
-            .unwrap()
-            .lines()
-            .count()
-    };
-    runs(&dir, ask, &env);
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-    let mut before = calls();
-    assert_eq!(before, 1);
-    let mut compiles_again = |what: &str| {
-        assert!(runs(&dir, ask, &env), "{what}");
-        assert_eq!(calls(), before + 1, "{what}");
-        before = calls();
-    };
-    for file in replaced {
-        write(&cuda.join(file), "22");
-        compiles_again(file);
-    }
-    let nvcc = cuda.join("bin/nvcc");
-    fs::remove_file(&nvcc).unwrap();
-    fs::copy(repository().join("fixtures/nvcc/nvcc"), &nvcc).unwrap();
-    compiles_again("bin/nvcc");
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-    // ptxas is replaced while nvcc runs.
-    let script = format!(
-        "{kernel}// nvcc runs [ $(wc -c <\"$here/ptxas\") = 3 ] || printf 333 >\"$here/ptxas\"\n"
-    );
-    fs::write(dir.join("src/add.cu"), script).unwrap();
-    compiles_again("src/add.cu");
-    compiles_again("bin/ptxas");
-    assert!(!runs(&dir, ask, &env), "nothing changed");
-}
-
 #[test]
 fn nvcc_inside_a_toolkit_is_not_run_to_find_the_toolkit() {
     let test = fresh("builds-beside");

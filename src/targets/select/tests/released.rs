@@ -1,7 +1,6 @@
 //! Selections for an nvcc that is only known by its version.
 
 use super::*;
-use crate::runtime::facts::FindingId;
 
 /// Selects with the targets of an nvcc version from the table.
 #[track_caller]
@@ -69,35 +68,6 @@ fn nvcc_compiles_only_one_of_a_family_and_its_first_gpu() {
         selection.findings[0].summary,
         "sm_120 is omitted because nvcc cannot compile it together with sm_120f, which runs on the same GPUs"
     );
-    select_with("12.9", "sm_103 103(100f)", &[], "sm_103(100f)");
-    select_with("12.9", "86(80) 86", &[], "sm_86");
-    select_with("12.9", "compute_120 120f", &[], "compute_120 sm_120f");
-}
-
-#[test]
-fn targets_that_the_ptx_cannot_be_compiled_to_are_reported() {
-    for (list, expected) in [
-        (
-            "80(90)",
-            "sm_80 cannot be compiled through compute_90, as CUDNN_GUARD_ARCHS requests",
-        ),
-        (
-            "90(90a)",
-            "sm_90 cannot be compiled through compute_90a, as CUDNN_GUARD_ARCHS requests",
-        ),
-        (
-            "110(100f)",
-            "sm_110 cannot be compiled through compute_100f, as CUDNN_GUARD_ARCHS requests",
-        ),
-        (
-            "-gencode=arch=compute_80,code=compute_86",
-            "compute_86 cannot be compiled through compute_80, as CUDNN_GUARD_ARCHS requests",
-        ),
-    ] {
-        let finding = select(Some(&ours(list)), None, &[]).unwrap_err().finding();
-        assert_eq!(finding.summary, expected);
-        assert_eq!(finding.id, FindingId::ArchUnsupportedByNvcc);
-    }
 }
 
 #[test]

@@ -25,8 +25,8 @@
 //!
 //! `[config]` is the build script, one call of `Config` per line: `cuda >=12.0`, `cudnn >=9.1`, `link runtime` or
 //! `static`, `libs cublas curand`, `archs 80`, `optional`, `allow ID`, `target TRIPLE`, `env NAME=VALUE`. Two lines are
-//! not calls: `directives` adds the lines for cargo to the report, and `targets` the findings about GPU targets. A case
-//! without `[config]` requires `cudnn >=9`.
+//! not calls: `directives` adds the lines for cargo to the report, after those that every build prints, and `targets` the
+//! findings about GPU targets. A case without `[config]` requires `cudnn >=9`.
 //!
 //! `[env]` is the environment.
 //!
@@ -54,11 +54,12 @@
 //! `[fix ID]` contains the steps of the first help of this finding, see `fix.rs`. Each error and warning needs a fix.
 //!
 //! `[expected]` is the report, up to the end of the file: the installations, with `+` if they are chosen and `-` if
-//! they are not, the findings, and whether the build continues. The files of a toolkit are listed unless they are in
-//! the usual places: `bin/nvcc`, `include` and `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. The header of a
-//! cuDNN is listed unless it is `include/cudnn_version.h`. Sub-libraries with the same version, source and directory
-//! are in one line, with the words of `installed.rs`:
-//! `sub-libs 9.14.0 from file name $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
+//! they are not, and the findings. The last line is the outcome, unless the build stops with an error or continues
+//! without one. The files of a toolkit are listed unless they are in the usual places: `bin/nvcc`, `include` and
+//! `lib64`, or `bin/nvcc.exe`, `include` and `lib/x64`. The header of a cuDNN is listed unless it is
+//! `include/cudnn_version.h`, and the name to link unless it is `cudnn`. Sub-libraries with the same version, source
+//! and directory are in one line, with the words of `installed.rs`: `sub-libs 9.14.0 from file name
+//! $ROOT/usr/lib64/libcudnn*.so.9: for convolutions, without cnn`.
 //! Long lists of searched places are shortened, see `places.rs`.
 //!
 //! To add a case, write it without `[expected]`. Then run `BLESS=1 cargo test --lib cases`, which rewrites this section

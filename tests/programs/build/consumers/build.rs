@@ -4,7 +4,6 @@ use super::{GUARDED, NEEDS_BOTH, installed, on};
 use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::process::Command;
 
 #[test]
@@ -58,20 +57,6 @@ fn docs_rs_and_editors_work_without_cuda() {
     run(&mut cargo(&can_do_without, &check))
         .exits_with(0)
         .says("built without CUDA");
-}
-
-#[test]
-fn a_second_build_runs_nothing_and_a_change_runs_the_build_script() {
-    let first = installed("rerun-9.14", (9, 14, 0), &[]);
-    let second = installed("rerun-9.10", (9, 10, 2), &[]);
-    let dir = project("rerun", NEEDS_BOTH, GUARDED);
-    let build = |installation: &Path| {
-        on(&mut cargo(&dir, &["check", "--verbose"]), installation).exits_with(0)
-    };
-    build(&first);
-    build(&first).does_not_say("build-script-build`");
-    build(&second).says("build-script-build`");
-    build(&second).does_not_say("build-script-build`");
 }
 
 #[test]

@@ -9,27 +9,35 @@ use cudnn_guard::internals::loader::elf::search_list;
 use std::ffi::OsStr;
 use std::path::Path;
 
-const ROWS: u64 = 20_000;
+const ROWS: usize = 20_000;
+const GNU_HASH: u64 = 0x6fff_fef5;
+const HASH: u64 = 4;
+const NEEDED_VERSIONS: u64 = 0x6fff_fffe;
+const VERSIONS: u64 = 0x6fff_fffc;
 
 /// A 64-bit library with these tables, mapped at its file offsets.
-#[derive(Default)]
+#[derive(Clone, Default)]
 struct Tables {
-    /// The offset of each symbol's name in the string table, and whether the symbol is defined.
-    names: Vec<(u32, bool)>,
-    strings: Vec<u8>,
-    gnu_hash: Vec<u32>,
-    hash: Vec<u32>,
+    /// `true` for defined symbols, `false` for imported ones. The name of each is at offset 1 of the strings.
+    is_defined: bool,
     /// The version of all symbols.
     version: u16,
-    needed_versions: Vec<u8>,
-    versions: Vec<u8>,
-    needed: u64,
+    strings: Vec<u8>,
+    /// The tables that a tag of the dynamic table names.
+    tagged: Vec<(u64, Vec<u8>)>,
+    needed: usize,
     /// Additional segments beyond the two real ones, and additional sections beyond the one real section.
     segments: u16,
     sections: u16,
 }
 
 impl Tables {
+    /// Adds a table.
+    fn with(mut self, tag: u64, table: &[u32]) -> Self {
+        self.tagged.push((tag, words(table)));
+        self
+    }
+
     fn bytes(&self) -> Vec<u8> {
         let mut file = vec![0; 64];
         let mut put = |bytes: &[u8]| {
@@ -38,84 +46,40 @@ impl Tables {
             file.extend(bytes);
             at
         };
-        let rows: Vec<u8> = self
-            .names
-            .iter()
-            .flat_map(|(name, is_defined)| row(*name, *is_defined))
-            .collect();
-        let words = |words: &[u32]| -> Vec<u8> {
-            words.iter().flat_map(|word| word.to_le_bytes()).collect()
-        };
-        let symbols = put(&rows);
-        let numbers: Vec<u8> = self
-            .names
-            .iter()
-            .flat_map(|_| self.version.to_le_bytes())
-            .collect();
-        let mut dynamic = vec![
-            (6, symbols),
-            (5, put(&self.strings)),
-            (10, self.strings.len() as u64),
-        ];
-        dynamic.push((0x6fff_fff0, put(&numbers)));
-        for (tag, table) in [
-            (0x6fff_fef5, words(&self.gnu_hash)),
-            (4, words(&self.hash)),
-            (0x6fff_fffe, self.needed_versions.clone()),
-            (0x6fff_fffc, self.versions.clone()),
-        ] {
-            if !table.is_empty() {
-                dynamic.push((tag, put(&table)));
-            }
+        let mut row = [0; 24];
+        (row[0], row[4], row[6]) = (1, 0x12, self.is_defined.into());
+        let symbols = put(&row.repeat(ROWS));
+        let numbers = put(&self.version.to_le_bytes().repeat(ROWS));
+        let mut dynamic = vec![6, symbols, 0x6fff_fff0, numbers, 5, put(&self.strings)];
+        dynamic.extend([10, self.strings.len() as u64]);
+        for (tag, table) in &self.tagged {
+            dynamic.extend([*tag, put(table)]);
         }
-        dynamic.extend((0..self.needed).map(|_| (1, 1)));
-        let dynamic: Vec<u8> = dynamic
-            .iter()
-            .flat_map(|(tag, value): &(u64, u64)| [tag.to_le_bytes(), value.to_le_bytes()].concat())
-            .collect();
+        dynamic.extend([1, 1].repeat(self.needed));
+        let dynamic: Vec<u8> = dynamic.iter().flat_map(|word| word.to_le_bytes()).collect();
         let dynamic_at = put(&dynamic);
-        let section = [
-            words(&[0, 11, 0, 0, 0, 0]),
-            words(&[symbols as u32, 0, rows.len() as u32, 0, 0, 0, 0, 0, 0, 0]),
-        ]
-        .concat();
-        let sections = section.repeat(usize::from(self.sections) + 1);
-        let sections_at = put(&sections);
+        let mut section = [0; 16];
+        (section[1], section[6], section[8]) = (11, symbols as u32, 24 * ROWS as u32);
+        let sections_at = put(&words(&section).repeat(usize::from(self.sections) + 1));
         let segments_at = put(&[]);
-        let other = segment(1, 0, 1 << 40, 0);
         let reach = segments_at + 56 * (u64::from(self.segments) + 2);
-        put(&[
-            segment(2, dynamic_at, dynamic_at, dynamic.len() as u64),
-            other.repeat(usize::from(self.segments)),
-            segment(1, 0, 0, reach),
-        ]
-        .concat());
+        let other = segment(1, 0, 1 << 40, 0).repeat(usize::from(self.segments));
+        let dynamic = segment(2, dynamic_at, dynamic_at, dynamic.len() as u64);
+        put(&[dynamic, other, segment(1, 0, 0, reach)].concat());
         file[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0");
-        file[18..20].copy_from_slice(
-            &if cfg!(target_arch = "aarch64") {
-                183_u16
-            } else {
-                62
-            }
-            .to_le_bytes(),
-        );
+        if cfg!(target_arch = "aarch64") {
+            file[18] = 183;
+        }
         file[32..40].copy_from_slice(&segments_at.to_le_bytes());
         file[40..48].copy_from_slice(&sections_at.to_le_bytes());
-        file[54..62].copy_from_slice(
-            &[56_u16, self.segments + 2, 64, self.sections + 1]
-                .map(u16::to_le_bytes)
-                .concat(),
-        );
+        let counts = [56, self.segments + 2, 64, self.sections + 1];
+        file[54..62].copy_from_slice(&counts.map(u16::to_le_bytes).concat());
         file
     }
 }
 
-fn row(name: u32, is_defined: bool) -> [u8; 24] {
-    let mut row = [0; 24];
-    row[..4].copy_from_slice(&name.to_le_bytes());
-    row[4] = 0x12;
-    row[6] = is_defined.into();
-    row
+fn words(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 fn segment(kind: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
@@ -168,103 +132,62 @@ fn ask(path: &Path) -> usize {
 fn crafted_files_take_neither_memory_nor_time() {
     let folder = Folder::new();
     let path = folder.file("made");
-    let imports = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, false)).collect() };
+    let rows = ROWS as u32;
     let text = |length: usize| [&[0][..], &vec![b'a'; length], &[0]].concat();
-    // One library, from which one version is required.
-    let one_version = [1_u16, 1].map(u16::to_le_bytes).concat();
-    let one_version = [
-        one_version,
-        [1_u32, 16, 0].map(u32::to_le_bytes).concat(),
-        vec![0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-    ]
-    .concat();
     // A table with a single bucket in which every symbol has every hash, and a table with a loop.
-    let any_hash =
-        |hash: u32| [&[1, 1, 1, 0, 0, 0, 1][..], &vec![hash & !1; ROWS as usize]].concat();
     let hash = b"cudnnFunction7".iter().fold(5381_u32, |hash, byte| {
         hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
     });
-    let late = [&[1, ROWS as u32, 1, 0, 0, 0, ROWS as u32][..], &[1]].concat();
-    let circle: Vec<u32> = [1, ROWS as u32, 1]
-        .into_iter()
-        .chain((0..ROWS).map(|index| (index as u32 + 1) % 2 + 1))
-        .collect();
-    let defined = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, true)).collect() };
-    let imported = || Tables {
-        names: imports(1),
+    let any_hash = [&[1, 1, 1, 0, 0, 0, 1][..], &vec![hash & !1; ROWS]].concat();
+    let circle: Vec<u32> = (0..rows).map(|index| (index + 1) % 2 + 1).collect();
+    let circle = [&[1, rows, 1][..], &circle].concat();
+    let defined = Tables {
+        is_defined: true,
         strings: text(4000),
-        gnu_hash: late.clone(),
         ..Tables::default()
     };
+    let imported = Tables {
+        strings: text(4000),
+        ..Tables::default()
+    };
+    let imported = imported.with(GNU_HASH, &[1, rows, 1, 0, 0, 0, rows, 1]);
+    // One library, from which one version is required.
+    let one_version = Tables {
+        version: 2,
+        ..imported.clone()
+    };
+    let one_version = one_version.with(NEEDED_VERSIONS, &[0x1_0001, 1, 16, 0, 0, 0x2_0000, 1, 0]);
+    let over_each_other = [&[0xffff_0001, 1, 4, 1][..], &[1; 250_000]].concat();
     for (what, tables) in [
         (
             "one name of a megabyte",
             Tables {
                 strings: text(1 << 20),
-                version: 2,
-                needed_versions: one_version.clone(),
-                ..imported()
+                ..one_version.clone()
             },
         ),
-        (
-            "one name of 4000 bytes",
-            Tables {
-                version: 2,
-                needed_versions: one_version.clone(),
-                ..imported()
-            },
-        ),
+        ("one name of 4000 bytes", one_version.clone()),
         (
             "a chain of all symbols",
-            Tables {
-                names: defined(1),
-                strings: text(4000),
-                gnu_hash: any_hash(hash),
-                ..Tables::default()
-            },
+            defined.clone().with(GNU_HASH, &any_hash),
         ),
-        (
-            "a hash chain with a loop",
-            Tables {
-                names: defined(1),
-                strings: text(4000),
-                hash: circle,
-                ..Tables::default()
-            },
-        ),
+        ("a hash chain with a loop", defined.with(HASH, &circle)),
         (
             "versions over each other",
-            Tables {
-                needed_versions: [1_u16, 0xffff]
-                    .map(u16::to_le_bytes)
-                    .concat()
-                    .into_iter()
-                    .chain([1_u32, 4, 1].map(u32::to_le_bytes).concat())
-                    .chain([1_u8, 0, 0, 0].repeat(250_000))
-                    .collect(),
-                ..imported()
-            },
+            imported.clone().with(NEEDED_VERSIONS, &over_each_other),
         ),
         (
             "versions without end",
-            Tables {
-                versions: [0_u32, 0, 0, 20, 20]
-                    .map(u32::to_le_bytes)
-                    .concat()
-                    .repeat(50_000),
-                ..imported()
-            },
+            imported.with(VERSIONS, &[0, 0, 0, 20, 20].repeat(50_000)),
         ),
         (
             "many segments and sections",
             Tables {
                 strings: text(60),
-                version: 2,
-                needed_versions: one_version,
                 needed: 60_000,
                 segments: 18_000,
                 sections: 16_000,
-                ..imported()
+                ..one_version
             },
         ),
     ] {
@@ -302,14 +225,12 @@ fn overlapping_segments_are_not_constants() {
 
 /// Builds a loader cache in which all entries have this name and this file, both offsets into `strings`.
 fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
-    let words =
-        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
     let at = 48 + 24 * ROWS as u32;
     let entry = words(&[1, at + name, at + file, 0, 0, 0]);
     [
         &b"glibc-ld.so.cache1.1"[..],
         &words(&[ROWS as u32, strings.len() as u32, 0, 0, 0, 0, 0]),
-        &entry.repeat(ROWS as usize),
+        &entry.repeat(ROWS),
         strings,
     ]
     .concat()

@@ -1,29 +1,21 @@
 //! Kernels through the public API, with the nvcc of fixtures/nvcc, which only logs its arguments, and the rules for
 //! which GPU runs which code, compared with NVIDIA's own assembler.
-#![cfg(unix)]
-#![allow(clippy::disallowed_methods)] // tests create and read their own files
 
+use crate::support::builds::{toolkit, write};
+use crate::support::{fresh, repository};
 use cudnn_guard::{Code, ComputeCapability, Config, Link, Suffix, Target, Toolchain};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::PathBuf;
 
 struct Package(PathBuf);
 
 impl Package {
     fn new(name: &str) -> Self {
-        let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-        let _ = std::fs::remove_dir_all(&dir);
-        for name in ["out", "src", "cuda/bin", "cuda/include", "cuda/lib64"] {
-            std::fs::create_dir_all(dir.join(name)).unwrap();
-        }
-        std::fs::write(
-            dir.join("cuda/include/cuda.h"),
-            "#define CUDA_VERSION 13000\n",
-        )
-        .unwrap();
-        std::fs::write(dir.join("cuda/lib64/libcudart_static.a"), "!<arch>\n").unwrap();
-        std::fs::write(dir.join("src/a.cu"), "").unwrap();
-        let nvcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc");
-        std::os::unix::fs::symlink(nvcc, dir.join("cuda/bin/nvcc")).unwrap();
+        let dir = fresh(name);
+        toolkit(&dir.join("cuda"), 13000, true);
+        write(&dir.join("src/a.cu"), "");
+        fs::create_dir(dir.join("out")).unwrap();
         Self(dir)
     }
 
@@ -39,7 +31,7 @@ impl Package {
 
     /// Returns the targets that the guard declares as compiled.
     fn claimed(&self) -> String {
-        let guard = std::fs::read_to_string(self.0.join("out/cudnn_guard.rs")).unwrap();
+        let guard = fs::read_to_string(self.0.join("out/cudnn_guard.rs")).unwrap();
         let mut lines = guard.lines().map(str::trim_start);
         let line = lines.find_map(|line| line.strip_prefix("targets "));
         line.unwrap_or_default().trim_end_matches("\\n\\").into()
@@ -62,15 +54,12 @@ impl Package {
 /// The targets of an nvcc that is too old to list them follow from its version.
 #[test]
 fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
-    let package = Package::new("old");
-    let old = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/nvcc-10.1");
-    std::fs::remove_file(package.path("cuda/bin/nvcc")).unwrap();
-    std::os::unix::fs::symlink(old, package.path("cuda/bin/nvcc")).unwrap();
-    std::fs::write(
-        package.path("cuda/include/cuda.h"),
-        "#define CUDA_VERSION 10010\n",
-    )
-    .unwrap();
+    let package = Package::new("kernels-old");
+    let nvcc = package.path("cuda/bin/nvcc");
+    fs::remove_dir_all(package.path("cuda")).unwrap();
+    toolkit(&package.0.join("cuda"), 10010, false);
+    fs::create_dir(package.path("cuda/bin")).unwrap();
+    symlink(repository().join("fixtures/nvcc/nvcc-10.1"), &nvcc).unwrap();
     let env = |archs: &str| {
         [
             ("CUDA_HOME", package.path("cuda")),
@@ -84,7 +73,6 @@ fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
         "sm_30 sm_32 sm_35 sm_37 sm_50 sm_52 sm_53 sm_60 sm_61 sm_62 sm_70 compute_70 sm_72 sm_75"
     );
     let report = Config::new().envs(env("80")).examine_targets(None, None);
-    let nvcc = package.path("cuda/bin/nvcc");
     let summaries: Vec<&str> = report
         .findings()
         .iter()
@@ -101,7 +89,7 @@ fn an_nvcc_that_lists_no_targets_is_known_by_its_version() {
 
 #[test]
 fn nvcc_is_queried_once() {
-    let package = Package::new("asked-once");
+    let package = Package::new("kernels-asked-once");
     let nvcc = package.path("cuda/bin/nvcc");
     let dated = |year: u32| {
         // Separate processes write the file, because a file that this process has open for writing cannot be run.
@@ -117,8 +105,8 @@ fn nvcc_is_queried_once() {
         let gpu = package.probe("80");
         gpu.targets().unwrap();
         gpu.report();
-        let calls = std::fs::read_to_string(&questions).unwrap_or_default();
-        let _ = std::fs::remove_file(&questions);
+        let calls = fs::read_to_string(&questions).unwrap_or_default();
+        let _ = fs::remove_file(&questions);
         calls
     };
     assert_eq!(asked(), "--version\n--list-gpu-code\n");
@@ -181,8 +169,7 @@ fn target(text: &str) -> Target {
 /// PTX runs exactly on the GPUs for which ptxas can assemble it.
 #[test]
 fn ptx_runs_where_ptxas_accepts_it() {
-    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/fixtures/targets/ptxas.txt");
-    let text = std::fs::read_to_string(file).unwrap();
+    let text = fs::read_to_string(repository().join("fixtures/targets/ptxas.txt")).unwrap();
     let rows: Vec<Vec<&str>> = text
         .lines()
         .filter(|line| !line.starts_with('#'))
