@@ -27,6 +27,11 @@ fn the_json_contains_the_values() {
         ("/candidates/1/chosen", serde_json::json!(false)),
         ("/candidates/2/rejected", serde_json::json!(null)),
         ("/driver/cuda", serde_json::json!("13.0")),
+        (
+            "/cudnn/parts/3/told_by",
+            serde_json::json!("symbol cudnn_graph_version"),
+        ),
+        ("/gpus/0/name", serde_json::json!("NVIDIA H200")),
         ("/gpus/0/compute_capability", serde_json::json!("9.0")),
         ("/targets", serde_json::json!(["sm_90", "compute_90"])),
     ] {

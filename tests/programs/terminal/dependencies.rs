@@ -2,7 +2,6 @@
 
 use super::doctor::library;
 use super::{file, folder};
-use crate::support::builds::wheel;
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -94,95 +93,6 @@ fn the_host_compiler_and_the_origin_of_a_missing_one_are_named() {
         assert_eq!(actual, headline);
         assert_eq!(finding["help"][0], help);
     }
-}
-
-#[test]
-fn an_nvcc_without_its_device_compiler_is_reported() {
-    let site = folder("dependencies-device-code").join("lib/python3.12/site-packages");
-    let toolkit = site.join("nvidia/cu13");
-    file(&toolkit, "include/cuda.h", "#define CUDA_VERSION 13050\n");
-    library(&toolkit, "lib/libcudart.so.13");
-    file(&toolkit, "bin/nvcc", "");
-    let profile = "TOP              = $(_HERE_)/..\n\nCICC_PATH        = $(TOP)/nvvm/bin\n";
-    file(&toolkit, "bin/nvcc.profile", profile);
-    let home = ("CUDA_HOME", toolkit.to_str().expect("text"));
-    let shown = || doctor(&[home], &["--json"]);
-    let json: Value = serde_json::from_str(&shown()).expect("JSON");
-    let mut findings = json["findings"].as_array().expect("findings").iter();
-    let finding = findings.find(|one| {
-        one["help"][0]
-            .as_str()
-            .is_some_and(|help| help.contains("cicc"))
-    });
-    let finding = finding.expect("a finding");
-    let headline = format!(
-        "`{}` cannot compile kernels: `cicc` is missing",
-        toolkit.join("bin/nvcc").display()
-    );
-    assert_eq!(finding["summary"], headline);
-    assert_eq!(
-        finding["help"][0],
-        "run `pip install 'nvidia-nvvm==13.5.*'` to install `cicc`"
-    );
-    file(&toolkit, "nvvm/bin/cicc", "");
-    assert!(!shown().contains("cicc"));
-}
-
-/// Uses CUDA 11, which is not in the default locations of any machine.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn missing_libraries_that_a_wheel_opens_are_named() {
-    let root = folder("dependencies-opened");
-    let site = root.join("venv/lib/python3.12/site-packages");
-    let cudnn = wheel(&root.join("venv"), 11, (9, 10, 2));
-    let (venv, cuda) = (root.join("venv"), root.join("cuda"));
-    let variables = [
-        ("VIRTUAL_ENV", venv.to_str().expect("text")),
-        ("LD_LIBRARY_PATH", cuda.to_str().expect("text")),
-    ];
-    let found = || -> Option<Value> {
-        let json: Value = serde_json::from_str(&doctor(&variables, &["--json"])).expect("JSON");
-        let findings = json["findings"].as_array().expect("findings").iter();
-        let mut found = findings.filter(|finding| finding["id"] == "cudnn-not-loadable");
-        found.next().cloned()
-    };
-    let finding = found().expect("a finding");
-    let wanted = format!(
-        "the cuDNN at `{}` opens libnvrtc.so.11.2 and libcublasLt.so.11 at run time, but they were not found",
-        cudnn.display()
-    );
-    let mut summary = finding["summary"].as_str().unwrap().to_string();
-    let swapped = "libcublasLt.so.11 and libnvrtc.so.11.2";
-    summary = summary.replace(swapped, "libnvrtc.so.11.2 and libcublasLt.so.11");
-    assert_eq!(summary, wanted);
-    let help = finding["help"][0].as_str().unwrap();
-    assert!(
-        help.starts_with("install the missing libraries: `pip install nvidia-cu"),
-        "{help}"
-    );
-    // pip has installed NVRTC, but not where this cuDNN searches.
-    let nvrtc = "nvidia/cuda_nvrtc/lib";
-    library(&site, &format!("{nvrtc}/libnvrtc.so.11.2"));
-    let finding = found().expect("a finding");
-    let lacks = " opens libcublasLt.so.11 at run time, but it was not found";
-    assert!(
-        finding["summary"].as_str().unwrap().ends_with(lacks),
-        "{finding}"
-    );
-    library(&root, "cuda/libcublasLt.so.11");
-    let finding = found().expect("a finding");
-    let aside = " opens libnvrtc.so.11.2 at run time, but the loader does not search its directory";
-    assert!(
-        finding["summary"].as_str().unwrap().ends_with(aside),
-        "{finding}"
-    );
-    let help = format!(
-        "run `export LD_LIBRARY_PATH={}` before you start the program",
-        site.join(nvrtc).display()
-    );
-    assert_eq!(finding["help"][0], help);
-    library(&root, "cuda/libnvrtc.so.11.2");
-    assert_eq!(found(), None);
 }
 
 /// Returns the CPU seconds of cudnn-guard, and the memory in MB that it used beyond the peak of this process, which the

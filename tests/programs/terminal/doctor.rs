@@ -5,9 +5,7 @@ mod crates;
 #[cfg(target_os = "linux")]
 mod cross;
 
-use super::{cudnn_guard, file, folder, ids, must_exit, text};
-use crate::support::cache_of;
-use serde_json::Value;
+use super::{file, folder, must_exit, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -50,133 +48,6 @@ pub fn library(root: &Path, path: &str) {
     fs::write(root.join(path), bytes).expect("a library");
 }
 
-#[test]
-fn a_machine_without_cuda_fails_and_names_what_is_missing() {
-    let root = folder("nothing");
-    let root = root.to_str().expect("text");
-    let shown = exits_with(1, root.as_ref());
-    assert!(
-        shown.ends_with(
-            "\nverdict: fail (2 errors)\n\
-             for details and fixes, run `cudnn-guard explain cuda-not-found`\n"
-        ),
-        "{shown}"
-    );
-
-    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
-    must_exit(&output, 1);
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    assert_eq!(json["verdict"], "fail");
-    assert_eq!(json["toolkit"], Value::Null);
-    assert_eq!(ids(&json), ["cuda-not-found", "cudnn-not-found"]);
-}
-
-#[test]
-fn files_below_a_root_are_found() {
-    let root = folder("found");
-    usr_local(&root);
-    let root = root.to_str().expect("text");
-    let output = cudnn_guard(&["doctor", "--json", "--root", root]);
-    must_exit(&output, 0);
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    let names: Vec<&String> = json.as_object().expect("an object").keys().collect();
-    assert_eq!(
-        names,
-        [
-            "schema",
-            "kind",
-            "verdict",
-            "toolkit",
-            "cudnn",
-            "candidates",
-            "host_compiler",
-            "driver",
-            "gpus",
-            "targets",
-            "findings",
-        ]
-    );
-    assert_eq!(json["toolkit"]["version"], "13.0");
-    assert_eq!(json["cudnn"]["version"], "9.14.0");
-    assert_eq!(json["cudnn"]["library_version"], Value::Null);
-    // The GPUs of this machine do not belong to that system.
-    assert_eq!(json["verdict"], "unknown");
-}
-
-/// Creates a system without one of the sub-libraries that every convolution needs.
-fn without(name: &str, file: &str) -> PathBuf {
-    let root = folder(name);
-    usr_local(&root);
-    let own = root.join("usr/local/cuda/lib64").join(file);
-    fs::remove_file(own).expect("removed");
-    fs::create_dir_all(root.join("etc")).expect("a directory");
-    root
-}
-
-#[track_caller]
-fn exits_with(code: i32, root: &Path) -> String {
-    let output = cudnn_guard(&["doctor", "--root", root.to_str().expect("text")]);
-    must_exit(&output, code);
-    text(&output)
-}
-
-/// The guard in a program on that system would exit, and `inspect` fails too.
-#[test]
-fn a_missing_sub_library_that_every_convolution_needs_fails() {
-    let file = "libcudnn_engines_precompiled.so.9";
-    let root = without("doctor-lacks-a-part", file);
-    let shown = exits_with(1, &root);
-    let is_named = shown.contains("✗ sub-libs") && shown.contains(file);
-    assert!(is_named, "{shown}");
-    // The cache is older than the removal of the file that it names.
-    let cache = root.join("etc/ld.so.cache");
-    let listed = cache_of(&[(file, &format!("/opt/dnn/{file}"))]);
-    fs::write(&cache, listed).expect("a file");
-    exits_with(1, &root);
-    // The loader of that system finds the sub-library elsewhere.
-    library(&root, &format!("opt/dnn/{file}"));
-    exits_with(0, &root);
-    fs::remove_file(&cache).expect("removed");
-    exits_with(1, &root);
-}
-
-/// The loader finds the sub-library without a cache, or with one that is older than the file.
-#[test]
-fn a_sub_library_in_a_directory_of_the_system_is_not_missing() {
-    let cpu = std::env::consts::ARCH;
-    let file = "libcudnn_heuristic.so.9";
-    let stale = cache_of(&[("libz.so.1", "/usr/lib/libz.so.1")]);
-    let multiarch = format!("usr/lib/{cpu}-linux-gnu");
-    for dir in [&multiarch, "usr/lib64", "lib"] {
-        let root = without("doctor-system", file);
-        let cache = root.join("etc/ld.so.cache");
-        library(&root, &format!("{dir}/{file}"));
-        exits_with(0, &root);
-        fs::write(&cache, &stale).expect("a file");
-        exits_with(0, &root);
-        // The loader skips a file for another CPU.
-        let path = root.join(dir).join(file);
-        let mut foreign = fs::read(&path).expect("a library");
-        foreign[18] = 21;
-        fs::write(&path, foreign).expect("a library");
-        exits_with(1, &root);
-        fs::remove_file(&cache).expect("removed");
-        exits_with(1, &root);
-    }
-    // Debian's loader does not search lib64.
-    let root = without("doctor-system-debian", file);
-    library(&root, &format!("usr/lib64/{file}"));
-    exits_with(0, &root);
-    let loader = match cpu {
-        "aarch64" => "lib/ld-linux-aarch64.so.1",
-        _ => "lib64/ld-linux-x86-64.so.2",
-    };
-    let compiled_in =
-        format!("\0/lib/{cpu}-linux-gnu/\0/usr/lib/{cpu}-linux-gnu/\0/lib/\0/usr/lib/\0");
-    self::file(&root, loader, &compiled_in);
-    exits_with(1, &root);
-}
-
 /// Creates a simulated installation of cuDNN 9.14 with CUDA 13.0.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn simulated(name: &str) -> PathBuf {
@@ -199,43 +70,6 @@ fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
         .expect("cudnn-guard runs");
     must_exit(&output, 0);
     text(&output)
-}
-
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn a_machine_with_everything_passes() {
-    let root = simulated("simulated");
-    for opened in ["libcublasLt.so.13", "libnvrtc.so.13"] {
-        library(&root, &format!("lib64/{opened}"));
-    }
-    let shown = sound_doctor(&root, &[]);
-    assert!(
-        shown.contains(&format!(
-            "  ✓ cuDNN     9.14.0 for CUDA 13 at {}\n",
-            root.display()
-        )),
-        "{shown}"
-    );
-    assert!(
-        shown.contains("  ✓ GPUs      Simulated GPU, compute capability 9.0\n"),
-        "{shown}"
-    );
-    assert!(
-        shown.ends_with("\nverdict: pass (all versions are compatible)\n"),
-        "{shown}"
-    );
-    let json = crate::support::schema::valid(&sound_doctor(&root, &["--json"]));
-    assert_eq!(json["verdict"], "pass");
-    assert_eq!(json["driver"]["cuda"], "13.0");
-    assert_eq!(json["gpus"][0]["name"], "Simulated GPU");
-    assert_eq!(json["gpus"][0]["compute_capability"], "9.0");
-    let parts = json["cudnn"]["parts"].as_array().expect("parts");
-    assert!(
-        parts.iter().any(|part| part["name"] == "graph"
-            && part["version"] == "9.14.0"
-            && part["told_by"] == "symbol cudnn_graph_version"),
-        "{parts:?}"
-    );
 }
 
 /// A stripped-down cuDNN with a fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
@@ -262,25 +96,6 @@ fn the_doctor_reads_which_gpus_a_cudnn_supports() {
     let shown = sound_doctor(&root, &[]);
     assert!(shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, "), "{shown}");
     assert!(shown.contains("[gpu-newer-than-cudnn]"), "{shown}");
-}
-
-/// cudarc requires one of its CUDA features; doctor suggests the compatible one.
-#[test]
-fn doctor_names_the_compatible_feature_of_cudarc() {
-    let root = folder("doctor-cudarc");
-    usr_local(&root);
-    let lock = "version = 4\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n";
-    file(&root, "Cargo.lock", lock);
-    let manifest = "[features]\ncuda-12090 = []\ncuda-13010 = []\ncudnn = []\n";
-    let unpacked = "home/.cargo/registry/src/index-1/cudarc-0.17.3/Cargo.toml";
-    file(&root, unpacked, manifest);
-    let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-    doctor.args(["doctor", "--root"]).arg(&root).env_clear();
-    doctor.current_dir(&root).env("HOME", root.join("home"));
-    let shown = text(&doctor.output().expect("cudnn-guard runs"));
-    let wanted = "  i cudarc    0.17.3 in Cargo.lock: enable its feature cuda-12090 for CUDA 13.0\n              \
-         of the toolkit; choose an older feature to support older drivers\n";
-    assert!(shown.contains(wanted), "{shown}");
 }
 
 /// Writes a package as unpacked by cargo, with these files, into a registry from which cargo can resolve it.
@@ -434,38 +249,4 @@ fn doctor_warns_of_a_stub_that_cudarc_opens_instead_of_the_driver() {
         shown.contains("\n  ✓ driver    supports CUDA 13.0, "),
         "{shown}"
     );
-}
-
-/// A sub-library that only later versions contain is found in LD_LIBRARY_PATH.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn doctor_finds_the_absent_sub_library_of_9_20_elsewhere() {
-    use crate::support::builds::cudnn;
-    use std::os::unix::fs::symlink;
-    let root = folder("stray");
-    let part = "libcudnn_engines_tensor_ir.so.9";
-    library(&root, &format!("other/{part}.23.2"));
-    symlink(format!("{part}.23.2"), root.join("other").join(part)).unwrap();
-    let doctor = |minor: u32, variable: &str| {
-        let dnn = root.join(minor.to_string());
-        let _ = fs::remove_dir_all(&dnn);
-        cudnn(&dnn, (9, minor, 0), true);
-        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command.args(["doctor", "--link", "runtime"]);
-        command.env("CUDNN_PATH", &dnn);
-        text(&command.env(variable, root.join("other")).output().unwrap())
-    };
-    let shown = doctor(20, "LD_LIBRARY_PATH");
-    let flat = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-    let (lib, other) = (root.join("20/lib"), root.join("other"));
-    let wanted = format!(
-        "cuDNN 9.20.0 at `{}` does not include `{part}` and loads version 9.23.2 from elsewhere [parts-mixed] \
-         = help: install cuDNN 9.21 or later, which includes this file \
-         = help: remove `{}` from LD_LIBRARY_PATH",
-        lib.display(),
-        other.display()
-    );
-    assert!(flat.contains(&wanted), "{shown}");
-    assert!(!doctor(20, "OTHER").contains("tensor_ir"));
-    assert!(!doctor(14, "LD_LIBRARY_PATH").contains("tensor_ir"));
 }

@@ -303,4 +303,4 @@ macro_rules! cases {
     )* };
 }
 
-cases! { bundled libraries openers providers frameworks search setup stubs windows }
+cases! { bundled doctor libraries openers providers frameworks search setup stubs windows }
