@@ -12,7 +12,7 @@
 //! - `driver PATH ANSWER`: a driver or a stub whose functions return this number
 //! - `provider PATH`, `toolkit DIR NUMBER`: a library for CUDA 12 without the libraries that it needs, and a toolkit
 //! - `owner WHEEL FILE`: the record of a wheel in `venv` that contains the file
-//! - `cache NAME PATH`, `write PATH TEXT`, `link TARGET PATH`, `move FROM TO`, `remove PATH`
+//! - `cache NAME PATH`, `write PATH TEXT`, `script PATH TEXT`, `link TARGET PATH`, `move FROM TO`, `remove PATH`
 //! - `foreign PATH`: changes the CPU of a file; `ldconfig DIR`: creates links
 //! - `.. \`: the step continues in the next line
 //! - `$ COMMAND`: runs the terminal program and prints the findings with their helps; `+LABEL` adds a row of the output,
@@ -149,6 +149,12 @@ impl Case {
                 parent(1);
                 let text = rest(2).replace("\\n", "\n").replace("\\0", "\0");
                 fs::write(at(1), text.replace("\\t", "\t")).unwrap();
+            }
+            "script" => {
+                parent(1);
+                let write = r#"printf "$1" >"$0" && chmod 755 "$0""#;
+                let mut shell = Command::new("sh");
+                run(shell.args(["-c", write]).arg(at(1)).arg(rest(2))).exits_with(0);
             }
             "link" => {
                 parent(2);

@@ -81,19 +81,6 @@ pub const STACKS: &[Stack] = &[
         done: Some(wheel_again),
     },
     Stack {
-        name: "older-cudnn-first",
-        made: || {
-            let mut machine = with_venv(13);
-            cudnn(&machine.at("opt/old"), (9, 1, 0), true);
-            machine.set_to("LD_LIBRARY_PATH", &["opt/old/lib"]);
-            machine
-        },
-        cause: "library-path-hijack",
-        fault: "LD_LIBRARY_PATH makes the program load cuDNN 9.1.0 from",
-        help: "remove `/home/me/broken/opt/old/lib` from LD_LIBRARY_PATH",
-        done: Some(|machine| machine.unset("LD_LIBRARY_PATH")),
-    },
-    Stack {
         name: "nvcc-missing",
         made: || {
             let machine = Machine::with_gpu();
