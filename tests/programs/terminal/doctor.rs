@@ -5,7 +5,7 @@ mod crates;
 #[cfg(target_os = "linux")]
 mod cross;
 
-use super::{file, folder, must_exit, text};
+use super::{file, folder, text};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -54,48 +54,6 @@ fn simulated(name: &str) -> PathBuf {
     let root = folder(name);
     crate::support::simulated::install((9, 14, 0), &[], &root);
     root
-}
-
-/// Runs the doctor on such an installation, expects success, and returns the output.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn sound_doctor(root: &Path, arguments: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
-        .arg("doctor")
-        .args(arguments)
-        .env_clear()
-        .env("CUDA_HOME", root)
-        .env("CUDNN_PATH", root)
-        .env("LD_LIBRARY_PATH", root.join("driver"))
-        .output()
-        .expect("cudnn-guard runs");
-    must_exit(&output, 0);
-    text(&output)
-}
-
-/// A stripped-down cuDNN with a fatbin of NVIDIA's format: machine code for 7.5, and PTX for 8.0.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[test]
-fn the_doctor_reads_which_gpus_a_cudnn_supports() {
-    let root = simulated("pruned");
-    let mut code = b"\x50\xed\x55\xba\x01\0\x10\0\xa0\0\0\0\0\0\0\0".to_vec();
-    for (kind, capability) in [(2, 75), (1, 80)] {
-        let mut entry = [0; 80];
-        (entry[0], entry[4], entry[8], entry[28]) = (kind, 64, 16, capability);
-        code.extend(entry);
-    }
-    fs::write(root.join("code"), code).expect("device code");
-    for part in ["ops", "cnn"] {
-        let library = root.join(format!("lib64/libcudnn_{part}.so.9"));
-        let added = Command::new("objcopy")
-            .arg("--add-section")
-            .arg(format!(".nv_fatbin={}", root.join("code").display()))
-            .arg(fs::canonicalize(&library).expect("a sub-library"))
-            .status();
-        assert!(added.expect("objcopy runs").success());
-    }
-    let shown = sound_doctor(&root, &[]);
-    assert!(shown.contains("\n  ✓ GPU code  7.5, PTX 8.0, "), "{shown}");
-    assert!(shown.contains("[gpu-newer-than-cudnn]"), "{shown}");
 }
 
 /// Writes a package as unpacked by cargo, with these files, into a registry from which cargo can resolve it.
