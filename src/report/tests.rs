@@ -13,7 +13,6 @@ use crate::runtime::facts::{
     VersionSource, is_unprintable,
 };
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::search::search_step::Kind;
 
 fn part(name: &str, version: Option<Version>) -> SubLibraryFile {
     let path = format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into();

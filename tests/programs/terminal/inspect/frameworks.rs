@@ -18,17 +18,17 @@ fn a_provider_without_code_for_the_gpu_does_not_pass() {
     let provider = "ort/libonnxruntime_providers_cuda.so";
     let doctor = |capability: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
-        command
-            .args(["doctor", "--link", "ort"])
-            .current_dir(image.at("ort"));
-        command
-            .env_clear()
-            .env("PATH", "/usr/bin:/bin")
-            .env("CUDA_HOME", &root);
-        command
-            .env("CUDNN_PATH", &root)
-            .env("ORT_LIB_PATH", image.at("ort"));
-        let dirs = ["driver", "lib64"].map(|dir| root.join(dir));
+        let (ort, dirs) = (
+            image.at("ort"),
+            ["driver", "lib64"].map(|dir| root.join(dir)),
+        );
+        command.args(["doctor", "--link", "ort"]).current_dir(&ort);
+        command.env_clear().env("PATH", "/usr/bin:/bin");
+        command.envs([
+            ("CUDA_HOME", &root),
+            ("CUDNN_PATH", &root),
+            ("ORT_LIB_PATH", &ort),
+        ]);
         command.env("LD_LIBRARY_PATH", std::env::join_paths(dirs).unwrap());
         run(command.env("SIM_CAPABILITY", capability)).exits_with(0)
     };
