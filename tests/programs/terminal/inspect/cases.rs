@@ -264,8 +264,7 @@ fn versioned(image: &Image, path: &str, code: &str, flags: &[&str]) {
 
 #[track_caller]
 fn check(name: &str) {
-    let path = format!("tests/programs/terminal/inspect/cases/{name}.txt");
-    let path = repository().join(path);
+    let path = repository().join(format!("tests/programs/terminal/inspect/cases/{name}.txt"));
     let text = fs::read_to_string(&path).unwrap();
     let mut case = Case::new(name);
     let mut updated = String::new();
@@ -297,6 +296,7 @@ fn check(name: &str) {
     let first = lines.take_while(|(old, new)| old == new).count();
     let now: Vec<&str> = updated.lines().skip(first).take(12).collect();
     let now = now.join("\n");
+    assert!(updated.contains("\n$ "), "{name}.txt runs no command");
     assert!(text == updated, "{name}.txt after {first} lines:\n{now}");
 }
 
