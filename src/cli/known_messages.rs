@@ -241,19 +241,17 @@ mod tests {
             let causes: Vec<String> = causes.collect();
             assert_eq!(causes[0], causes[1], "{names}");
         }
-        for (name, finding) in [
-            ("cudaErrorInsufficientDriver", "driver-too-old"),
-            ("cudaErrorNoDevice", "no-gpu"),
-            (
-                "cudaErrorNoKernelImageForDevice",
-                "kernels-not-covering-gpu",
-            ),
-            ("cudaErrorInvalidDeviceFunction", "kernels-not-covering-gpu"),
-            ("cudaErrorUnsupportedPtxVersion", "ptx-newer-than-driver"),
-            ("cudaErrorSystemNotReady", "driver-error"),
-            ("cudaErrorSystemDriverMismatch", "driver-error"),
-            ("cudaErrorCompatNotSupportedOnDevice", "driver-error"),
+        for row in [
+            "cudaErrorInsufficientDriver driver-too-old",
+            "cudaErrorNoDevice no-gpu",
+            "cudaErrorNoKernelImageForDevice kernels-not-covering-gpu",
+            "cudaErrorInvalidDeviceFunction kernels-not-covering-gpu",
+            "cudaErrorUnsupportedPtxVersion ptx-newer-than-driver",
+            "cudaErrorSystemNotReady driver-error",
+            "cudaErrorSystemDriverMismatch driver-error",
+            "cudaErrorCompatNotSupportedOnDevice driver-error",
         ] {
+            let (name, finding) = row.split_once(' ').unwrap();
             assert_eq!(explanations(name)[0].finding, Some(finding), "{name}");
         }
     }

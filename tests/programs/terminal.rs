@@ -189,49 +189,23 @@ fn an_invalid_version_is_rejected_with_the_valid_forms() {
     for (command, version) in valid {
         must_exit(&cudnn_guard(&[command, "--cuda", version, "--help"]), 0);
     }
-    for (command, option, invalid, help) in [
-        (
-            "targets",
-            "cuda <VERSION>",
-            "12.4.1",
-            "write it as 13 or 13.0",
-        ),
-        (
-            "targets",
-            "cuda <VERSION>",
-            ">=12.4",
-            "write it as 13 or 13.0",
-        ),
-        (
-            "fetch",
-            "cuda <VERSION>",
-            "^12",
-            "write it as 13 or 13.0, from 11 to 13",
-        ),
-        (
-            "fetch",
-            "cuda <VERSION>",
-            "10",
-            "write it as 13 or 13.0, from 11 to 13",
-        ),
-        (
-            "fetch",
-            "cudnn <VERSION>",
-            ">=9",
-            "write it as 9, 9.14 or 9.14.0",
-        ),
-        (
-            "doctor",
-            "cuda <REQ>",
-            "new",
-            "unexpected character 'n' while parsing major version number",
-        ),
+    for row in [
+        "targets --cuda <VERSION> 12.4.1: write it as 13 or 13.0",
+        "targets --cuda <VERSION> >=12.4: write it as 13 or 13.0",
+        "fetch --cuda <VERSION> ^12: write it as 13 or 13.0, from 11 to 13",
+        "fetch --cuda <VERSION> 10: write it as 13 or 13.0, from 11 to 13",
+        "fetch --cudnn <VERSION> >=9: write it as 9, 9.14 or 9.14.0",
+        "doctor --cuda <REQ> new: unexpected character 'n' while parsing major version number",
     ] {
-        let name = option.split(' ').next().unwrap();
-        let output = cudnn_guard(&[command, &format!("--{name}"), invalid]);
+        let (line, help) = row.split_once(": ").unwrap();
+        let words: Vec<&str> = line.split(' ').collect();
+        let [command, option, value, invalid] = words[..] else {
+            panic!("{row}");
+        };
+        let output = cudnn_guard(&[command, option, invalid]);
         must_exit(&output, 2);
         let expected = format!(
-            "error: invalid value '{invalid}' for '--{option}': {help}\n\nFor more information, try '--help'.\n"
+            "error: invalid value '{invalid}' for '{option} {value}': {help}\n\nFor more information, try '--help'.\n"
         );
         assert_eq!(complaint(&output), expected);
     }

@@ -133,25 +133,14 @@ fn control_characters_in_a_file_are_not_printed() {
 
 #[test]
 fn the_lines_depend_on_the_dependencies_of_the_crate() {
-    for (dependency, line) in [
-        (
-            "candle-core = { version = \"0.11\", features = [\"cudnn\"] }",
-            ".libs(libs).probe()?;",
-        ),
-        (
-            "ort = { version = \"2\", features = [\"cuda\"] }",
-            "Loader::Dlopen",
-        ),
-        (
-            "cudarc = { version = \"0.19\", features = [\"cudnn\"] }",
-            "Loader::Cudarc",
-        ),
-        (
-            "cudarc = { version = \"0.19\", features = [\"cudnn\", \"dynamic-linking\"] }",
-            "gpu.link();",
-        ),
-        ("", "gpu.link();"),
+    for row in [
+        r#"candle-core = { version = "0.11", features = ["cudnn"] } | .libs(libs).probe()?;"#,
+        r#"ort = { version = "2", features = ["cuda"] } | Loader::Dlopen"#,
+        r#"cudarc = { version = "0.19", features = ["cudnn"] } | Loader::Cudarc"#,
+        r#"cudarc = { version = "0.19", features = ["cudnn", "dynamic-linking"] } | gpu.link();"#,
+        " | gpu.link();",
     ] {
+        let (dependency, line) = row.split_once(" | ").expect("a row");
         let dir = package("lines", &format!("\n[dependencies]\n{dependency}\n"));
         init(&dir, &["--write"]).exits_with(0);
         let build = read(&dir, "build.rs");

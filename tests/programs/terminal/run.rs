@@ -1,7 +1,6 @@
 //! Tests of `cudnn-guard run`.
 
-use super::inspect::image::Image;
-use super::inspect::providers::{built_for_12, toolkit};
+use super::inspect::image::{Image, built_for_12, toolkit};
 use super::{complaint, folder, must_exit, text};
 use std::fs;
 use std::path::Path;

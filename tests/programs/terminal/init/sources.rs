@@ -91,25 +91,14 @@ fn check_finds_a_program_that_calls_no_guard() {
 #[test]
 #[cfg(unix)]
 fn a_pipe_in_the_crate_is_not_read() {
-    for (pipe, code, message) in [
-        (
-            "build.rs",
-            1,
-            "build.rs` cannot be read: not a regular file\n",
-        ),
-        ("src/other.rs", 0, ""),
-        (
-            "src/main.rs",
-            1,
-            "main.rs` cannot be read: not a regular file\n",
-        ),
-        ("Cargo.toml", 1, "Cargo.toml` is not a regular file\n"),
-        (
-            ".cargo/config.toml",
-            1,
-            "config.toml` is not a regular file\n",
-        ),
+    for (code, path) in [
+        (1, "build.rs` cannot be read: not a regular file\n"),
+        (0, "src/other.rs`"),
+        (1, "src/main.rs` cannot be read: not a regular file\n"),
+        (1, "Cargo.toml` is not a regular file\n"),
+        (1, ".cargo/config.toml` is not a regular file\n"),
     ] {
+        let (pipe, _) = path.split_once('`').expect("a path");
         let dir = package("pipe", "");
         fs::create_dir(dir.join(".cargo")).expect("a directory");
         let _ = fs::remove_file(dir.join(pipe));
@@ -119,6 +108,6 @@ fn a_pipe_in_the_crate_is_not_read() {
         let mut limited = Command::new("timeout");
         limited.arg("20").arg(init.get_program());
         let ran = run(limited.args(init.get_args())).exits_with(code);
-        assert!(ran.stderr.contains(message), "{}", ran.stderr);
+        assert_eq!(ran.stderr.contains(path), code == 1, "{}", ran.stderr);
     }
 }

@@ -24,15 +24,6 @@ impl Image {
         Self(fresh(&format!("inspect-{name}")))
     }
 
-    /// Creates an image with a cuDNN in `/opt/lib`, and a program that was built with 9.14 and is linked with it.
-    pub fn with_cudnn(name: &str, minor: u32) -> Self {
-        let image = Self::new(name);
-        image.cudnn("opt/lib", minor);
-        let flags = ["IMAGE/opt/lib/libcudnn.so.9", "-Wl,-rpath,/opt/lib"];
-        image.program(&[&linked("9.14.0")], &flags);
-        image
-    }
-
     pub fn at(&self, path: &str) -> PathBuf {
         self.0.join(path)
     }
@@ -58,7 +49,7 @@ impl Image {
     pub fn library(&self, path: &str, code: &str, flags: &[&str]) {
         let name = path.rsplit('/').next().unwrap();
         let soname = format!("-Wl,-soname,{name}");
-        let own = ["-shared", &soname];
+        let own = ["-shared", "-Wl,--no-as-needed", &soname];
         self.compile(path, code, &[&own[..], flags].concat());
     }
 
@@ -107,13 +98,7 @@ impl Image {
     }
 
     pub fn inspect(&self, arguments: &[&str]) -> Ran {
-        self.inspect_with(arguments, "")
-    }
-
-    pub fn inspect_with(&self, arguments: &[&str], library_path: &str) -> Ran {
-        let mut command = self.command();
-        command.env("LD_LIBRARY_PATH", library_path);
-        run(command.args(arguments))
+        run(self.command().args(arguments))
     }
 
     /// Returns the command that inspects the program in this image, without variables.
@@ -129,45 +114,6 @@ impl Image {
         command.arg("inspect").arg(self.at("app/app")).env_clear();
         command
     }
-
-    /// Like [`inspect`](Self::inspect), but with the output in one line, since headlines are wrapped.
-    pub fn flat(&self, arguments: &[&str]) -> Ran {
-        one_line(self.inspect(arguments))
-    }
-
-    pub fn json(&self) -> Value {
-        crate::support::schema::valid(&self.inspect(&["--json"]).stdout)
-    }
-
-    /// Returns the findings and the verdict, with the image as `/`, and without wrapping headlines, helps and evidence.
-    pub fn findings(&self, ran: &Ran) -> String {
-        let from = ran.stdout.find("\n\n").unwrap();
-        let mut text = String::new();
-        for line in ran.stdout[from + 2..].lines() {
-            // Continuation lines of a headline, a help and an evidence line.
-            let mut broken = [4, 14, 20].into_iter().filter_map(|indent| {
-                let rest = line.strip_prefix(&" ".repeat(indent))?;
-                (!rest.starts_with(' ')).then_some(rest)
-            });
-            match broken.next() {
-                Some(rest) => {
-                    text.pop();
-                    // The length of the paths decides where a line is wrapped, and the id follows after two spaces.
-                    let gap = if rest.starts_with('[') { "  " } else { " " };
-                    text += &format!("{gap}{rest}\n");
-                }
-                None => text += &format!("{line}\n"),
-            }
-        }
-        text.replace(self.0.to_str().unwrap(), "")
-    }
-}
-
-/// Joins the words of the output with single spaces.
-pub fn one_line(mut ran: Ran) -> Ran {
-    let words: Vec<&str> = ran.stdout.split_whitespace().collect();
-    ran.stdout = words.join(" ");
-    ran
 }
 
 /// Returns the directory of a cuDNN that is compiled once for all images.
@@ -199,4 +145,32 @@ pub fn ids(json: &Value) -> Vec<&str> {
     findings
         .map(|finding| finding["id"].as_str().unwrap())
         .collect()
+}
+
+/// Creates a file that is linked with the libraries of the real provider for CUDA 12, which are not in the image.
+pub fn built_for_12(image: &Image, file: &str) {
+    let needed = ["libcublasLt.so.12", "libcudart.so.12", "libcudnn.so.9"];
+    for name in needed {
+        image.library(&format!("tmp/{name}"), "int nothing;", &[]);
+    }
+    let paths = needed.map(|name| format!("IMAGE/tmp/{name}"));
+    let mut flags = vec!["-Wl,--no-as-needed"];
+    flags.extend(paths.iter().map(String::as_str));
+    image.library(file, "int nothing;", &flags);
+    fs::remove_dir_all(image.at("tmp")).unwrap();
+}
+
+/// Creates a toolkit with this version in its header. A toolkit for CUDA 12 also contains the provider's libraries.
+pub fn toolkit(image: &Image, dir: &str, version: u32) {
+    let header = image.at(dir).join("include/cuda.h");
+    fs::create_dir_all(header.parent().unwrap()).unwrap();
+    fs::write(&header, format!("#define CUDA_VERSION {version}\n")).unwrap();
+    let major = version / 1000;
+    for name in ["libcublasLt", "libcudart"] {
+        image.library(
+            &format!("{dir}/lib64/{name}.so.{major}"),
+            "int nothing;",
+            &[],
+        );
+    }
 }

@@ -22,19 +22,6 @@ pub struct Stack {
 
 const RELEASE: (u32, u32, u32) = (9, 14, 0);
 
-/// Creates a virtual environment with a cuDNN for this CUDA major.
-fn venv(machine: &mut Machine, cuda: u32) {
-    wheel(&machine.at("venv"), cuda, RELEASE);
-    machine.set_to("VIRTUAL_ENV", &["venv"]);
-}
-
-/// Creates CUDA 13.0 and such an environment.
-fn with_venv(cuda: u32) -> Machine {
-    let mut machine = Machine::image(true);
-    venv(&mut machine, cuda);
-    machine
-}
-
 fn wheel_again(machine: &mut Machine) {
     fs::remove_dir_all(machine.at("venv")).unwrap();
     wheel(&machine.at("venv"), 13, RELEASE);
@@ -74,24 +61,16 @@ pub const STACKS: &[Stack] = &[
     },
     Stack {
         name: "wheel-for-another-cuda",
-        made: || with_venv(12),
+        made: || {
+            let mut machine = Machine::image(true);
+            wheel(&machine.at("venv"), 12, RELEASE);
+            machine.set_to("VIRTUAL_ENV", &["venv"]);
+            machine
+        },
         cause: "cuda-flavour-mismatch",
         fault: "nvidia/cudnn` was built for CUDA 12, but the toolkit at",
         help: "`pip uninstall -y nvidia-cudnn-cu12 && pip install 'nvidia-cudnn-cu13'`",
         done: Some(wheel_again),
-    },
-    Stack {
-        name: "older-cudnn-first",
-        made: || {
-            let mut machine = with_venv(13);
-            cudnn(&machine.at("opt/old"), (9, 1, 0), true);
-            machine.set_to("LD_LIBRARY_PATH", &["opt/old/lib"]);
-            machine
-        },
-        cause: "library-path-hijack",
-        fault: "LD_LIBRARY_PATH makes the program load cuDNN 9.1.0 from",
-        help: "remove `/home/me/broken/opt/old/lib` from LD_LIBRARY_PATH",
-        done: Some(|machine| machine.unset("LD_LIBRARY_PATH")),
     },
     Stack {
         name: "nvcc-missing",
