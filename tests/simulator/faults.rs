@@ -1,5 +1,6 @@
 //! Faults of a cuDNN, each found by the first convolution or by an earlier step.
 
+use crate::support::rows;
 use crate::{ALL, V8_9, V9_14, V9_28, convolve, convolve_in, fault, in_tree, simulated, without};
 use cudnn_guard::internals::loader::file_name;
 
@@ -185,20 +186,16 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
     }
 }
 
+const HARDWARE: &str = "\
+214 | the GPU's memory has an error that cannot be corrected
+220 | an NVLink of the GPU has an error that cannot be corrected
+226 | the GPU has an error that affects only this process
+304 | the system refused a request of NVIDIA's driver
+";
+
 #[test]
 fn a_hardware_error_is_not_a_fault_of_cudnn() {
-    for (code, words) in [
-        (
-            "214",
-            "the GPU's memory has an error that cannot be corrected",
-        ),
-        (
-            "220",
-            "an NVLink of the GPU has an error that cannot be corrected",
-        ),
-        ("226", "the GPU has an error that affects only this process"),
-        ("304", "the system refused a request of NVIDIA's driver"),
-    ] {
+    for [code, words] in rows(HARDWARE) {
         fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
             .must_have("unknown None")
             .must_have(&format!("{words}  [driver-error]\n"))

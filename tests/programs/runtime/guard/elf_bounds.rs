@@ -23,7 +23,7 @@ struct Tables {
     version: u16,
     needed_versions: Vec<u8>,
     versions: Vec<u8>,
-    needed: u64,
+    needed: usize,
     /// Additional segments beyond the two real ones, and additional sections beyond the one real section.
     segments: u16,
     sections: u16,
@@ -38,92 +38,90 @@ impl Tables {
             file.extend(bytes);
             at
         };
-        let rows: Vec<u8> = self
-            .names
-            .iter()
-            .flat_map(|(name, is_defined)| row(*name, *is_defined))
-            .collect();
-        let words = |words: &[u32]| -> Vec<u8> {
-            words.iter().flat_map(|word| word.to_le_bytes()).collect()
-        };
+        let rows = self.names.iter().flat_map(|(name, is_defined)| {
+            let kind = [0x12, 0, (*is_defined).into(), 0];
+            [&words(&[*name])[..], &kind, &[0; 16]].concat()
+        });
+        let rows: Vec<u8> = rows.collect();
         let symbols = put(&rows);
-        let numbers: Vec<u8> = self
-            .names
-            .iter()
-            .flat_map(|_| self.version.to_le_bytes())
-            .collect();
-        let mut dynamic = vec![
-            (6, symbols),
-            (5, put(&self.strings)),
-            (10, self.strings.len() as u64),
-        ];
-        dynamic.push((0x6fff_fff0, put(&numbers)));
+        let versions = halves(&vec![self.version; self.names.len()]);
+        let mut dynamic = vec![6, symbols, 5, put(&self.strings)];
+        dynamic.extend([10, self.strings.len() as u64, 0x6fff_fff0, put(&versions)]);
         for (tag, table) in [
-            (0x6fff_fef5, words(&self.gnu_hash)),
-            (4, words(&self.hash)),
-            (0x6fff_fffe, self.needed_versions.clone()),
-            (0x6fff_fffc, self.versions.clone()),
+            (0x6fff_fef5, &words(&self.gnu_hash)),
+            (4, &words(&self.hash)),
+            (0x6fff_fffe, &self.needed_versions),
+            (0x6fff_fffc, &self.versions),
         ] {
             if !table.is_empty() {
-                dynamic.push((tag, put(&table)));
+                dynamic.extend([tag, put(table)]);
             }
         }
-        dynamic.extend((0..self.needed).map(|_| (1, 1)));
-        let dynamic: Vec<u8> = dynamic
-            .iter()
-            .flat_map(|(tag, value): &(u64, u64)| [tag.to_le_bytes(), value.to_le_bytes()].concat())
-            .collect();
+        dynamic.extend([1, 1].repeat(self.needed));
+        let dynamic = longs(&dynamic);
         let dynamic_at = put(&dynamic);
-        let section = [
-            words(&[0, 11, 0, 0, 0, 0]),
-            words(&[symbols as u32, 0, rows.len() as u32, 0, 0, 0, 0, 0, 0, 0]),
-        ]
-        .concat();
-        let sections = section.repeat(usize::from(self.sections) + 1);
-        let sections_at = put(&sections);
+        let size = rows.len() as u32;
+        let section = words(&[
+            0,
+            11,
+            0,
+            0,
+            0,
+            0,
+            symbols as u32,
+            0,
+            size,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+            0,
+        ]);
+        let sections_at = put(&section.repeat(usize::from(self.sections) + 1));
         let segments_at = put(&[]);
-        let other = segment(1, 0, 1 << 40, 0);
         let reach = segments_at + 56 * (u64::from(self.segments) + 2);
-        put(&[
-            segment(2, dynamic_at, dynamic_at, dynamic.len() as u64),
-            other.repeat(usize::from(self.segments)),
-            segment(1, 0, 0, reach),
-        ]
-        .concat());
-        file[..20].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x3e\0");
-        file[18..20].copy_from_slice(
-            &if cfg!(target_arch = "aarch64") {
-                183_u16
-            } else {
-                62
-            }
-            .to_le_bytes(),
-        );
-        file[32..40].copy_from_slice(&segments_at.to_le_bytes());
-        file[40..48].copy_from_slice(&sections_at.to_le_bytes());
-        file[54..62].copy_from_slice(
-            &[56_u16, self.segments + 2, 64, self.sections + 1]
-                .map(u16::to_le_bytes)
-                .concat(),
-        );
+        put(&segment(2, dynamic_at, dynamic_at, dynamic.len() as u64));
+        put(&segment(1, 0, 1 << 40, 0).repeat(usize::from(self.segments)));
+        put(&segment(1, 0, 0, reach));
+        let machine = if cfg!(target_arch = "aarch64") {
+            183
+        } else {
+            62
+        };
+        file[..16].copy_from_slice(b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0");
+        file[16..20].copy_from_slice(&halves(&[3, machine]));
+        file[32..48].copy_from_slice(&longs(&[segments_at, sections_at]));
+        file[54..62].copy_from_slice(&halves(&[56, self.segments + 2, 64, self.sections + 1]));
         file
     }
 }
 
-fn row(name: u32, is_defined: bool) -> [u8; 24] {
-    let mut row = [0; 24];
-    row[..4].copy_from_slice(&name.to_le_bytes());
-    row[4] = 0x12;
-    row[6] = is_defined.into();
-    row
+fn halves(numbers: &[u16]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
+}
+
+fn words(numbers: &[u32]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
+}
+
+fn longs(numbers: &[u64]) -> Vec<u8> {
+    numbers
+        .iter()
+        .flat_map(|number| number.to_le_bytes())
+        .collect()
 }
 
 fn segment(kind: u32, offset: u64, address: u64, size: u64) -> Vec<u8> {
-    let mut segment = [kind.to_le_bytes(), 4_u32.to_le_bytes()].concat();
-    for number in [offset, address, address, size, size, 8] {
-        segment.extend(number.to_le_bytes());
-    }
-    segment
+    let place = longs(&[offset, address, address, size, size, 8]);
+    [words(&[kind, 4]), place].concat()
 }
 
 /// Returns the CPU time of this thread in seconds, which does not depend on the load of the machine.
@@ -168,16 +166,9 @@ fn ask(path: &Path) -> usize {
 fn crafted_files_take_neither_memory_nor_time() {
     let folder = Folder::new();
     let path = folder.file("made");
-    let imports = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, false)).collect() };
     let text = |length: usize| [&[0][..], &vec![b'a'; length], &[0]].concat();
     // One library, from which one version is required.
-    let one_version = [1_u16, 1].map(u16::to_le_bytes).concat();
-    let one_version = [
-        one_version,
-        [1_u32, 16, 0].map(u32::to_le_bytes).concat(),
-        vec![0, 0, 0, 0, 0, 0, 2, 0, 1, 0, 0, 0, 0, 0, 0, 0],
-    ]
-    .concat();
+    let one_version = [halves(&[1, 1]), words(&[1, 16, 0, 0, 0x2_0000, 1, 0])].concat();
     // A table with a single bucket in which every symbol has every hash, and a table with a loop.
     let any_hash =
         |hash: u32| [&[1, 1, 1, 0, 0, 0, 1][..], &vec![hash & !1; ROWS as usize]].concat();
@@ -185,15 +176,17 @@ fn crafted_files_take_neither_memory_nor_time() {
         hash.wrapping_mul(33).wrapping_add(u32::from(*byte))
     });
     let late = [&[1, ROWS as u32, 1, 0, 0, 0, ROWS as u32][..], &[1]].concat();
-    let circle: Vec<u32> = [1, ROWS as u32, 1]
-        .into_iter()
-        .chain((0..ROWS).map(|index| (index as u32 + 1) % 2 + 1))
-        .collect();
-    let defined = |name: u32| -> Vec<(u32, bool)> { (0..ROWS).map(|_| (name, true)).collect() };
+    let circle = (0..ROWS as u32).map(|index| (index + 1) % 2 + 1);
+    let circle = [1, ROWS as u32, 1].into_iter().chain(circle).collect();
     let imported = || Tables {
-        names: imports(1),
+        names: vec![(1, false); ROWS as usize],
         strings: text(4000),
         gnu_hash: late.clone(),
+        ..Tables::default()
+    };
+    let defined = || Tables {
+        names: vec![(1, true); ROWS as usize],
+        strings: text(4000),
         ..Tables::default()
     };
     for (what, tables) in [
@@ -217,41 +210,33 @@ fn crafted_files_take_neither_memory_nor_time() {
         (
             "a chain of all symbols",
             Tables {
-                names: defined(1),
-                strings: text(4000),
                 gnu_hash: any_hash(hash),
-                ..Tables::default()
+                ..defined()
             },
         ),
         (
             "a hash chain with a loop",
             Tables {
-                names: defined(1),
-                strings: text(4000),
                 hash: circle,
-                ..Tables::default()
+                ..defined()
             },
         ),
         (
             "versions over each other",
             Tables {
-                needed_versions: [1_u16, 0xffff]
-                    .map(u16::to_le_bytes)
-                    .concat()
-                    .into_iter()
-                    .chain([1_u32, 4, 1].map(u32::to_le_bytes).concat())
-                    .chain([1_u8, 0, 0, 0].repeat(250_000))
-                    .collect(),
+                needed_versions: [
+                    halves(&[1, 0xffff]),
+                    words(&[1, 4, 1]),
+                    words(&[1; 250_000]),
+                ]
+                .concat(),
                 ..imported()
             },
         ),
         (
             "versions without end",
             Tables {
-                versions: [0_u32, 0, 0, 20, 20]
-                    .map(u32::to_le_bytes)
-                    .concat()
-                    .repeat(50_000),
+                versions: words(&[0, 0, 0, 20, 20]).repeat(50_000),
                 ..imported()
             },
         ),
@@ -302,8 +287,6 @@ fn overlapping_segments_are_not_constants() {
 
 /// Builds a loader cache in which all entries have this name and this file, both offsets into `strings`.
 fn cache(name: u32, file: u32, strings: &[u8]) -> Vec<u8> {
-    let words =
-        |words: &[u32]| -> Vec<u8> { words.iter().flat_map(|word| word.to_le_bytes()).collect() };
     let at = 48 + 24 * ROWS as u32;
     let entry = words(&[1, at + name, at + file, 0, 0, 0]);
     [
