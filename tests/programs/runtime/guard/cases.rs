@@ -14,6 +14,7 @@
 //! The first directory is the default library path, and `built=9.28.0` sets TEST_BUILT. A line may end in `...`.
 //! `BLESS=1` writes the results.
 
+use super::driver_library::add_driver;
 use super::program::{GPU, Ran, run};
 use crate::support::installation::{Folder, compile};
 use crate::support::repository;
@@ -141,6 +142,11 @@ fn changed(dir: &Folder, words: &[&str]) {
     let dir = Folder(dir.0.clone());
     let dir = match *words {
         ["nothing"] => dir,
+        ["driver", file, answer, ref below @ ..] => {
+            let below = dir.file(below.get(1).unwrap_or(&""));
+            add_driver(&below, file, answer.parse().unwrap());
+            dir
+        }
         [release] => dir.with_cudnn(release),
         [release, "in", below] => dir.with_cudnn_in(below, release),
         ["without", file] => dir.without(file),

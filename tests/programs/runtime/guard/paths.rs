@@ -1,6 +1,6 @@
 //! Unusual paths and processes that are not a fault of cuDNN.
 
-use super::program::{GPU, check, command, run, run_in, startup};
+use super::program::{GPU, check, command, run, run_in};
 use crate::support::installation::{Folder, libraries, library_path, sound};
 use crate::support::rows;
 use std::ffi::OsString;
@@ -81,58 +81,6 @@ fn a_path_that_is_not_utf_8_works() {
     assert_eq!(json["findings"].as_array().unwrap().len(), 0, "{text}");
     let via = json["loaded"]["found_via"].as_str().unwrap();
     assert!(via.starts_with("LD_LIBRARY_PATH"), "{via}");
-}
-
-/// Wheels do not include `libcudnn.so`, which cudarc opens first in all directories, so moving the wheel's directory to
-/// the front does not help.
-#[test]
-fn a_wheel_before_another_cudnn_is_skipped_by_cudarc() {
-    let (wheel, old) = (sound(), Folder::new().with_cudnn("9.10.2"));
-    symlink("libcudnn.so.9", old.file("libcudnn.so")).unwrap();
-    let (path, taken) = (wheel.text(), old.text());
-    let way = format!("{path}:{taken}");
-    let instead = format!(
-        "  = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14.0 with a \
-         `libcudnn.so` before it\n"
-    );
-    // A cudarc that never opens libcudnn.so.9 would then find nothing.
-    for (release, instead) in [("0.19.1", ""), ("0.19.2", &*instead)] {
-        let variables = [("TEST_CUDARC", release), GPU, ("LD_LIBRARY_PATH", &way)];
-        startup(&wheel, &variables).must_stop(&format!(
-            "\
-loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
-  = help: create a link `libcudnn.so` to `libcudnn.so.9` in `{path}`: cudarc searches all directories for that name before any other
-{instead}  loaded      {taken}/libcudnn.so
-  found via   LD_LIBRARY_PATH, its entry `{taken}`
-  available   {path}/libcudnn.so.9
-"
-        ));
-    }
-    // Behind the other cuDNN, a link would not be used either.
-    let behind = format!("{taken}:{path}");
-    let cudarc = ("TEST_CUDARC", "1");
-    let startup = |way: &str| startup(&wheel, &[cudarc, GPU, ("LD_LIBRARY_PATH", way)]);
-    startup(&behind).must_stop(&format!(
-        "\
-loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `{taken}` from LD_LIBRARY_PATH, or add the directory of cuDNN 9.14 or later 9.x with a `libcudnn.so` before it
-  loaded      {taken}/libcudnn.so
-"
-    ));
-    // Nor is a link used if the cuDNN in front has no other name.
-    let plain = Folder::new().with_cudnn("9.10.2");
-    std::fs::rename(plain.file("libcudnn.so.9"), plain.file("libcudnn.so")).unwrap();
-    let behind = format!("{}:{path}", plain.text());
-    startup(&behind).must_stop(&format!(
-        "\
-loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cudnn-version-mismatch]
-  = help: remove `{}` from LD_LIBRARY_PATH",
-        plain.text()
-    ));
-    startup(path).must_be_silent();
-    // Follow the first help.
-    symlink("libcudnn.so.9", wheel.file("libcudnn.so")).unwrap();
-    startup(&way).must_be_silent();
 }
 
 /// The names as in cudarc's sources, compiled for CUDA 11.4.

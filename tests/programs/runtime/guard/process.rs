@@ -107,43 +107,6 @@ loaded cuDNN 9.10.2 is older than 9.14.0, which this program was built with  [cu
     ));
 }
 
-/// A problem that would matter with a GPU is reported next to the missing GPU, together with its fix.
-#[test]
-fn other_findings_are_printed_with_an_unknown_verdict() {
-    let cudnn = sound();
-    let path = cudnn.text();
-    let no_gpu = "\
-cudnn-guard: unknown: NVIDIA's driver reports no GPU  [no-gpu]
-  = help: run on a machine that has a GPU, or ask the scheduler for one
-  library     /drv/libcuda.so.1
-";
-    let none = ("TEST_GPU", "none");
-    let old = [none, ("TEST_CUDA", "12020"), ("TEST_TABLES", "1")];
-    let ran = check(&cudnn, &old);
-    ran.must_be(
-        "unknown",
-        &["no-gpu", "known-bad-release", "driver-too-old"],
-    );
-    startup(&cudnn, &old[..2]).must_continue(&format!(
-            "{no_gpu}  also        the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  \
-             [driver-too-old]; help: upgrade the NVIDIA driver to a version that supports CUDA 13\n"
-    ));
-    let shim = "unsigned long cudnnGetVersion(void) { return 91400; }
-        unsigned long cudnnGetCudartVersion(void) { return 12090; }";
-    crate::support::installation::compile(
-        shim,
-        &cudnn.file("libcudnn.so.9"),
-        &["-Wl,-rpath,$ORIGIN"],
-    );
-    startup(&cudnn, &[none]).must_continue(&format!(
-            "{no_gpu}  also        loaded cuDNN was built for CUDA 12, but this program was built with cuDNN for CUDA 13  \
-             [cuda-flavour-mismatch]; help: remove `{path}` from LD_LIBRARY_PATH, or add the directory of the \
-             cuDNN for CUDA 13 before it\n"
-    ));
-    // The program may work anyway, in which case nothing is printed.
-    startup(&cudnn, &[GPU]).must_be_silent();
-}
-
 /// An operation that a GPU does not support is listed, and does not prevent a pass.
 #[test]
 fn a_thorough_check_reports_what_was_left_out() {
