@@ -6,7 +6,6 @@ pub mod convolution;
 pub mod decisions;
 pub mod driver;
 pub mod driver_library;
-pub mod eager;
 pub mod elf;
 pub mod elf_bounds;
 pub mod escapes;

@@ -11,7 +11,8 @@
 //! | a line
 //! ```
 //!
-//! The first directory is the default library path, and `built=9.28.0` sets TEST_BUILT. A line may end in `...`.
+//! The first directory is the default library path, and `built=9.28.0` sets TEST_BUILT. A line may end in `...`. The name of
+//! a directory is not a part of another name.
 //! `BLESS=1` writes the results.
 
 use super::driver_library::add_driver;

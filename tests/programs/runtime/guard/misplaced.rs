@@ -226,23 +226,6 @@ fn a_cudnn_of_an_unsuitable_version_is_not_named() {
     assert!(!stderr.contains("exists"), "{stderr}");
 }
 
-/// Damaged files and files for another CPU are not suggested.
-#[test]
-fn files_that_could_not_be_loaded_either_are_not_named() {
-    let venv = cudnn_in("venv/lib");
-    let file = venv.file("venv/lib/libcudnn.so.9");
-    std::fs::write(&file, "no library").unwrap();
-    let variables = [("LD_LIBRARY_PATH", "~/x"), ("VIRTUAL_ENV", venv.at("venv"))];
-    startup(&venv, &variables).must_say(
-        "\
-cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
-  = help: write full paths in LD_LIBRARY_PATH, separated by colons
-  reason      the entry `~/x` of LD_LIBRARY_PATH begins with `~`, which a shell expands but the loader does not
-  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
-",
-    );
-}
-
 /// A relative entry names a different directory depending on where the program is started.
 #[test]
 fn a_relative_entry_is_reported() {
