@@ -116,9 +116,8 @@ fn reports(task: &str, ran: &Ran, text: &str, expected: &[&str]) -> bool {
         ("startup", None) => expected.is_empty() || text.starts_with(&(expected_text + "\n")),
         _ => {
             let mut lines = text.lines();
-            let mut has =
-                |line: &&str| lines.any(|other| other.contains(line.trim_end_matches("...")));
-            expected.iter().all(|line| has(line))
+            let has = |line: &&str| lines.any(|other| other.contains(line.trim_end_matches("...")));
+            expected.iter().all(has)
         }
     }
 }
