@@ -158,44 +158,6 @@ fn the_guard_checks_the_file_that_cudarc_uses() {
     assert_eq!(denied.stdout, "");
 }
 
-/// Like [`the_guard_checks_the_file_that_cudarc_uses`], but with NVIDIA's own files and without a GPU.
-#[test]
-#[ignore = "needs real NVIDIA files: CUDNN_GUARD_REAL"]
-fn the_guard_checks_the_real_cudnn_that_cudarc_uses() {
-    build();
-    let folder = std::env::var_os("CUDNN_GUARD_REAL")
-        .expect("set CUDNN_GUARD_REAL to the directory of .ci/wheels.py");
-    let wheel = |set: &str| Path::new(&folder).join(set).join("nvidia/cudnn/lib");
-    let newest = wheel("cudnn-cu13-9.28");
-    let only = newest.join("libcudnn.so.9");
-    let none = ["driver-missing"];
-    for arguments in [&[][..], &["first"]] {
-        CaseResult::of(&[&newest], arguments)
-            .uses(&only, "9.28.0", &none)
-            .answers(92800);
-    }
-    for (set, release) in [("cudnn-cu13-9.14", "9.14.0"), ("cudnn-cu12-8.9.7", "8.9.7")] {
-        let name = format!("libcudnn.so.{}=libcudnn.so", &release[..1]);
-        let farm = farm(&format!("cudarc-{set}"), &wheel(set), &[&name]);
-        // Up to 9.21, cuDNN loads the sub-libraries from the first directory.
-        let (ids, behind): (&[&str], &[&str]) = match release {
-            "9.14.0" => (&none, &["parts-mixed", "driver-missing"]),
-            _ => (&["cudnn-version-mismatch"], &["cudnn-version-mismatch"]),
-        };
-        let file = farm.join("libcudnn.so");
-        CaseResult::of(&[&newest, &farm], &[]).uses(&file, release, behind);
-        CaseResult::of(&[&farm], &["first"]).uses(&file, release, ids);
-        if release == "9.14.0" {
-            // The sub-libraries were loaded from the other directory, through the other name.
-            let mixed = CaseResult::of(&[&newest, &farm], &["first"]);
-            mixed
-                .uses(&file, "9.14.0", &["parts-mixed"])
-                .ran
-                .says("first 92800\n");
-        }
-    }
-}
-
 /// An application as its author wrote it, after `init --write` in its directory.
 #[test]
 fn init_guards_an_application_that_uses_cudarc() {

@@ -23,13 +23,11 @@ mod support;
 
 use cudnn_guard::internals::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::internals::convolution::suite;
-use cudnn_guard::internals::driver::call;
 use cudnn_guard::internals::driver::query::{self, Driver};
 use cudnn_guard::internals::facts::{ComputeCapability, Version};
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::system::platform::{self, Library};
 use std::fmt::Write as _;
-use std::mem::transmute;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -112,20 +110,9 @@ fn ending(status: std::process::ExitStatus) -> Option<&'static str> {
     }
 }
 
-/// Runs `task` in a child process that finds libraries in these directories.
+/// Runs `task` in a child process that finds libraries in these directories. A child that hangs is killed.
 #[track_caller]
 fn child(task: &str, libraries: &[PathBuf], environment: &[(&str, &str)]) -> Ended {
-    child_within(Duration::from_secs(20), task, libraries, environment)
-}
-
-/// Like [`child`], but killed after this time.
-#[track_caller]
-fn child_within(
-    patience: Duration,
-    task: &str,
-    libraries: &[PathBuf],
-    environment: &[(&str, &str)],
-) -> Ended {
     let out = tempfile(task);
     let printed = out.with_extension("printed");
     let file = std::fs::File::create(&printed).unwrap();
@@ -142,7 +129,7 @@ fn child_within(
         .stdout(file.try_clone().unwrap())
         .stderr(file);
     let mut child = command.spawn().unwrap();
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + Duration::from_secs(20);
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
             break status;
@@ -216,11 +203,10 @@ fn in_child() {
     let words: Vec<&str> = task.split(' ').collect();
     let number = |at: usize| words[at].parse::<u32>().unwrap();
     let report = match words[0] {
-        "convolution" | "context" | "quick" | "new" | "graph" | "thorough" | "some" => {
+        "convolution" | "quick" | "new" | "graph" | "thorough" | "some" => {
             let version = Version::new(number(1), number(2), number(3));
             let shim = Library::open(&file_name::of_main(version.major)).unwrap();
             match words[0] {
-                "context" => context(shim, version),
                 "quick" => all(|tell| suite::run(shim, version, 0, QUICK, tell)),
                 "new" => all(|tell| suite::run(shim, version, 0, NEW, tell)),
                 "graph" => all(|tell| suite::run(shim, version, 0, GRAPH_ONLY, tell)),
@@ -240,14 +226,6 @@ fn in_child() {
                 problem.driver().map_or_else(String::new, describe)
             ),
         },
-        "fork" => fork(),
-        "release" => {
-            let shim = Library::open(&file_name::of_main(9)).unwrap();
-            // SAFETY: cudnn.h declares it as `size_t (void)`.
-            let ask: extern "C" fn() -> usize =
-                unsafe { transmute(call::address(shim, words[1].to_string().leak()).unwrap()) };
-            ask().to_string()
-        }
         other => panic!("{other}"),
     };
     std::fs::write(std::env::var_os("GUARD_TEST_OUT").unwrap(), report).unwrap();
@@ -312,49 +290,4 @@ fn describe(driver: &Driver) -> String {
         write!(text, ", {} of {}", device.name, device.capability).unwrap();
     }
     text
-}
-
-/// A program may have its own current context, which must be current again afterwards.
-fn context(shim: Library, version: Version) -> String {
-    type Context = *mut std::ffi::c_void;
-    let cuda = query::open().unwrap();
-    query::driver().unwrap();
-    let mine = [0u8; 64].as_mut_ptr().cast();
-    let mut found: Context = std::ptr::null_mut();
-    // SAFETY: the simulator accepts any pointer as a context.
-    unsafe {
-        let push: unsafe extern "C" fn(Context) -> i32 =
-            transmute(call::address(cuda, "cuCtxPushCurrent_v2").unwrap());
-        let get: unsafe extern "C" fn(*mut Context) -> i32 =
-            transmute(call::address(cuda, "cuCtxGetCurrent").unwrap());
-        assert_eq!(push(mine), 0);
-        let text = first(shim, version);
-        assert_eq!(get(&mut found), 0);
-        format!("{text}same context: {}\n", found == mine)
-    }
-}
-
-/// Returns the result in a child that was forked after CUDA was started.
-fn fork() -> String {
-    unsafe extern "C" {
-        fn fork() -> i32;
-        fn waitpid(pid: i32, status: *mut i32, options: i32) -> i32;
-        fn _exit(code: i32) -> !;
-    }
-    use cudnn_guard::internals::driver::query::DriverProblem;
-    query::driver().unwrap();
-    // SAFETY: the child only queries the driver and ends.
-    unsafe {
-        let pid = fork();
-        if pid == 0 {
-            let code = match query::driver() {
-                Err(DriverProblem::Failed { code, .. }) => code,
-                _ => 0,
-            };
-            _exit(code);
-        }
-        let mut status = 0;
-        waitpid(pid, &mut status, 0);
-        format!("the child was answered {}\n", status >> 8)
-    }
 }

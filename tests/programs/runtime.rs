@@ -20,5 +20,3 @@ pub mod quiet;
 pub mod soak;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod stderr;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-pub mod verdicts;

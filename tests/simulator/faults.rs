@@ -1,12 +1,8 @@
 //! Faults of a cuDNN, each found by the first convolution or by an earlier step.
 
-use crate::{
-    ALL, V8_9, V9_14, V9_28, child, child_within, convolve, convolve_in, fault, in_tree, libraries,
-    simulated, without,
-};
-use cudnn_guard::internals::cudnn::status;
+use crate::support::rows;
+use crate::{ALL, V8_9, V9_14, V9_28, convolve, convolve_in, fault, in_tree, simulated, without};
 use cudnn_guard::internals::loader::file_name;
-use std::time::Duration;
 
 #[test]
 fn a_valid_cudnn_passes() {
@@ -190,20 +186,16 @@ warning: Simulated GPU could not be used for a convolution: the GPU is in exclus
     }
 }
 
+const HARDWARE: &str = "\
+214 | the GPU's memory has an error that cannot be corrected
+220 | an NVLink of the GPU has an error that cannot be corrected
+226 | the GPU has an error that affects only this process
+304 | the system refused a request of NVIDIA's driver
+";
+
 #[test]
 fn a_hardware_error_is_not_a_fault_of_cudnn() {
-    for (code, words) in [
-        (
-            "214",
-            "the GPU's memory has an error that cannot be corrected",
-        ),
-        (
-            "220",
-            "an NVLink of the GPU has an error that cannot be corrected",
-        ),
-        ("226", "the GPU has an error that affects only this process"),
-        ("304", "the system refused a request of NVIDIA's driver"),
-    ] {
+    for [code, words] in rows(HARDWARE) {
         fault(V9_14, &format!("status:cuCtxSynchronize:{code}"))
             .must_have("unknown None")
             .must_have(&format!("{words}  [driver-error]\n"))
@@ -216,30 +208,6 @@ fn a_crash_on_the_gpu_is_a_fault_of_cudnn() {
     fault(V9_14, "status:cuCtxSynchronize:700")
         .must_have("error: cuDNN 9.14.0 failed to compute a forward convolution in f32 on Simulated GPU: CUDA_ERROR_ILLEGAL_ADDRESS (700)  [convolution-failed]")
         .must_have("meaning     code on the GPU accessed invalid memory");
-}
-
-#[test]
-fn crashes_and_hangs_end_only_the_child() {
-    for version in ALL {
-        let ended = fault(version, "abort:cudnnConvolutionForward");
-        ended.must_end_by("abort");
-        assert!(
-            ended
-                .printed
-                .contains("giving up in cudnnConvolutionForward")
-        );
-        assert_eq!(ended.report, "");
-    }
-    for call in ["cudnnGetVersion", "cudnnGetCudartVersion"] {
-        let tree = libraries(&simulated(V9_14));
-        let abort = format!("abort:{call}");
-        let ended = child(&format!("release {call}"), &tree, &[("SIM_FAULT", &abort)]);
-        ended.must_end_by("abort");
-    }
-    fault(V9_14, "segv:cudnnCreate").must_end_by("segv");
-    let tree = libraries(&simulated(V9_14));
-    let hang = [("SIM_FAULT", "hang:cuInit")];
-    child_within(Duration::from_millis(500), "driver", &tree, &hang).must_end_by("kill");
 }
 
 #[test]
@@ -280,27 +248,4 @@ fn a_foreign_engine_is_found_only_by_the_convolution() {
     ended
         .must_have("CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
         .must_have("last error  simulated: an engine part is of another release");
-}
-
-#[test]
-fn the_programs_own_context_is_current_again() {
-    let tree = libraries(&simulated(V9_14));
-    child("context 9 14 0", &tree, &[])
-        .must_have("pass")
-        .must_have("same context: true");
-    let wrong = [("SIM_FAULT", "status:cudnnConvolutionForward:4000")];
-    child("context 9 14 0", &tree, &wrong)
-        .must_have("fail")
-        .must_have("same context: true");
-}
-
-#[test]
-fn statuses_have_the_names_of_their_version() {
-    assert_eq!(status::status_name(6, 8), "CUDNN_STATUS_ARCH_MISMATCH (6)");
-    assert_eq!(status::status_name(6, 9), "status 6");
-    assert_eq!(
-        status::status_name(4000, 9),
-        "CUDNN_STATUS_INTERNAL_ERROR (4000)"
-    );
-    assert_eq!(status::status_name(4000, 8), "status 4000");
 }

@@ -1,5 +1,6 @@
 //! The answers of the driver, and its failures.
 
+use crate::support::rows;
 use crate::{V9_14, ask, convolve};
 use cudnn_guard::internals::system::names::DRIVER;
 
@@ -16,49 +17,23 @@ fn the_driver_reports_its_gpus() {
     ));
 }
 
-/// cuDNN returns the same status for all, so the driver is queried
-/// first.
+/// The result of `cuInit`, the finding, and its message. The message without a GPU is about this machine, which may be a
+/// container.
+const FAILURES: &str = "\
+3 | driver-error | CUDA cannot be used in this process: `cuInit` returned CUDA_ERROR_NOT_INITIALIZED (3)
+34 | driver-stub | is a link-time stub, not NVIDIA's driver, so no GPU is available
+100 | no-gpu | GPU
+802 | driver-error | the system is not ready for CUDA yet: `cuInit` returned CUDA_ERROR_SYSTEM_NOT_READY (802)
+803 | driver-error | the driver's library and its kernel module have different versions: `cuInit`
+804 | driver-error | the forward-compatibility library does not support this GPU: `cuInit`
+999 | driver-error | NVIDIA's driver cannot start, for an unknown reason: `cuInit` returned CUDA_ERROR_UNKNOWN (999)
+4711 | driver-error | NVIDIA's driver failed: `cuInit` returned CUDA error 4711
+";
+
+/// cuDNN returns the same status for all, so the driver is queried first.
 #[test]
 fn errors_of_the_driver_are_explained() {
-    for (code, id, words) in [
-        (
-            "3",
-            "driver-error",
-            "CUDA cannot be used in this process: `cuInit` returned CUDA_ERROR_NOT_INITIALIZED (3)",
-        ),
-        (
-            "34",
-            "driver-stub",
-            "is a link-time stub, not NVIDIA's driver, so no GPU is available",
-        ),
-        // The rest of the message is about this machine, which may be a container.
-        ("100", "no-gpu", ""),
-        (
-            "802",
-            "driver-error",
-            "the system is not ready for CUDA yet: `cuInit` returned CUDA_ERROR_SYSTEM_NOT_READY (802)",
-        ),
-        (
-            "803",
-            "driver-error",
-            "the driver's library and its kernel module have different versions: `cuInit`",
-        ),
-        (
-            "804",
-            "driver-error",
-            "the forward-compatibility library does not support this GPU: `cuInit`",
-        ),
-        (
-            "999",
-            "driver-error",
-            "NVIDIA's driver cannot start, for an unknown reason: `cuInit` returned CUDA_ERROR_UNKNOWN (999)",
-        ),
-        (
-            "4711",
-            "driver-error",
-            "NVIDIA's driver failed: `cuInit` returned CUDA error 4711",
-        ),
-    ] {
+    for [code, id, words] in rows(FAILURES) {
         let ended = ask(&[("SIM_CUINIT", code)]);
         ended.must_have(words).must_have(&format!("  [{id}]\n"));
         // The driver's version is reported anyway, as by NVIDIA's driver; the stub reports nothing.

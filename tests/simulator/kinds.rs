@@ -1,5 +1,6 @@
 //! Every operation in every format: valid ones pass, and every fault is found and named.
 
+use crate::support::rows as table;
 use crate::{Ended, V8_9, V9_14, V9_28, child, fault, libraries, simulated, without};
 use cudnn_guard::internals::convolution::case::{self, Case};
 use cudnn_guard::internals::convolution::cudnn_error::CudnnError;
@@ -9,39 +10,20 @@ use cudnn_guard::internals::facts::Version;
 use cudnn_guard::internals::loader::file_name::of_part;
 use std::path::Path;
 
-pub const OPERATIONS: [(&str, &str, &str, &str); 4] = [
-    (
-        "forward",
-        "forward convolution",
-        "convolution forward",
-        "cudnnConvolutionForward",
-    ),
-    (
-        "backward-data",
-        "backward data convolution",
-        "convolution backward data",
-        "cudnnConvolutionBackwardData",
-    ),
-    (
-        "backward-filter",
-        "backward filter convolution",
-        "convolution backward filter",
-        "cudnnConvolutionBackwardFilter",
-    ),
-    (
-        "fused",
-        "convolution with bias and ReLU",
-        "convolution bias ReLU",
-        "cudnnConvolutionBiasActivationForward",
-    ),
-];
+/// The operations: in SIM_ONLY, in a sentence, in a report, and their function.
+const OPERATIONS: &str = "\
+forward | forward convolution | convolution forward | cudnnConvolutionForward
+backward-data | backward data convolution | convolution backward data | cudnnConvolutionBackwardData
+backward-filter | backward filter convolution | convolution backward filter | cudnnConvolutionBackwardFilter
+fused | convolution with bias and ReLU | convolution bias ReLU | cudnnConvolutionBiasActivationForward
+";
 const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 
 /// Returns the first convolution, those of this operation and format, and those that differ from them in one of the
 /// two.
 pub fn some(operation: &str, data_type: &str) -> Vec<Case> {
-    let place = OPERATIONS.iter().position(|it| it.0 == operation).unwrap();
-    let name = OPERATIONS[place].2;
+    let mut operations = table::<4>(OPERATIONS).into_iter();
+    let [_, _, name, _] = operations.find(|row| row[0] == operation).unwrap();
     let is = |case: &Case| {
         (
             case.operation.name() == name,
@@ -111,7 +93,7 @@ fn the_thorough_check_tests_everything() {
     for version in [V8_9, V9_28] {
         let ended = tried("thorough", version, &[]);
         assert_eq!(rows(&ended, "fail").len(), 0, "{}", ended.report);
-        for (_, _, operation, _) in OPERATIONS {
+        for [_, _, operation, _] in table(OPERATIONS) {
             for data_type in TYPES {
                 for layout in ["NCHW", "NHWC"] {
                     let words = format!("{operation}, {data_type}, {layout}, ");
@@ -131,7 +113,7 @@ fn the_thorough_check_tests_everything() {
 /// although cuDNN reports success.
 #[test]
 fn every_fault_is_found_in_every_operation_and_format() {
-    for (operation, words, name, _) in OPERATIONS {
+    for [operation, words, name, _] in table(OPERATIONS) {
         for data_type in TYPES {
             let only = format!("{operation} {data_type}");
             for (fault, say) in [
@@ -168,7 +150,7 @@ fn every_fault_is_found_in_every_operation_and_format() {
 /// F16 results of 8 bits, which small whole numbers do not detect.
 #[test]
 fn the_thorough_check_finds_results_with_too_few_bits() {
-    for (operation, words, _, _) in OPERATIONS {
+    for [operation, words, _, _] in table(OPERATIONS) {
         let only = format!("{operation} f16");
         let set = [("SIM_FAULT", "short"), ("SIM_ONLY", &only)];
         let ended = tried("thorough", V9_14, &set);
@@ -194,7 +176,7 @@ fn the_thorough_check_finds_results_with_too_few_bits() {
 #[test]
 #[ignore = "48 programs: eight seconds of a core"]
 fn every_refusal_is_named_in_every_operation_and_format() {
-    for (operation, _, name, call) in OPERATIONS {
+    for [operation, _, name, call] in table(OPERATIONS) {
         for data_type in TYPES {
             let only = format!("{operation} {data_type}");
             for (version, status, named) in [
@@ -255,29 +237,6 @@ fn every_refusal_is_named_in_every_operation_and_format() {
     }
 }
 
-/// Nothing is broken, except in the first convolution, which every cuDNN supports on every GPU.
-#[test]
-fn unsupported_convolutions_are_left_out_in_every_operation_and_format() {
-    for (operation, _, name, call) in OPERATIONS {
-        for data_type in TYPES {
-            let only = format!("{operation} {data_type}");
-            let fault = format!("status:{call}:3000");
-            let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", &only)];
-            let ended = tried(&format!("some {only}"), V9_14, &set);
-            let left_out = rows(&ended, "CUDNN_STATUS_NOT_SUPPORTED (3000)");
-            let what = format!("{name}, {data_type}, ");
-            assert!(left_out.iter().all(|row| row.starts_with(&what)), "{only}");
-            // This convolution occurs again among those of its own operation and format.
-            let wanted = match &only[..] {
-                "forward f32" => (2, 3),
-                _ => (0, 3),
-            };
-            let counts = (rows(&ended, ": fail").len(), left_out.len());
-            assert_eq!(counts, wanted, "{only}: {}", ended.report);
-        }
-    }
-}
-
 #[test]
 fn an_unsupported_format_is_left_out() {
     let old = [("SIM_CAPABILITY", "7.5")];
@@ -295,7 +254,14 @@ fn an_unsupported_format_is_left_out() {
         "f16, NCHW, IMPLICIT_PRECOMP_GEMM: left out, `cudnnGetConvolutionForwardWorkspaceSize` returned CUDNN_STATUS_NOT_SUPPORTED (9)\n",
     );
     assert_eq!(rows(&ended, ": pass").len(), 2);
-    for (status, version) in [("3007", V9_28), ("6", V8_9), ("3", V8_9), ("2000", V9_28)] {
+    for [status, version] in [
+        ["3000", "9"],
+        ["3007", "9"],
+        ["6", "8"],
+        ["3", "8"],
+        ["2000", "9"],
+    ] {
+        let version = if version == "8" { V8_9 } else { V9_28 };
         let fault = format!("status:cudnnConvolutionForward:{status}");
         let set = [("SIM_FAULT", &fault[..]), ("SIM_ONLY", "forward bf16")];
         let ended = tried("quick", version, &set);

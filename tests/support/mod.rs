@@ -25,6 +25,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
 
+/// Returns the rows of a table, in which ` | ` separates the columns.
+#[track_caller]
+pub fn rows<const N: usize>(table: &'static str) -> Vec<[&'static str; N]> {
+    let cells = |line: &'static str| line.split(" | ").collect::<Vec<_>>();
+    let row = |line| cells(line).try_into().expect(line);
+    table.lines().map(row).collect()
+}
+
 /// A finished program: its exit status and its output.
 #[derive(Debug)]
 pub struct Ran {

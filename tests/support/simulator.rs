@@ -43,11 +43,11 @@ const SUB_LIBRARIES_9: &[SubLibrary] = &[
 #[rustfmt::skip]
 const SUB_LIBRARIES_8: &[SubLibrary] = &[
     SubLibrary { name: "ops_infer", sources: &["core.c", "ops.c"], flags: &[], needs: &[] },
-    SubLibrary { name: "ops_train", sources: &["rest.c"], flags: &["-DPART=OpsTrain", "-DDATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
+    SubLibrary { name: "ops_train", sources: &["rest.c"], flags: &["-DDATA=cudnn_ops_train_version"], needs: &["ops_infer"] },
     SubLibrary { name: "cnn_infer", sources: &["cnn.c"], flags: &[], needs: &["ops_infer"] },
-    SubLibrary { name: "cnn_train", sources: &["rest.c", "train.c"], flags: &["-DPART=CnnTrain"], needs: &["ops_infer", "ops_train", "cnn_infer"] },
+    SubLibrary { name: "cnn_train", sources: &["rest.c", "train.c"], flags: &[], needs: &["ops_infer", "ops_train", "cnn_infer"] },
     SubLibrary { name: "adv_infer", sources: &["rest.c"], flags: &["-DPART=AdvInfer", "-DDATA=cudnn_adv_infer_version"], needs: &["ops_infer"] },
-    SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &["-DPART=AdvTrain"], needs: &["ops_infer", "ops_train", "adv_infer"] },
+    SubLibrary { name: "adv_train", sources: &["rest.c"], flags: &[], needs: &["ops_infer", "ops_train", "adv_infer"] },
 ];
 
 /// Builds this cuDNN below `into`, which must not contain another one, with a C compiler for Linux.

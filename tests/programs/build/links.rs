@@ -161,7 +161,7 @@ fn static_simulator(test: &Path) -> (PathBuf, PathBuf, PathBuf) {
         repository().join("fixtures/simulator"),
     );
     simulated::install((9, 14, 0), &[], &simulator);
-    for name in ["cudnn.h", "cudnn_version.h"] {
+    for name in ["cudnn.h", "cudnn_calls.h", "cudnn_version.h"] {
         let text = fs::read_to_string(simulator.join("include").join(name)).unwrap();
         write(&cudnn.join("include").join(name), &text);
     }

@@ -57,7 +57,7 @@ fn a_sub_library_that_is_missing_from_a_wheel_is_restored_by_pip() {
     assert_eq!(reports(), [const { Vec::<serde_json::Value>::new() }; 3]);
 }
 
-/// Mixes of similar versions, which cuDNN itself does not detect. `real::releases` mixes all versions of cuDNN 9.
+/// Mixes of similar versions, which cuDNN itself does not detect.
 #[test]
 #[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
 fn a_sub_library_of_a_similar_version_is_found() {
@@ -130,18 +130,4 @@ fn a_sub_library_that_needs_the_driver_is_not_a_fault() {
     ran.must_be("unknown", &["driver-missing"]);
     let line = "\n  not tested  libcudnn_engines_runtime_compiled.so.9: requires libcuda.so.1\n";
     assert!(ran.text.contains(line), "{}", ran.text);
-}
-
-/// A cuDNN that is shipped for graphs only is complete.
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_cudnn_for_graphs_only_is_complete() {
-    let set = "cudnn-cu13-9.14";
-    let farm = Farm::empty().from(set, "libcudnn.so.9");
-    let farm = farm.from(set, "libcudnn_graph.so.9");
-    let farm = farm.from(set, "libcudnn_engines_runtime_compiled.so.9");
-    farm.run("version", "9.14.0", &[]).must_be("pass", &[]);
-    let farm = farm.without("libcudnn_graph.so.9");
-    farm.run("version", "9.14.0", &[])
-        .must_be("fail", &["parts-missing"]);
 }

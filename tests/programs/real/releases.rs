@@ -1,7 +1,7 @@
-//! The guard with one real version, and with mixes of two.
+//! The versions of the sub-libraries in each real version.
 
 use super::set;
-use crate::runtime::guard::farm::{Farm, library};
+use crate::runtime::guard::farm::library;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::{Version, VersionSource};
 use cudnn_guard::internals::install::file_versions::FileVersions;
@@ -69,65 +69,5 @@ fn versions_are_read_from_the_sub_libraries() {
             _ => &["adv", "graph", "ops"],
         };
         assert_eq!(with_symbol, symbols, "{}", folder.display());
-    }
-}
-
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_missing_sub_library_is_named_and_nothing_aborts() {
-    for (set, release) in wheels() {
-        let gone: &[&str] = match release.major {
-            8 => &["ops_infer", "cnn_infer"],
-            _ => &[
-                "graph",
-                "ops",
-                "cnn",
-                "heuristic",
-                "engines_precompiled",
-                "engines_runtime_compiled",
-                "engines_tensor_ir",
-            ][..if release.minor < 21 { 6 } else { 7 }],
-        };
-        for part in gone {
-            let file = format!("libcudnn_{part}.so.{}", release.major);
-            let cause = Farm::of(&set)
-                .without(&file)
-                .cause(&release.to_string(), &[]);
-            let headline = format!(
-                "cuDNN {release} at `HERE` is missing `{file}`, which convolutions need  [parts-missing]\n"
-            );
-            assert!(cause.starts_with(&headline), "{cause}");
-        }
-    }
-}
-
-#[test]
-#[ignore = "needs real cuDNN files: CUDNN_GUARD_REAL"]
-fn a_sub_library_of_another_version_is_found() {
-    let all = wheels();
-    for ((base, release), (other, foreign)) in all
-        .iter()
-        .flat_map(|base| all.iter().map(move |other| (base, other)))
-    {
-        if [release.major, foreign.major] != [9, 9] || release.minor == foreign.minor {
-            continue;
-        }
-        for part in [
-            "ops",
-            "cnn",
-            "heuristic",
-            "engines_precompiled",
-            "engines_runtime_compiled",
-        ] {
-            let file = format!("libcudnn_{part}.so.9");
-            let farm = Farm::of(base).from(other, &file);
-            let cause = farm.cause(&release.to_string(), &[]);
-            let headline = format!(
-                "`{file}` in `HERE` is version {foreign}, but the rest of cuDNN is {release}  [parts-mixed]\n"
-            );
-            assert!(cause.starts_with(&headline), "{cause}");
-            let line = format!(" {foreign}  HERE/{file}");
-            assert!(cause.contains(&line), "{cause}");
-        }
     }
 }

@@ -1,13 +1,15 @@
 /*
  * The guard's declarations of cuda.h and cudnn.h, compiled with the real headers: a wrong type or number is a compile
  * error. Enums are ints here, as in build-support/guard. The pointer types differ but have the same size, so each
- * function is compared through a function type with the enums and descriptors of the header.
+ * function is compared with a type that has the enums and descriptors of the header.
  */
 #include <cuda.h>
 #include <cudnn.h>
 #include <stddef.h>
 
 #define SAME(type, size) _Static_assert(sizeof(type) == (size), #type)
+#define CALL(result, name, ...)                                                                                        \
+    _Static_assert(__builtin_types_compatible_p(__typeof__(name), result(__VA_ARGS__)), #name)
 #define IS(name, number) _Static_assert((int)(name) == (number), #name)
 
 /* Passed as int or unsigned int. */
@@ -147,79 +149,61 @@ IS(CUDNN_STATUS_NOT_SUPPORTED_SUBLIBRARY_UNAVAILABLE, 3009);
 IS(CUDNN_STATUS_INTERNAL_ERROR, 4000);
 #endif
 
-int main(void) {
-    /* The versioned names: the macros of cuda.h expand to them, and the guard looks them up by name. */
-    R (*init)(unsigned int) = cuInit;
-    R (*driver_version)(int *) = cuDriverGetVersion;
-    R (*count)(int *) = cuDeviceGetCount;
-    R (*device)(CUdevice *, int) = cuDeviceGet;
-    R (*name)(char *, int, CUdevice) = cuDeviceGetName;
-    R (*attribute)(int *, CUdevice_attribute, CUdevice) = cuDeviceGetAttribute;
-    R (*retain)(CUcontext *, CUdevice) = cuDevicePrimaryCtxRetain;
-    R (*release)(CUdevice) = cuDevicePrimaryCtxRelease_v2;
-    R (*push)(CUcontext) = cuCtxPushCurrent_v2;
-    R (*pop)(CUcontext *) = cuCtxPopCurrent_v2;
-    R (*synchronize)(void) = cuCtxSynchronize;
-    R (*info)(size_t *, size_t *) = cuMemGetInfo_v2;
-    R (*alloc)(CUdeviceptr *, size_t) = cuMemAlloc_v2;
-    R (*free_)(CUdeviceptr) = cuMemFree_v2;
-    R (*to_device)(CUdeviceptr, const void *, size_t) = cuMemcpyHtoD_v2;
-    R (*to_host)(void *, CUdeviceptr, size_t) = cuMemcpyDtoH_v2;
-    R (*fill)(CUdeviceptr, unsigned int, size_t) = cuMemsetD32_v2;
-    R (*is_capturing)(CUstream, CUstreamCaptureStatus *) = cuStreamIsCapturing;
-    R (*exchange_mode)(CUstreamCaptureMode *) = cuThreadExchangeStreamCaptureMode;
-
-    S (*create)(H *) = cudnnCreate;
-    S (*destroy)(H) = cudnnDestroy;
-    S (*create_tensor)(T *) = cudnnCreateTensorDescriptor;
-    S (*set_tensor)(T, cudnnTensorFormat_t, cudnnDataType_t, int, int, int, int) = cudnnSetTensor4dDescriptor;
-    S (*destroy_tensor)(T) = cudnnDestroyTensorDescriptor;
-    S (*create_filter)(F *) = cudnnCreateFilterDescriptor;
-    S (*set_filter)(F, cudnnDataType_t, cudnnTensorFormat_t, int, int, int, int) = cudnnSetFilter4dDescriptor;
-    S (*destroy_filter)(F) = cudnnDestroyFilterDescriptor;
-    S (*create_convolution)(C *) = cudnnCreateConvolutionDescriptor;
-    S (*set_convolution)(C, int, int, int, int, int, int, cudnnConvolutionMode_t, cudnnDataType_t) =
-        cudnnSetConvolution2dDescriptor;
-    S (*set_math)(C, cudnnMathType_t) = cudnnSetConvolutionMathType;
-    S (*destroy_convolution)(C) = cudnnDestroyConvolutionDescriptor;
-    S (*output)(C, T, F, int *, int *, int *, int *) = cudnnGetConvolution2dForwardOutputDim;
-    S (*workspace)(H, T, F, C, T, cudnnConvolutionFwdAlgo_t, size_t *) = cudnnGetConvolutionForwardWorkspaceSize;
-    S (*forward)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
-                 const void *, T, void *) = cudnnConvolutionForward;
-    S (*create_activation)(A *) = cudnnCreateActivationDescriptor;
-    S (*set_activation)(A, cudnnActivationMode_t, cudnnNanPropagation_t, double) = cudnnSetActivationDescriptor;
-    S (*destroy_activation)(A) = cudnnDestroyActivationDescriptor;
-    S (*offers)(H, T, F, C, T, int, int *, Perf *) = cudnnGetConvolutionForwardAlgorithm_v7;
-    S (*data_workspace)(H, F, T, C, T, cudnnConvolutionBwdDataAlgo_t, size_t *) =
-        cudnnGetConvolutionBackwardDataWorkspaceSize;
-    S (*filter_workspace)(H, T, T, C, F, cudnnConvolutionBwdFilterAlgo_t, size_t *) =
-        cudnnGetConvolutionBackwardFilterWorkspaceSize;
-    S (*backward_data)(H, const void *, F, const void *, T, const void *, C, cudnnConvolutionBwdDataAlgo_t, void *,
-                       size_t, const void *, T, void *) = cudnnConvolutionBackwardData;
-    S (*backward_filter)(H, const void *, T, const void *, T, const void *, C, cudnnConvolutionBwdFilterAlgo_t, void *,
-                         size_t, const void *, F, void *) = cudnnConvolutionBackwardFilter;
-    S (*fused)(H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t, void *, size_t,
-               const void *, T, const void *, T, const void *, A, T, void *) = cudnnConvolutionBiasActivationForward;
+/* The versioned names: the macros of cuda.h expand to them, and the guard looks them up by name. */
+CALL(R, cuInit, unsigned int);
+CALL(R, cuDriverGetVersion, int *);
+CALL(R, cuDeviceGetCount, int *);
+CALL(R, cuDeviceGet, CUdevice *, int);
+CALL(R, cuDeviceGetName, char *, int, CUdevice);
+CALL(R, cuDeviceGetAttribute, int *, CUdevice_attribute, CUdevice);
+CALL(R, cuDevicePrimaryCtxRetain, CUcontext *, CUdevice);
+CALL(R, cuDevicePrimaryCtxRelease_v2, CUdevice);
+CALL(R, cuCtxPushCurrent_v2, CUcontext);
+CALL(R, cuCtxPopCurrent_v2, CUcontext *);
+CALL(R, cuCtxSynchronize, void);
+CALL(R, cuMemGetInfo_v2, size_t *, size_t *);
+CALL(R, cuMemAlloc_v2, CUdeviceptr *, size_t);
+CALL(R, cuMemFree_v2, CUdeviceptr);
+CALL(R, cuMemcpyHtoD_v2, CUdeviceptr, const void *, size_t);
+CALL(R, cuMemcpyDtoH_v2, void *, CUdeviceptr, size_t);
+CALL(R, cuMemsetD32_v2, CUdeviceptr, unsigned int, size_t);
+CALL(R, cuStreamIsCapturing, CUstream, CUstreamCaptureStatus *);
+CALL(R, cuThreadExchangeStreamCaptureMode, CUstreamCaptureMode *);
+CALL(S, cudnnCreate, H *);
+CALL(S, cudnnDestroy, H);
+CALL(S, cudnnCreateTensorDescriptor, T *);
+CALL(S, cudnnSetTensor4dDescriptor, T, cudnnTensorFormat_t, cudnnDataType_t, int, int, int, int);
+CALL(S, cudnnDestroyTensorDescriptor, T);
+CALL(S, cudnnCreateFilterDescriptor, F *);
+CALL(S, cudnnSetFilter4dDescriptor, F, cudnnDataType_t, cudnnTensorFormat_t, int, int, int, int);
+CALL(S, cudnnDestroyFilterDescriptor, F);
+CALL(S, cudnnCreateConvolutionDescriptor, C *);
+CALL(S, cudnnSetConvolution2dDescriptor, C, int, int, int, int, int, int, cudnnConvolutionMode_t, cudnnDataType_t);
+CALL(S, cudnnSetConvolutionMathType, C, cudnnMathType_t);
+CALL(S, cudnnDestroyConvolutionDescriptor, C);
+CALL(S, cudnnGetConvolution2dForwardOutputDim, C, T, F, int *, int *, int *, int *);
+CALL(S, cudnnGetConvolutionForwardWorkspaceSize, H, T, F, C, T, cudnnConvolutionFwdAlgo_t, size_t *);
+CALL(S, cudnnConvolutionForward, H, const void *, T, const void *, F, const void *, C, cudnnConvolutionFwdAlgo_t,
+     void *, size_t, const void *, T, void *);
+CALL(S, cudnnCreateActivationDescriptor, A *);
+CALL(S, cudnnSetActivationDescriptor, A, cudnnActivationMode_t, cudnnNanPropagation_t, double);
+CALL(S, cudnnDestroyActivationDescriptor, A);
+CALL(S, cudnnGetConvolutionForwardAlgorithm_v7, H, T, F, C, T, int, int *, Perf *);
+CALL(S, cudnnGetConvolutionBackwardDataWorkspaceSize, H, F, T, C, T, cudnnConvolutionBwdDataAlgo_t, size_t *);
+CALL(S, cudnnGetConvolutionBackwardFilterWorkspaceSize, H, T, T, C, F, cudnnConvolutionBwdFilterAlgo_t, size_t *);
+CALL(S, cudnnConvolutionBackwardData, H, const void *, F, const void *, T, const void *, C,
+     cudnnConvolutionBwdDataAlgo_t, void *, size_t, const void *, T, void *);
+CALL(S, cudnnConvolutionBackwardFilter, H, const void *, T, const void *, T, const void *, C,
+     cudnnConvolutionBwdFilterAlgo_t, void *, size_t, const void *, F, void *);
+CALL(S, cudnnConvolutionBiasActivationForward, H, const void *, T, const void *, F, const void *, C,
+     cudnnConvolutionFwdAlgo_t, void *, size_t, const void *, T, const void *, T, const void *, A, T, void *);
 #if CUDNN_MAJOR >= 9
-    void (*last_error)(char *, size_t) = cudnnGetLastErrorString;
-    (void)last_error;
-    S (*create_node)(cudnnBackendDescriptorType_t, B *) = cudnnBackendCreateDescriptor;
-    S (*destroy_node)(B) = cudnnBackendDestroyDescriptor;
-    S (*finalize)(B) = cudnnBackendFinalize;
-    S (*set)(B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, const void *) =
-        cudnnBackendSetAttribute;
-    S (*get)(B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, int64_t *, void *) =
-        cudnnBackendGetAttribute;
-    S (*execute)(H, B, B) = cudnnBackendExecute;
-    (void)create_node, (void)destroy_node, (void)finalize, (void)set, (void)get, (void)execute;
+CALL(void, cudnnGetLastErrorString, char *, size_t);
+CALL(S, cudnnBackendCreateDescriptor, cudnnBackendDescriptorType_t, B *);
+CALL(S, cudnnBackendDestroyDescriptor, B);
+CALL(S, cudnnBackendFinalize, B);
+CALL(S, cudnnBackendSetAttribute, B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, const void *);
+CALL(S, cudnnBackendGetAttribute, B, cudnnBackendAttributeName_t, cudnnBackendAttributeType_t, int64_t, int64_t *,
+     void *);
+CALL(S, cudnnBackendExecute, H, B, B);
 #endif
-    (void)init, (void)driver_version, (void)count, (void)device, (void)name, (void)attribute, (void)retain;
-    (void)release, (void)push, (void)pop, (void)synchronize, (void)info, (void)alloc, (void)free_;
-    (void)to_device, (void)to_host, (void)fill, (void)is_capturing, (void)exchange_mode;
-    (void)create, (void)destroy, (void)create_tensor, (void)set_tensor, (void)destroy_tensor, (void)create_filter;
-    (void)set_filter, (void)destroy_filter, (void)create_convolution, (void)set_convolution, (void)set_math;
-    (void)destroy_convolution, (void)output, (void)workspace, (void)forward;
-    (void)create_activation, (void)set_activation, (void)destroy_activation, (void)offers;
-    (void)data_workspace, (void)filter_workspace, (void)backward_data, (void)backward_filter, (void)fused;
-    return 0;
-}

@@ -80,6 +80,8 @@ fn a_program_that_has_started_cuda_keeps_its_state() {
     assert!(taken >= 2, "{calls:?}");
     // The program's own reference stays.
     assert_eq!(by_parent("cuDevicePrimaryCtxRelease_v2"), taken - 1);
+    let pushed = by_parent("cuCtxPushCurrent_v2");
+    assert_eq!(by_parent("cuCtxPopCurrent_v2"), pushed - 1);
 }
 
 #[test]

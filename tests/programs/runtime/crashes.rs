@@ -4,7 +4,7 @@
 pub mod planted;
 
 use crate::support::circumstances::{circumstances, command, do_all, installed, library};
-use crate::support::{fresh, run, wrapped};
+use crate::support::{fresh, rows, run, wrapped};
 use planted::Planted;
 use serde_json::{Value, json};
 use std::path::Path;
@@ -80,14 +80,20 @@ fn twice(name: &str, first: &str, then: &str) -> (String, Value) {
     (verdict.into(), json["findings"][0].clone())
 }
 
+/// The first and the second fault, and the report. The ids can be equal, although the signal or the call differs.
+const TWICE: &str = "\
+once-refused | status:cudnnConvolutionForward:4000 |  | unknown convolution-failed: passed
+once-wrong | wrong |  | unknown convolution-wrong: passed
+once-both | wrong | abort:cudnnConvolutionForward | unknown convolution-wrong: crashed (SIGABRT) while DOING
+once-other | abort:cudnnConvolutionForward | status:cudnnConvolutionForward:4000 | unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 returned CUDNN_STATUS_INTERNAL_ERROR (4000) on Simulated GPU
+twice-ended | abort:cudnnConvolutionForward | segv:cudnnConvolutionForward | fail cudnn-aborted: .
+twice-wrong | wrong | nan | fail convolution-wrong: .
+";
+
 #[test]
 fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
-    let (abort, refuse) = (
-        "abort:cudnnConvolutionForward",
-        "status:cudnnConvolutionForward:4000",
-    );
     let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
-    let (verdict, finding) = twice("once-abort", abort, "");
+    let (verdict, finding) = twice("once-abort", "abort:cudnnConvolutionForward", "");
     assert_eq!(verdict, "unknown");
     assert_eq!(
         finding,
@@ -115,30 +121,11 @@ fn a_failure_that_happens_once_stops_nothing_and_both_outcomes_are_reported() {
         let id = finding["id"].as_str().unwrap();
         format!("{verdict} {id}: {}", second.as_str().unwrap_or_default())
     };
-    assert_eq!(
-        report_twice("once-refused", refuse, ""),
-        "unknown convolution-failed: passed"
-    );
-    assert_eq!(
-        report_twice("once-wrong", "wrong", ""),
-        "unknown convolution-wrong: passed"
-    );
-    assert_eq!(
-        report_twice("once-both", "wrong", abort),
-        format!("unknown convolution-wrong: crashed (SIGABRT) while {doing}")
-    );
-    let other = "unknown cudnn-aborted: `cudnnConvolutionForward` of cuDNN 9.14.0 returned";
-    assert!(report_twice("once-other", abort, refuse).starts_with(other));
-    // The ids are equal, although the signal or the call differs.
-    let segv = "segv:cudnnConvolutionForward";
-    assert_eq!(
-        report_twice("twice-ended", abort, segv),
-        "fail cudnn-aborted: "
-    );
-    assert_eq!(
-        report_twice("twice-wrong", "wrong", "nan"),
-        "fail convolution-wrong: "
-    );
+    for [name, first, then, expected] in rows(TWICE) {
+        let expected = expected.replace("DOING", doing);
+        let expected = expected.trim_end_matches('.');
+        assert_eq!(report_twice(name, first, then), expected);
+    }
 }
 
 #[test]

@@ -1,12 +1,11 @@
 //! The runtime guard in a program, on Linux with glibc.
 
+pub mod cases;
 pub mod child;
 pub mod convolution;
-pub mod copies;
 pub mod decisions;
 pub mod driver;
 pub mod driver_library;
-pub mod eager;
 pub mod elf;
 pub mod elf_bounds;
 pub mod escapes;

@@ -4,7 +4,7 @@ pub mod setup;
 
 use crate::support::circumstances::{copy, installed};
 use setup::*;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
@@ -17,9 +17,9 @@ enum Expected {
 }
 use Expected::{Nothing, Unknown};
 
-/// The setups that differ by the library path, a variable or an act of the program: the description, the finding, and the
-/// difference.
-const SIMPLE: &str = "\
+/// The setups: the description, the finding, and the difference, which is a library path, a variable, an act of the
+/// program, or a function of `setup`.
+const SETUPS: &str = "\
 a working cuDNN | - | path=9.14.0:driver
 links to the files of one version | - | path=links:driver
 full names and links to them | - | path=full-names:driver
@@ -63,6 +63,24 @@ no more threads | - | no-threads
 two thousand open files | - | many-files
 all signals blocked | - | block-signals
 busy threads | - | busy-threads
+a relative library path | - | relative()
+a directory name that is not UTF-8 | - | in_folder(not UTF-8)
+a directory name with a line break and a quote | - | in_folder(line break)
+an otherwise empty environment | - | nothing_else_set()
+no /proc | - | hidden(/proc)
+no /etc | - | hidden(/etc)
+a deleted program | - | deleted()
+a deleted working directory | - | from_a_deleted_folder()
+started through the loader | - | through_the_loader()
+closed standard streams | - | closed_streams()
+no core dumps, small files | - | shell(ulimit -c 0; ulimit -f 100; exec \"$@\")
+a report that cannot be written | io-error | CUDNN_GUARD_REPORT=/nowhere/at/all
+a report that exceeds the file size limit | io-error | no_large_file()
+sub-libraries loaded from files with other names | - | parts_of_other_names()
+a cuDNN that is deleted while it is in use | - | open_when(delete-cudnn)
+a cuDNN that is upgraded while it is in use | - | open_when(upgrade-cudnn)
+a cuDNN whose directory is replaced while it is in use | - | open_when(swap-cudnn)
+a report written to a device | - | CUDNN_GUARD_REPORT=/dev/null
 ";
 
 /// Returns the directory of this name: a path, a part of the machine, or a version of cuDNN.
@@ -87,7 +105,7 @@ fn place(name: &str) -> PathBuf {
     }
 }
 
-fn simple_row(line: &'static str) -> (&'static str, Expected, Command) {
+fn row(line: &'static str) -> (&'static str, Expected, Command) {
     let [what, expected, how] = line.split(" | ").collect::<Vec<_>>()[..] else {
         panic!("{line}");
     };
@@ -95,15 +113,37 @@ fn simple_row(line: &'static str) -> (&'static str, Expected, Command) {
         "-" => Nothing,
         id => Unknown(id),
     };
-    let command = match how.split_once('=') {
-        Some(("path", places)) => {
+    let function = how.strip_suffix(')').and_then(|how| how.split_once('('));
+    let command = match (function, how.split_once('=')) {
+        (Some((name, argument)), _) => call(name, argument),
+        (_, Some(("path", places))) => {
             let places = places.split(':').filter(|place| !place.is_empty());
             with(&places.map(place).collect::<Vec<_>>())
         }
-        Some((name, value)) => set(name, value),
-        None => odd(how),
+        (_, Some((name, value))) => set(name, value),
+        _ => odd(how),
     };
     (what, expected, command)
+}
+
+/// Calls this function of `setup`.
+fn call(name: &str, argument: &str) -> Command {
+    match (name, argument) {
+        ("relative", _) => relative(),
+        ("in_folder", "not UTF-8") => in_folder(b"b\xffse"),
+        ("in_folder", _) => in_folder(b"a\n\"b'`c"),
+        ("nothing_else_set", _) => nothing_else_set(),
+        ("hidden", dir) => hidden(dir),
+        ("deleted", _) => deleted(),
+        ("from_a_deleted_folder", _) => from_a_deleted_folder(),
+        ("through_the_loader", _) => through_the_loader(),
+        ("closed_streams", _) => shell("exec \"$@\" <&- 2>&-", &set("SIM_FAULT", "flood")),
+        ("shell", script) => shell(script, &sound()),
+        ("no_large_file", _) => no_large_file(),
+        ("parts_of_other_names", _) => parts_of_other_names(),
+        ("open_when", act) => open_when(act),
+        _ => panic!("{name}"),
+    }
 }
 
 /// The rows write to the same directories.
@@ -111,80 +151,7 @@ static ROWS: Mutex<()> = Mutex::new(());
 
 /// Returns a row for each setup: its description, the expected output, and the program.
 fn rows() -> Vec<(&'static str, Expected, Command)> {
-    let mut rows: Vec<_> = SIMPLE.lines().map(simple_row).collect();
-    rows.extend([
-        ("a relative library path", Nothing, relative()),
-        (
-            "a directory name that is not UTF-8",
-            Nothing,
-            in_folder(b"b\xffse"),
-        ),
-        (
-            "a directory name with a line break and a quote",
-            Nothing,
-            in_folder(b"a\n\"b'`c"),
-        ),
-        (
-            "an otherwise empty environment",
-            Nothing,
-            nothing_else_set(),
-        ),
-        ("no /proc", Nothing, hidden("/proc")),
-        ("no /etc", Nothing, hidden("/etc")),
-        ("a deleted program", Nothing, deleted()),
-        (
-            "a deleted working directory",
-            Nothing,
-            from_a_deleted_folder(),
-        ),
-        ("started through the loader", Nothing, through_the_loader()),
-        (
-            "closed standard streams",
-            Nothing,
-            shell("exec \"$@\" <&- 2>&-", &fault("flood")),
-        ),
-        (
-            "no core dumps, small files",
-            Nothing,
-            shell("ulimit -c 0; ulimit -f 100; exec \"$@\"", &sound()),
-        ),
-        (
-            "a report that cannot be written",
-            Unknown("io-error"),
-            report_into(Path::new("/nowhere/at/all")),
-        ),
-        (
-            "a report that exceeds the file size limit",
-            Unknown("io-error"),
-            no_large_file(),
-        ),
-        (
-            "sub-libraries loaded from files with other names",
-            Nothing,
-            parts_of_other_names(),
-        ),
-        (
-            "a cuDNN that is deleted while it is in use",
-            Nothing,
-            open_when("delete-cudnn"),
-        ),
-        (
-            "a cuDNN that is upgraded while it is in use",
-            Nothing,
-            open_when("upgrade-cudnn"),
-        ),
-        (
-            "a cuDNN whose directory is replaced while it is in use",
-            Nothing,
-            open_when("swap-cudnn"),
-        ),
-        (
-            "a report written to a device",
-            Nothing,
-            report_into(Path::new("/dev/null")),
-        ),
-    ]);
-    rows
+    SETUPS.lines().map(row).collect()
 }
 
 #[test]

@@ -7,7 +7,7 @@ pub mod processes;
 pub mod reports;
 
 use crate::support::simulated::{copy, for_windows};
-use crate::support::{Ran, consumers, fresh, program, run, scratch, write_if_new};
+use crate::support::{Ran, consumers, fresh};
 use crate::windows::wine::windows::{Windows, built, path};
 use serde_json::Value;
 use std::fs;
@@ -21,37 +21,6 @@ const V9_1: Release = (9, 1, 0);
 const V9_10: Release = (9, 10, 2);
 const V9_14: Release = (9, 14, 0);
 const V9_28: Release = (9, 28, 0);
-
-/// Calls cuDNN as any program does, with the numbers 1 to 9 and 1 to 4. The memory of the simulated GPU is ordinary
-/// memory.
-const CONVOLUTION: &str = r#"
-#include <cudnn.h>
-#include <stdio.h>
-#define TRY(call) do { int status = (call); if (status) { printf(#call ": %d\n", status); return 1; } } while (0)
-
-int main(void) {
-    cudnnHandle_t handle;
-    cudnnTensorDescriptor_t x, y;
-    cudnnFilterDescriptor_t w;
-    cudnnConvolutionDescriptor_t by;
-    float in[9], filter[4] = {1, 2, 3, 4}, out[4], one = 1, zero = 0;
-    for (int i = 0; i < 9; i++)
-        in[i] = (float)(i + 1);
-    printf("%d\n", (int)cudnnGetVersion());
-    TRY(cudnnCreate(&handle));
-    TRY(cudnnCreateTensorDescriptor(&x));
-    TRY(cudnnCreateTensorDescriptor(&y));
-    TRY(cudnnCreateFilterDescriptor(&w));
-    TRY(cudnnCreateConvolutionDescriptor(&by));
-    TRY(cudnnSetTensor4dDescriptor(x, 0, 0, 1, 1, 3, 3));
-    TRY(cudnnSetTensor4dDescriptor(y, 0, 0, 1, 1, 2, 2));
-    TRY(cudnnSetFilter4dDescriptor(w, 0, 0, 1, 1, 2, 2));
-    TRY(cudnnSetConvolution2dDescriptor(by, 0, 0, 1, 1, 1, 1, 1, 0));
-    TRY(cudnnConvolutionForward(handle, &one, x, in, w, filter, by, 0, NULL, 0, &zero, y, out));
-    printf("%g %g %g %g\n", out[0], out[1], out[2], out[3]);
-    return 0;
-}
-"#;
 
 /// Returns the Windows that all tests of this file share, one at a time. It has the simulated driver, but no cuDNN.
 pub fn windows() -> MutexGuard<'static, Windows> {
@@ -111,12 +80,6 @@ impl Report {
         Self(json.unwrap_or_else(|error| panic!("{error}: {}", ran.text())))
     }
 
-    /// Runs `check` on a working 9.14 with this simulated fault.
-    #[track_caller]
-    fn of_fault(fault: &str) -> Self {
-        Self::by_check(&[&cudnn(V9_14)], &[("SIM_FAULT", fault)])
-    }
-
     /// Checks the verdict and the first finding. Findings that may be its cause can follow.
     #[track_caller]
     fn must_be(self, verdict: &str, id: &str) -> Self {
@@ -145,127 +108,47 @@ impl Report {
     }
 }
 
-/// The simulator itself, without a guard.
+/// A program of each toolchain. A crash is reported with its exception code.
 #[test]
 #[ignore = "needs Wine: .ci/foreign"]
-fn the_simulated_dlls_compute() {
+fn cudnn_is_tested_in_a_child() {
     let windows = &*windows();
-    let dir = scratch("wine-guard-convolution");
-    let source = dir.join("convolution.c");
-    write_if_new(&source, CONVOLUTION);
-    for release in [V8_9, V9_10, V9_14, V9_28] {
-        let (major, minor, patch) = release;
-        let tree = for_windows(release);
-        let bin = tree.join("bin");
-        let program_file = dir.join(format!("{major}.{minor}.{patch}.exe"));
-        run(program("x86_64-w64-mingw32-gcc")
-            .arg("-I")
-            .arg(tree.join("include"))
-            .arg(&source)
-            .arg(bin.join(format!("cudnn64_{major}.dll")))
-            .arg("-o")
-            .arg(&program_file))
-        .exits_with(0);
-        let unit = if major == 8 { 1000 } else { 10_000 };
-        let version = major * unit + minor * 100 + patch;
-        let started = |env: &[(&str, &str)]| start(windows, &program_file, &[&bin], &[], env);
-        let output = started(&[]).exits_with(0).stdout;
-        let lines: Vec<&str> = output.lines().collect();
-        assert_eq!(lines, [&version.to_string(), "37 47 67 77"]);
-        started(&[("SIM_FAULT", "status:cudnnCreate:1001")])
-            .exits_with(1)
-            .says("cudnnCreate(&handle): 1001");
-        // The low byte of 0xC0000409, and the message printed before the abort.
-        started(&[("SIM_FAULT", "abort:cudnnConvolutionForward")])
-            .exits_with(9)
-            .says("simulated: giving up in cudnnConvolutionForward");
-    }
-}
-
-/// The properties of each DLL, as Windows tools and the guard read them.
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn the_simulated_dlls_have_their_version_in_the_same_place_as_nvidias() {
-    use cudnn_guard::internals::binary::pe::Pe;
-    use cudnn_guard::internals::facts::VersionSource;
-    let describe = |release: Release, part: &str| {
-        let (name, major) = (part.replace("cudnn_", ""), release.0);
-        let file = cudnn(release).join(format!("{part}64_{major}.dll"));
-        let pe = Pe::read(&file).unwrap();
-        let (version, symbol) = pe.release(&name).unzip();
-        let version = version.map_or_else(|| "none".to_string(), |it| it.to_string());
-        let mut needs = pe.needs();
-        needs.retain(|name| name.starts_with("cudnn"));
-        let needs = needs.join(" ");
-        let symbol = match symbol {
-            Some(VersionSource::Symbol(symbol)) => symbol,
-            _ => "",
+    let (old, sound) = (cudnn(V9_1), cudnn(V9_14));
+    for program in [circumstances(), msvc::circumstances()] {
+        let startup = |folders: &[&Path], env: &[(&str, &str)]| {
+            start(windows, program, folders, &["startup", "went-on"], env)
         };
-        format!("{version} {symbol} {needs}")
-    };
-    for (part, is) in [
-        ("cudnn", "9.28.0  "),
-        ("cudnn_graph", "9.28.0 cudnn_graph_version "),
-        (
-            "cudnn_ops",
-            "9.28.0 cudnn_ops_infer_version cudnn_graph64_9.dll",
-        ),
-        ("cudnn_cnn", "9.28.0  cudnn_graph64_9.dll cudnn_ops64_9.dll"),
-        ("cudnn_heuristic", "none  cudnn_graph64_9.dll"),
-        ("cudnn_engines_precompiled", "9.28.0  cudnn_graph64_9.dll"),
-    ] {
-        assert_eq!(describe(V9_28, part), is, "{part}");
-    }
-    assert_eq!(
-        describe(V8_9, "cudnn_cnn_train"),
-        "8.9.7  cudnn_cnn_infer64_8.dll cudnn_ops_infer64_8.dll cudnn_ops_train64_8.dll"
-    );
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_valid_cudnn_passes() {
-    for release in [V9_14, V9_28] {
-        Report::by_check(&[&cudnn(release)], &[]).must_have_tested();
-    }
-    let windows = &*windows();
-    let acts = ["startup", "went-on"];
-    let ran = guarded(windows, &[&cudnn(V9_14)], &acts, &[]).exits_with(0);
-    assert_eq!(
-        (ran.stdout.as_str(), ran.stderr.as_str()),
-        ("went on\n", "")
-    );
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_crash_is_reported_with_its_exception_code() {
-    let doing = "running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)";
-    for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
-        let report = Report::of_fault(&format!("{how}:cudnnConvolutionForward"));
-        let report = report.must_be("fail", "cudnn-aborted");
-        let report = report.says(code).says(doing);
-        if how == "abort" {
-            report.says("simulated: giving up in cudnnConvolutionForward");
+        let ran = startup(&[&sound], &[]).exits_with(0);
+        assert_eq!((&*ran.stdout, &*ran.stderr), ("went on\n", ""));
+        startup(&[&old, &sound], &[])
+            .exits_with(78)
+            .says("[cudnn-version-mismatch]")
+            .says(&path(&old))
+            .does_not_say("went on");
+        startup(&[&sound], &[("SIM_FAULT", "segv:cudnnCreate")])
+            .exits_with(78)
+            .says("[cudnn-aborted]")
+            .does_not_say("went on");
+        let check = |release: Release, fault: &str| {
+            let deadline = if fault.starts_with("hang") { "5" } else { "60" };
+            let env = [("SIM_FAULT", fault), ("CUDNN_GUARD_DEADLINE", deadline)];
+            let ran = start(windows, program, &[&cudnn(release)], &["check"], &env);
+            Report(serde_json::from_str(&ran.exits_with(0).stdout).unwrap())
+        };
+        check(V9_14, "").must_have_tested();
+        check(V9_28, "").must_have_tested();
+        // Eight MiB to each stream.
+        check(V9_14, "flood").must_be("pass", "");
+        for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
+            check(V9_14, &format!("{how}:cudnnConvolutionForward"))
+                .must_be("fail", "cudnn-aborted")
+                .says(code)
+                .says("running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)");
         }
+        check(V9_14, "abort:cudnnConvolutionForward")
+            .says("simulated: giving up in cudnnConvolutionForward");
+        check(V9_14, "hang:cudnnConvolutionForward").must_be("unknown", "convolution-timeout");
     }
-    let windows = &*windows();
-    let fault = [("SIM_FAULT", "segv:cudnnCreate")];
-    let acts = ["startup", "went-on"];
-    guarded(windows, &[&cudnn(V9_14)], &acts, &fault)
-        .exits_with(78)
-        .says("[cudnn-aborted]")
-        .does_not_say("went on");
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_hang_is_reported_at_the_deadline() {
-    let env = [
-        ("SIM_FAULT", "hang:cudnnConvolutionForward"),
-        ("CUDNN_GUARD_DEADLINE", "5"),
-    ];
-    Report::by_check(&[&cudnn(V9_14)], &env).must_be("unknown", "convolution-timeout");
 }
 
 #[test]

@@ -1,42 +1,20 @@
 //! The table of crashes and hangs: each operation, format and API.
 
 use crate::support::circumstances::do_all;
+use crate::support::rows;
 use serde_json::{Value, json};
 use std::sync::Mutex;
 
 /// The deadlines for a hang, in order: a busy machine takes longer to reach the call.
 const PATIENCE: [u32; 3] = [2, 8, 32];
 
-/// The name in SIM_ONLY, the name in a sentence, the function that implements the operation, and the algorithm under
-/// test.
-type Operation = (&'static str, &'static str, &'static str, &'static str);
-
-const LEGACY: [Operation; 4] = [
-    (
-        "forward",
-        "forward convolution",
-        "cudnnConvolutionForward",
-        "IMPLICIT_PRECOMP_GEMM",
-    ),
-    (
-        "backward-data",
-        "backward data convolution",
-        "cudnnConvolutionBackwardData",
-        "ALGO_1",
-    ),
-    (
-        "backward-filter",
-        "backward filter convolution",
-        "cudnnConvolutionBackwardFilter",
-        "ALGO_1",
-    ),
-    (
-        "fused",
-        "convolution with bias and ReLU",
-        "cudnnConvolutionBiasActivationForward",
-        "IMPLICIT_PRECOMP_GEMM",
-    ),
-];
+/// The operations: in SIM_ONLY, in a sentence, the function that implements it, and the algorithm under test.
+const LEGACY: &str = "\
+forward | forward convolution | cudnnConvolutionForward | IMPLICIT_PRECOMP_GEMM
+backward-data | backward data convolution | cudnnConvolutionBackwardData | ALGO_1
+backward-filter | backward filter convolution | cudnnConvolutionBackwardFilter | ALGO_1
+fused | convolution with bias and ReLU | cudnnConvolutionBiasActivationForward | IMPLICIT_PRECOMP_GEMM
+";
 const TYPES: [&str; 4] = ["f32", "tf32", "f16", "bf16"];
 
 /// A fault in one convolution, and the description of that step in the report.
@@ -149,7 +127,7 @@ pub fn check_all_reports(planted: Vec<Planted>) {
 /// Returns the faults in the legacy API, which every cuDNN has.
 pub fn legacy() -> Vec<Planted> {
     let mut planted = Vec::new();
-    for (name, words, call, algorithm) in LEGACY {
+    for [name, words, call, algorithm] in rows(LEGACY) {
         for data_type in TYPES {
             for (how, layout) in [("abort", "NCHW"), ("segv", "NHWC"), ("hang", "NHWC")] {
                 let only = format!("{name} {data_type} {layout}");
@@ -169,7 +147,7 @@ pub fn graph() -> Vec<Planted> {
         "cudnnBackendExecute",
         "cudnnBackendFinalize(EXECUTION_PLAN)",
     );
-    for (name, words, _, _) in &LEGACY[..3] {
+    for [name, words, _, _] in &rows(LEGACY)[..3] {
         for data_type in TYPES {
             // Strict single precision selects the engine that does not round.
             let engine = if data_type == "f32" { 1 } else { 38 };

@@ -1,45 +1,8 @@
 //! Outcomes of the child process that tests cuDNN, in complete runs.
 
-use super::program::{GPU, check, command, run, startup, version};
+use super::program::{GPU, command, run, startup};
 use crate::support::installation::{compile, sound};
 use crate::support::wrapped;
-
-#[test]
-fn without_a_child_startup_calls_nothing_and_check_reports_it() {
-    let cudnn = sound();
-    let few = ("TEST_FILES", "6");
-    startup(&cudnn, &[GPU, ("TEST_CONVOLUTION", "abort"), few]).must_be_unknown(
-        "cannot create a child process to test cuDNN safely  \
-             [child-not-started]\n  \
-             = help: raise the limit on open files: `ulimit -n 4096`\n  \
-             reason      pipe: Too many open files (os error 24)\n",
-    );
-    let ran = check(&cudnn, &[GPU, few]);
-    ran.must_be("pass", &["child-not-started"]);
-    assert_eq!(
-        ran.json["findings"][0],
-        serde_json::json!({
-            "id": "child-not-started",
-            "severity": "warning",
-            "summary": "cuDNN was tested in this process, without protection, because no child process could be created",
-            "evidence": { "reason": "pipe: Too many open files (os error 24)" },
-            "help": ["raise the limit on open files: `ulimit -n 4096`"],
-        })
-    );
-    // A thread that hangs cannot be stopped, so it is left behind.
-    let slow = [
-        GPU,
-        few,
-        ("TEST_CONVOLUTION", "hang"),
-        ("CUDNN_GUARD_DEADLINE", "0.4"),
-    ];
-    let ran = check(&cudnn, &slow);
-    ran.must_be("unknown", &["child-not-started", "convolution-timeout"]);
-    assert_eq!(
-        ran.json["findings"][1]["summary"],
-        "the test thread timed out while running the convolution"
-    );
-}
 
 /// For example a server whose clients use up its open files: then the state is unknown, whether or not cuDNN is loaded.
 #[test]
@@ -69,40 +32,6 @@ fn a_process_without_free_file_descriptors_does_not_report_a_broken_cudnn() {
             }
         }
     }
-}
-
-#[test]
-fn a_crash_in_the_child_does_not_stop_the_program() {
-    let cudnn = sound();
-    let abort = ("TEST_CONVOLUTION", "abort");
-    let text = "\
-cuDNN crashed the test process (SIGABRT) while running the convolution  [cudnn-aborted]
-  = help: reinstall this version of cuDNN, or install another version
-  output      cuDNN says: \\u{1b}[2Jno
-";
-    startup(&cudnn, &[GPU, abort]).must_stop(text);
-    // With SIGCHLD ignored, the exit status of the child cannot be queried.
-    startup(&cudnn, &[GPU, abort, ("TEST_IGNORE_CHILDREN", "1")]).must_stop(text);
-    check(&cudnn, &[GPU, ("TEST_IGNORE_CHILDREN", "1")]).must_be("pass", &[]);
-}
-
-/// With a memory limit, cuDNN is not at fault. Without a limit, the library that requests too much is.
-#[test]
-fn a_child_without_memory_proves_nothing() {
-    let cudnn = sound();
-    let cause = |convolution, limit: &[(&str, &str)]| {
-        let variables = [&[GPU, ("TEST_CONVOLUTION", convolution)], limit].concat();
-        let json = check(&cudnn, &variables).json;
-        let summary = json["findings"][0]["summary"].as_str().unwrap();
-        format!("{}: {summary}", json["verdict"].as_str().unwrap())
-    };
-    let none = "unknown: the test process ran out of memory while running the convolution";
-    assert_eq!(cause("want-memory", &[]), none);
-    assert_eq!(cause("throw", &[("TEST_MEBIBYTES", "4000")]), none);
-    assert_eq!(
-        cause("throw", &[]),
-        "fail: cuDNN crashed the test process (SIGABRT) while running the convolution"
-    );
 }
 
 /// If opening a library fails for lack of memory or threads, that proves nothing about cuDNN.
@@ -143,28 +72,6 @@ fn a_library_opened_without_memory_or_threads_proves_nothing() {
     }
     let other = opened("the library has another reason");
     assert_eq!(other.0, Some(78), "{}", other.1);
-}
-
-#[test]
-fn a_cudnn_that_crashes_when_queried_for_its_version_is_reported() {
-    let cudnn = sound();
-    compile(
-        "void abort(void); unsigned long cudnnGetVersion(void) { abort(); }",
-        &cudnn.file("libcudnn.so.9"),
-        &[],
-    );
-    startup(&cudnn, &[]).must_stop(
-        "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion  [cudnn-aborted]\n",
-    );
-    // The file's version is read without calling cuDNN.
-    version(&cudnn, &[]).must_be("pass", &[]);
-}
-
-#[test]
-fn a_child_without_output_proves_nothing() {
-    let cudnn = sound();
-    check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "leave")]).must_be("unknown", &["child-not-started"]);
-    check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "flood")]).must_be("pass", &[]);
 }
 
 /// A fork would take the pages away from the device that writes into them.

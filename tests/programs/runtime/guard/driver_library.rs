@@ -1,11 +1,9 @@
 //! The file that the loader uses as the driver, and the file that it should have used.
 
-use super::program::{GPU, Ran, check, startup};
-use crate::support::installation::{Folder, compile, compile_linked, library_path, sound};
-use cudnn_guard::internals::binary::Image;
+use super::program::startup;
+use crate::support::installation::{Folder, compile, library_path, sound};
 use cudnn_guard::internals::driver::driver_library::unsearched;
 use cudnn_guard::internals::driver::driver_missing::MissingDriver;
-use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
 use cudnn_guard::internals::driver::query::{Driver, DriverProblem};
 use cudnn_guard::internals::loader::search_path::SearchPath;
 use std::os::unix::fs::symlink;
@@ -13,8 +11,8 @@ use std::path::Path;
 
 /// Compiles a driver with this file name and the usual link to it. Every call returns `answer`, and the driver reports
 /// support for CUDA 13.
-fn driver(file: &str, answer: u32) -> Folder {
-    let folder = Folder::new();
+pub fn add_driver(dir: &Path, file: &str, answer: u32) {
+    std::fs::create_dir_all(dir).unwrap();
     let code = format!(
         "#define ANSWER(name) int name(void) {{ return {answer}; }}
          ANSWER(cuInit) ANSWER(cuDeviceGetCount) ANSWER(cuDeviceGet) ANSWER(cuDeviceGetName)
@@ -22,35 +20,14 @@ fn driver(file: &str, answer: u32) -> Folder {
          int cuDriverGetVersion(int *version) {{ *version = 13000; return {}; }}",
         if answer == 34 { 34 } else { 0 }
     );
-    compile(&code, &folder.file(file), &["-Wl,-soname,libcuda.so.1"]);
-    symlink(file, folder.file("libcuda.so.1")).unwrap();
+    compile(&code, &dir.join(file), &["-Wl,-soname,libcuda.so.1"]);
+    symlink(file, dir.join("libcuda.so.1")).unwrap();
+}
+
+fn driver(file: &str, answer: u32) -> Folder {
+    let folder = Folder::new();
+    add_driver(&folder.0, file, answer);
     folder
-}
-
-/// Returns the expected message for a driver without GPUs, which depends on whether this machine is a container.
-fn without_gpu() -> String {
-    let finding = GpuVisibility::detect().finding();
-    format!(
-        "{}  [no-gpu]\n  = help: {}",
-        finding.summary, finding.help[0]
-    )
-}
-
-const REAL: (&str, &str) = ("TEST_GPU", "real");
-
-/// Runs a program with a working cuDNN in the first of these directories and the driver that the loader finds.
-#[track_caller]
-fn start(folders: &[&Folder]) -> Ran {
-    startup(
-        folders[0],
-        &[REAL, ("LD_LIBRARY_PATH", library_path(folders))],
-    )
-}
-
-/// Like [`start`], with a cuDNN before these directories.
-#[track_caller]
-fn beside_cudnn(drivers: &[&Folder]) -> Ran {
-    start(&[&[&sound()], drivers].concat())
 }
 
 /// For such a file the loader reports that it does not exist.
@@ -62,8 +39,9 @@ fn a_driver_library_for_another_cpu_is_reported() {
         (62, "x86_64", "aarch64")
     };
     let foreign = driver("libcuda.so.535.183.01", 0).with_byte("libcuda.so.535.183.01", 18, byte);
-    let path = foreign.text();
-    beside_cudnn(&[&foreign]).must_be_unknown(&format!(
+    let (cudnn, path) = (sound(), foreign.text());
+    let both = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &foreign]));
+    startup(&cudnn, &[("TEST_GPU", "real"), both]).must_be_unknown(&format!(
             "\
 `{path}/libcuda.so.1` is for {other}, but this program is for {own}, so no GPU can be used  [driver-missing]
   = help: install NVIDIA's driver for {own}, or use a build of this program for {other}
@@ -71,162 +49,6 @@ fn a_driver_library_for_another_cpu_is_reported() {
   loader      libcuda.so.1: cannot open shared object file: No such file or directory
 "
     ));
-}
-
-/// An image that was created from a container with a GPU contains such a link.
-#[test]
-fn a_broken_link_to_a_driver_is_reported() {
-    let left = driver("libcuda.so.535.183.01", 0).without("libcuda.so.535.183.01");
-    let cudnn = sound();
-    let path = left.text();
-    start(&[&cudnn, &left]).must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` is a broken link to `{path}/libcuda.so.535.183.01`, so no GPU can be used  [driver-missing]\n"
-    ));
-    std::fs::remove_file(left.file("libcuda.so.1")).unwrap();
-    std::fs::write(left.file("libcuda.so.1"), "").unwrap();
-    start(&[&cudnn, &left]).must_begin(&format!(
-        "cudnn-guard: unknown: `{path}/libcuda.so.1` is empty, so no GPU can be used  [driver-missing]\n"
-    ));
-}
-
-/// For example after a full disk. Opening the file would kill the child with SIGBUS. If the loader finds a complete
-/// file first, nothing is wrong.
-#[test]
-fn a_truncated_driver_is_reported() {
-    let name = "libcuda.so.535.183.01";
-    let (whole, cut) = (driver(name, 100), driver(name, 100).cut(name, 4096));
-    let path = cut.text();
-    let defect = Image::open(&cut.file(name)).err().unwrap();
-    beside_cudnn(&[&cut, &whole]).must_be_unknown(&format!(
-        "\
-`{path}/libcuda.so.1` {defect}, so no GPU can be used  [driver-missing]
-  = help: reinstall NVIDIA's driver
-  found via   LD_LIBRARY_PATH, its entry `{path}`
-"
-    ));
-    start(&[&sound(), &whole, &cut])
-        .must_begin(&format!("cudnn-guard: unknown: {}\n", without_gpu()));
-}
-
-/// If a sub-library needs the driver, the sub-library is not at fault.
-#[test]
-fn an_empty_driver_is_not_a_fault_of_the_linked_sub_library() {
-    let cudnn = sound();
-    let real = driver("libcuda.so.535.183.01", 100);
-    let name = "libcudnn_engines_runtime_compiled.so.9";
-    let link = real.file("libcuda.so.1");
-    compile_linked("int nothing;", &cudnn.file(name), &link);
-    std::fs::remove_file(&link).unwrap();
-    std::fs::write(&link, "").unwrap();
-    let both = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &real]));
-    check(&cudnn, &[REAL, both]).must_be("unknown", &["driver-missing"]);
-}
-
-#[test]
-fn a_stub_in_front_of_the_driver_is_reported() {
-    let (stub, real) = (
-        driver("libcuda.so", 34),
-        driver("libcuda.so.580.65.06", 100),
-    );
-    let (stubs, path) = (stub.text(), real.text());
-    let headline = format!(
-        "`{stubs}/libcuda.so` is a link-time stub, not NVIDIA's driver, so no GPU is available  [driver-stub]"
-    );
-    let found = format!("  found via   LD_LIBRARY_PATH, its entry `{stubs}`");
-    beside_cudnn(&[&stub, &real]).must_be_unknown(&format!(
-        "\
-{headline}
-  = help: remove `{stubs}` from LD_LIBRARY_PATH
-{found}
-  available   {path}/libcuda.so.1, version 580.65.06
-"
-    ));
-    beside_cudnn(&[&stub]).must_be_unknown(&format!(
-            "\
-{headline}
-  = help: install NVIDIA's driver, and remove `{stubs}` from LD_LIBRARY_PATH: a stub is only for linking
-{found}
-"
-    ));
-    // Follow the help.
-    beside_cudnn(&[&real]).must_be_unknown(&format!(
-        "\
-{}
-  library     {path}/libcuda.so.580.65.06
-  driver      580.65.06, supports CUDA 13.0
-",
-        without_gpu()
-    ));
-}
-
-/// Error 803, because the first driver library does not match the kernel module.
-#[test]
-fn two_drivers_of_different_versions() {
-    let real = driver("libcuda.so.580.65.06", 100);
-    for (answer, words) in [
-        (
-            803,
-            "the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
-        ),
-        (
-            804,
-            "the forward-compatibility library does not support this GPU: `cuInit` returned CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE (804)",
-        ),
-    ] {
-        let first = driver("libcuda.so.590.10.01", answer);
-        let compat = first.text();
-        beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
-            "\
-{words}  [driver-error]
-  = help: remove `{compat}` from LD_LIBRARY_PATH
-  found via   LD_LIBRARY_PATH, its entry `{compat}`
-  available   {}/libcuda.so.1, version 580.65.06
-",
-            real.text()
-        ));
-    }
-    // Two copies of the same driver are not a conflict.
-    let first = driver("libcuda.so.580.65.06", 803);
-    let path = first.text();
-    beside_cudnn(&[&first, &real]).must_be_unknown(&format!(
-            "\
-the driver's library and its kernel module have different versions: `cuInit` returned CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)  [driver-error]
-  = help: reboot to load the new kernel module; in a container, use the driver libraries of the host
-  found via   LD_LIBRARY_PATH, its entry `{path}`
-  library     {path}/libcuda.so.580.65.06
-"
-    ));
-}
-
-/// A cuda-compat package that is older than the host's kernel module, in a container without the host's library.
-#[test]
-fn only_a_compat_directory() {
-    let cudnn = sound();
-    let library = driver("libcuda.so.535.104.05", 803);
-    let dirs = |name: &str| {
-        let dir = library.file(name);
-        std::fs::create_dir(&dir).unwrap();
-        for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
-            std::fs::rename(library.file(file), dir.join(file)).unwrap();
-        }
-        let path = format!("{}:{}", cudnn.text(), dir.display());
-        let ran = startup(&cudnn, &[REAL, ("LD_LIBRARY_PATH", &*path)]).stderr;
-        for file in ["libcuda.so.535.104.05", "libcuda.so.1"] {
-            std::fs::rename(dir.join(file), library.file(file)).unwrap();
-        }
-        ran
-    };
-    let remove = format!(
-        "\n  = help: remove `{}/compat` from LD_LIBRARY_PATH\n",
-        library.text()
-    );
-    let stderr = dirs("compat");
-    assert!(
-        stderr.contains(&remove) && !stderr.contains("reboot"),
-        "{stderr}"
-    );
-    let stderr = dirs("other");
-    assert!(stderr.contains("\n  = help: reboot"), "{stderr}");
 }
 
 /// After a suspend, or in a container without the device, CUDA cannot start and does not report why.
@@ -283,48 +105,6 @@ fn a_missing_kernel_module_for_cuda_is_reported() {
     }
     std::fs::write(dev.join("nvidia-uvm"), "").unwrap();
     assert_eq!(report(999), anywhere);
-}
-
-/// cudarc opens `libcuda.so`. Driver packages may not include that name, but the toolkit's `stubs` directory does.
-#[test]
-fn a_stub_that_only_cudarc_loads_is_reported() {
-    let cudnn = sound();
-    let (stub, real) = (
-        driver("libcuda.so", 34).without("libcuda.so.1"),
-        driver("libcuda.so.580.65.06", 100),
-    );
-    let check = |dirs: &[&Folder]| {
-        let path = library_path(&[&[&cudnn], dirs].concat());
-        let cudarc = ("TEST_CUDARC", "0.19.2");
-        startup(&cudnn, &[GPU, cudarc, ("LD_LIBRARY_PATH", path)])
-    };
-    symlink("libcudnn.so.9", cudnn.file("libcudnn.so")).unwrap();
-    let (stubs, path) = (stub.text(), real.text());
-    let found = |help: &str| {
-        format!(
-            "\
-cudnn-guard: unknown: this program opens libcuda.so and gets the toolkit's stub `{stubs}/libcuda.so`, not NVIDIA's \
-driver, so it cannot use a GPU  [driver-stub]
-  = help: remove `{stubs}` from LD_LIBRARY_PATH{help}
-  found via   LD_LIBRARY_PATH, its entry `{stubs}`
-  available   {path}/libcuda.so.1
-"
-        )
-    };
-    let link = format!(
-        "; cuDNN 8, and cudarc before 0.13, also need a link: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`"
-    );
-    check(&[&real, &stub]).must_say(&found(&link));
-    // Follow the help.
-    check(&[&real]).must_say("");
-    symlink("libcuda.so.1", real.file("libcuda.so")).unwrap();
-    check(&[&real]).must_say("");
-    // Here the driver's own name comes first.
-    check(&[&real, &stub]).must_say("");
-    check(&[&stub, &real]).must_say(&found(""));
-    // A program that opens only libcuda.so.1.
-    let path = library_path(&[&cudnn, &real, &stub]);
-    startup(&cudnn, &[GPU, ("LD_LIBRARY_PATH", path)]).must_say("");
 }
 
 /// <https://github.com/THU-MIG/yolov10/issues/395>: cudnn-guard opens WSL's driver by its path, which programs do not.

@@ -3,7 +3,8 @@
 
 use super::program::{GPU, Ran, check, startup};
 use crate::support::installation::{Folder, compile, library_path, sound};
-use cudnn_guard::internals::install::missing_dlopen::MissingDlopen;
+use crate::support::rows;
+use cudnn_guard::internals::install::missing_dlopen::{MissingDlopen, name_in};
 use cudnn_guard::internals::loader::search_path::SearchPath;
 
 const REFUSED: (&str, &str) = ("TEST_CONVOLUTION", "refused");
@@ -20,65 +21,6 @@ fn suspects(ran: &Ran) -> Vec<String> {
         .skip(1)
         .map(|it| it["summary"].as_str().unwrap().to_string());
     headlines.collect()
-}
-
-/// Only the driver is installed, or the libraries of another CUDA version.
-#[test]
-fn a_library_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
-    let cudnn = sound();
-    let path = cudnn.text();
-    check(&cudnn, &[GPU]).must_be("pass", &[]);
-    let ids = [
-        "convolution-failed",
-        "cudnn-not-loadable",
-        "cudnn-not-loadable",
-    ];
-    let ran = check(&cudnn, &[GPU, REFUSED]);
-    ran.must_be("fail", &ids);
-    let unfound = |part: &str, name: &str| {
-        format!(
-            "`{path}/libcudnn_{part}.so.9` opens {name} when it needs it, but the loader cannot find it"
-        )
-    };
-    assert_eq!(
-        suspects(&ran),
-        [
-            unfound("graph", "libnvrtc.so.13"),
-            unfound("engines_precompiled", "libcublasLt.so.13")
-        ]
-    );
-    assert_eq!(
-        ran.json["findings"][2]["help"][0],
-        "install libcublasLt.so.13, or add its directory to LD_LIBRARY_PATH"
-    );
-    // The libraries of another CUDA version do not help.
-    with(&cudnn, "libcublasLt.so.12");
-    check(&cudnn, &[GPU, REFUSED]).must_be("fail", &ids);
-    // A crash is a failure too.
-    let ran = check(&cudnn, &[GPU, ("TEST_CONVOLUTION", "abort")]);
-    ran.must_be(
-        "fail",
-        &["cudnn-aborted", "cudnn-not-loadable", "cudnn-not-loadable"],
-    );
-    with(&cudnn, "libcublasLt.so.13");
-    with(&cudnn, "libnvrtc.so.13");
-    with(&cudnn, "libnvrtc-builtins.so.13.0");
-    check(&cudnn, &[GPU, REFUSED]).must_be("fail", &["convolution-failed"]);
-}
-
-#[test]
-fn nvrtc_without_its_builtins_is_reported() {
-    let cudnn = sound();
-    with(&cudnn, "libcublasLt.so.13");
-    with(&cudnn, "libnvrtc.so.13");
-    with(&cudnn, "libnvrtc-builtins.so.12.8");
-    assert_eq!(
-        suspects(&check(&cudnn, &[GPU, REFUSED])),
-        [format!(
-            "`{}/libnvrtc.so.13` has no libnvrtc-builtins of CUDA 13 next to it, which it needs to compile",
-            cudnn.text()
-        )]
-    );
 }
 
 #[test]
@@ -111,40 +53,6 @@ fn cublas_and_a_cublaslt_from_elsewhere_are_reported() {
         ran.json["findings"][1]["evidence"]["libcublasLt"],
         other.at("libcublasLt.so.13")
     );
-}
-
-/// Since 9.22, a sub-library opens libcudart, which cuDNN does not include. The installed libcudart may belong
-/// to another CUDA version.
-#[test]
-fn a_libcudart_that_a_sub_library_does_not_find_is_named_when_cudnn_fails() {
-    let cudnn = Folder::new().with_cudnn("9.28.0");
-    for name in [
-        "libcublasLt.so.13",
-        "libnvrtc.so.13",
-        "libnvrtc-builtins.so.13.0",
-    ] {
-        with(&cudnn, name);
-    }
-    check(&cudnn, &[GPU]).must_be("pass", &[]);
-    let unfound = format!(
-        "`{}/libcudnn_engines_tensor_ir.so.9` opens libcudart.so.13 when it needs it, but the loader cannot find it",
-        cudnn.text()
-    );
-    assert_eq!(
-        suspects(&check(&cudnn, &[GPU, REFUSED])),
-        [unfound.as_str()]
-    );
-    with(&cudnn, "libcudart.so.12");
-    assert_eq!(
-        suspects(&check(&cudnn, &[GPU, REFUSED])),
-        [unfound.as_str()]
-    );
-    // cuDNN accepts either name.
-    for name in ["libcudart.so.13", "libcudart.so"] {
-        with(&cudnn, name);
-        assert_eq!(suspects(&check(&cudnn, &[GPU, REFUSED])), [""; 0]);
-        std::fs::remove_file(cudnn.file(name)).unwrap();
-    }
 }
 
 /// Compiles a `libcudnn.so.9` that opens `name`, reports a failure in the words of cuDNN 8, and then runs `then`.
@@ -196,6 +104,16 @@ fn a_missing_unversioned_name_of_the_driver_is_reported() {
     ));
 }
 
+/// The name of a missing library, and an output of cuDNN.
+const OUTPUTS: &str = "\
+libcuda.so | E: libcuda.so: cannot open shared object file: No such
+libnvrtc.so.12 | \"libnvrtc.so.12: cannot open shared object file
+- | /p/libcuda.so: cannot open shared object file
+- | libcudnn_ops.so.9: cannot open shared object file
+- | data.bin: cannot open shared object file
+- | libcuda.so: cannot open it
+";
+
 /// A message of cuDNN about a missing library counts only if cuDNN then fails.
 #[test]
 fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
@@ -237,22 +155,8 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
     let finding = unopened.unwrap().finding("");
     let help = format!("add `{}` to LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
-    let name = cudnn_guard::internals::install::missing_dlopen::name_in;
-    for (output, wanted) in [
-        (
-            "E: libcuda.so: cannot open shared object file: No such",
-            Some("libcuda.so"),
-        ),
-        (
-            "\"libnvrtc.so.12: cannot open shared object file",
-            Some("libnvrtc.so.12"),
-        ),
-        ("/p/libcuda.so: cannot open shared object file", None),
-        ("libcudnn_ops.so.9: cannot open shared object file", None),
-        ("data.bin: cannot open shared object file", None),
-        ("libcuda.so: cannot open it", None),
-    ] {
-        assert_eq!(name(output).as_deref(), wanted);
+    for [name, output] in rows(OUTPUTS) {
+        assert_eq!(name_in(output).as_deref().unwrap_or("-"), name);
     }
 }
 

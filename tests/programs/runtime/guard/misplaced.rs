@@ -3,7 +3,7 @@
 
 use super::program::{GPU, check, command, run_in, startup};
 use crate::support::installation::{Folder, sound};
-use crate::support::wrapped;
+use crate::support::{rows, wrapped};
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
 use std::os::unix::process::CommandExt;
@@ -47,61 +47,31 @@ fn must_be_fixed_by_help(
     assert_eq!(done.status.code(), Some(0));
 }
 
+/// A value of LD_LIBRARY_PATH, the value that the help sets, and the reason.
+const ENTRIES: &str = "\
+~/dnn/lib:/usr/lib | HERE/opt/dnn/lib:/usr/lib | begins with `~`, which a shell expands but the loader does not
+/usr/lib:$HOME/dnn/lib | /usr/lib:HERE/opt/dnn/lib | begins with `$HOME`, which a shell expands but the loader does not
+\"HERE/opt/dnn/lib\" | HERE/opt/dnn/lib | has quotation marks, which the loader treats as part of the name
+/usr/lib,HERE/opt/dnn/lib | /usr/lib:HERE/opt/dnn/lib | is a single directory to the loader: separate directories with a colon and no space
+/usr/lib: HERE/opt/dnn/lib | /usr/lib:HERE/opt/dnn/lib | is a single directory to the loader: separate directories with a colon and no space
+HERE/opt/dnn | HERE/opt/dnn/lib | is a parent directory, and the loader does not search subdirectories
+HERE/opt:/usr/lib | HERE/opt/dnn/lib:/usr/lib | is a parent directory, and the loader does not search subdirectories
+HERE/opt/dnn/lib64 | HERE/opt/dnn/lib | does not exist
+HERE/opt/dnn/lib/libcudnn.so.9 | HERE/opt/dnn/lib | is the file itself, but the loader only searches directories
+";
+
 #[test]
 fn an_entry_that_the_loader_reads_differently_is_reported() {
     let opt = cudnn_in("opt/dnn/lib");
     let file = "opt/dnn/lib/libcudnn.so.9";
     let at = |text: &str| text.replace("HERE", opt.text());
     let home = ("HOME", &*at("HERE/opt"));
-    for (value, export, why) in [
-        (
-            "~/dnn/lib:/usr/lib",
-            "HERE/opt/dnn/lib:/usr/lib",
-            "`~/dnn/lib` of LD_LIBRARY_PATH begins with `~`, which a shell expands but the loader does not",
-        ),
-        (
-            "/usr/lib:$HOME/dnn/lib",
-            "/usr/lib:HERE/opt/dnn/lib",
-            "`$HOME/dnn/lib` of LD_LIBRARY_PATH begins with `$HOME`, which a shell expands but the loader does not",
-        ),
-        (
-            "\"HERE/opt/dnn/lib\"",
-            "HERE/opt/dnn/lib",
-            "`\"HERE/opt/dnn/lib\"` of LD_LIBRARY_PATH has quotation marks, which the loader treats as part of the name",
-        ),
-        (
-            "/usr/lib,HERE/opt/dnn/lib",
-            "/usr/lib:HERE/opt/dnn/lib",
-            "`/usr/lib,HERE/opt/dnn/lib` of LD_LIBRARY_PATH is a single directory to the loader: separate directories with a colon and no space",
-        ),
-        (
-            "/usr/lib: HERE/opt/dnn/lib",
-            "/usr/lib:HERE/opt/dnn/lib",
-            "` HERE/opt/dnn/lib` of LD_LIBRARY_PATH is a single directory to the loader: separate directories with a colon and no space",
-        ),
-        (
-            "HERE/opt/dnn",
-            "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
-        ),
-        (
-            "HERE/opt:/usr/lib",
-            "HERE/opt/dnn/lib:/usr/lib",
-            "`HERE/opt` of LD_LIBRARY_PATH is a parent directory, and the loader does not search subdirectories",
-        ),
-        (
-            "HERE/opt/dnn/lib64",
-            "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn/lib64` of LD_LIBRARY_PATH does not exist",
-        ),
-        (
-            "HERE/opt/dnn/lib/libcudnn.so.9",
-            "HERE/opt/dnn/lib",
-            "`HERE/opt/dnn/lib/libcudnn.so.9` of LD_LIBRARY_PATH is the file itself, but the loader only searches directories",
-        ),
-    ] {
+    for [value, export, why] in rows(ENTRIES) {
+        let entry = value.strip_prefix("/usr/lib:").unwrap_or(value);
+        let entry = entry.trim_end_matches(":/usr/lib");
+        let why = format!("the entry `{entry}` of LD_LIBRARY_PATH {why}");
         let variables = [home, ("LD_LIBRARY_PATH", &*at(value))];
-        must_be_fixed_by_help(&opt, &variables, file, export, &format!("the entry {why}"));
+        must_be_fixed_by_help(&opt, &variables, file, export, &why);
     }
 }
 
@@ -207,35 +177,23 @@ fn the_variable_is_set_where_the_program_is_started() {
     assert_eq!(help("exec \"$@\"", &terminal), export);
 }
 
+/// The directory of `cudnn-guard fetch`, the variable that sets it, and the reason in the report.
+const FETCHED: &str = "\
+guard | CUDNN_GUARD_HOME | guard | CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable
+data/cudnn-guard | XDG_DATA_HOME | data | `cudnn-guard fetch` installed it, but the loader does not search there
+home/.local/share/cudnn-guard | HOME | home | `cudnn-guard fetch` installed it, but the loader does not search there
+";
+
 /// A cuDNN installed by `cudnn-guard fetch`, in a directory set by a variable and in the default directory.
 #[test]
 fn a_fetched_cudnn_is_named() {
     let lib = "nvidia/cudnn/lib";
-    for (dir, variable, reason) in [
-        (
-            "guard",
-            ("CUDNN_GUARD_HOME", "guard"),
-            "CUDNN_GUARD_HOME is `HERE/guard`, but the loader ignores that variable",
-        ),
-        (
-            "data/cudnn-guard",
-            ("XDG_DATA_HOME", "data"),
-            "`cudnn-guard fetch` installed it, but the loader does not search there",
-        ),
-        (
-            "home/.local/share/cudnn-guard",
-            ("HOME", "home"),
-            "`cudnn-guard fetch` installed it, but the loader does not search there",
-        ),
-    ] {
+    for [dir, variable, value, reason] in rows(FETCHED) {
         let lib = format!("{dir}/{lib}");
         let fetched = cudnn_in(&lib);
         must_be_fixed_by_help(
             &fetched,
-            &[
-                ("LD_LIBRARY_PATH", ""),
-                (variable.0, fetched.at(variable.1)),
-            ],
+            &[("LD_LIBRARY_PATH", ""), (variable, fetched.at(value))],
             &format!("{lib}/libcudnn.so.9"),
             &format!("HERE/{lib}"),
             reason,
@@ -266,23 +224,6 @@ fn a_cudnn_of_an_unsuitable_version_is_not_named() {
     );
     let stderr = startup(&both, &[("LD_LIBRARY_PATH", ""), conda]).stderr;
     assert!(!stderr.contains("exists"), "{stderr}");
-}
-
-/// Damaged files and files for another CPU are not suggested.
-#[test]
-fn files_that_could_not_be_loaded_either_are_not_named() {
-    let venv = cudnn_in("venv/lib");
-    let file = venv.file("venv/lib/libcudnn.so.9");
-    std::fs::write(&file, "no library").unwrap();
-    let variables = [("LD_LIBRARY_PATH", "~/x"), ("VIRTUAL_ENV", venv.at("venv"))];
-    startup(&venv, &variables).must_say(
-        "\
-cudnn-guard: unknown: cannot load `libcudnn.so.9`  [cudnn-not-loadable]
-  = help: write full paths in LD_LIBRARY_PATH, separated by colons
-  reason      the entry `~/x` of LD_LIBRARY_PATH begins with `~`, which a shell expands but the loader does not
-  loader      libcudnn.so.9: cannot open shared object file: No such file or directory
-",
-    );
 }
 
 /// A relative entry names a different directory depending on where the program is started.

@@ -18,6 +18,12 @@ use cudnn_guard::internals::{check, startup};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+// The strings that a cudarc leaves in a program if it looks up all functions of the driver. The guard searches for them.
+#[used]
+static PANIC: [u8; 26] = *b"Expected symbol in library";
+#[used]
+static NAME: [u8; 15] = *b"\0cuLogsCurrent\0";
+
 /// A fake driver and convolution. The test sets their answers in the environment.
 pub const FAKES: Functions = Functions {
     driver: super::driver::ask,

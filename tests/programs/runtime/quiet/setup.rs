@@ -7,7 +7,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 const RELEASE: (u32, u32, u32) = (9, 14, 0);
@@ -38,10 +38,6 @@ pub fn set(name: &str, value: &str) -> Command {
     let mut command = sound();
     command.env(name, value);
     command
-}
-
-pub fn fault(words: &str) -> Command {
-    set("SIM_FAULT", words)
 }
 
 /// The program started by a shell that first runs `script`.
@@ -243,11 +239,7 @@ pub fn of_other_parts() -> PathBuf {
 }
 
 pub fn no_large_file() -> Command {
-    let command = report_into(&fresh("quiet-large").join("report.json"));
+    let report = fresh("quiet-large").join("report.json");
+    let command = set("CUDNN_GUARD_REPORT", report.to_str().unwrap());
     shell("ulimit -f 0; exec \"$@\"", &command)
-}
-
-/// The program, which writes its report to this file.
-pub fn report_into(path: &Path) -> Command {
-    set("CUDNN_GUARD_REPORT", path.to_str().unwrap())
 }

@@ -6,10 +6,9 @@
 //! `msvcrt.lib` and `delayimp.lib` provide: the start of the program, which calls the constructors, and the loading of
 //! a delayed DLL.
 
-use super::{Report, V9_1, V9_14, cudnn, start, windows};
+use super::{V9_14, start, windows};
 use crate::support::simulated::{copy, for_windows};
-use crate::support::{Ran, cargo, consumers, fresh, program, run, target};
-use crate::windows::wine::windows::{Windows, path};
+use crate::support::{cargo, consumers, fresh, program, run, target};
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -120,39 +119,10 @@ fn built_with(name: &str, cudnn: &Path, flags: &[&str]) -> PathBuf {
     target().join(MSVC).join("debug").join(file)
 }
 
-/// Runs the program that opens cuDNN itself.
-fn guarded(windows: &Windows, folders: &[&Path], acts: &[&str], env: &[(&str, &str)]) -> Ran {
+/// Builds the program that opens cuDNN itself.
+pub fn circumstances() -> &'static Path {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
-    let program = BUILT.get_or_init(|| built("circumstances", Path::new("")));
-    start(windows, program, folders, acts, env)
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn an_msvc_program_tests_cudnn_in_a_child() {
-    let (older, newer) = (cudnn(V9_1), cudnn(V9_14));
-    let windows = &*windows();
-    let acts = ["startup", "went-on"];
-    let ran = guarded(windows, &[&newer], &acts, &[]).exits_with(0);
-    assert_eq!((&*ran.stdout, &*ran.stderr), ("went on\n", ""));
-    guarded(windows, &[&older, &newer], &acts, &[])
-        .exits_with(78)
-        .says("[cudnn-version-mismatch]")
-        .says(&path(&older))
-        .does_not_say("went on");
-    let check = |env: &[(&str, &str)]| {
-        let ran = guarded(windows, &[&newer], &["check"], env).exits_with(0);
-        Report(serde_json::from_str(&ran.stdout).unwrap())
-    };
-    check(&[]).must_have_tested();
-    for (how, code) in [("abort", "0xC0000409"), ("segv", "0xC0000005")] {
-        check(&[("SIM_FAULT", &format!("{how}:cudnnConvolutionForward"))])
-            .must_be("fail", "cudnn-aborted")
-            .says(code)
-            .says("running the forward convolution in f32 (NCHW, IMPLICIT_PRECOMP_GEMM)");
-    }
-    let hang = ("SIM_FAULT", "hang:cudnnConvolutionForward");
-    check(&[hang, ("CUDNN_GUARD_DEADLINE", "5")]).must_be("unknown", "convolution-timeout");
+    BUILT.get_or_init(|| built("circumstances", Path::new("")))
 }
 
 /// Creates an installation with an import library.

@@ -1,6 +1,6 @@
 //! The lifetime of processes: the child, and programs that are started in unusual ways.
 
-use super::{Report, V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
+use super::{V9_1, V9_10, V9_14, copied, cudnn, guarded, start, windows};
 use crate::support::{
     Ran, cargo, consumers, fresh, program, project, repository, run, scratch, target, write_if_new,
 };
@@ -81,13 +81,6 @@ fn a_program_without_standard_streams_still_has_a_child() {
         sound(windows, &starter, &arguments, &env).exits_with(78);
         assert!(!wrote.exists(), "{name}");
     }
-}
-
-#[test]
-#[ignore = "needs Wine: .ci/foreign"]
-fn a_child_that_prints_a_lot_is_not_blocked() {
-    // Eight MiB to each stream.
-    Report::of_fault("flood").must_be("pass", "");
 }
 
 /// cuDNN opens a library by name, from a directory that the program has added.
