@@ -61,7 +61,12 @@ impl<'a> Reader<'a> {
     /// Reads one place. [`read_package`](Self::read_package) reads the files of pkg-config one by one.
     pub fn read(&mut self, step: &Step) {
         let mut sysroot = self.host.sysroot();
-        if !step.fixed {
+        // A variable may name a directory of the image. The links in it are relative to the image's root.
+        let is_inside = match (&step.place, sysroot.root) {
+            (Place::Tree(tree), Some(root)) => tree.base.starts_with(root),
+            _ => false,
+        };
+        if !step.fixed && !is_inside {
             sysroot.root = None;
         }
         match &step.place {

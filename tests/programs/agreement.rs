@@ -4,7 +4,7 @@
 use super::terminal::inspect::image::{linked, record};
 use crate::support::installation::{OPEN, small};
 use crate::support::{Ran, builds, built, cargo, consumers, fresh, place, repository, run};
-use cudnn_guard::{Config, Severity};
+use cudnn_guard::Config;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int};
@@ -114,12 +114,14 @@ impl Objects {
 /// - `env NAME=VALUE`: a variable for the program
 /// - `conf TEXT`: a line of ld.so.conf
 /// - `cached`: runs ldconfig
-/// - `cudnn LIB INCLUDE`: the libraries of cuDNN 9.14.0, and its headers if there is a second directory
+/// - `cudnn A`: the libraries of cuDNN 9.14.0, and its headers in `include` beside
+/// - `libraries A VERSION`: only the libraries [default: 9.14.0]
 /// - `of VERSION A`: replaces the file by that of another version
 /// - `nix`: moves the loader and the C library to the Nix store, which replaces the loader's own directories and cache
 /// - `refused`: cuDNN refuses these files although the loader loads them
 ///
-/// `@` is replaced by the directory, or by nothing if the directory is a system image.
+/// `@` is replaced by the directory, or by nothing if the directory is a system image. TOOLKIT and SYSTEM are
+/// directories of the image.
 struct Layout {
     dir: PathBuf,
     /// The replacement for `@`.
@@ -151,6 +153,7 @@ impl Layout {
             .map(str::trim)
             .filter(|line| !line.is_empty())
         {
+            let line = line.replace("TOOLKIT", TOOLKIT).replace("SYSTEM", SYSTEM);
             if let Some(variable) = line.strip_prefix("env ") {
                 let (name, value) = variable.split_once('=').unwrap();
                 layout.env.push((name.into(), value.into()));
@@ -198,11 +201,16 @@ impl Layout {
                     ldconfig.arg("-r").arg(&layout.dir);
                     assert!(ldconfig.status().unwrap().success());
                 }
-                "cudnn" => {
-                    place(&small("9.14.0"), &path(1));
-                    symlink("libcudnn.so.9", path(1).join("libcudnn.so")).unwrap();
-                    if words.len() > 2 {
-                        builds::cudnn_headers(&path(2), (9, 14, 0));
+                "cudnn" | "libraries" => {
+                    let (dir, version) = (path(1), words.get(2).unwrap_or(&"9.14.0"));
+                    place(&small(version), &dir);
+                    if words[0] == "cudnn" {
+                        symlink("libcudnn.so.9", dir.join("libcudnn.so")).unwrap();
+                        let prefix = match words[1] {
+                            SYSTEM => layout.dir.join("usr"),
+                            _ => dir.join(".."),
+                        };
+                        builds::cudnn_headers(&prefix.join("include"), (9, 14, 0));
                         layout.own = words[1].into();
                     }
                 }
@@ -453,10 +461,9 @@ impl Layout {
                     toolchain.report().to_json()
                 }
                 Err(error) => {
-                    let errors = error.findings().iter();
-                    let errors = errors.filter(|one| one.severity == Severity::Error);
-                    let errors: Vec<String> = errors.map(|finding| finding.to_json()).collect();
-                    format!("{{\"findings\":[{}]}}", errors.join(","))
+                    let findings = error.findings().iter();
+                    let findings: Vec<String> = findings.map(|finding| finding.to_json()).collect();
+                    format!("{{\"findings\":[{}]}}", findings.join(","))
                 }
             };
             answers.push(("build", self.answer(&serde_json::from_str(&json).unwrap())));
@@ -517,23 +524,21 @@ impl Layout {
                 add(name, &part["path"]);
             }
         }
-        let mut findings = json["findings"].as_array().unwrap().iter();
-        let error = findings.find(|finding| finding["severity"] == "error");
-        let fault = error.map(|error| {
+        let findings = json["findings"].as_array().unwrap();
+        let first = |severity: &str| {
+            let is_it = |one: &&Value| one["severity"] == severity && one["id"] != "driver-missing";
+            let finding = findings.iter().find(is_it)?;
             let text = |value: &Value| {
-                let text = value.as_str().unwrap_or_default().to_string();
+                let text = value.as_str().unwrap_or_default();
                 text.replace(self.dir.to_str().unwrap(), "")
             };
-            [
-                text(&error["id"]),
-                text(&error["summary"]),
-                text(&error["help"][0]),
-            ]
-        });
+            Some([&finding["id"], &finding["summary"], &finding["help"][0]].map(text))
+        };
         Answer {
             files,
-            fails: fault.is_some(),
-            fault,
+            fails: false,
+            error: first("error"),
+            warning: first("warning"),
         }
     }
 }
@@ -548,7 +553,7 @@ fn enter(command: &mut Command, root: &Path) {
             to: *const c_char,
             kind: *const c_char,
             flags: u64,
-            data: usize,
+            _: usize,
         ) -> c_int;
     }
     const NEW_MOUNTS: c_int = 0x2_0000;
@@ -585,34 +590,22 @@ fn is_no_loader(path: &Path) -> bool {
     !name.starts_with("ld-linux") && !name.starts_with("linux-vdso")
 }
 
-/// What one interface says about a layout.
+/// The answer of one interface. A fault is an id, a headline and the first help.
 #[derive(Debug, Default)]
 struct Answer {
     files: BTreeMap<String, PathBuf>,
+    /// For the loader: `true` if cuDNN does not work.
     fails: bool,
-    /// The id, headline and first help of the first error.
-    fault: Option<[String; 3]>,
+    error: Option<[String; 3]>,
+    warning: Option<[String; 3]>,
 }
 
 impl Answer {
-    fn text(&self) -> String {
-        let mut by_dir = BTreeMap::<_, Vec<&str>>::new();
-        for name in NAMES {
-            by_dir
-                .entry(dir(self.files.get(name)))
-                .or_default()
-                .push(name);
-        }
-        let dirs = by_dir
-            .iter()
-            .map(|(dir, names)| format!("{dir}: {}", names.join(" ")));
-        let dirs: Vec<String> = dirs.collect();
-        format!(
-            "{}\n    fails: {} {:?}",
-            dirs.join("; "),
-            self.fails,
-            self.fault
-        )
+    /// Returns the fault that this interface reports. If something may still change before the program starts, a warning
+    /// is enough.
+    fn fault(&self, truth: &Self) -> Option<&[String; 3]> {
+        let warning = self.warning.as_ref().filter(|_| truth.fails);
+        self.error.as_ref().or(warning)
     }
 
     /// Returns the differences from the loader, and from the fault of another interface.
@@ -620,10 +613,8 @@ impl Answer {
         let mut differences = Vec::new();
         let mut by_dir = BTreeMap::<_, Vec<&str>>::new();
         // An error may replace the list of files.
-        for name in NAMES
-            .iter()
-            .filter(|_| !self.files.is_empty() || !self.fails)
-        {
+        let is_list = !self.files.is_empty() || self.error.is_none();
+        for name in NAMES.iter().filter(|_| is_list) {
             let (own, real) = (self.files.get(*name), truth.files.get(*name));
             if own != real {
                 by_dir.entry((dir(own), dir(real))).or_default().push(name);
@@ -632,21 +623,22 @@ impl Answer {
         for ((own, real), names) in by_dir {
             differences.push(format!("{}: {own}, loader: {real}", names.join(" ")));
         }
-        match (&self.fault, other) {
-            _ if self.fails != truth.fails => differences.push(match &self.fault {
+        let own = self.fault(truth);
+        if own.is_some() != truth.fails {
+            differences.push(match own {
                 Some([id, ..]) => format!("starts, but {id}"),
-                None => "does not start, but no error".into(),
-            }),
-            (Some(own), Some((other, fault))) if own[0] != fault[0] => {
-                differences.push(format!("{}, {other}: {}", own[0], fault[0]));
-            }
-            (Some(own), Some((other, fault))) if own[1] != fault[1] => {
-                differences.push(format!("{}: not the headline of {other}", own[0]));
-            }
-            (Some(own), Some((other, fault))) if own[2] != fault[2] => {
-                differences.push(format!("{}: not the help of {other}", own[0]));
-            }
-            _ => {}
+                None => "does not start, but no fault".into(),
+            });
+        }
+        let Some(([id, headline, help], (other, fault))) = own.zip(other) else {
+            return differences;
+        };
+        if *id != fault[0] {
+            differences.push(format!("{id}, {other}: {}", fault[0]));
+        } else if *headline != fault[1] {
+            differences.push(format!("{id}: not the headline of {other}"));
+        } else if *help != fault[2] {
+            differences.push(format!("{id}: not the help of {other}"));
         }
         differences
     }
@@ -687,6 +679,9 @@ fn differing(title: &str, mut make: impl FnMut(&str, &str) -> Layout) -> String 
     }
     differing
 }
+
+const TOOLKIT: &str = "usr/local/cuda/lib64";
+const SYSTEM: &str = "usr/lib/x86_64-linux-gnu";
 
 /// Files of this machine that each image contains.
 const BASE: [&str; 3] = [
@@ -759,10 +754,10 @@ fn every_interface_agrees_with_the_loader_of_an_image() {
         place(&base, &dir);
         let answers = Layout::make(dir, "", &text, &objects).answers(&objects);
         let truth = &answers[0].1;
-        let fault =
-            |(asker, answer): &(&'static str, Answer)| Some((*asker, answer.fault.clone()?));
-        let first = answers.iter().find_map(fault);
-        let first = first.as_ref().map(|(asker, fault)| (*asker, fault));
+        let mut faults = answers
+            .iter()
+            .filter_map(|(asker, answer)| Some((*asker, answer.fault(truth)?)));
+        let first = faults.next();
         let mut askers = BTreeMap::<_, Vec<&str>>::new();
         for (asker, answer) in &answers[1..] {
             for difference in answer.differences(truth, first) {
@@ -774,7 +769,7 @@ fn every_interface_agrees_with_the_loader_of_an_image() {
         }
         all += &format!("{name}\n");
         for (asker, answer) in &answers {
-            all += &format!("  {asker}: {}\n", answer.text());
+            all += &format!("  {asker}: {answer:?}\n");
         }
     }
     let file = repository().join("tests/programs/agreement/differences.txt");
