@@ -7,14 +7,10 @@ use crate::support::{Ran, builds, built, cargo, consumers, fresh, place, reposit
 use cudnn_guard::Config;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::ffi::{CString, c_char, c_int};
 use std::fs;
-use std::io;
-use std::os::unix::fs::{PermissionsExt, chroot, symlink};
-use std::os::unix::process::CommandExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::ptr::null;
 
 /// Object files that are compiled once: programs with the record of a guard that opens cuDNN or is linked with it, a
 /// library that does nothing, and a `libcudnn.so.9`.
@@ -116,7 +112,6 @@ impl Objects {
 /// - `cached`: runs ldconfig
 /// - `cudnn A`: the libraries of cuDNN 9.14.0, and its headers in `include` beside
 /// - `libraries A VERSION`: only the libraries [default: 9.14.0]
-/// - `of VERSION A`: replaces the file by that of another version
 /// - `nix`: moves the loader and the C library to the Nix store, which replaces the loader's own directories and cache
 /// - `refused`: cuDNN refuses these files although the loader loads them
 ///
@@ -128,12 +123,7 @@ struct Layout {
     at: String,
     env: Vec<(String, String)>,
     opens: bool,
-    has_program: bool,
-    /// A flag that names the loader of the program.
-    loader: Option<String>,
     is_refused: bool,
-    /// The directory of the libraries that the build uses.
-    own: String,
 }
 
 impl Layout {
@@ -143,10 +133,7 @@ impl Layout {
             dir,
             env: Vec::new(),
             opens: false,
-            has_program: false,
-            loader: None,
             is_refused: false,
-            own: String::new(),
         };
         for line in text
             .split(';')
@@ -211,14 +198,9 @@ impl Layout {
                             _ => dir.join(".."),
                         };
                         builds::cudnn_headers(&prefix.join("include"), (9, 14, 0));
-                        layout.own = words[1].into();
                     }
                 }
-                "of" => {
-                    fs::remove_file(path(2)).unwrap();
-                    fs::copy(small(words[1]).join(path(2).file_name().unwrap()), path(2)).unwrap();
-                }
-                "nix" => layout.loader = Some(layout.use_store()),
+                "nix" => layout.use_store(),
                 "refused" => layout.is_refused = true,
                 _ => layout.link(&words, objects),
             }
@@ -226,10 +208,9 @@ impl Layout {
         layout
     }
 
-    /// Moves the loader and the C library, and returns the flag with the loader's path. The paths in the loader are
-    /// replaced by others of the same length.
-    fn use_store(&self) -> String {
-        let store = self.dir.join("nix/store/glibc-2.40");
+    /// Moves the loader and the C library. The paths in the loader are replaced by others of the same length.
+    fn use_store(&self) {
+        let store = self.dir.join(STORE);
         fs::create_dir_all(&store).unwrap();
         for file in BASE {
             let from = self.dir.join(file);
@@ -251,7 +232,6 @@ impl Layout {
             fs::write(&into, bytes).unwrap();
             fs::set_permissions(&into, fs::Permissions::from_mode(0o755)).unwrap();
         }
-        "-Wl,--dynamic-linker=/nix/store/glibc-2.40/ld-linux-x86-64.so.2".into()
     }
 
     fn link(&mut self, words: &[&str], objects: &Objects) {
@@ -262,8 +242,6 @@ impl Layout {
             "-Wl,--no-as-needed".to_string(),
             "-Wl,--allow-shlib-undefined".into(),
         ];
-        let is_program = name == "app";
-        self.has_program |= is_program;
         self.opens |= words[0].ends_with('!');
         let object = match name {
             "app" if self.opens => "opens.o",
@@ -288,20 +266,17 @@ impl Layout {
             }
         }
         let mut into = path.clone();
-        if !is_program {
+        if name != "app" {
             flags.extend(["-shared".into(), "-nostdlib".into()]);
             flags.extend(soname.map(|soname| format!("-Wl,-soname,{soname}")));
         } else if let Some(guard) = &objects.guard {
-            if !self.opens {
-                flags.push(
-                    small("9.14.0")
-                        .join("libcudnn.so.9")
-                        .to_str()
-                        .unwrap()
-                        .into(),
-                );
+            let main = small("9.14.0").join("libcudnn.so.9");
+            flags.extend((!self.opens).then(|| main.display().to_string()));
+            if self.dir.join(STORE).exists() {
+                flags.push(format!(
+                    "-Wl,--dynamic-linker=/{STORE}/ld-linux-x86-64.so.2"
+                ));
             }
-            flags.extend(self.loader.clone());
             // The same program serves several layouts.
             let parts = flags.join(" ").replace('/', "|") + object;
             into = objects.dir.join(&parts[parts.len().saturating_sub(250)..]);
@@ -325,15 +300,18 @@ impl Layout {
         self.env.iter().map(variable).collect()
     }
 
-    /// Returns a command that runs in the directory, or with the directory as its root if it is a system image.
+    /// Returns a command that runs in the directory, or with the directory as its root, and with /proc, if it is a system
+    /// image.
     fn within(&self, program: &str) -> Command {
-        let mut command = if self.at.is_empty() {
-            let mut command = Command::new(program);
-            enter(&mut command, &self.dir);
-            command
-        } else {
-            Command::new(self.dir.join(program.trim_start_matches('/')))
-        };
+        let mut command = Command::new(self.dir.join(&program[1..]));
+        if self.at.is_empty() {
+            // A user other than root may be root in a namespace.
+            let script = r#"[ "$(id -u)" = 0 ] || user=-r; exec unshare -m $user sh -c \
+                'mount --rbind /proc "$1/proc" && exec chroot "$@"' sh "$@""#;
+            command = Command::new("sh");
+            command.args(["-c", script, "sh"]);
+            command.arg(&self.dir).arg(program);
+        }
         command.env_clear().envs(self.variables(&self.at));
         command.current_dir(&self.dir);
         command
@@ -363,6 +341,12 @@ impl Layout {
                 files.filter(|path| is_no_loader(path)).collect(),
                 Vec::new(),
             );
+        }
+        if self.at.is_empty() {
+            // The variable would affect `chroot`. The loader stops at the first missing library.
+            let missing = ran.stderr.split_once("shared libraries: ").unwrap().1;
+            let missing = missing.split(':').next().unwrap();
+            return (self.ours().0, vec![missing.to_string()]);
         }
         let mut command = self.within("/app");
         let ran = run(command.env("LD_TRACE_LOADED_OBJECTS", "1"));
@@ -441,25 +425,20 @@ impl Layout {
     fn answers(&mut self, objects: &Objects) -> Vec<(&'static str, Answer)> {
         let at = self.dir.to_str().unwrap().to_string();
         let mut answers = Vec::new();
-        if !self.has_program {
+        if !self.dir.join("app").exists() {
             let config = Config::new().root(&self.dir).cudnn(">=9");
             let config = config
                 .env("PATH", "/nowhere")
                 .target("x86_64-unknown-linux-gnu");
-            let mut app = match self.own.starts_with("usr/lib") {
-                true => "app".to_string(),
-                false => format!("app runpath=/{}", self.own),
-            };
+            // If the build fails, the answers are about the program of an earlier build.
+            let mut app = format!("app runpath=/{TOOLKIT}");
             let json = match config.envs(self.variables(&at)).probe() {
                 Ok(toolchain) => {
                     let lines = toolchain.directives();
                     let flag = "cargo::rustc-link-arg=-Wl,-rpath,";
                     let dirs = lines.iter().filter_map(|line| line.strip_prefix(flag));
                     let dirs: Vec<String> = dirs.map(|dir| dir.replace(&at, "")).collect();
-                    app = match dirs.is_empty() {
-                        true => "app".into(),
-                        false => format!("app runpath={}", dirs.join(":")),
-                    };
+                    app = format!("app runpath={}", dirs.join(":"));
                     toolchain.report().to_json()
                 }
                 Err(error) => {
@@ -469,6 +448,7 @@ impl Layout {
                 }
             };
             answers.push(("build", self.answer(&serde_json::from_str(&json).unwrap())));
+            let app = app.trim_end_matches(" runpath=");
             self.link(&app.split(' ').collect::<Vec<_>>(), objects);
             let doctor = run(&mut self.from_outside(&["doctor"]));
             answers.push(("doctor", self.answer(&json_of(doctor))));
@@ -547,44 +527,6 @@ impl Layout {
             error: first("error"),
             warning: first("warning"),
         }
-    }
-}
-
-/// Makes the command start with this directory as its root, and with /proc in it.
-fn enter(command: &mut Command, root: &Path) {
-    unsafe extern "C" {
-        fn geteuid() -> u32;
-        fn unshare(flags: c_int) -> c_int;
-        fn mount(
-            from: *const c_char,
-            to: *const c_char,
-            kind: *const c_char,
-            flags: u64,
-            _: usize,
-        ) -> c_int;
-    }
-    const NEW_MOUNTS: c_int = 0x2_0000;
-    const NEW_USER: c_int = 0x1000_0000;
-    const BIND: u64 = 0x1000;
-    const RECURSIVE: u64 = 0x4000;
-    const PRIVATE: u64 = 0x4_0000;
-    let proc = CString::new(root.join("proc").to_str().unwrap()).unwrap();
-    let root = root.to_path_buf();
-    // SAFETY: the closure only makes system calls.
-    unsafe {
-        command.pre_exec(move || {
-            // A user other than root may be root in a namespace.
-            let user = if geteuid() == 0 { 0 } else { NEW_USER };
-            let (all, own) = (c"/".as_ptr(), c"/proc".as_ptr());
-            if unshare(NEW_MOUNTS | user) != 0
-                || mount(null(), all, null(), RECURSIVE | PRIVATE, 0) != 0
-                || mount(own, proc.as_ptr(), null(), RECURSIVE | BIND, 0) != 0
-            {
-                return Err(io::Error::last_os_error());
-            }
-            chroot(&root)?;
-            std::env::set_current_dir("/")
-        });
     }
 }
 
@@ -669,26 +611,10 @@ fn layouts(title: &str) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the layouts below this title in which the loader and `inspect` differ, with both results.
-fn differing(title: &str, mut make: impl FnMut(&str, &str) -> Layout) -> String {
-    let mut differing = String::new();
-    for (name, text) in layouts(title) {
-        let layout = make(&name, &text);
-        let (real, ours) = (layout.real(), layout.ours());
-        // A loader that fails prints no files.
-        assert!(
-            real.0.iter().any(|path| path.ends_with("libc.so.6")) || !real.1.is_empty(),
-            "{name}: the loader prints nothing"
-        );
-        if real != ours {
-            differing += &format!("{name}\n  loader  {real:?}\n  inspect {ours:?}\n");
-        }
-    }
-    differing
-}
-
 const TOOLKIT: &str = "usr/local/cuda/lib64";
 const SYSTEM: &str = "usr/lib/x86_64-linux-gnu";
+
+const STORE: &str = "nix/store/glibc-2.40";
 
 /// Files of this machine that each image contains.
 const BASE: [&str; 3] = [
@@ -716,33 +642,44 @@ fn base(name: &str) -> PathBuf {
     base
 }
 
+/// Compares `inspect` with the loader for the layouts below this title, in copies of an image or in empty directories.
+fn compare_with_inspect(title: &str, image: Option<&Path>) {
+    let objects = Objects::compile(&format!("loader-objects-{title}"), None);
+    let all = fresh(&format!("loader-{title}"));
+    let mut differing = String::new();
+    for (name, text) in layouts(title) {
+        let dir = all.join(name.replace([' ', ',', '\''], "-"));
+        match image {
+            Some(image) => place(image, &dir),
+            None => fs::create_dir_all(&dir).unwrap(),
+        }
+        let at = dir.to_str().unwrap().to_string();
+        let at = if image.is_some() { "" } else { &at };
+        let layout = Layout::make(dir, at, &text, &objects);
+        let (real, ours) = (layout.real(), layout.ours());
+        // A loader that fails prints no files.
+        assert!(
+            real.0.iter().any(|path| path.ends_with("libc.so.6")) || !real.1.is_empty(),
+            "{name}: the loader prints nothing"
+        );
+        if real != ours {
+            differing += &format!("{name}\n  loader  {real:?}\n  inspect {ours:?}\n");
+        }
+    }
+    assert!(differing.is_empty(), "{differing}");
+}
+
 /// RPATH, LD_LIBRARY_PATH, RUNPATH, LD_PRELOAD and the subdirectories for more capable CPUs, as in ld.so.
 #[test]
 fn inspect_finds_the_same_files_as_the_loader() {
-    let objects = Objects::compile("loader-objects", None);
-    let base = fresh("loader");
-    let differing = differing("Directories", |name, text| {
-        let dir = base.join(name.replace([' ', ',', '\''], "-"));
-        fs::create_dir_all(&dir).unwrap();
-        let at = dir.to_str().unwrap().to_string();
-        Layout::make(dir, &at, text, &objects)
-    });
-    assert!(differing.is_empty(), "{differing}");
+    compare_with_inspect("Directories", None);
 }
 
 /// Compares the files below a root, with the cache of the image.
 #[test]
 #[ignore = "needs ldconfig, and root or unprivileged user namespaces"]
 fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
-    let objects = Objects::compile("loader-image-objects", None);
-    let base = base("loader-image");
-    let images = fresh("loader-images");
-    let differing = differing("System images", |name, text| {
-        let dir = images.join(name.replace([' ', ',', '\''], "-"));
-        place(&base, &dir);
-        Layout::make(dir, "", text, &objects)
-    });
-    assert!(differing.is_empty(), "{differing}");
+    compare_with_inspect("Images", Some(&base("loader-image")));
 }
 
 /// All interfaces must name the files that the loader opens, and report the same fault in the same words if cuDNN does not
@@ -782,19 +719,14 @@ fn every_interface_agrees_with_the_loader_of_an_image() {
     let file = repository().join("tests/programs/agreement/differences.txt");
     let known = fs::read_to_string(&file).unwrap();
     let known: Vec<&str> = known.lines().collect();
-    let (new, _): (Vec<_>, Vec<_>) = found
-        .iter()
-        .partition(|line| !known.contains(&line.as_str()));
-    let (gone, rest): (Vec<&str>, Vec<&str>) = known
-        .iter()
-        .partition(|line| !found.iter().any(|found| found == *line));
+    let is_found = |line: &&str| found.iter().any(|found| found == line);
+    let new = found.iter().filter(|line| !known.contains(&line.as_str()));
+    let new: Vec<&String> = new.collect();
     assert!(new.is_empty(), "{all}\nnew differences: {new:#?}");
+    let rest: Vec<&str> = known.iter().copied().filter(is_found).collect();
     if std::env::var_os("BLESS").is_some() {
         fs::write(&file, rest.join("\n") + "\n").unwrap();
-        return;
+    } else {
+        assert_eq!(known, rest, "BLESS=1 removes what no longer occurs");
     }
-    assert!(
-        gone.is_empty(),
-        "BLESS=1 removes what no longer occurs: {gone:#?}"
-    );
 }
