@@ -61,9 +61,9 @@ impl<'a> Reader<'a> {
     /// Reads one place. [`read_package`](Self::read_package) reads the files of pkg-config one by one.
     pub fn read(&mut self, step: &Step) {
         let mut sysroot = self.host.sysroot();
-        // A variable may name a directory of the image. The links in it are relative to the image's root.
-        let is_inside = match (&step.place, sysroot.root) {
-            (Place::Tree(tree), Some(root)) => tree.base.starts_with(root),
+        // A variable may name a directory behind a link that only the image can resolve.
+        let is_inside = match &step.place {
+            Place::Tree(tree) => !files::is_dir(&tree.base) && sysroot.dir(&tree.base).is_some(),
             _ => false,
         };
         if !step.fixed && !is_inside {

@@ -273,7 +273,7 @@ impl Layout {
                     "-Wl,--dynamic-linker=/{STORE}/ld-linux-x86-64.so.2"
                 ));
             }
-            // The same program serves several layouts.
+            // Several layouts have the same program.
             let parts = flags.join(" ").replace('/', "|") + object;
             into = objects.dir.join(&parts[parts.len().saturating_sub(250)..]);
             flags.extend(["-Wl,-u,guard".into(), guard.to_str().unwrap().into()]);
