@@ -50,9 +50,7 @@ impl Layout {
     /// Returns the files that `inspect` finds, in its order, and those that it does not find.
     fn ours(&self) -> (Vec<PathBuf>, Vec<String>) {
         let app = self.dir.join("app");
-        let json = json_of(run(
-            &mut self.from_outside(&["inspect", app.to_str().unwrap()])
-        ));
+        let json = json_of(run(&mut self.examine(&["inspect", app.to_str().unwrap()])));
         let list = |of: &str, key: &str| {
             let list = json[of].as_array().unwrap().iter();
             let texts = list.map(|one| one[key].as_str().unwrap().to_string());

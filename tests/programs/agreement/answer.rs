@@ -108,13 +108,13 @@ impl Layout {
             answers.push(("build", self.answer(&serde_json::from_str(&json).unwrap())));
             let app = app.trim_end_matches(" runpath=");
             self.link(&app.split(' ').collect::<Vec<_>>(), objects);
-            let doctor = run(&mut self.from_outside(&["doctor"]));
+            let doctor = run(&mut self.examine(&["doctor"]));
             answers.push(("doctor", self.answer(&json_of(doctor))));
             let inside = run(self.within("/bin/cudnn-guard").args(["doctor", "--json"]));
             answers.push(("doctor inside", self.answer(&json_of(inside))));
         }
         let app = self.dir.join("app");
-        let inspect = run(&mut self.from_outside(&["inspect", app.to_str().unwrap()]));
+        let inspect = run(&mut self.examine(&["inspect", app.to_str().unwrap()]));
         answers.push(("inspect", self.answer(&json_of(inspect))));
         let guard = run(&mut self.within("/app"));
         // A program that is linked with a missing cuDNN never calls its guard.

@@ -314,7 +314,7 @@ impl Layout {
     }
 
     /// Returns the command `cudnn-guard` with these arguments, which examines the directory from outside.
-    pub fn from_outside(&self, arguments: &[&str]) -> Command {
+    pub fn examine(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
         command.args(arguments).arg("--json");
         if self.at.is_empty() {
