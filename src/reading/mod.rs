@@ -61,7 +61,12 @@ impl<'a> Reader<'a> {
     /// Reads one place. [`read_package`](Self::read_package) reads the files of pkg-config one by one.
     pub fn read(&mut self, step: &Step) {
         let mut sysroot = self.host.sysroot();
-        if !step.fixed {
+        // A variable may name a directory behind a link that only the image can resolve.
+        let is_inside = match &step.place {
+            Place::Tree(tree) => !files::is_dir(&tree.base) && sysroot.dir(&tree.base).is_some(),
+            _ => false,
+        };
+        if !step.fixed && !is_inside {
             sysroot.root = None;
         }
         match &step.place {

@@ -8,6 +8,8 @@
     reason = "tests touch the machine"
 )]
 
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+mod agreement;
 mod build;
 mod foreign;
 #[cfg(unix)]

@@ -10,8 +10,6 @@ pub mod fetch;
 pub mod init;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod inspect;
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-pub mod loader;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod machine;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]

@@ -87,11 +87,7 @@ pub fn write(path: &Path, text: &str) {
 
 /// Creates the headers and libraries of a cuDNN, with the links of a tarball if `links`, else like the wheels.
 pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
-    let header = format!(
-        "#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"
-    );
-    write(&dir.join("include/cudnn.h"), "");
-    write(&dir.join("include/cudnn_version.h"), &header);
+    cudnn_headers(&dir.join("include"), (major, minor, patch));
     let nine = [
         "",
         "_graph",
@@ -114,6 +110,15 @@ pub fn cudnn(dir: &Path, (major, minor, patch): (u32, u32, u32), links: bool) {
             library(&dir.join("lib").join(soname));
         }
     }
+}
+
+/// Creates the headers of a cuDNN.
+pub fn cudnn_headers(dir: &Path, (major, minor, patch): (u32, u32, u32)) {
+    let header = format!(
+        "#define CUDNN_MAJOR {major}\n#define CUDNN_MINOR {minor}\n#define CUDNN_PATCHLEVEL {patch}\n"
+    );
+    write(&dir.join("cudnn.h"), "");
+    write(&dir.join("cudnn_version.h"), &header);
 }
 
 /// Writes the shortest file that is a library. It contains nothing.

@@ -147,8 +147,12 @@ pub fn copy(from: &Path, into: &Path) {
     run(Command::new("cp").arg("-a").arg(from.join(".")).arg(into)).exits_with(0);
 }
 
+/// The function of a main library that opens its sub-libraries by name. The loader searches for the caller.
+pub const OPEN: &str = "void *dlopen(const char *, int);
+    void *cudnn_open(const char *name, int mode) { void *volatile opened = dlopen(name, mode); return opened; }";
+
 /// Returns the small cuDNN of this version, compiled once for all tests of a process.
-fn small(release: &str) -> PathBuf {
+pub fn small(release: &str) -> PathBuf {
     static DONE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
     let mut done = DONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let name = format!("guard-tree-{release}");
@@ -164,7 +168,8 @@ fn small(release: &str) -> PathBuf {
     let unit = if major < 9 { 1000 } else { 10_000 };
     let shim = format!(
         "unsigned long cudnnGetVersion(void) {{ return {}; }}
-         unsigned long cudnnGetCudartVersion(void) {{ return 13000; }}",
+         unsigned long cudnnGetCudartVersion(void) {{ return 13000; }}
+         {OPEN}",
         major * unit + minor * 100 + patch
     );
     compile(

@@ -2,6 +2,7 @@
 
 use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
 use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, cudnn_file, sub_libraries};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
@@ -34,7 +35,13 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let mut findings = Vec::new();
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
-    if let Some((_, obstacle)) = met.find(|(file, _)| needed.contains(file)) {
+    // The loader skips a link to nothing.
+    let is_skipped = |file: &String, met: &Obstacle| {
+        matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
+    };
+    if let Some((_, obstacle)) =
+        met.find(|(file, met)| needed.contains(file) && !is_skipped(file, met))
+    {
         let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
         findings.push(finding(SubLibraryFault::Unusable(obstacle, reinstall)));
     }
