@@ -3,7 +3,7 @@
 use crate::loader::dll_dependencies::is_checked;
 use crate::loader::dll_search::first_in;
 use crate::loader::linkage;
-use crate::loader::search_order::{LoaderEnv, before_cache, expand, system};
+use crate::loader::search_order::{LoaderEnv, before_cache, expand};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -175,11 +175,11 @@ impl LoadGraph {
             }
         } else {
             path = self.search_path(requester);
-            candidates = path.candidates(name, &self.env.view);
+            candidates = path.candidates(name);
         }
         if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
-            let system = system(&self.env);
+            let system = self.env.view.directories();
             candidates.retain(|(origin, path)| {
                 let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
                 is_own || !system.iter().any(|place| path.starts_with(&place.dir))
@@ -224,7 +224,7 @@ impl LoadGraph {
             Some(unfit_at(path, defect, &place.origin))
         };
         Err(Box::new(Missing {
-            searched: path.places(&self.env.view),
+            searched: path.looked_at(),
             placeholder,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
             ..Missing::default()
@@ -263,8 +263,11 @@ impl LoadGraph {
         let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
         let mut directories = before_cache(&self.objects, &chain, &self.env);
-        directories.extend(system(&self.env));
-        SearchPath { directories }
+        directories.extend(self.env.view.directories());
+        SearchPath {
+            directories,
+            system: self.env.view.clone(),
+        }
     }
 
     /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads instead.

@@ -2,12 +2,13 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
-use crate::loader::config::{Loader, cached};
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
 use crate::{Finding, Version};
 use std::collections::BTreeSet;
@@ -27,28 +28,35 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     dirs
 }
 
-/// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
-pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
+/// Returns the system of a host, whose programs have this loader.
+pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
+    let sysroot = host.sysroot();
+    let file = sysroot.file(&sysroot.at(loader));
+    let bytes = file.and_then(|file| files::bytes(&file).ok());
+    let loader = Loader::parse(&bytes.unwrap_or_default(), Path::new(loader), cpu);
+    System::at(sysroot.root, loader)
+}
+
+/// Returns the file of this name that this system's loader finds, and the reason.
+pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
     if !host.is_target() && host.root.is_none() {
         return None;
     }
     let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
-    let library_path = library_path(host);
-    let mut candidates: Vec<PathBuf> = library_path.iter().map(|dir| dir.join(name)).collect();
-    candidates.extend(cached(name, sysroot));
-    let loader = sysroot.file(&sysroot.at(host.platform.loader()));
-    let loader = loader.and_then(|file| files::bytes(&file).ok());
-    for dir in Loader::parse(&loader.unwrap_or_default(), cpu).dirs {
-        candidates.push(sysroot.at(dir).join(name));
-    }
+    let library_path = library_path(host).into_iter().map(LoadOrigin::LibraryPath);
+    let system = system(host, host.platform.loader(), cpu);
+    let path = SearchPath {
+        directories: library_path
+            .map(SearchDirectory::from)
+            .chain(system.directories())
+            .collect(),
+        system,
+    };
     // The loader skips files for another CPU.
     let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
     let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
-    let file = candidates.into_iter().find(is_found)?;
-    let dir = library_path
-        .into_iter()
-        .find(|dir| file.parent() == Some(dir));
-    Some((file, dir))
+    let mut candidates = path.candidates(name).into_iter();
+    candidates.find(|(_, file)| is_found(file))
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports

@@ -13,8 +13,6 @@ use crate::runtime::facts::Finding;
 use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
 #[cfg(feature = "cli")]
 use crate::runtime::install::sub_library_files::StraySubLibrary;
-#[cfg(feature = "cli")]
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
@@ -72,7 +70,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         return None;
     }
     let file = cudnn_file(TENSOR_IR, release.major, false);
-    let (path, dir) = shadowing::loaded_file(&file, host)?;
+    let (origin, path) = shadowing::loaded_file(&file, host)?;
     let named = vec![(TENSOR_IR.to_string(), path.clone())];
     let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
     let version = opened.files.first()?.sourced_version()?;
@@ -81,7 +79,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         release,
         path: &path,
         version,
-        origin: dir.map_or(LoadOrigin::Cache, LoadOrigin::LibraryPath),
+        origin,
     };
     (version.0 != release).then(|| stray.finding())
 }

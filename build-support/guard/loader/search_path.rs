@@ -1,7 +1,7 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
-use crate::runtime::binary::elf::Elf;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::system::System;
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,7 @@ impl SearchDirectory {
 pub struct SearchPath {
     /// The directories, in the loader's order.
     pub directories: Vec<SearchDirectory>,
+    pub system: System,
 }
 
 impl SearchPath {
@@ -56,19 +57,6 @@ impl SearchPath {
         false
     }
 
-    /// Returns the search path for what this library opens, which is the file at this path.
-    pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
-        let is_runpath = library.runpath().is_some();
-        let origin = match is_runpath {
-            true => LoadOrigin::LibraryRunpath,
-            false => LoadOrigin::LibraryRpath,
-        };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = library.folders(path).into_iter();
-        let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
-        self.with_own(own.collect(), !is_runpath)
-    }
-
     /// Returns the search path for what a library with these directories of its own opens.
     pub fn with_own(&self, mut own: Vec<SearchDirectory>, own_first: bool) -> Self {
         // The program's RUNPATH only applies to libraries that the program opens, and the library's RUNPATH disables
@@ -87,7 +75,10 @@ impl SearchPath {
         }
         directories.append(&mut own);
         directories.append(&mut system);
-        Self { directories }
+        Self {
+            directories,
+            system: self.system.clone(),
+        }
     }
 
     /// Returns a directory that is searched for every library: that of this file, else the first that exists.

@@ -1,18 +1,15 @@
 //! The search path of the loader of Linux in this process.
 
-use crate::runtime::binary::defect::{Defect, is_absent};
+use crate::runtime::binary::defect::is_absent;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::elf::candidates::{View, hwcaps_level};
-use crate::runtime::loader::elf::search_list::{directories, preloads};
-use crate::runtime::loader::load_origin::PRELOADS;
+use crate::runtime::loader::elf::search_list::directories;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::{opener, unlinked};
+use crate::runtime::loader::system::System;
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 impl SearchPath {
     /// Returns the search path of the program, as the loader reports it.
@@ -66,55 +63,10 @@ impl SearchPath {
             own.insert(name);
             directories.push(SearchDirectory::from(origin(folder.clone())));
         }
-        Self { directories }
-    }
-
-    /// Returns the reason why the loader used this file.
-    pub fn origin_of(&self, file: &Path) -> LoadOrigin {
-        let name = file.file_name().unwrap_or_default();
-        let hit = self.directories.iter().find(|place| {
-            let candidate = place.dir.join(name);
-            candidate == file
-                || hwcaps_level(file).is_some() && file.ancestors().nth(3) == Some(&*place.dir)
-                || platform::same_file(&candidate, file)
-        });
-        let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
-        let preload = preload.to_string_lossy();
-        let is_it = |one: &str| Path::new(one) == file;
-        if preload.split([':', ' ']).any(is_it) {
-            return LoadOrigin::Preload;
+        Self {
+            directories,
+            system: System::this(),
         }
-        let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
-        if preloads(&everywhere).into_iter().any(is_it) {
-            return LoadOrigin::Preloads;
-        }
-        let cached = || {
-            let files = name.to_str().map(ld_so_cache::files);
-            files.is_some_and(|files| files.iter().any(|one| one == file))
-        };
-        match hit {
-            // The cache is searched before the system's directories, and also names the files in them.
-            Some(place) if !place.is_system() => place.origin.clone(),
-            _ if cached() && !file.parent().is_some_and(ld_so_cache::is_default) => {
-                LoadOrigin::Cache
-            }
-            Some(place) => place.origin.clone(),
-            None => {
-                let opened = || opener::find(file).map(LoadOrigin::Library);
-                let origin = self.relative(file).or_else(opened);
-                origin.unwrap_or(LoadOrigin::Elsewhere)
-            }
-        }
-    }
-
-    /// Returns the relative entry by which the loader found a file before the program changed its working directory.
-    fn relative(&self, file: &Path) -> Option<LoadOrigin> {
-        let name = file.file_name()?;
-        let is_it = |place: &&SearchDirectory| {
-            let dir = normalized(&place.dir);
-            dir.is_relative() && dir.iter().count() > 0 && file.ends_with(dir.join(name))
-        };
-        Some(self.directories.iter().find(is_it)?.origin.clone())
     }
 
     /// Returns the file that the loader would use for a name that the program opens. The loader skips files that it
@@ -123,7 +75,7 @@ impl SearchPath {
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let is_dir = |path: &Path| platform::metadata(path).is_ok_and(|data| data.is_dir());
         let mut skipped = None;
-        for (_, file) in self.candidates(name, &View::default()) {
+        for (_, file) in self.candidates(name) {
             match platform::metadata(&file) {
                 Ok(data) if data.is_dir() => continue,
                 Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
@@ -140,30 +92,9 @@ impl SearchPath {
 
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let candidates = self.candidates(name, &View::default()).into_iter();
+        let candidates = self.candidates(name).into_iter();
         let files = candidates.map(|(_, file)| file);
         files.filter(|file| system::is_file(file)).collect()
-    }
-
-    /// Returns the first entry of this name on the search path that is not a usable file. A directory that cannot be
-    /// entered comes last, since its contents are unknown.
-    pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
-        let (mut closed, mut unlinked) = (None, None);
-        for place in &self.directories {
-            let file = place.dir.join(name);
-            match Defect::in_the_way(&file) {
-                None if unlinked.is_none() => unlinked = unlinked::find(&place.dir, name),
-                None => {}
-                Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
-                Some(defect) => return Some((file, defect)),
-            }
-        }
-        unlinked.or(closed)
-    }
-
-    /// Returns the places that are searched, for the evidence "searched".
-    pub fn looked_at(&self) -> Vec<String> {
-        self.places(&View::default())
     }
 }
 
@@ -177,10 +108,4 @@ fn as_reported(entry: PathBuf) -> PathBuf {
         bytes.push(b'.');
     }
     platform::path_of(bytes)
-}
-
-/// Returns a directory without the slash at its end. The working directory is empty.
-fn normalized(dir: &Path) -> PathBuf {
-    let components = dir.components();
-    components.filter(|one| *one != Component::CurDir).collect()
 }
