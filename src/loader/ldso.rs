@@ -1,7 +1,6 @@
 //! Resolves a program's libraries without loading them.
 
 use crate::loader::dll_dependencies::is_checked;
-use crate::loader::dll_search::first_in;
 use crate::loader::linkage;
 use crate::loader::search_order::{LoaderEnv, before_cache, expand};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
@@ -233,10 +232,11 @@ impl LoadGraph {
 
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
-        let dirs = &self.env.dll_dirs;
-        let Some(path) = first_in(self.sysroot(), dirs, name) else {
+        let search_path = &self.env.dll_path;
+        let Some(path) = search_path.dlls(name).into_iter().next() else {
+            let dirs = search_path.directories.iter();
             return Err(Box::new(Missing {
-                searched: dirs.iter().map(|dir| dir.display().to_string()).collect(),
+                searched: dirs.map(|place| place.dir.display().to_string()).collect(),
                 ..Missing::default()
             }));
         };

@@ -90,14 +90,14 @@ fn shadowed<'a>(
     })
 }
 
-/// Like [`library_path`], but for Windows, which searches its own directory, `system`, and then PATH.
+/// Like [`library_path`], but for Windows, which searches its own directory and then PATH.
 pub fn dll_path(
     cudnn: &Cudnn,
     rivals: &[ShadowingLibrary],
-    system: Option<&Path>,
+    is_system: &dyn Fn(&Path) -> bool,
 ) -> Option<Finding> {
     let shadowed = shadowed(cudnn, rivals, true)?;
-    let by_system = system == Some(&*shadowed.rival.dir);
+    let by_system = is_system(&shadowed.rival.dir);
     Some(PathFault::DllPath(shadowed, by_system).finding())
 }
 
@@ -159,11 +159,11 @@ mod tests {
     fn on_windows_the_same_version_does_not_matter_but_an_unknown_one_does() {
         let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
         let old = rival("/old", true, OLD);
-        assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
-        assert_eq!(dll_path(&dlls(), &[], None), None);
+        assert_eq!(dll_path(&dlls(), &[same, old.clone()], &|_| false), None);
+        assert_eq!(dll_path(&dlls(), &[], &|_| false), None);
         let summary = |rival| {
             let rivals = [rival];
-            dll_path(&dlls(), &rivals, Some(Path::new("/s")))
+            dll_path(&dlls(), &rivals, &|dir| dir == Path::new("/s"))
                 .unwrap()
                 .summary
         };

@@ -3,7 +3,7 @@
 
 use crate::model::linkage::Object;
 use crate::runtime::loader::elf::search_list::expanded;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
 use std::path::{Component, Path, PathBuf};
 
@@ -19,7 +19,8 @@ pub struct LoaderEnv {
     pub preload: Vec<(String, LoadOrigin)>,
     /// `true` if the program has more privileges than its user.
     pub is_privileged: bool,
-    pub dll_dirs: Vec<PathBuf>,
+    /// The search path of a program for Windows.
+    pub dll_path: SearchPath,
     pub is_cpu_known: bool,
 }
 

@@ -13,6 +13,7 @@ use crate::runtime::facts::Finding;
 use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
 #[cfg(feature = "cli")]
 use crate::runtime::install::sub_library_files::StraySubLibrary;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
@@ -95,7 +96,8 @@ fn on_windows(
         return Vec::new();
     }
     let rivals = shadowing::libraries_in(path.directories(), cudnn, host);
-    let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
+    let is_system = |dir: &Path| matches!(path.origin(dir), Some(LoadOrigin::System(_)));
+    let hijack = path_shadowing::dll_path(cudnn, &rivals, &is_system);
     let mut findings: Vec<Finding> = hijack.into_iter().collect();
     let dll_dependencies = path.dependencies(cudnn, toolkit);
     findings.extend(dll_dependencies::findings(cudnn, &dll_dependencies));

@@ -1,5 +1,6 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
+use crate::runtime::binary::bounded_file::files_in;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
 use crate::runtime::system;
@@ -38,6 +39,14 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
+    /// Returns the DLLs of a name in the order of Windows' search.
+    pub fn dlls(&self, name: &str) -> Vec<PathBuf> {
+        let places = self.directories.iter();
+        places
+            .filter_map(|place| dll_in(&place.dir, name))
+            .collect()
+    }
+
     /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
     /// entries of LD_LIBRARY_PATH, and on Windows all directories.
     pub fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
@@ -103,4 +112,18 @@ impl SearchPath {
         let first = places.find(|place| is_in(file, place) || is_in(other, place));
         first.is_some_and(|place| is_in(file, place))
     }
+}
+
+/// Returns the DLL of a name in a directory. Windows ignores case, also for files on a case-sensitive system.
+pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
+    let file = dir.join(name);
+    if cfg!(windows) || system::is_file(&file) {
+        return system::is_file(&file).then_some(file);
+    }
+    let mut files = files_in(dir);
+    files.retain(|file| {
+        file.file_name()
+            .is_some_and(|own| own.eq_ignore_ascii_case(name))
+    });
+    files.into_iter().min()
 }

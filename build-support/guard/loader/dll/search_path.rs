@@ -12,7 +12,10 @@ impl SearchPath {
     pub fn of_program() -> Self {
         let mut usual = Self::usual().directories;
         let Some(list) = platform::dll_search_path() else {
-            return Self { directories: usual };
+            return Self {
+                directories: usual,
+                ..Self::default()
+            };
         };
         let system = platform::system_folders();
         let mut directories = Vec::new();
@@ -35,7 +38,10 @@ impl SearchPath {
                 directories.push(LoadOrigin::AddedDirectory(dir).into());
             }
         }
-        Self { directories }
+        Self {
+            directories,
+            ..Self::default()
+        }
     }
 
     /// Returns the search path of a process that does not change it.
@@ -68,7 +74,10 @@ impl SearchPath {
             let origins = list.into_iter().map(origin);
             directories.extend(origins.map(SearchDirectory::from));
         }
-        Self { directories }
+        Self {
+            directories,
+            ..Self::default()
+        }
     }
 
     /// Returns the reason why the loader used this file.
@@ -81,15 +90,12 @@ impl SearchPath {
 
     /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        self.program_files(name).into_iter().next()
+        self.dlls(name).into_iter().next()
     }
 
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let places = self.directories.iter();
-        let mut files: Vec<_> = places.map(|place| place.dir.join(name)).collect();
-        files.retain(|file| file.is_file());
-        files
+        self.dlls(name)
     }
 
     /// Returns the file that the loader uses for a name, if the program cannot load it.

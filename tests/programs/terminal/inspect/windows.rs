@@ -64,7 +64,11 @@ fn real_dlls_beside_a_program_are_found() {
     let json = windows("9.14.0");
     assert_eq!(json["verdict"], "unknown", "{json}");
     assert_eq!(json["cudnn"]["version"], "9.28.0");
-    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    let own = format!(
+        "the program's own directory, `{}`",
+        image.at("app").display()
+    );
+    assert_eq!(json["cudnn"]["found_via"], own);
     assert_eq!(windows("9.40.0")["verdict"], "fail");
 }
 
@@ -194,5 +198,9 @@ fn a_dll_that_is_loaded_at_its_first_call_is_checked() {
         .says("! warning: `own.dll` loads `cudart64_13.dll` on first use, but it is not next to the program [library-not-found] = help: add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program searched /")
         .says("loaded cuDNN 9.10.0 is older than 9.14.0, which this program was built with");
     let json = image.json();
-    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    let own = format!(
+        "the program's own directory, `{}`",
+        image.at("app").display()
+    );
+    assert_eq!(json["cudnn"]["found_via"], own);
 }
