@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
             assert!(file.len() < 4096 && !file.contains(&0), "{file:?}");
         }
         let system = System {
-            levels: Some(hwcaps_order(None, "x86_64")),
+            levels: Some(hwcaps_order(None)),
             ..System::default()
         };
         let _ = system.preferred(files);

@@ -6,7 +6,7 @@ use crate::model::Variable;
 use crate::model::linkage::Linkage;
 use crate::runtime::loader::elf::search_list::{platform_of, preloads};
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
-use crate::runtime::loader::system::{System, hwcaps_levels, hwcaps_order};
+use crate::runtime::loader::system::{System, hwcaps_order};
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;
 use std::ffi::OsStr;
@@ -36,9 +36,9 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let cpu = linkage.cpu.clone();
     let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
     let library_path: Vec<String> = entries.filter_map(heeded).collect();
-    let known = match hwcaps_levels(&cpu) {
-        [] => Some(Vec::new()),
-        _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+    let known = match &*cpu {
+        "x86_64" => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+        _ => Some(Vec::new()),
     };
     let bytes = |path: &str| {
         let file = host.sysroot().file(&host.sysroot().at(path))?;
@@ -52,7 +52,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let own = own.map(|name| (name, LoadOrigin::Preload));
     let loader = linkage.interpreter.as_deref().unwrap_or_default();
     let view = System {
-        levels: Some(hwcaps_order(known.as_deref(), &cpu)),
+        levels: Some(hwcaps_order(known.as_deref())),
         ..shadowing::system(host, loader, &cpu)
     };
     LoaderEnv {

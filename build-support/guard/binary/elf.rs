@@ -317,6 +317,12 @@ impl Elf {
         None
     }
 
+    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
+    pub fn is_64_bit_le(&self) -> Option<bool> {
+        let layout = self.layout?;
+        Some(layout.is_wide && !layout.is_big)
+    }
+
     /// Returns the path of its loader.
     pub fn interpreter(&self) -> Option<String> {
         let segment = self.segment(PT_INTERP)?;
@@ -333,16 +339,6 @@ impl Elf {
 
     pub fn runpath(&self) -> Option<String> {
         self.dynamic_string(DT_RUNPATH)
-    }
-}
-
-/// Contents that only the runtime guard and an inspection read.
-#[cfg(feature = "runtime")]
-impl Elf {
-    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
-    pub fn is_64_bit_le(&self) -> Option<bool> {
-        let layout = self.layout?;
-        Some(layout.is_wide && !layout.is_big)
     }
 
     /// Returns `true` if it has DF_1_NODEFLIB: the loader does not search the system's directories for its

@@ -7,26 +7,19 @@ use std::path::{Path, PathBuf};
 
 /// Limits above the size of any configuration.
 const MOST: u64 = 1 << 14;
-const MOST_DIRECTORIES: usize = 1 << 10;
+const MOST_FILES: usize = 256;
 
 /// Returns the directories in the configuration of a system, each after the file that lists it, in the order of
 /// `ldconfig`.
 pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
-    let (mut known, mut places) = (Vec::new(), Vec::new());
-    let file = Path::new("/etc/ld.so.conf");
-    read_file(file, system, &mut known, &mut places);
-    places
+    read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
 }
 
 /// Reads a configuration file and its includes, each once.
-fn read_file(
-    file: &Path,
-    system: &System,
-    known: &mut Vec<PathBuf>,
-    places: &mut Vec<(PathBuf, PathBuf)>,
-) {
-    if known.iter().any(|known| known == file) {
-        return;
+fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
+    let mut places = Vec::new();
+    if known.len() == MOST_FILES || known.iter().any(|known| known == file) {
+        return places;
     }
     known.push(file.to_path_buf());
     let real = target(&system.path(file), system.root.as_deref());
@@ -34,48 +27,39 @@ fn read_file(
     let bytes = opened.and_then(|opened| opened.read(0, opened.length().min(MOST)));
     for line in String::from_utf8_lossy(&bytes.unwrap_or_default()).lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
-        if line.starts_with('/') && places.len() < MOST_DIRECTORIES {
+        if line.starts_with('/') {
             places.push((file.to_path_buf(), system.path(Path::new(line))));
         }
         let mut words = line.split_whitespace();
-        if words.next() != Some("include") {
-            continue;
-        }
-        for pattern in words {
-            let pattern = file.parent().unwrap_or(file).join(pattern);
-            let (Some(dir), Some(name)) = (pattern.parent(), pattern.file_name()) else {
-                continue;
-            };
-            let name = name.to_string_lossy();
-            let mut names = Vec::new();
-            for found in files_in(&system.path(dir)) {
-                names.extend(found.file_name().map(PathBuf::from));
-            }
-            names.retain(|found| matches(&name, &found.to_string_lossy()));
-            names.sort_unstable();
-            for found in names {
-                read_file(&dir.join(found), system, known, places);
+        if words.next() == Some("include") {
+            for included in words.flat_map(|pattern| matching(file, pattern, system)) {
+                places.append(&mut read_file(&included, system, known));
             }
         }
     }
+    places
 }
 
-/// Returns `true` if a file name matches a pattern with `*`. Hidden files do not match.
-fn matches(pattern: &str, name: &str) -> bool {
-    let Some((start, rest)) = pattern.split_once('*') else {
-        return pattern == name;
+/// Returns the files that a pattern in this file matches. Like those of distributions, it may have a `*` in the file name.
+fn matching(file: &Path, pattern: &str, system: &System) -> Vec<PathBuf> {
+    let pattern = file.parent().unwrap_or(file).join(pattern);
+    let (dir, name) = (pattern.parent(), pattern.file_name().unwrap_or_default());
+    let (Some(dir), name) = (dir, name.to_string_lossy()) else {
+        return Vec::new();
     };
-    let Some(mut name) = name.strip_prefix(start) else {
-        return false;
+    let Some((start, end)) = name.split_once('*') else {
+        return vec![pattern];
     };
-    let is_hidden = start.is_empty() && name.starts_with('.');
-    let mut pieces = rest.split('*');
-    let last = pieces.next_back().unwrap_or_default();
-    for piece in pieces {
-        match name.split_once(piece) {
-            Some((_, behind)) => name = behind,
-            None => return false,
-        }
-    }
-    !is_hidden && name.ends_with(last)
+    let mut files = files_in(&system.path(dir));
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_hidden = start.is_empty() && name.starts_with('.');
+        !is_hidden
+            && name
+                .strip_prefix(start)
+                .is_some_and(|rest| rest.ends_with(end))
+    });
+    files.sort_unstable();
+    let names = files.iter().filter_map(|file| file.file_name());
+    names.map(|name| dir.join(name)).collect()
 }

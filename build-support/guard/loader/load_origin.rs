@@ -1,5 +1,6 @@
 //! The reasons why the loader searches a directory.
 
+use crate::runtime::loader::opener::Opener;
 use std::path::{Path, PathBuf};
 
 /// The list of libraries that the loader loads into every program (ld.so(8)).
@@ -40,14 +41,6 @@ pub enum LoadOrigin {
     Elsewhere,
     /// No search: cuDNN is linked statically.
     Within,
-}
-
-/// A library that loaded another library.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opener {
-    pub path: PathBuf,
-    /// `true` if LD_PRELOAD names it.
-    pub preloaded: bool,
 }
 
 impl LoadOrigin {

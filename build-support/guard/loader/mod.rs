@@ -1,40 +1,30 @@
 //! A model of the system's loader: the cuDNN that it uses, the reason, and its message if it uses none.
 
-#[cfg(feature = "runtime")]
 pub mod cudarc_eager;
-#[cfg(feature = "runtime")]
 #[cfg(any(windows, feature = "build"))]
 pub mod dll;
 pub mod elf;
-#[cfg(feature = "runtime")]
 pub mod file_name;
 pub mod ld_so_conf;
-#[cfg(feature = "runtime")]
 pub mod library_names;
 pub mod load_origin;
-#[cfg(feature = "runtime")]
 pub mod map_failures;
-#[cfg(feature = "runtime")]
 pub mod misplaced;
-#[cfg(feature = "runtime")]
 pub mod not_found;
-#[cfg(feature = "runtime")]
 pub mod opener;
-#[cfg(feature = "runtime")]
 pub mod refused_library;
 pub mod search_path;
 pub mod system;
-#[cfg(feature = "runtime")]
 pub mod unlinked;
 
 /// The places where a library may be but the system does not search.
-#[cfg(all(windows, feature = "runtime"))]
+#[cfg(windows)]
 pub use self::dll::misplaced as off_the_way;
-#[cfg(all(not(windows), feature = "runtime"))]
+#[cfg(not(windows))]
 pub use self::elf::misplaced as off_the_way;
 
 /// The system's messages about a library that it refuses.
-#[cfg(all(windows, feature = "runtime"))]
+#[cfg(windows)]
 pub use self::dll::imports as loader_words;
-#[cfg(all(not(windows), feature = "runtime"))]
+#[cfg(not(windows))]
 pub use self::elf::dlerror_messages as loader_words;

@@ -3,12 +3,19 @@
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::load_origin::Opener;
 use crate::runtime::system::platform;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A limit above the constants of a library that only opens others.
 const MOST_CONSTANTS: u64 = 1 << 20;
+
+/// A library that loaded another library.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opener {
+    pub path: PathBuf,
+    /// `true` if LD_PRELOAD names it.
+    pub preloaded: bool,
+}
 
 /// Returns the library that searches the directory of this file, preferably a library that is linked to the file. A
 /// library in LD_PRELOAD also counts if its constants contain the directory.

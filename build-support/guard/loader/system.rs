@@ -135,19 +135,13 @@ impl Loader {
     }
 }
 
-/// Returns the `glibc-hwcaps` subdirectories of the loader, the highest level first: `x86-64-v3`. Those for
-/// architectures without a cuDNN are left out.
-pub fn hwcaps_levels(cpu: &str) -> &'static [&'static str] {
-    match cpu {
-        "x86_64" => &["x86-64-v4", "x86-64-v3", "x86-64-v2"],
-        _ => &[],
-    }
-}
+/// The `glibc-hwcaps` subdirectories for x86_64, the highest level first. Those for CPUs without a cuDNN are left out.
+const LEVELS: &[&str] = &["x86-64-v4", "x86-64-v3", "x86-64-v2"];
 
-/// Returns the levels in search order. `None` stands for the file for all CPUs, which comes first if the CPU is
-/// unknown.
-pub fn hwcaps_order(known: Option<&[&'static str]>, cpu: &str) -> Vec<Option<&'static str>> {
-    let levels = known.unwrap_or(hwcaps_levels(cpu)).iter();
+/// Returns the levels in search order; those of the CPU, if they are known. `None` stands for the file for all CPUs,
+/// which comes first if the CPU is unknown.
+pub fn hwcaps_order(known: Option<&[&'static str]>) -> Vec<Option<&'static str>> {
+    let levels = known.unwrap_or(LEVELS).iter();
     let mut order: Vec<_> = levels.copied().map(Some).collect();
     order.push(None);
     if known.is_none() {

@@ -3,7 +3,8 @@
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::{Finding, printable};
 use crate::runtime::loader::file_name::ALL;
-use crate::runtime::loader::load_origin::{LoadOrigin, Opener, PRELOADS};
+use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
+use crate::runtime::loader::opener::Opener;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::Path;

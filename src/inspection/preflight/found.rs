@@ -21,7 +21,7 @@ use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::load_origin::Opener;
+use crate::runtime::loader::opener::Opener;
 use crate::system::files;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;

@@ -81,7 +81,6 @@ impl SearchPath {
     }
 
     /// Returns the places that are searched, for the evidence "searched".
-    #[cfg(feature = "runtime")]
     pub fn looked_at(&self) -> Vec<String> {
         let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
         for place in &self.directories {
