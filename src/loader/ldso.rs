@@ -2,7 +2,7 @@
 
 use crate::loader::dll_dependencies::is_checked;
 use crate::loader::linkage;
-use crate::loader::search_order::{LoaderEnv, before_cache, expand};
+use crate::loader::search_order::{LoaderEnv, expand, own_directories};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -168,7 +168,7 @@ impl LoadGraph {
         let own = self.objects.get(requester);
         let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
         if name.contains('/') {
-            let origin = own.map(|own| own.origin.as_path());
+            let origin = own.map_or(Path::new(""), |own| own.origin.as_path());
             for (_, path) in expand(name, origin, &self.env) {
                 candidates.push((LoadOrigin::Elsewhere, path));
             }
@@ -262,12 +262,19 @@ impl LoadGraph {
         let up = |index: &usize| self.objects.get(*index)?.requester;
         let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
-        let mut directories = before_cache(&self.objects, &chain, &self.env);
-        directories.extend(self.env.view.directories());
-        SearchPath {
-            directories,
-            system: self.env.view.clone(),
+        let program = self.objects.first();
+        let mut path = program.map_or_else(SearchPath::default, |one| self.env.search_path(one));
+        for (index, object) in chain
+            .iter()
+            .filter_map(|at| Some((at, self.objects.get(*at)?)))
+        {
+            let has_runpath = object.linkage.runpath.is_some();
+            // The libraries of a library do not search its RUNPATH, unlike its RPATH.
+            if *index == requester || !has_runpath {
+                path = path.with_own(own_directories(object, &self.env), !has_runpath);
+            }
         }
+        path
     }
 
     /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads instead.

@@ -1,5 +1,4 @@
-//! The loader's search order for a library (ld.so(8)): RPATH of the requesting object and of those that requested it,
-//! LD_LIBRARY_PATH, RUNPATH of the requesting object, the cache, the system directories.
+//! The environment of the loader of Linux, and the directories that programs, libraries and variables name.
 
 use crate::model::linkage::Object;
 use crate::runtime::loader::elf::search_list::expanded;
@@ -24,45 +23,54 @@ pub struct LoaderEnv {
     pub is_cpu_known: bool,
 }
 
-/// Returns the directories that are searched before the cache if the last object of `chain` requests a library. `chain`
-/// starts with the program, and each object requested the next one.
-pub fn before_cache(objects: &[Object], chain: &[usize], env: &LoaderEnv) -> Vec<SearchDirectory> {
-    let mut places = Vec::new();
-    let Some((&requester, _)) = chain.split_last() else {
-        return places;
+impl LoaderEnv {
+    /// Returns the search path of a program without directories of its own.
+    pub fn search_path(&self, program: &Object) -> SearchPath {
+        let mut directories = places(&self.library_path, program, self, &LoadOrigin::LibraryPath);
+        directories.extend(self.view.directories());
+        SearchPath {
+            directories,
+            system: self.view.clone(),
+        }
+    }
+}
+
+/// Returns the directories in the RUNPATH of an object, or else in its RPATH.
+pub fn own_directories(object: &Object, env: &LoaderEnv) -> Vec<SearchDirectory> {
+    let (list, is_runpath) = match (&object.linkage.runpath, &object.linkage.rpath) {
+        (Some(runpath), _) => (runpath, true),
+        (None, Some(rpath)) => (rpath, false),
+        (None, None) => return Vec::new(),
     };
-    let object = |index: usize| objects.get(index);
-    let mut add = |list: Option<&String>, owner: usize, named: &dyn Fn(PathBuf) -> LoadOrigin| {
-        let origin = object(owner).map(|owner| owner.origin.as_path());
-        let list = list.filter(|list| !list.is_empty()).into_iter();
-        for entry in list.flat_map(|list| list.split(':')) {
-            for (shown, dir) in expand(entry, origin, env) {
-                if env.is_privileged && is_ignored(entry, owner == 0, &dir, env) {
-                    continue;
-                }
+    places(
+        list,
+        object,
+        env,
+        &|dir| match (&*object.name, is_runpath) {
+            ("", true) => LoadOrigin::Runpath(dir),
+            ("", false) => LoadOrigin::Rpath(dir),
+            (name, true) => LoadOrigin::LibraryRunpath(dir, name.into()),
+            (name, false) => LoadOrigin::LibraryRpath(dir, name.into()),
+        },
+    )
+}
+
+/// Returns the directories in a list, whose `$ORIGIN` is that of this object.
+fn places(
+    list: &str,
+    owner: &Object,
+    env: &LoaderEnv,
+    named: &dyn Fn(PathBuf) -> LoadOrigin,
+) -> Vec<SearchDirectory> {
+    let mut places = Vec::new();
+    for entry in list.split(':').filter(|_| !list.is_empty()) {
+        for (shown, dir) in expand(entry, &owner.origin, env) {
+            if !env.is_privileged || !is_ignored(entry, owner.name.is_empty(), &dir, env) {
                 let origin = named(shown);
                 places.push(SearchDirectory { origin, dir });
             }
         }
-    };
-    // An object with a RUNPATH ignores all RPATHs.
-    if object(requester).is_some_and(|object| object.linkage.runpath.is_none()) {
-        for &owner in chain.iter().rev() {
-            let rpath = object(owner).and_then(|object| object.linkage.rpath.as_ref());
-            let name = object(owner).map_or("", |owner| owner.name.as_str());
-            add(rpath, owner, &|entry| match name {
-                "" => LoadOrigin::Rpath(entry),
-                name => LoadOrigin::LibraryRpath(entry, name.into()),
-            });
-        }
     }
-    add(Some(&env.library_path), 0, &LoadOrigin::LibraryPath);
-    let runpath = object(requester).and_then(|object| object.linkage.runpath.as_ref());
-    let name = object(requester).map_or("", |requester| requester.name.as_str());
-    add(runpath, requester, &|entry| match name {
-        "" => LoadOrigin::Runpath(entry),
-        name => LoadOrigin::LibraryRunpath(entry, name.into()),
-    });
     places
 }
 
@@ -97,9 +105,9 @@ fn normalized(dir: &Path) -> PathBuf {
 
 /// Expands the tokens of a path. Returns each result as it is shown in messages, and its path on this machine. Relative
 /// paths start from the program's current directory, which is unknown on another system.
-pub fn expand(entry: &str, origin: Option<&Path>, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
+pub fn expand(entry: &str, origin: &Path, env: &LoaderEnv) -> Vec<(PathBuf, PathBuf)> {
     let entry = if entry.is_empty() { "." } else { entry };
-    let origin = origin.unwrap_or(Path::new("")).to_string_lossy();
+    let origin = origin.to_string_lossy();
     // The directory of a file is already a path on this machine.
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
     let libs = &env.view.loader.lib;
@@ -148,7 +156,7 @@ mod tests {
             },
             ..Object::default()
         };
-        let places = before_cache(&[inside], &[0], &env);
+        let places = own_directories(&inside, &env);
         let shown: Vec<String> = places
             .iter()
             .map(|place| place.origin.to_string())

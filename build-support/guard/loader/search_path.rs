@@ -66,16 +66,17 @@ impl SearchPath {
         false
     }
 
-    /// Returns the search path for what a library with these directories of its own opens.
+    /// Returns the search path for what a library with these directories of its own opens, in the order of ld.so(8):
+    /// RPATH of the library and of those that opened it, LD_LIBRARY_PATH, RUNPATH of the library, the system. `own_first`
+    /// stands for a library without a RUNPATH.
     pub fn with_own(&self, mut own: Vec<SearchDirectory>, own_first: bool) -> Self {
-        // The program's RUNPATH only applies to libraries that the program opens, and the library's RUNPATH disables
-        // the program's RPATH.
+        // A RUNPATH only applies to libraries that its owner opens, and disables the RPATHs of all others.
         let (mut directories, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             match place.origin {
                 LoadOrigin::System(_) if !cfg!(windows) => system.push(place.clone()),
-                LoadOrigin::Runpath(_) => {}
-                LoadOrigin::Rpath(_) if !own_first => {}
+                LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {}
+                LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) if !own_first => {}
                 _ => directories.push(place.clone()),
             }
         }
