@@ -65,8 +65,6 @@ impl Inspection {
     /// does not search further.
     fn opened_dll(&mut self, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
         let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
-        let shown = |dir: &PathBuf| dir.display().to_string();
-        let searched: Vec<String> = path.directories().iter().map(shown).collect();
         let mut missing = Vec::new();
         for major in majors {
             let name = self.input.platform.cudnn_library(major);
@@ -86,7 +84,7 @@ impl Inspection {
                     name,
                     needed_by: self.input.program.clone(),
                     need: LoadPhase::Later,
-                    searched: searched.clone(),
+                    searched: path.path.folders(),
                     unfit: file.zip(unfit).map(|(file, defect)| Unfit {
                         found_via: found_via(file.parent().unwrap_or(&file), path),
                         path: file,

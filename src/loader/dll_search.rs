@@ -61,12 +61,6 @@ impl DllSearchPath {
         Self { path, known }
     }
 
-    /// Returns all directories.
-    pub fn directories(&self) -> Vec<PathBuf> {
-        let places = self.path.directories.iter();
-        places.map(|place| place.dir.clone()).collect()
-    }
-
     /// Returns the reason why Windows searches this directory.
     pub fn origin(&self, dir: &Path) -> Option<&LoadOrigin> {
         let mut places = self.path.directories.iter();

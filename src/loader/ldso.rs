@@ -234,9 +234,8 @@ impl LoadGraph {
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
         let search_path = &self.env.dll_path;
         let Some(path) = search_path.dlls(name).into_iter().next() else {
-            let dirs = search_path.directories.iter();
             return Err(Box::new(Missing {
-                searched: dirs.map(|place| place.dir.display().to_string()).collect(),
+                searched: search_path.folders(),
                 ..Missing::default()
             }));
         };

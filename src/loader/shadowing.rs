@@ -7,7 +7,7 @@ use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
 use crate::{Finding, Version};
@@ -28,6 +28,17 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     dirs
 }
 
+/// Returns LD_LIBRARY_PATH as a search path.
+pub fn named_path(host: &Host) -> SearchPath {
+    let dirs = library_path(host).into_iter();
+    SearchPath {
+        directories: dirs
+            .map(|dir| LoadOrigin::LibraryPath(dir).into())
+            .collect(),
+        ..SearchPath::default()
+    }
+}
+
 /// Returns the system of a host, whose programs have this loader.
 pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     let sysroot = host.sysroot();
@@ -43,15 +54,9 @@ pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
         return None;
     }
     let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
-    let library_path = library_path(host).into_iter().map(LoadOrigin::LibraryPath);
-    let system = system(host, host.platform.loader(), cpu);
-    let path = SearchPath {
-        directories: library_path
-            .map(SearchDirectory::from)
-            .chain(system.directories())
-            .collect(),
-        system,
-    };
+    let mut path = named_path(host);
+    path.system = system(host, host.platform.loader(), cpu);
+    path.directories.extend(path.system.directories());
     // The loader skips files for another CPU.
     let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
     let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
@@ -103,15 +108,16 @@ fn version_in(path: &Path) -> Option<Version> {
     }
 }
 
-/// Returns the directories that contain libraries with the names of the chosen cuDNN's, in order.
-pub fn libraries_in(dirs: Vec<PathBuf>, cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
+/// Returns the directories of a search path that contain libraries with the names of the chosen cuDNN's.
+pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
     let sysroot = host.sysroot();
     let same = |one: &Path, other: &Path| sysroot.canonical(one) == sysroot.canonical(other);
     let mut rivals = Vec::new();
     let Some(library) = cudnn.library.as_deref() else {
         return rivals;
     };
-    for dir in dirs {
+    for place in &path.directories {
+        let dir = &place.dir;
         let (mut found, mut parts) = (Named::new(), Vec::new());
         for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
             let file = sysroot.file(&dir.join(file_name(&part.path)));
@@ -133,7 +139,8 @@ pub fn libraries_in(dirs: Vec<PathBuf>, cudnn: &Cudnn, host: &Host) -> Vec<Shado
             version: opened.version().or_else(any),
             main_library: own.is_some(),
             parts,
-            dir,
+            dir: dir.clone(),
+            is_system: place.is_system(),
         });
     }
     rivals

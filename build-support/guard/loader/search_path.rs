@@ -39,6 +39,14 @@ pub struct SearchPath {
 }
 
 impl SearchPath {
+    /// Returns the directories, as they are shown to users.
+    pub fn folders(&self) -> Vec<String> {
+        let places = self.directories.iter();
+        places
+            .map(|place| place.dir.display().to_string())
+            .collect()
+    }
+
     /// Returns the DLLs of a name in the order of Windows' search.
     pub fn dlls(&self, name: &str) -> Vec<PathBuf> {
         let places = self.directories.iter();
