@@ -217,6 +217,14 @@ mod tests {
         let unknown = Loader::parse(b"\0/nix/store/x-glibc/lib/\0", Path::new("/l"), "aarch64");
         assert_eq!(unknown.lib, ["lib/aarch64-linux-gnu", "lib64", "lib"]);
         assert_eq!(unknown.dirs.len(), 6);
+        // Nix's loader neither reads the distribution's cache nor searches the system's directories.
+        let cache = "/nix/store/x-glibc/etc/ld.so.cache";
+        let bytes = format!("\0/etc/x\0{cache}\0/nix/store/x-glibc/lib/\0");
+        let path = Path::new("/nix/store/x-glibc/lib/ld-linux-x86-64.so.2");
+        let nix = Loader::parse(bytes.as_bytes(), path, "x86_64");
+        assert_eq!(nix.dirs, ["/nix/store/x-glibc/lib"]);
+        assert_eq!(nix.own_cache.as_deref(), Some(Path::new(cache)));
+        assert_eq!(System::at(None, nix).cache_path(), Path::new(cache));
     }
 
     /// `ldconfig` creates a removed link again.
