@@ -52,6 +52,7 @@ impl DllSearchPath {
         let known = is_known(host) && (host.root.is_none() || !dirs.is_empty());
         origins.extend(dirs.into_iter().map(LoadOrigin::LibraryPath));
         let mut path = SearchPath::default();
+        path.system.is_windows = true;
         for origin in origins {
             let mut places = path.directories.iter();
             if !places.any(|place| place.dir == origin.folder()) {

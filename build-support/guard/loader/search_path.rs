@@ -5,6 +5,7 @@ pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
 use crate::runtime::system;
 use crate::runtime::system::platform;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,6 +48,25 @@ impl SearchPath {
             .collect()
     }
 
+    /// Returns the places that are searched, for the evidence "searched".
+    pub fn looked_at(&self) -> Vec<String> {
+        let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            if self.system.is_windows || !place.is_system() {
+                lines.push(place.origin.to_string());
+            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
+                system.push(place.dir.display().to_string());
+            }
+        }
+        if !self.system.is_windows {
+            lines.push(self.system.cache_path().display().to_string());
+        }
+        lines.append(&mut system);
+        let mut known = BTreeSet::new();
+        lines.retain(|line| known.insert(line.clone()));
+        lines
+    }
+
     /// Returns the DLLs of a name in the order of Windows' search.
     pub fn dlls(&self, name: &str) -> Vec<PathBuf> {
         let places = self.directories.iter();
@@ -58,8 +78,9 @@ impl SearchPath {
     /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
     /// entries of LD_LIBRARY_PATH, and on Windows all directories.
     pub fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
-        let is_ordered =
-            |origin: &LoadOrigin| cfg!(windows) || matches!(origin, LoadOrigin::LibraryPath(_));
+        let is_ordered = |origin: &LoadOrigin| {
+            self.system.is_windows || matches!(origin, LoadOrigin::LibraryPath(_))
+        };
         for place in &self.directories {
             if !is_ordered(&place.origin) || !is_ordered(other) {
                 continue;
@@ -82,7 +103,7 @@ impl SearchPath {
         let (mut directories, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             match place.origin {
-                LoadOrigin::System(_) if !cfg!(windows) => system.push(place.clone()),
+                LoadOrigin::System(_) if !self.system.is_windows => system.push(place.clone()),
                 LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {}
                 LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) if !own_first => {}
                 _ => directories.push(place.clone()),

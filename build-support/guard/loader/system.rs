@@ -19,6 +19,7 @@ const DISTRIBUTIONS: [&str; 3] = [
 /// A system. Default: the system of this process, with a distribution's loader.
 #[derive(Clone, Debug, Default)]
 pub struct System {
+    pub is_windows: bool,
     /// The root directory of another system.
     pub root: Option<PathBuf>,
     pub loader: Loader,

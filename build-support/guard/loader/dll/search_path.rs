@@ -4,19 +4,18 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::system::System;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 impl SearchPath {
     /// Returns the search path of this process, as Windows reports it.
     pub fn of_program() -> Self {
-        let mut usual = Self::usual().directories;
+        let mut path = Self::usual();
         let Some(list) = platform::dll_search_path() else {
-            return Self {
-                directories: usual,
-                ..Self::default()
-            };
+            return path;
         };
+        let usual = &mut path.directories;
         let system = platform::system_folders();
         let mut directories = Vec::new();
         let entries = list.as_encoded_bytes().split(|byte| *byte == b';');
@@ -38,10 +37,8 @@ impl SearchPath {
                 directories.push(LoadOrigin::AddedDirectory(dir).into());
             }
         }
-        Self {
-            directories,
-            ..Self::default()
-        }
+        path.directories = directories;
+        path
     }
 
     /// Returns the search path of a process that does not change it.
@@ -74,9 +71,13 @@ impl SearchPath {
             let origins = list.into_iter().map(origin);
             directories.extend(origins.map(SearchDirectory::from));
         }
+        let system = System {
+            is_windows: true,
+            ..System::default()
+        };
         Self {
             directories,
-            ..Self::default()
+            system,
         }
     }
 
@@ -103,18 +104,6 @@ impl SearchPath {
         let file = self.program_file(name)?;
         let defect = Image::open(&file).err()?;
         Some((file, defect))
-    }
-
-    /// Returns the directories, for the evidence "searched".
-    pub fn looked_at(&self) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for place in &self.directories {
-            let line = place.origin.to_string();
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        lines
     }
 }
 

@@ -3,8 +3,6 @@
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::System;
-use crate::runtime::system::platform;
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The directory of the library variants for more capable CPUs.
@@ -78,22 +76,5 @@ impl SearchPath {
         }
         files.append(&mut system);
         files
-    }
-
-    /// Returns the places that are searched, for the evidence "searched".
-    pub fn looked_at(&self) -> Vec<String> {
-        let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
-        for place in &self.directories {
-            if !place.is_system() {
-                lines.push(place.origin.to_string());
-            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
-                system.push(place.dir.display().to_string());
-            }
-        }
-        lines.push(self.system.cache_path().display().to_string());
-        lines.append(&mut system);
-        let mut known = BTreeSet::new();
-        lines.retain(|line| known.insert(line.clone()));
-        lines
     }
 }
