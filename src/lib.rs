@@ -184,7 +184,6 @@ pub mod fuzzing {
     pub use crate::compat::{cargo_lock, cudarc};
     pub use crate::cudnn::device_code;
     pub use crate::kernels::nvcc::diagnostics;
-    pub use crate::loader::config as loader_config;
     pub use crate::model::environment::Environment;
     pub use crate::model::gencode::Gencode;
     pub use crate::model::library::Library;

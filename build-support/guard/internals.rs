@@ -37,7 +37,6 @@ pub mod judge;
 #[path = "lazy.rs"]
 #[allow(unsafe_code, reason = "is called by functions in assembly")]
 pub mod lazy;
-#[cfg(feature = "runtime")]
 #[path = "loader/mod.rs"]
 pub mod loader;
 #[path = "messages/mod.rs"]

@@ -2,11 +2,10 @@
 
 #![no_main]
 
-use cudnn_guard::fuzzing::loader_config::{Loader, hwcaps_order};
 use cudnn_guard::internals::binary::ld_so_cache;
-use cudnn_guard::internals::loader::elf::candidates::View;
 use cudnn_guard::internals::loader::elf::{dlerror_messages, search_list};
 use cudnn_guard::internals::loader::file_name;
+use cudnn_guard::internals::loader::system::{Loader, System, hwcaps_order};
 use cudnn_guard::internals::system::linux::maps;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
@@ -21,14 +20,14 @@ fuzz_target!(|bytes: &[u8]| {
             let file = file.as_os_str().as_bytes();
             assert!(file.len() < 4096 && !file.contains(&0), "{file:?}");
         }
-        let view = View {
-            levels: Some(hwcaps_order(None, "x86_64")),
-            ..View::default()
+        let system = System {
+            levels: Some(hwcaps_order(None)),
+            ..System::default()
         };
-        let _ = view.preferred(files);
+        let _ = system.preferred(files);
     }
     for cpu in ["x86_64", "aarch64"] {
-        let loader = Loader::parse(bytes, cpu);
+        let loader = Loader::parse(bytes, Path::new("/lib/ld.so"), cpu);
         assert!(!loader.dirs.is_empty() && !loader.lib.is_empty());
     }
     if let Some(file) = maps::file_in(bytes, 0x7f00_0000_1000) {

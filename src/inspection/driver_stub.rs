@@ -7,8 +7,8 @@ use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{driver_library, driver_release};
 use crate::runtime::facts::{Built, Finding, Loader, Version};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::system::System;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::files;
 use crate::toolkit::dependencies::is_of_toolkit;
@@ -60,7 +60,7 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
         };
         // The requester, if the library is already loaded, or else the opener.
         let by = library.requester.unwrap_or(opener);
-        let drivers = graph.search_path(by).candidates(DRIVER_SO, view);
+        let drivers = graph.search_path(by).candidates(DRIVER_SO);
         let mut drivers = drivers.into_iter().map(|(_, file)| file);
         let driver = drivers.find(|file| is_driver(file));
         let fault = UnusableDriver {
@@ -79,7 +79,7 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
 /// Returns the versions of the driver library and of the kernel module if the library is older, as in an old
 /// cuda-compat package. CUDA then fails with error 803. A newer library may be intended: it makes an old driver support
 /// a newer CUDA.
-fn older(library: &Path, view: &View) -> Option<(String, String)> {
+fn older(library: &Path, view: &System) -> Option<(String, String)> {
     let module = files::read(&view.path(Path::new("/proc/driver/nvidia/version"))).ok()?;
     let module = driver_release::parse_release(&module)?;
     let own = driver_library::release(library)?;

@@ -130,7 +130,7 @@ impl Framework {
             dirs.push(prefix.join("lib"));
         }
         let loaded = shadowing::loaded_file(self.library, host);
-        dirs.extend(loaded.and_then(|(file, _)| Some(file.parent()?.to_path_buf())));
+        dirs.extend(loaded.and_then(|(_, file)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs
     }

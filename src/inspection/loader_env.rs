@@ -1,14 +1,12 @@
 //! The environment of the loader for a program for Linux.
 
-use crate::loader::config::{Loader, configured, hwcaps_levels, hwcaps_order};
 use crate::loader::search_order::LoaderEnv;
+use crate::loader::shadowing;
 use crate::model::Variable;
 use crate::model::linkage::Linkage;
-use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::loader::elf::candidates::View;
 use crate::runtime::loader::elf::search_list::{platform_of, preloads};
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::system::{System, hwcaps_order};
 use crate::system::{Host, cpu, files};
 use std::env::consts::ARCH;
 use std::ffi::OsStr;
@@ -38,21 +36,12 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let cpu = linkage.cpu.clone();
     let heeded = |path: &str| inside(path).filter(|_| !is_privileged);
     let library_path: Vec<String> = entries.filter_map(heeded).collect();
-    let known = match hwcaps_levels(&cpu) {
-        [] => Some(Vec::new()),
-        _ => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+    let known = match &*cpu {
+        "x86_64" => (root.is_none() && cpu == ARCH).then(cpu::hwcaps_levels),
+        _ => Some(Vec::new()),
     };
-    let mut view = View {
-        root: root.map(Path::to_path_buf),
-        levels: Some(hwcaps_order(known.as_deref(), &cpu)),
-        ..View::default()
-    };
-    let has_cache = view.cache().is_some_and(|cache| files::is_file(&cache));
-    if root.is_some() && !has_cache {
-        view.configured = Some(configured(host.sysroot()));
-    }
     let bytes = |path: &str| {
-        let file = Sysroot { root }.file(&view.path(Path::new(path)))?;
+        let file = host.sysroot().file(&host.sysroot().at(path))?;
         files::bytes(&file).ok()
     };
     let everywhere = bytes(PRELOADS).unwrap_or_default();
@@ -61,23 +50,14 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let preloads = preloads.map(|name| (name.to_string(), LoadOrigin::Preloads));
     let own = preload.filter_map(heeded);
     let own = own.map(|name| (name, LoadOrigin::Preload));
-    let interpreter = linkage.interpreter.as_deref();
-    let file = interpreter.and_then(bytes).unwrap_or_default();
-    let mut loader = Loader::parse(&file, &cpu);
-    // Loaders such as Nix's contain the path of their own cache, and search their own directory instead of the system's.
-    let text = String::from_utf8_lossy(&file);
-    let is_own = |text: &&str| text.ends_with(CACHE) && *text != CACHE;
-    let cache = text.split('\0').find(is_own);
-    let dir = interpreter.and_then(|file| Path::new(file).parent());
-    if let (Some(cache), Some(dir)) = (cache, dir) {
-        loader.dirs = vec![dir.display().to_string()];
-        view.configured = None;
-        view.loader_cache = Some(cache.into());
-    }
+    let loader = linkage.interpreter.as_deref().unwrap_or_default();
+    let view = System {
+        levels: Some(hwcaps_order(known.as_deref())),
+        ..shadowing::system(host, loader, &cpu)
+    };
     LoaderEnv {
         library_path: library_path.join(":"),
         preload: own.chain(preloads).collect(),
-        loader,
         is_privileged,
         is_cpu_known: known.is_some(),
         platform: platform_of(&cpu).to_string(),

@@ -98,7 +98,7 @@ fn release(library: &str, functions: &[String]) -> Option<Version> {
 /// Returns a file of the library that comes later in the loader's search and that defines these functions.
 fn compatible(graph: &LoadGraph, library: &Object, functions: &[String]) -> Option<PathBuf> {
     let path = graph.search_path(library.requester?);
-    let mut candidates = path.candidates(&library.name, &graph.env.view).into_iter();
+    let mut candidates = path.candidates(&library.name).into_iter();
     let (_, found) = candidates.find(|(_, path)| {
         let file = graph.sysroot().file(path);
         let file = file.and_then(|file| Elf::read(&file).ok());

@@ -11,7 +11,6 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::{Built, Loader, majors};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use crate::system::Host;
 use std::path::{Path, PathBuf};
@@ -23,9 +22,9 @@ impl Inspection {
         let program = self.input.program.clone();
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
-        let path = DllSearchPath::for_program(host, own.clone());
+        let path = DllSearchPath::new(host, Some(own));
         let mut env = LoaderEnv {
-            dll_dirs: path.directories(),
+            dll_path: path.path.clone(),
             ..LoaderEnv::default()
         };
         env.view.root.clone_from(&host.root);
@@ -34,7 +33,8 @@ impl Inspection {
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
         self.input.path_known = path.known;
-        self.input.dll_directories = origins(&path);
+        let places = path.path.directories.iter();
+        self.input.dll_directories = places.map(|place| place.origin.clone()).collect();
         // The main library of a cuDNN that is loaded with the program.
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.input.objects.iter();
@@ -50,8 +50,7 @@ impl Inspection {
         let dir = library.parent().unwrap_or(&library);
         self.input.found_via = found_via(dir, &path);
         if path.known && host.root.is_none() {
-            let mut origins = self.input.dll_directories.iter();
-            self.input.via = origins.find(|origin| origin.folder() == dir).cloned();
+            self.input.via = path.origin(dir).cloned();
         }
         let platform = &self.input.platform;
         let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
@@ -64,10 +63,8 @@ impl Inspection {
 
     /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows
     /// does not search further.
-    fn opened_dll(&mut self, path: &DllSearchPath<'_>) -> Option<(PathBuf, u32)> {
+    fn opened_dll(&mut self, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
         let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
-        let shown = |dir: &PathBuf| dir.display().to_string();
-        let searched: Vec<String> = path.directories().iter().map(shown).collect();
         let mut missing = Vec::new();
         for major in majors {
             let name = self.input.platform.cudnn_library(major);
@@ -87,7 +84,7 @@ impl Inspection {
                     name,
                     needed_by: self.input.program.clone(),
                     need: LoadPhase::Later,
-                    searched: searched.clone(),
+                    searched: path.path.folders(),
                     unfit: file.zip(unfit).map(|(file, defect)| Unfit {
                         found_via: found_via(file.parent().unwrap_or(&file), path),
                         path: file,
@@ -118,24 +115,8 @@ impl Inspection {
     }
 }
 
-fn origins(path: &DllSearchPath<'_>) -> Vec<LoadOrigin> {
-    let own = path.own.iter().cloned().map(LoadOrigin::Application);
-    let system = path.system.iter().cloned().map(LoadOrigin::System);
-    let current = path.current.iter().cloned();
-    let current = current.map(LoadOrigin::WorkingDirectory);
-    let dirs = path.dirs.iter().cloned().map(LoadOrigin::LibraryPath);
-    own.chain(system).chain(current).chain(dirs).collect()
-}
-
 /// Returns the reason why Windows searches this directory.
-fn found_via(dir: &Path, path: &DllSearchPath<'_>) -> String {
-    if path.own.as_deref() == Some(dir) {
-        "the program's own directory".into()
-    } else if path.system.as_deref() == Some(dir) {
-        format!("Windows' own directory, `{}`", dir.display())
-    } else if path.current.as_deref() == Some(dir) {
-        format!("the working directory, `{}`", dir.display())
-    } else {
-        format!("PATH, its entry `{}`", dir.display())
-    }
+fn found_via(dir: &Path, path: &DllSearchPath) -> String {
+    let origin = path.origin(dir);
+    origin.map_or_else(String::new, |origin| origin.describe(true))
 }

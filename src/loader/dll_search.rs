@@ -7,93 +7,85 @@ use crate::runtime::binary::pe::Pe;
 #[cfg(feature = "cli")]
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath, dll_in};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
-/// The directories in search order.
-#[derive(Default)]
-pub struct DllSearchPath<'a> {
-    pub sysroot: Sysroot<'a>,
-    pub system: Option<PathBuf>,
-    /// The current directory, if it is the program's.
-    pub current: Option<PathBuf>,
-    pub dirs: Vec<PathBuf>,
-    /// The program's directory, which comes first, if it is known.
-    pub own: Option<PathBuf>,
+/// The search path of a system.
+pub struct DllSearchPath {
+    pub path: SearchPath,
     /// `true` if PATH is that of the program.
     pub known: bool,
 }
 
-impl<'a> DllSearchPath<'a> {
+impl DllSearchPath {
     /// Returns the search path of the target system; none if it is another machine.
-    pub fn from_host(host: &'a Host) -> Option<Self> {
-        let root = host.root.as_deref();
-        if host.platform.os != Os::Windows || !(root.is_some() || host.is_target()) {
-            return None;
-        }
-        let system = system_dir(&host.env, root);
-        let mut dirs = entries(host);
-        files::keep(&mut dirs, &|dir| host.is_inside(dir));
-        Some(Self {
-            sysroot: host.sysroot(),
-            known: root.is_none() || !dirs.is_empty(),
-            system,
-            dirs,
-            ..Self::default()
-        })
+    pub fn from_host(host: &Host) -> Option<Self> {
+        is_known(host).then(|| Self::new(host, None))
     }
 
-    /// Returns the search path of a program in the directory `own`. Its current directory may be the one of this
-    /// process.
-    #[cfg(feature = "cli")]
-    pub fn for_program(host: &'a Host, own: PathBuf) -> Self {
-        let mut path = Self::from_host(host).unwrap_or(Self {
-            sysroot: host.sysroot(),
-            ..Self::default()
-        });
-        if path.known && host.root.is_none() {
-            let here = host.env.directory();
-            path.current = Some(here.to_path_buf());
-            path.dirs = entries(host);
-            path.dirs.retain(|dir| !dir.as_os_str().is_empty());
-            for dir in &mut path.dirs {
-                // A name with quotation marks is invalid.
-                if !dir.to_string_lossy().contains('"') {
-                    *dir = here.join(&dir);
-                }
+    /// Returns the search path of a program in the directory `own`, if that is known. Its current directory may be the
+    /// one of this process.
+    pub fn new(host: &Host, own: Option<PathBuf>) -> Self {
+        let here = host.env.directory();
+        let is_here = own.is_some() && host.root.is_none();
+        let mut origins = Vec::from_iter(own.map(LoadOrigin::Application));
+        let mut dirs = Vec::new();
+        if is_known(host) {
+            let system = system_dir(&host.env, host.root.as_deref());
+            origins.extend(system.map(LoadOrigin::System));
+            if is_here {
+                origins.push(LoadOrigin::WorkingDirectory(here.into()));
+            }
+            let path = host.env.get(Variable::Path).unwrap_or_default();
+            // For the loader, quotation marks are part of the name, which is then invalid.
+            for entry in path.to_string_lossy().split(';') {
+                let is_relative = is_here && !entry.is_empty() && !entry.contains('"');
+                dirs.push(if is_relative {
+                    here.join(entry)
+                } else {
+                    entry.into()
+                });
+            }
+            files::keep(&mut dirs, &|dir| host.is_inside(dir));
+        }
+        let known = is_known(host) && (host.root.is_none() || !dirs.is_empty());
+        origins.extend(dirs.into_iter().map(LoadOrigin::LibraryPath));
+        let mut path = SearchPath::default();
+        path.system.is_windows = true;
+        for origin in origins {
+            let mut places = path.directories.iter();
+            if !places.any(|place| place.dir == origin.folder()) {
+                path.directories.push(origin.into());
             }
         }
-        path.own = Some(own);
-        path
+        Self { path, known }
     }
 
-    /// Returns all directories without duplicates.
-    pub fn directories(&self) -> Vec<PathBuf> {
-        let mut dirs = Vec::new();
-        for dir in [&self.own, &self.system, &self.current] {
-            dirs.extend(dir.clone());
-        }
-        dirs.extend_from_slice(&self.dirs);
-        files::dedup(dirs.into_iter())
+    /// Returns the reason why Windows searches this directory.
+    pub fn origin(&self, dir: &Path) -> Option<&LoadOrigin> {
+        let mut places = self.path.directories.iter();
+        Some(&places.find(|place| place.dir == dir)?.origin)
     }
 
     /// Returns the file that Windows loads for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        first_in(self.sysroot, &self.directories(), name)
+        self.path.dlls(name).into_iter().next()
     }
 
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
-        let mut places = Vec::new();
-        places.extend(own.map(Path::to_path_buf));
-        places.extend(self.own.clone());
-        places.extend(self.system.clone());
-        let mut places = files::dedup(places.into_iter());
-        let shown = places.clone();
-        places.extend_from_slice(&self.dirs);
-        places.extend(bins(cudnn, toolkit));
-        let has = |file: &str| first_in(self.sysroot, &places, file).is_some();
+        let (mut shown, mut others) = (Vec::from_iter(own.map(PathBuf::from)), Vec::new());
+        for place in &self.path.directories {
+            match place.origin {
+                LoadOrigin::LibraryPath(_) => others.push(place.dir.clone()),
+                _ => shown.push(place.dir.clone()),
+            }
+        }
+        others.extend(bins(cudnn, toolkit));
+        let shown = files::dedup(shown.into_iter());
+        let places = shown.iter().chain(&others);
+        let has = |file: &str| places.clone().any(|dir| dll_in(dir, file).is_some());
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // Messages name the first sub-library, so the ones that every program needs come first.
         let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
@@ -150,20 +142,9 @@ pub fn system_dir(env: &Environment, root: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Returns the first DLL of a name. Windows ignores case, also for files on a case-sensitive system.
-pub fn first_in(sysroot: Sysroot<'_>, dirs: &[PathBuf], file: &str) -> Option<PathBuf> {
-    let same = |name: &str| name.eq_ignore_ascii_case(file);
-    dirs.iter().find_map(|dir| {
-        let found = sysroot.file(&dir.join(file));
-        found.or_else(|| files::list_named(dir, &same).ok()?.into_iter().next())
-    })
-}
-
-/// Returns the unchanged entries of PATH. For the loader, quotation marks are part of the name.
-fn entries(host: &Host) -> Vec<PathBuf> {
-    let path = host.env.get(Variable::Path).unwrap_or_default();
-    let path = path.to_string_lossy();
-    path.split(';').map(PathBuf::from).collect()
+/// Returns `true` if this is a system with Windows whose directories are known.
+fn is_known(host: &Host) -> bool {
+    host.platform.os == Os::Windows && (host.root.is_some() || host.is_target())
 }
 
 /// Returns the directories of CUDA's DLLs. Windows does not search them, but the program's installer can copy the DLLs

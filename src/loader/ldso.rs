@@ -1,9 +1,8 @@
 //! Resolves a program's libraries without loading them.
 
 use crate::loader::dll_dependencies::is_checked;
-use crate::loader::dll_search::first_in;
 use crate::loader::linkage;
-use crate::loader::search_order::{LoaderEnv, before_cache, expand, system};
+use crate::loader::search_order::{LoaderEnv, expand, own_directories};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -169,17 +168,17 @@ impl LoadGraph {
         let own = self.objects.get(requester);
         let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
         if name.contains('/') {
-            let origin = own.map(|own| own.origin.as_path());
+            let origin = own.map_or(Path::new(""), |own| own.origin.as_path());
             for (_, path) in expand(name, origin, &self.env) {
                 candidates.push((LoadOrigin::Elsewhere, path));
             }
         } else {
             path = self.search_path(requester);
-            candidates = path.candidates(name, &self.env.view);
+            candidates = path.candidates(name);
         }
         if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
-            let system = system(&self.env);
+            let system = self.env.view.directories();
             candidates.retain(|(origin, path)| {
                 let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
                 is_own || !system.iter().any(|place| path.starts_with(&place.dir))
@@ -224,7 +223,7 @@ impl LoadGraph {
             Some(unfit_at(path, defect, &place.origin))
         };
         Err(Box::new(Missing {
-            searched: path.places(&self.env.view),
+            searched: path.looked_at(),
             placeholder,
             unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
             ..Missing::default()
@@ -233,10 +232,10 @@ impl LoadGraph {
 
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
-        let dirs = &self.env.dll_dirs;
-        let Some(path) = first_in(self.sysroot(), dirs, name) else {
+        let search_path = &self.env.dll_path;
+        let Some(path) = search_path.dlls(name).into_iter().next() else {
             return Err(Box::new(Missing {
-                searched: dirs.iter().map(|dir| dir.display().to_string()).collect(),
+                searched: search_path.folders(),
                 ..Missing::default()
             }));
         };
@@ -262,9 +261,19 @@ impl LoadGraph {
         let up = |index: &usize| self.objects.get(*index)?.requester;
         let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
-        let mut directories = before_cache(&self.objects, &chain, &self.env);
-        directories.extend(system(&self.env));
-        SearchPath { directories }
+        let program = self.objects.first();
+        let mut path = program.map_or_else(SearchPath::default, |one| self.env.search_path(one));
+        for (index, object) in chain
+            .iter()
+            .filter_map(|at| Some((at, self.objects.get(*at)?)))
+        {
+            let has_runpath = object.linkage.runpath.is_some();
+            // The libraries of a library do not search its RUNPATH, unlike its RPATH.
+            if *index == requester || !has_runpath {
+                path = path.with_own(own_directories(object, &self.env), !has_runpath);
+            }
+        }
+        path
     }
 
     /// Returns the glibc-hwcaps variant of a CUDA library, which a more capable CPU loads instead.

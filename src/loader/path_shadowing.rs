@@ -1,17 +1,19 @@
 //! Checks for another cuDNN that the program may load instead of the linked one. The build's environment is only an
 //! indication of the program's.
 
-use crate::model::Cudnn;
+use crate::model::{Cudnn, Os};
 use crate::runtime::binary::elf::Elf;
 use crate::system::files;
 use crate::toolkit::dependencies::unmet_dependency;
 use crate::{Finding, Version};
 use std::path::{Path, PathBuf};
 
-/// A directory of LD_LIBRARY_PATH that contains libraries of cuDNN.
+/// A directory of the search path that contains libraries of cuDNN.
 #[derive(Clone)]
 pub struct ShadowingLibrary {
     pub dir: PathBuf,
+    /// `true` for the system's directory.
+    pub is_system: bool,
     /// `true` if its libraries are the chosen ones.
     pub own: bool,
     pub main_library: bool,
@@ -24,8 +26,8 @@ pub struct ShadowingLibrary {
 pub enum PathFault<'a> {
     /// Another cuDNN in LD_LIBRARY_PATH.
     LibraryPath(Shadowed<'a>),
-    /// Another cuDNN that precedes it in Windows' search path. `true` if it is in Windows' own directory, not in PATH.
-    DllPath(Shadowed<'a>, bool),
+    /// Another cuDNN that precedes it in Windows' search path.
+    DllPath(Shadowed<'a>),
     /// A libnvrtc in LD_LIBRARY_PATH that is older than the toolkit: the file with the name that cuDNN opens, its
     /// version, and the version and the library directory of the toolkit.
     OlderNvrtc(&'a Path, Version, Version, Option<&'a Path>),
@@ -63,42 +65,26 @@ pub fn mixed_libraries(
     Some(fault.finding())
 }
 
-/// Returns the finding if LD_LIBRARY_PATH replaces the chosen cuDNN or its sub-libraries.
-pub fn library_path(cudnn: &Cudnn, rivals: &[ShadowingLibrary]) -> Option<Finding> {
-    let shadowed = shadowed(cudnn, rivals, !cudnn.files.own_first)?;
-    Some(PathFault::LibraryPath(shadowed).finding())
-}
-
-/// Returns the cuDNN that replaces the chosen one or, with `parts_count`, its sub-libraries. Directories after the
-/// chosen one, and the system's, are not searched.
-fn shadowed<'a>(
-    cudnn: &'a Cudnn,
-    rivals: &'a [ShadowingLibrary],
-    parts_count: bool,
-) -> Option<Shadowed<'a>> {
+/// Returns the finding if the search path replaces the chosen cuDNN or its sub-libraries. Directories after the chosen
+/// one, and on Linux the system's, are not searched.
+pub fn replaced(cudnn: &Cudnn, rivals: &[ShadowingLibrary], os: Os) -> Option<Finding> {
     let before = rivals.split(|rival| rival.own).next()?;
     let mut rival = before.iter().find(|rival| rival.main_library);
-    if rival.is_none() && parts_count {
+    if rival.is_none() && (os == Os::Windows || !cudnn.files.own_first) {
         rival = before.iter().find(|rival| !rival.parts.is_empty());
     }
     let rival = rival?;
     let is_same = rival.version.is_some() && rival.version == cudnn.library_version;
-    Some(Shadowed {
+    let shadowed = Shadowed {
         rival,
         library: cudnn.library.as_deref().filter(|_| !is_same)?,
         version: cudnn.linked_version(),
-    })
-}
-
-/// Like [`library_path`], but for Windows, which searches its own directory, `system`, and then PATH.
-pub fn dll_path(
-    cudnn: &Cudnn,
-    rivals: &[ShadowingLibrary],
-    system: Option<&Path>,
-) -> Option<Finding> {
-    let shadowed = shadowed(cudnn, rivals, true)?;
-    let by_system = system == Some(&*shadowed.rival.dir);
-    Some(PathFault::DllPath(shadowed, by_system).finding())
+    };
+    let fault = match os {
+        Os::Windows => PathFault::DllPath(shadowed),
+        _ => PathFault::LibraryPath(shadowed),
+    };
+    Some(fault.finding())
 }
 
 #[cfg(test)]
@@ -121,6 +107,7 @@ mod tests {
     fn rival(dir: &str, main_library: bool, version: Option<Version>) -> ShadowingLibrary {
         ShadowingLibrary {
             dir: dir.into(),
+            is_system: dir == "/s",
             own: false,
             main_library,
             parts: vec!["libcudnn_graph.so.9".into()],
@@ -133,7 +120,7 @@ mod tests {
     #[test]
     fn up_to_9_20_only_the_sub_libraries_may_be_replaced() {
         let parts = rival("/opt/parts", false, OLD);
-        let finding = library_path(&cudnn(14, false), std::slice::from_ref(&parts)).unwrap();
+        let finding = replaced(&cudnn(14, false), std::slice::from_ref(&parts), Os::Linux).unwrap();
         assert_eq!(
             finding.to_string(),
             "LD_LIBRARY_PATH makes `libcudnn.so.9` of cuDNN 9.14.0 load the sub-libraries of cuDNN 9.1.0 in `/opt/parts`  [library-path-hijack]\n  \
@@ -142,9 +129,9 @@ mod tests {
              loaded      libcudnn_graph.so.9\n  \
              reason      up to cuDNN 9.20, `libcudnn.so.9` searches LD_LIBRARY_PATH for its sub-libraries before its own directory"
         );
-        assert_eq!(library_path(&cudnn(28, true), &[parts]), None);
+        assert_eq!(replaced(&cudnn(28, true), &[parts], Os::Linux), None);
         // The main library may be replaced in every version.
-        assert!(library_path(&cudnn(28, true), &[rival("/opt/old", true, OLD)]).is_some());
+        assert!(replaced(&cudnn(28, true), &[rival("/opt/old", true, OLD)], Os::Linux).is_some());
     }
 
     fn dlls() -> Cudnn {
@@ -159,13 +146,11 @@ mod tests {
     fn on_windows_the_same_version_does_not_matter_but_an_unknown_one_does() {
         let same = rival("/copy", true, Some(Version::new(9, 14, 0)));
         let old = rival("/old", true, OLD);
-        assert_eq!(dll_path(&dlls(), &[same, old.clone()], None), None);
-        assert_eq!(dll_path(&dlls(), &[], None), None);
+        assert_eq!(replaced(&dlls(), &[same, old.clone()], Os::Windows), None);
+        assert_eq!(replaced(&dlls(), &[], Os::Windows), None);
         let summary = |rival| {
             let rivals = [rival];
-            dll_path(&dlls(), &rivals, Some(Path::new("/s")))
-                .unwrap()
-                .summary
+            replaced(&dlls(), &rivals, Os::Windows).unwrap().summary
         };
         assert!(summary(old).starts_with("PATH makes the program load cuDNN 9.1.0 from `/old`"));
         assert!(summary(rival("/s", true, None)).starts_with("Windows makes the program"));

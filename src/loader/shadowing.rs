@@ -2,12 +2,13 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::parts::{Named, SubLibraries};
-use crate::loader::config::{Loader, cached};
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
 use crate::{Finding, Version};
 use std::collections::BTreeSet;
@@ -27,28 +28,40 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     dirs
 }
 
-/// Returns the file of this name that this system's loader finds, and its directory if that is in LD_LIBRARY_PATH.
-pub fn loaded_file(name: &str, host: &Host) -> Option<(PathBuf, Option<PathBuf>)> {
+/// Returns LD_LIBRARY_PATH as a search path.
+pub fn named_path(host: &Host) -> SearchPath {
+    let dirs = library_path(host).into_iter();
+    SearchPath {
+        directories: dirs
+            .map(|dir| LoadOrigin::LibraryPath(dir).into())
+            .collect(),
+        ..SearchPath::default()
+    }
+}
+
+/// Returns the system of a host, whose programs have this loader.
+pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
+    let sysroot = host.sysroot();
+    let file = sysroot.file(&sysroot.at(loader));
+    let bytes = file.and_then(|file| files::bytes(&file).ok());
+    let loader = Loader::parse(&bytes.unwrap_or_default(), Path::new(loader), cpu);
+    System::at(sysroot.root, loader)
+}
+
+/// Returns the file of this name that this system's loader finds, and the reason.
+pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
     if !host.is_target() && host.root.is_none() {
         return None;
     }
     let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
-    let library_path = library_path(host);
-    let mut candidates: Vec<PathBuf> = library_path.iter().map(|dir| dir.join(name)).collect();
-    candidates.extend(cached(name, sysroot));
-    let loader = sysroot.file(&sysroot.at(host.platform.loader()));
-    let loader = loader.and_then(|file| files::bytes(&file).ok());
-    for dir in Loader::parse(&loader.unwrap_or_default(), cpu).dirs {
-        candidates.push(sysroot.at(dir).join(name));
-    }
+    let mut path = named_path(host);
+    path.system = system(host, host.platform.loader(), cpu);
+    path.directories.extend(path.system.directories());
     // The loader skips files for another CPU.
     let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
     let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
-    let file = candidates.into_iter().find(is_found)?;
-    let dir = library_path
-        .into_iter()
-        .find(|dir| file.parent() == Some(dir));
-    Some((file, dir))
+    let mut candidates = path.candidates(name).into_iter();
+    candidates.find(|(_, file)| is_found(file))
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports
@@ -95,15 +108,16 @@ fn version_in(path: &Path) -> Option<Version> {
     }
 }
 
-/// Returns the directories that contain libraries with the names of the chosen cuDNN's, in order.
-pub fn libraries_in(dirs: Vec<PathBuf>, cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
+/// Returns the directories of a search path that contain libraries with the names of the chosen cuDNN's.
+pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<ShadowingLibrary> {
     let sysroot = host.sysroot();
     let same = |one: &Path, other: &Path| sysroot.canonical(one) == sysroot.canonical(other);
     let mut rivals = Vec::new();
     let Some(library) = cudnn.library.as_deref() else {
         return rivals;
     };
-    for dir in dirs {
+    for place in &path.directories {
+        let dir = &place.dir;
         let (mut found, mut parts) = (Named::new(), Vec::new());
         for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
             let file = sysroot.file(&dir.join(file_name(&part.path)));
@@ -125,7 +139,8 @@ pub fn libraries_in(dirs: Vec<PathBuf>, cudnn: &Cudnn, host: &Host) -> Vec<Shado
             version: opened.version().or_else(any),
             main_library: own.is_some(),
             parts,
-            dir,
+            dir: dir.clone(),
+            is_system: place.is_system(),
         });
     }
     rivals

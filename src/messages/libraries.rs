@@ -26,9 +26,9 @@ impl PathFault<'_> {
                         directory(shadowed.library)
                     ))
             }
-            PathFault::DllPath(shadowed, by_system) => {
+            PathFault::DllPath(shadowed) => {
                 let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
-                let (by, remedy) = if *by_system {
+                let (by, remedy) = if shadowed.rival.is_system {
                     ("Windows", format!("delete the `cudnn*.dll` files from `{dir}`"))
                 } else {
                     ("PATH", format!("add `{linked}` before `{dir}` to PATH where the program runs"))

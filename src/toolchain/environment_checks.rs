@@ -13,12 +13,10 @@ use crate::runtime::facts::Finding;
 use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
 #[cfg(feature = "cli")]
 use crate::runtime::install::sub_library_files::StraySubLibrary;
-#[cfg(feature = "cli")]
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit. `built_with`
 /// is the same toolkit if the program needs one.
@@ -41,11 +39,16 @@ pub fn cudnn_findings(
     if host.is_target() && host.root.is_none() {
         findings.iter_mut().for_each(Finding::stop_at_missing_parts);
     }
-    if let Some(path) = &dll_path {
-        findings.extend(on_windows(cudnn, toolkit, path, host));
+    let named = || shadowing::named_path(host);
+    let path = dll_path
+        .as_ref()
+        .map_or_else(named, |dlls| dlls.path.clone());
+    let rivals = shadowing::libraries_in(&path, cudnn, host);
+    findings.extend(path_shadowing::replaced(cudnn, &rivals, host.platform.os));
+    if let Some(dlls) = dll_path.filter(|_| cudnn.library.is_some()) {
+        let dependencies = dlls.dependencies(cudnn, toolkit);
+        findings.extend(dll_dependencies::findings(cudnn, &dependencies));
     }
-    let rivals = shadowing::libraries_in(shadowing::library_path(host), cudnn, host);
-    findings.extend(path_shadowing::library_path(cudnn, &rivals));
     #[cfg(feature = "cli")]
     findings.extend(stray_sub_library(cudnn, host));
     if let Some(toolkit) = built_with {
@@ -72,7 +75,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         return None;
     }
     let file = cudnn_file(TENSOR_IR, release.major, false);
-    let (path, dir) = shadowing::loaded_file(&file, host)?;
+    let (origin, path) = shadowing::loaded_file(&file, host)?;
     let named = vec![(TENSOR_IR.to_string(), path.clone())];
     let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
     let version = opened.files.first()?.sourced_version()?;
@@ -81,27 +84,9 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         release,
         path: &path,
         version,
-        origin: dir.map_or(LoadOrigin::Cache, LoadOrigin::LibraryPath),
+        origin,
     };
     (version.0 != release).then(|| stray.finding())
-}
-
-/// Returns the findings about DLLs that Windows would load instead of those of this cuDNN, or in addition to them.
-fn on_windows(
-    cudnn: &Cudnn,
-    toolkit: Option<&Toolkit>,
-    path: &DllSearchPath,
-    host: &Host,
-) -> Vec<Finding> {
-    if cudnn.library.is_none() {
-        return Vec::new();
-    }
-    let rivals = shadowing::libraries_in(path.directories(), cudnn, host);
-    let hijack = path_shadowing::dll_path(cudnn, &rivals, path.system.as_deref());
-    let mut findings: Vec<Finding> = hijack.into_iter().collect();
-    let dll_dependencies = path.dependencies(cudnn, toolkit);
-    findings.extend(dll_dependencies::findings(cudnn, &dll_dependencies));
-    findings
 }
 
 /// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.
@@ -117,10 +102,8 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     }
     // A distribution may install the required libraries in the system's directories.
     let mut dirs = toolkit.link_dirs.clone();
-    for dir in ["/usr/lib", "/lib", "/usr/lib64", "/lib64"] {
-        dirs.push(Path::new(dir).join(host.platform.multiarch()));
-        dirs.push(dir.into());
-    }
+    let system = shadowing::system(host, host.platform.loader(), &host.platform.cpu);
+    dirs.extend(system.directories().into_iter().map(|place| place.dir));
     let dirs = files::dedup(dirs.into_iter());
     for name in names {
         let Some(library) = shared_file(toolkit, name, &host.platform) else {

@@ -116,7 +116,6 @@ impl BoundedFile {
 }
 
 /// Returns the paths in a directory; empty if it cannot be read.
-#[cfg(feature = "runtime")]
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()

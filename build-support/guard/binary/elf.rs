@@ -316,11 +316,7 @@ impl Elf {
         }
         None
     }
-}
 
-/// Contents that only the runtime guard and an inspection read.
-#[cfg(feature = "runtime")]
-impl Elf {
     /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
     pub fn is_64_bit_le(&self) -> Option<bool> {
         let layout = self.layout?;

@@ -32,7 +32,6 @@ impl Elf {
     }
 
     /// Returns the section of constants, if its size is plausible for a program or library.
-    #[cfg(feature = "runtime")]
     pub fn rodata(&self) -> Option<Vec<u8>> {
         let (offset, size) = self.section(".rodata")?;
         self.bytes(offset, size)

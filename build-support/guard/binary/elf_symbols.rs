@@ -187,10 +187,7 @@ impl Elf {
         let word = self.entry(table.checked_add(index * 4)?, 4)?;
         self.layout?.number(&word, 0, 4)
     }
-}
 
-#[cfg(feature = "runtime")]
-impl Elf {
     /// Returns `true` if it is the toolkit's stub of the driver's library, whose `cuInit` only returns an error.
     pub fn is_driver_stub(&self) -> bool {
         // The instruction that returns `CUDA_ERROR_STUB_LIBRARY`, in a function compiled without optimization.

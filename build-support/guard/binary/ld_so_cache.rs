@@ -15,38 +15,12 @@ const MOST: u64 = 4 << 20;
 const MOST_FILES: usize = 64;
 const LONGEST_PATH: usize = 4096;
 
-/// Returns the files of this name in the system's cache, in its order.
-pub fn files(name: &str) -> Vec<PathBuf> {
-    files_of(Path::new(CACHE), name)
-}
-
-pub fn files_of(cache: &Path, name: &str) -> Vec<PathBuf> {
+/// Returns the files of this name in a cache, in its order.
+pub fn files(cache: &Path, name: &str) -> Vec<PathBuf> {
     let bytes = BoundedFile::open(cache)
         .ok()
         .and_then(|file| file.read(0, file.length().min(MOST)));
     parse(&bytes.unwrap_or_default(), name)
-}
-
-/// Returns the files that the loader tries for this name, in its order. `dirs` are the directories that it reports.
-pub fn candidates(dirs: &[PathBuf], name: &str) -> Vec<PathBuf> {
-    let mut candidates = Vec::new();
-    // The cache comes before the default directories.
-    let mut cached = files(name);
-    for dir in dirs {
-        if is_default(dir) {
-            candidates.append(&mut cached);
-        }
-        candidates.push(dir.join(name));
-    }
-    candidates.append(&mut cached);
-    candidates
-}
-
-/// Returns `true` for a default directory of the loader, which is searched even if the cache does not name it.
-pub fn is_default(dir: &Path) -> bool {
-    let dir = dir.to_string_lossy();
-    let dir = dir.strip_prefix("/usr").unwrap_or(&dir);
-    dir == "/lib" || dir == "/lib64" || (dir.starts_with("/lib/") && dir.ends_with("-linux-gnu"))
 }
 
 /// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.

@@ -31,7 +31,6 @@ pub use self::pe::Pe as Image;
 
 /// Returns `true` if the text contains this letter followed by `tail`. They are separate arguments so that a program
 /// with this code does not contain the text that it searches for.
-#[cfg(feature = "runtime")]
 pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
     let mut rest = text;
     // `skip_until` is optimized even in debug builds, unlike a loop over bytes.

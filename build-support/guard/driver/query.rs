@@ -2,14 +2,16 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
-use crate::runtime::binary::defect::Defect;
 #[cfg(not(windows))]
-use crate::runtime::binary::{Image, ld_so_cache};
+use crate::runtime::binary::Image;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::{ComputeCapability, Version};
+#[cfg(not(windows))]
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
@@ -219,16 +221,9 @@ pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
     if Library::loaded(name).is_some() {
         return None;
     }
-    for path in ld_so_cache::candidates(&system::platform::search_path(), name) {
-        match Image::open(&path) {
-            Err(defect @ (Defect::Truncated(..) | Defect::Garbled)) => {
-                return Some((path, defect));
-            }
-            Err(defect) if defect.is_passed_over() || !system::is_there(&path) => {}
-            _ => break,
-        }
-    }
-    None
+    let path = SearchPath::of_program().program_file(name)?;
+    let defect = Image::open(&path).err()?;
+    matches!(defect, Defect::Truncated(..) | Defect::Garbled).then_some((path, defect))
 }
 
 /// Returns `None`: Windows checks files before it maps them.

@@ -5,6 +5,7 @@ pub mod cudarc_eager;
 pub mod dll;
 pub mod elf;
 pub mod file_name;
+pub mod ld_so_conf;
 pub mod library_names;
 pub mod load_origin;
 pub mod map_failures;
@@ -13,6 +14,7 @@ pub mod not_found;
 pub mod opener;
 pub mod refused_library;
 pub mod search_path;
+pub mod system;
 pub mod unlinked;
 
 /// The places where a library may be but the system does not search.

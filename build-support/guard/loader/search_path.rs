@@ -1,9 +1,11 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::bounded_file::files_in;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::system::System;
 use crate::runtime::system;
 use crate::runtime::system::platform;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,14 +36,51 @@ impl SearchDirectory {
 pub struct SearchPath {
     /// The directories, in the loader's order.
     pub directories: Vec<SearchDirectory>,
+    pub system: System,
 }
 
 impl SearchPath {
+    /// Returns the directories, as they are shown to users.
+    pub fn folders(&self) -> Vec<String> {
+        let places = self.directories.iter();
+        places
+            .map(|place| place.dir.display().to_string())
+            .collect()
+    }
+
+    /// Returns the places that are searched, for the evidence "searched".
+    pub fn looked_at(&self) -> Vec<String> {
+        let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
+        for place in &self.directories {
+            if self.system.is_windows || !place.is_system() {
+                lines.push(place.origin.to_string());
+            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
+                system.push(place.dir.display().to_string());
+            }
+        }
+        if !self.system.is_windows {
+            lines.push(self.system.cache_path().display().to_string());
+        }
+        lines.append(&mut system);
+        let mut known = BTreeSet::new();
+        lines.retain(|line| known.insert(line.clone()));
+        lines
+    }
+
+    /// Returns the DLLs of a name in the order of Windows' search.
+    pub fn dlls(&self, name: &str) -> Vec<PathBuf> {
+        let places = self.directories.iter();
+        places
+            .filter_map(|place| dll_in(&place.dir, name))
+            .collect()
+    }
+
     /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
     /// entries of LD_LIBRARY_PATH, and on Windows all directories.
     pub fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
-        let is_ordered =
-            |origin: &LoadOrigin| cfg!(windows) || matches!(origin, LoadOrigin::LibraryPath(_));
+        let is_ordered = |origin: &LoadOrigin| {
+            self.system.is_windows || matches!(origin, LoadOrigin::LibraryPath(_))
+        };
         for place in &self.directories {
             if !is_ordered(&place.origin) || !is_ordered(other) {
                 continue;
@@ -56,29 +95,17 @@ impl SearchPath {
         false
     }
 
-    /// Returns the search path for what this library opens, which is the file at this path.
-    pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
-        let is_runpath = library.runpath().is_some();
-        let origin = match is_runpath {
-            true => LoadOrigin::LibraryRunpath,
-            false => LoadOrigin::LibraryRpath,
-        };
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = library.folders(path).into_iter();
-        let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
-        self.with_own(own.collect(), !is_runpath)
-    }
-
-    /// Returns the search path for what a library with these directories of its own opens.
+    /// Returns the search path for what a library with these directories of its own opens, in the order of ld.so(8):
+    /// RPATH of the library and of those that opened it, LD_LIBRARY_PATH, RUNPATH of the library, the system. `own_first`
+    /// stands for a library without a RUNPATH.
     pub fn with_own(&self, mut own: Vec<SearchDirectory>, own_first: bool) -> Self {
-        // The program's RUNPATH only applies to libraries that the program opens, and the library's RUNPATH disables
-        // the program's RPATH.
+        // A RUNPATH only applies to libraries that its owner opens, and disables the RPATHs of all others.
         let (mut directories, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             match place.origin {
-                LoadOrigin::System(_) if !cfg!(windows) => system.push(place.clone()),
-                LoadOrigin::Runpath(_) => {}
-                LoadOrigin::Rpath(_) if !own_first => {}
+                LoadOrigin::System(_) if !self.system.is_windows => system.push(place.clone()),
+                LoadOrigin::Runpath(_) | LoadOrigin::LibraryRunpath(..) => {}
+                LoadOrigin::Rpath(_) | LoadOrigin::LibraryRpath(..) if !own_first => {}
                 _ => directories.push(place.clone()),
             }
         }
@@ -87,7 +114,10 @@ impl SearchPath {
         }
         directories.append(&mut own);
         directories.append(&mut system);
-        Self { directories }
+        Self {
+            directories,
+            system: self.system.clone(),
+        }
     }
 
     /// Returns a directory that is searched for every library: that of this file, else the first that exists.
@@ -112,4 +142,18 @@ impl SearchPath {
         let first = places.find(|place| is_in(file, place) || is_in(other, place));
         first.is_some_and(|place| is_in(file, place))
     }
+}
+
+/// Returns the DLL of a name in a directory. Windows ignores case, also for files on a case-sensitive system.
+pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
+    let file = dir.join(name);
+    if cfg!(windows) || system::is_file(&file) {
+        return system::is_file(&file).then_some(file);
+    }
+    let mut files = files_in(dir);
+    files.retain(|file| {
+        file.file_name()
+            .is_some_and(|own| own.eq_ignore_ascii_case(name))
+    });
+    files.into_iter().min()
 }

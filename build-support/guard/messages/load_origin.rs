@@ -5,54 +5,54 @@ use crate::runtime::facts::{Finding, printable};
 use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;
-use crate::runtime::system::by_system;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::Path;
 
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let dir = printable(&self.folder().to_string_lossy());
-        let system = by_system!(
-            "the system's library directories",
-            "Windows' own directories"
-        );
-        match self {
-            LoadOrigin::Rpath(_) => write!(f, "the program's RPATH, its entry `{dir}`"),
-            LoadOrigin::LibraryPath(_) => write!(f, "{LIBRARY_PATH}, its entry `{dir}`"),
-            LoadOrigin::Runpath(_) => write!(f, "the program's RUNPATH, its entry `{dir}`"),
-            LoadOrigin::LibraryRpath(_, name) => {
-                write!(f, "the RPATH of {name}, its entry `{dir}`")
-            }
-            LoadOrigin::LibraryRunpath(_, name) => {
-                write!(f, "the RUNPATH of {name}, its entry `{dir}`")
-            }
-            LoadOrigin::Preload => f.write_str("LD_PRELOAD"),
-            LoadOrigin::Preloads => f.write_str(PRELOADS),
-            LoadOrigin::Cache => f.write_str(CACHE),
-            LoadOrigin::System(_) => write!(f, "{system}, `{dir}`"),
-            LoadOrigin::Application(_) => write!(f, "the program's own directory, `{dir}`"),
-            LoadOrigin::DllDirectory(_) => write!(f, "SetDllDirectory, `{dir}`"),
-            LoadOrigin::AddedDirectory(_) => {
-                write!(f, "a directory added by AddDllDirectory, `{dir}`")
-            }
-            LoadOrigin::WorkingDirectory(_) => write!(f, "the working directory, `{dir}`"),
-            LoadOrigin::Library(Opener { path, preloaded }) => {
-                let path = printable(&path.to_string_lossy());
-                match preloaded {
-                    true => write!(f, "LD_PRELOAD: `{path}`, which loads it"),
-                    false => write!(f, "`{path}`, a library in this process that searches there"),
-                }
-            }
-            LoadOrigin::Elsewhere => {
-                f.write_str("something in this process that opened it by its path")
-            }
-            LoadOrigin::Within => f.write_str("its archives, which are linked into the program"),
-        }
+        f.write_str(&self.describe(cfg!(windows)))
     }
 }
 
 impl LoadOrigin {
+    /// Returns the reason in words, for a program for Windows or for Linux.
+    pub fn describe(&self, is_windows: bool) -> String {
+        let dir = printable(&self.folder().to_string_lossy());
+        match self {
+            LoadOrigin::Rpath(_) => format!("the program's RPATH, its entry `{dir}`"),
+            LoadOrigin::LibraryPath(_) if is_windows => format!("PATH, its entry `{dir}`"),
+            LoadOrigin::LibraryPath(_) => format!("LD_LIBRARY_PATH, its entry `{dir}`"),
+            LoadOrigin::Runpath(_) => format!("the program's RUNPATH, its entry `{dir}`"),
+            LoadOrigin::LibraryRpath(_, name) => {
+                format!("the RPATH of {name}, its entry `{dir}`")
+            }
+            LoadOrigin::LibraryRunpath(_, name) => {
+                format!("the RUNPATH of {name}, its entry `{dir}`")
+            }
+            LoadOrigin::Preload => "LD_PRELOAD".into(),
+            LoadOrigin::Preloads => PRELOADS.into(),
+            LoadOrigin::Cache => CACHE.into(),
+            LoadOrigin::System(_) if is_windows => format!("Windows' own directories, `{dir}`"),
+            LoadOrigin::System(_) => format!("the system's library directories, `{dir}`"),
+            LoadOrigin::Application(_) => format!("the program's own directory, `{dir}`"),
+            LoadOrigin::DllDirectory(_) => format!("SetDllDirectory, `{dir}`"),
+            LoadOrigin::AddedDirectory(_) => {
+                format!("a directory added by AddDllDirectory, `{dir}`")
+            }
+            LoadOrigin::WorkingDirectory(_) => format!("the working directory, `{dir}`"),
+            LoadOrigin::Library(Opener { path, preloaded }) => {
+                let path = printable(&path.to_string_lossy());
+                match preloaded {
+                    true => format!("LD_PRELOAD: `{path}`, which loads it"),
+                    false => format!("`{path}`, a library in this process that searches there"),
+                }
+            }
+            LoadOrigin::Elsewhere => "something in this process that opened it by its path".into(),
+            LoadOrigin::Within => "its archives, which are linked into the program".into(),
+        }
+    }
+
     /// Returns the help that keeps the loader from this file.
     pub fn removal(&self, file: &Path) -> String {
         let (dir, entry) = (file.parent().unwrap_or(file), self.folder().display());

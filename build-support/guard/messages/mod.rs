@@ -17,7 +17,6 @@ pub mod driver;
 pub mod gpu_support;
 #[cfg(all(feature = "runtime", any(target_os = "linux", windows)))]
 pub mod lazy;
-#[cfg(feature = "runtime")]
 pub mod load_origin;
 #[cfg(feature = "runtime")]
 pub mod loading;

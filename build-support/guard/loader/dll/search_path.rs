@@ -4,16 +4,18 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::system::System;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 impl SearchPath {
     /// Returns the search path of this process, as Windows reports it.
     pub fn of_program() -> Self {
-        let mut usual = Self::usual().directories;
+        let mut path = Self::usual();
         let Some(list) = platform::dll_search_path() else {
-            return Self { directories: usual };
+            return path;
         };
+        let usual = &mut path.directories;
         let system = platform::system_folders();
         let mut directories = Vec::new();
         let entries = list.as_encoded_bytes().split(|byte| *byte == b';');
@@ -35,7 +37,8 @@ impl SearchPath {
                 directories.push(LoadOrigin::AddedDirectory(dir).into());
             }
         }
-        Self { directories }
+        path.directories = directories;
+        path
     }
 
     /// Returns the search path of a process that does not change it.
@@ -68,7 +71,14 @@ impl SearchPath {
             let origins = list.into_iter().map(origin);
             directories.extend(origins.map(SearchDirectory::from));
         }
-        Self { directories }
+        let system = System {
+            is_windows: true,
+            ..System::default()
+        };
+        Self {
+            directories,
+            system,
+        }
     }
 
     /// Returns the reason why the loader used this file.
@@ -81,15 +91,12 @@ impl SearchPath {
 
     /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        self.program_files(name).into_iter().next()
+        self.dlls(name).into_iter().next()
     }
 
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let places = self.directories.iter();
-        let mut files: Vec<_> = places.map(|place| place.dir.join(name)).collect();
-        files.retain(|file| file.is_file());
-        files
+        self.dlls(name)
     }
 
     /// Returns the file that the loader uses for a name, if the program cannot load it.
@@ -97,18 +104,6 @@ impl SearchPath {
         let file = self.program_file(name)?;
         let defect = Image::open(&file).err()?;
         Some((file, defect))
-    }
-
-    /// Returns the directories, for the evidence "searched".
-    pub fn looked_at(&self) -> Vec<String> {
-        let mut lines: Vec<String> = Vec::new();
-        for place in &self.directories {
-            let line = place.origin.to_string();
-            if !lines.contains(&line) {
-                lines.push(line);
-            }
-        }
-        lines
     }
 }
 

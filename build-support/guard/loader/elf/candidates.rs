@@ -1,47 +1,14 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
-use crate::runtime::binary::defect::target;
-use crate::runtime::binary::ld_so_cache::{self, CACHE};
+use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::system::platform;
-use std::collections::BTreeSet;
+use crate::runtime::loader::system::System;
 use std::path::{Path, PathBuf};
 
 /// The directory of the library variants for more capable CPUs.
 pub const HWCAPS: &str = "glibc-hwcaps";
 
-/// The system whose loader searches. Default: the system of this process.
-#[derive(Clone, Debug, Default)]
-pub struct View {
-    /// The root directory of another system.
-    pub root: Option<PathBuf>,
-    /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, `None` for the directory itself. The
-    /// loader of this process does not report them.
-    pub levels: Option<Vec<Option<&'static str>>>,
-    /// The directories of its configuration, if `ldconfig` has not created a cache yet.
-    pub configured: Option<Vec<PathBuf>>,
-    /// The cache of a loader that does not read the system's.
-    pub loader_cache: Option<PathBuf>,
-}
-
-impl View {
-    /// Returns the path on this machine of a path of that system.
-    pub fn path(&self, path: &Path) -> PathBuf {
-        match (&self.root, path.strip_prefix("/")) {
-            (Some(root), Ok(inside)) => root.join(inside),
-            _ => path.to_path_buf(),
-        }
-    }
-
-    /// Returns the file of the system's cache.
-    pub fn cache(&self) -> Option<PathBuf> {
-        target(&self.cache_path(), self.root.as_deref())
-    }
-
-    fn cache_path(&self) -> PathBuf {
-        self.path(self.loader_cache.as_deref().unwrap_or(Path::new(CACHE)))
-    }
-
+impl System {
     /// Returns the files that the loader tries for a file in a searched directory.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
         let levels = self.levels.as_deref().unwrap_or(&[None]).iter();
@@ -66,7 +33,7 @@ impl View {
     }
 
     /// Returns the files of a name in the cache.
-    fn cached(&self, name: &str) -> Vec<PathBuf> {
+    pub fn cached(&self, name: &str) -> Vec<PathBuf> {
         // The cache lists cuDNN by its SONAMEs, which end in the major, so it is not read for other names.
         let numbers = name.strip_prefix("libcudnn");
         let numbers = numbers.and_then(|rest| rest.split_once(".so."));
@@ -77,7 +44,7 @@ impl View {
             let files = dirs.iter().map(|dir| dir.join(name));
             return files.flat_map(|file| self.variants(&file)).collect();
         }
-        let files = self.cache().map(|file| ld_so_cache::files_of(&file, name));
+        let files = self.cache().map(|file| ld_so_cache::files(&file, name));
         let files = files.into_iter().flatten();
         self.preferred(files.map(|file| self.path(&file)).collect())
     }
@@ -92,7 +59,7 @@ pub fn hwcaps_level(file: &Path) -> Option<&str> {
 impl SearchPath {
     /// Returns the files that the loader tries for a name, in its order, each with the reason: the configured
     /// directories, the cache, and the system's directories.
-    pub fn candidates(&self, name: &str, view: &View) -> Vec<(LoadOrigin, PathBuf)> {
+    pub fn candidates(&self, name: &str) -> Vec<(LoadOrigin, PathBuf)> {
         let (mut files, mut system) = (Vec::new(), Vec::new());
         for place in &self.directories {
             let files = if place.is_system() {
@@ -100,31 +67,14 @@ impl SearchPath {
             } else {
                 &mut files
             };
-            for file in view.variants(&place.dir.join(name)) {
+            for file in self.system.variants(&place.dir.join(name)) {
                 files.push((place.origin.clone(), file));
             }
         }
-        for file in view.cached(name) {
+        for file in self.system.cached(name) {
             files.push((LoadOrigin::Cache, file));
         }
         files.append(&mut system);
         files
-    }
-
-    /// Returns the places that are searched, for the evidence "searched".
-    pub fn places(&self, view: &View) -> Vec<String> {
-        let (mut lines, mut system): (Vec<String>, _) = (Vec::new(), Vec::new());
-        for place in &self.directories {
-            if !place.is_system() {
-                lines.push(place.origin.to_string());
-            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
-                system.push(place.dir.display().to_string());
-            }
-        }
-        lines.push(view.cache_path().display().to_string());
-        lines.append(&mut system);
-        let mut known = BTreeSet::new();
-        lines.retain(|line| known.insert(line.clone()));
-        lines
     }
 }

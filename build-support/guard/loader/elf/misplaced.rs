@@ -1,9 +1,11 @@
 //! The places where a library for Linux may be but the loader does not search.
 
-use crate::runtime::binary::ld_so_cache::{self, lib_folders};
+use crate::runtime::binary::ld_so_cache::lib_folders;
+use crate::runtime::loader::ld_so_conf;
 use crate::runtime::loader::misplaced::{
     EntryFault, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
 };
+use crate::runtime::loader::system::System;
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
@@ -34,7 +36,7 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let library_path = library_path.to_string_lossy();
     let home = std::env::var("HOME").unwrap_or_default();
     let found = by_library_path(wanted, &library_path, &home);
-    let found = found.or_else(|| by_configuration(wanted, Path::new("/etc")));
+    let found = found.or_else(|| by_configuration(wanted, &System::default()));
     if found.is_some() {
         return found;
     }
@@ -105,23 +107,17 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
 }
 
 /// Finds one of these names in a directory that the loader's configuration names, but its cache does not contain yet.
-pub fn by_configuration(wanted: &Wanted<'_>, etc: &Path) -> Option<Misplaced> {
-    let mut files = vec![etc.join("ld.so.conf")];
-    files.extend(sorted_entries(&etc.join("ld.so.conf.d")));
-    for conf in files {
-        for line in std::fs::read_to_string(&conf).unwrap_or_default().lines() {
-            let dir = line.split('#').next().unwrap_or_default().trim();
-            for name in wanted.names {
-                let file = Path::new(dir).join(name);
-                let is_cached = || ld_so_cache::files(name).contains(&file);
-                if dir.starts_with('/') && wanted.is_it(&file) && !is_cached() {
-                    return Some(Misplaced {
-                        file: Some(file),
-                        cause: Unsearched::Uncached(conf),
-                        library_path: None,
-                        ignores_path: false,
-                    });
-                }
+pub fn by_configuration(wanted: &Wanted<'_>, system: &System) -> Option<Misplaced> {
+    for (conf, dir) in ld_so_conf::read(system) {
+        for name in wanted.names {
+            let file = dir.join(name);
+            if wanted.is_it(&file) && !system.cached(name).contains(&file) {
+                return Some(Misplaced {
+                    file: Some(file),
+                    cause: Unsearched::Uncached(conf),
+                    library_path: None,
+                    ignores_path: false,
+                });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache::lib_folders;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::system::platform::path_of;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::system::proc;
@@ -15,6 +16,21 @@ impl Elf {
         let mut folders = directories(list.as_bytes(), b":", path);
         folders.retain(|folder| !folder.as_os_str().is_empty());
         folders
+    }
+}
+
+impl SearchPath {
+    /// Returns the search path for what this library opens, which is the file at this path.
+    pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
+        let is_runpath = library.runpath().is_some();
+        let origin = match is_runpath {
+            true => LoadOrigin::LibraryRunpath,
+            false => LoadOrigin::LibraryRpath,
+        };
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let own = library.folders(path).into_iter();
+        let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
+        self.with_own(own.collect(), !is_runpath)
     }
 }
 

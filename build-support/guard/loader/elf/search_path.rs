@@ -2,11 +2,11 @@
 
 use crate::runtime::binary::defect::{Defect, is_absent};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::elf::candidates::{View, hwcaps_level};
+use crate::runtime::loader::elf::candidates::hwcaps_level;
 use crate::runtime::loader::elf::search_list::{directories, preloads};
 use crate::runtime::loader::load_origin::PRELOADS;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::system::System;
 use crate::runtime::loader::{opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
@@ -66,7 +66,10 @@ impl SearchPath {
             own.insert(name);
             directories.push(SearchDirectory::from(origin(folder.clone())));
         }
-        Self { directories }
+        Self {
+            directories,
+            system: System::this(),
+        }
     }
 
     /// Returns the reason why the loader used this file.
@@ -88,16 +91,16 @@ impl SearchPath {
         if preloads(&everywhere).into_iter().any(is_it) {
             return LoadOrigin::Preloads;
         }
-        let cached = || {
-            let files = name.to_str().map(ld_so_cache::files);
+        let mut places = self.directories.iter();
+        let in_system = places.any(|place| place.is_system() && file.parent() == Some(&*place.dir));
+        let is_cached = || {
+            let files = name.to_str().map(|name| self.system.cached(name));
             files.is_some_and(|files| files.iter().any(|one| one == file))
         };
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
             Some(place) if !place.is_system() => place.origin.clone(),
-            _ if cached() && !file.parent().is_some_and(ld_so_cache::is_default) => {
-                LoadOrigin::Cache
-            }
+            _ if !in_system && is_cached() => LoadOrigin::Cache,
             Some(place) => place.origin.clone(),
             None => {
                 let opened = || opener::find(file).map(LoadOrigin::Library);
@@ -123,7 +126,7 @@ impl SearchPath {
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let is_dir = |path: &Path| platform::metadata(path).is_ok_and(|data| data.is_dir());
         let mut skipped = None;
-        for (_, file) in self.candidates(name, &View::default()) {
+        for (_, file) in self.candidates(name) {
             match platform::metadata(&file) {
                 Ok(data) if data.is_dir() => continue,
                 Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
@@ -140,7 +143,7 @@ impl SearchPath {
 
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        let candidates = self.candidates(name, &View::default()).into_iter();
+        let candidates = self.candidates(name).into_iter();
         let files = candidates.map(|(_, file)| file);
         files.filter(|file| system::is_file(file)).collect()
     }
@@ -159,11 +162,6 @@ impl SearchPath {
             }
         }
         unlinked.or(closed)
-    }
-
-    /// Returns the places that are searched, for the evidence "searched".
-    pub fn looked_at(&self) -> Vec<String> {
-        self.places(&View::default())
     }
 }
 

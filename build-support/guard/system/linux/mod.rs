@@ -1,9 +1,7 @@
 //! Linux with glibc: opening libraries, and the loader's search path.
 
-#[cfg(feature = "runtime")]
 pub mod mapped;
 pub mod maps;
-#[cfg(feature = "runtime")]
 pub mod process;
 #[cfg(feature = "runtime")]
 pub mod stack;
@@ -19,9 +17,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::mapped::{mapped, replaced};
-#[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::process::*;
 #[cfg(feature = "runtime")]
 pub use crate::runtime::system::linux::stack::stack_left;

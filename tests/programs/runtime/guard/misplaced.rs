@@ -6,6 +6,7 @@ use crate::support::installation::{Folder, sound};
 use crate::support::{rows, wrapped};
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
+use cudnn_guard::internals::loader::system::System;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -248,26 +249,30 @@ fn a_relative_entry_is_reported() {
 fn a_directory_missing_from_the_loader_cache_is_named() {
     let cudnn = cudnn_in("lib");
     let names = ["libcudnn.so.9".to_string()];
-    let conf = cudnn.file("ld.so.conf.d");
-    std::fs::create_dir(&conf).unwrap();
-    let lib = cudnn.file("lib");
+    let conf = cudnn.file("etc/ld.so.conf.d");
+    std::fs::create_dir_all(&conf).unwrap();
+    let include = "include ld.so.conf.d/*.conf\n";
+    std::fs::write(cudnn.file("etc/ld.so.conf"), include).unwrap();
     let wanted = Wanted {
         names: &names,
         suits: &|_| true,
     };
-    let found = || misplaced::by_configuration(&wanted, &cudnn.0);
+    let system = System {
+        root: Some(cudnn.0.clone()),
+        ..System::default()
+    };
+    let found = || misplaced::by_configuration(&wanted, &system);
     std::fs::write(conf.join("a.conf"), "# /x\n/nowhere\n").unwrap();
+    // `ldconfig` reads only the files that are included.
+    let text = "/nowhere\n/lib  # cuDNN\n";
+    std::fs::write(conf.join("b.disabled"), text).unwrap();
     assert!(found().is_none());
-    let text = format!("/nowhere\n{}  # cuDNN\n", lib.display());
     std::fs::write(conf.join("b.conf"), text).unwrap();
     let found = found().unwrap();
-    assert_eq!(found.file, Some(lib.join("libcudnn.so.9")));
-    let path = cudnn.text();
+    assert_eq!(found.file, Some(cudnn.file("lib/libcudnn.so.9")));
     assert_eq!(
         found.reason(),
-        format!(
-            "`{path}/ld.so.conf.d/b.conf` lists its directory, but /etc/ld.so.cache does not contain it yet"
-        )
+        "`/etc/ld.so.conf.d/b.conf` lists its directory, but /etc/ld.so.cache does not contain it yet"
     );
     assert_eq!(found.help(), "run `ldconfig` as root");
 }

@@ -7,6 +7,7 @@ use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::binary::{Image, ld_so_cache};
 use cudnn_guard::internals::install::sub_library_lookup::SubLibraryLookup;
 use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
+use cudnn_guard::internals::loader::system::System;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
@@ -206,10 +207,11 @@ fn a_directory_that_is_a_symlink_loop_is_skipped() {
 
 #[test]
 fn the_loader_cache_is_read() {
-    let own = ld_so_cache::files("libc.so.6");
+    let system = System::default();
+    let own = system.cached("libc.so.6");
     assert!(own.iter().any(|file| file.is_file()), "{own:?}");
     assert_eq!(
-        ld_so_cache::files("libnobody-has-this.so.1"),
+        system.cached("libnobody-has-this.so.1"),
         Vec::<PathBuf>::new()
     );
     // The cache comes after the configured directories and before the default directories of the system.
@@ -217,7 +219,9 @@ fn the_loader_cache_is_read() {
     let mut wanted = vec![PathBuf::from("/named/libc.so.6")];
     wanted.extend(own);
     wanted.push("/usr/lib/libc.so.6".into());
-    assert_eq!(ld_so_cache::candidates(&folders, "libc.so.6"), wanted);
+    let path = SearchPath::new(&folders, None, Some("/named".into()), None);
+    let candidates = path.candidates("libc.so.6").into_iter();
+    assert_eq!(Vec::from_iter(candidates.map(|(_, file)| file)), wanted);
     let made = cache_of(&[("libcudnn.so.9.1", "/a"), ("libcudnn.so.9", "/b")]);
     let parsed = |name: &str| ld_so_cache::parse(&made, name);
     assert_eq!(parsed("libcudnn.so.9"), [Path::new("/b")]);

@@ -49,6 +49,10 @@ fn real_dlls_beside_a_program_are_found() {
     let json = inspect("9.14.0");
     assert_eq!(json["verdict"], "unknown", "{json}");
     assert_eq!(json["cudnn"]["version"], "9.28.0");
-    assert_eq!(json["cudnn"]["found_via"], "the program's own directory");
+    let own = format!(
+        "the program's own directory, `{}`",
+        image.at("app").display()
+    );
+    assert_eq!(json["cudnn"]["found_via"], own);
     assert_eq!(inspect("9.40.0")["verdict"], "fail");
 }

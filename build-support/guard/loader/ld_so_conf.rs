@@ -1,0 +1,65 @@
+//! The configuration of `ldconfig`, which lists the directories whose libraries are in the loader's cache.
+
+use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
+use crate::runtime::binary::defect::target;
+use crate::runtime::loader::system::System;
+use std::path::{Path, PathBuf};
+
+/// Limits above the size of any configuration.
+const MOST: u64 = 1 << 14;
+const MOST_FILES: usize = 256;
+
+/// Returns the directories in the configuration of a system, each after the file that lists it, in the order of
+/// `ldconfig`.
+pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
+    read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
+}
+
+/// Reads a configuration file and its includes, each once.
+fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(PathBuf, PathBuf)> {
+    let mut places = Vec::new();
+    if known.len() == MOST_FILES || known.iter().any(|known| known == file) {
+        return places;
+    }
+    known.push(file.to_path_buf());
+    let real = target(&system.path(file), system.root.as_deref());
+    let opened = real.and_then(|real| BoundedFile::open(&real).ok());
+    let bytes = opened.and_then(|opened| opened.read(0, opened.length().min(MOST)));
+    for line in String::from_utf8_lossy(&bytes.unwrap_or_default()).lines() {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if line.starts_with('/') {
+            places.push((file.to_path_buf(), system.path(Path::new(line))));
+        }
+        let mut words = line.split_whitespace();
+        if words.next() == Some("include") {
+            for included in words.flat_map(|pattern| matching(file, pattern, system)) {
+                places.append(&mut read_file(&included, system, known));
+            }
+        }
+    }
+    places
+}
+
+/// Returns the files that a pattern in this file matches. Like those of distributions, it may have a `*` in the file name.
+fn matching(file: &Path, pattern: &str, system: &System) -> Vec<PathBuf> {
+    let pattern = file.parent().unwrap_or(file).join(pattern);
+    let (dir, name) = (pattern.parent(), pattern.file_name().unwrap_or_default());
+    let (Some(dir), name) = (dir, name.to_string_lossy()) else {
+        return Vec::new();
+    };
+    let Some((start, end)) = name.split_once('*') else {
+        return vec![pattern];
+    };
+    let mut files = files_in(&system.path(dir));
+    files.retain(|file| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        let is_hidden = start.is_empty() && name.starts_with('.');
+        !is_hidden
+            && name
+                .strip_prefix(start)
+                .is_some_and(|rest| rest.ends_with(end))
+    });
+    files.sort_unstable();
+    let names = files.iter().filter_map(|file| file.file_name());
+    names.map(|name| dir.join(name)).collect()
+}

@@ -1,0 +1,152 @@
+//! The system whose loader searches: its root directory, its CPU, and the values that are compiled into the loader.
+
+use crate::runtime::binary::defect::target;
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::ld_so_cache::{CACHE, lib_folders};
+use crate::runtime::loader::ld_so_conf;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
+use crate::runtime::system::platform;
+use std::env::consts::ARCH;
+use std::path::{Path, PathBuf};
+
+/// The paths of the loaders of distributions.
+const DISTRIBUTIONS: [&str; 3] = [
+    "/lib64/ld-linux-x86-64.so.2",
+    "/lib/ld-linux-aarch64.so.1",
+    "/lib/ld-linux.so.2",
+];
+
+/// A system. Default: the system of this process, with a distribution's loader.
+#[derive(Clone, Debug, Default)]
+pub struct System {
+    pub is_windows: bool,
+    /// The root directory of another system.
+    pub root: Option<PathBuf>,
+    pub loader: Loader,
+    /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, `None` for the directory itself. The
+    /// loader of this process does not report them.
+    pub levels: Option<Vec<Option<&'static str>>>,
+    /// The directories of its configuration, if `ldconfig` has not created a cache yet.
+    pub configured: Option<Vec<PathBuf>>,
+}
+
+/// The values that are compiled into a loader.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Loader {
+    /// The system directories in search order.
+    pub dirs: Vec<String>,
+    /// The values that `$LIB` may have.
+    pub lib: Vec<String>,
+    /// The cache of a loader that does not read the distribution's.
+    pub own_cache: Option<PathBuf>,
+}
+
+impl System {
+    /// Returns the system of this process. A loader at an unusual path may read another cache.
+    pub fn this() -> Self {
+        let program = std::env::current_exe().unwrap_or_default();
+        let path = Elf::read(&program).ok().and_then(|elf| elf.interpreter());
+        let path = path.filter(|path| !DISTRIBUTIONS.contains(&path.as_str()));
+        let loader = path.map(|path| {
+            let bytes = std::fs::read(&path).unwrap_or_default();
+            Loader::parse(&bytes, Path::new(&path), ARCH)
+        });
+        Self {
+            loader: loader.unwrap_or_default(),
+            ..Self::default()
+        }
+    }
+
+    /// Returns the system below a root directory whose programs have this loader.
+    pub fn at(root: Option<&Path>, loader: Loader) -> Self {
+        let mut system = Self {
+            root: root.map(Path::to_path_buf),
+            loader,
+            ..Self::default()
+        };
+        let has_cache = || system.cache().is_some_and(|cache| cache.is_file());
+        if root.is_some() && system.loader.own_cache.is_none() && !has_cache() {
+            let places = ld_so_conf::read(&system).into_iter();
+            system.configured = Some(places.map(|(_, dir)| dir).collect());
+        }
+        system
+    }
+
+    /// Returns the path on this machine of a path of that system.
+    pub fn path(&self, path: &Path) -> PathBuf {
+        match (&self.root, path.strip_prefix("/")) {
+            (Some(root), Ok(inside)) => root.join(inside),
+            _ => path.to_path_buf(),
+        }
+    }
+
+    /// Returns the directories that are built into the loader.
+    pub fn directories(&self) -> Vec<SearchDirectory> {
+        let place = |name: &String| SearchDirectory {
+            dir: self.path(Path::new(name)),
+            origin: LoadOrigin::System(name.into()),
+        };
+        self.loader.dirs.iter().map(place).collect()
+    }
+
+    /// Returns the file of the loader's cache.
+    pub fn cache(&self) -> Option<PathBuf> {
+        target(&self.cache_path(), self.root.as_deref())
+    }
+
+    pub fn cache_path(&self) -> PathBuf {
+        self.path(self.loader.own_cache.as_deref().unwrap_or(Path::new(CACHE)))
+    }
+}
+
+impl Loader {
+    /// Reads the values from the loader's own file, which programs name by this path. If the file does not contain
+    /// them, returns all known values. Files for another CPU or word size are skipped anyway.
+    ///
+    /// Loaders such as Nix's contain the path of their own cache, and search their own directory instead of the system's.
+    pub fn parse(bytes: &[u8], path: &Path, cpu: &str) -> Self {
+        let known = lib_folders(cpu);
+        let mut paths: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
+        paths.retain(|text| text.starts_with(b"/"));
+        let has = |dir: &&String| paths.contains(&format!("/usr/{dir}/").as_bytes());
+        let is_own = |text: &&&[u8]| text.ends_with(CACHE.as_bytes()) && **text != CACHE.as_bytes();
+        // The longer one is listed first: Debian's loader also contains `/usr/lib`.
+        let found = known.iter().find(has);
+        let lib = found.map_or_else(|| known.to_vec(), |lib| vec![lib.clone()]);
+        let own_cache = paths.iter().find(is_own);
+        let own_cache = own_cache.map(|text| platform::path_of(text.to_vec()));
+        if let (Some(_), Some(dir)) = (&own_cache, path.parent()) {
+            let dirs = vec![dir.display().to_string()];
+            return Self {
+                dirs,
+                lib,
+                own_cache,
+            };
+        }
+        let both = |lib: &String| [format!("/{lib}"), format!("/usr/{lib}")];
+        let mut dirs: Vec<String> = lib.iter().flat_map(both).collect();
+        if found == known.first() {
+            dirs.extend(["/lib".to_string(), "/usr/lib".to_string()]);
+        }
+        Self {
+            dirs,
+            lib,
+            own_cache: None,
+        }
+    }
+}
+
+/// The `glibc-hwcaps` subdirectories for x86_64, the highest level first. Those for CPUs without a cuDNN are left out.
+const LEVELS: &[&str] = &["x86-64-v4", "x86-64-v3", "x86-64-v2"];
+
+/// Returns the levels in search order; those of the CPU, if they are known. `None` stands for the file for all CPUs,
+/// which comes first if the CPU is unknown.
+pub fn hwcaps_order(known: Option<&[&'static str]>) -> Vec<Option<&'static str>> {
+    let levels = known.unwrap_or(LEVELS).iter();
+    let mut order: Vec<_> = levels.copied().map(Some).collect();
+    order.push(None);
+    if known.is_none() {
+        order.reverse();
+    }
+    order
+}
