@@ -16,7 +16,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     // The origin of the sub-libraries matters only if the main library is compatible.
     let is_irrelevant = mismatch.is_some() && !parts.is_together();
     // Mixed sub-libraries may include the required version.
-    let has_required = parts.list.iter().any(|part| {
+    let has_required = parts.installed.list.iter().any(|part| {
         let version = part.version;
         version.is_some_and(|version| program_rules::version(built, version).is_ok())
     });

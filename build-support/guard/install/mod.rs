@@ -5,6 +5,8 @@ pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
 pub mod file_versions;
 #[cfg(feature = "runtime")]
+pub mod installed;
+#[cfg(feature = "runtime")]
 #[allow(unsafe_code, reason = "queries the version of a cuDNN without a file")]
 pub mod main_library;
 #[cfg(feature = "runtime")]
