@@ -30,23 +30,9 @@ impl SubLibraries {
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let (mut files, mut binaries, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
         for (name, path) in named {
-            let opened = Binary::open(&path, platform.os);
-            let mut file = SubLibraryFile::new(&name, path, None, false);
-            file.defect = match &opened {
-                Ok(binary) => binary.defect(&file.path, platform),
-                Err(defect) => Some(defect.clone()),
-            };
-            let binary = opened.ok();
-            let inside = binary.as_ref().and_then(|binary| binary.release(&name));
-            let elf = binary.as_ref().and_then(Binary::as_elf);
-            let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
-            evidence.push(VersionEvidence {
-                path: sysroot.canonical(&file.path),
-                size: binary.as_ref().map_or(0, Binary::length),
-                inside,
-                builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
-            });
+            let (file, facts, binary) = open(&name, path, sysroot, platform);
             files.push(file);
+            evidence.push(facts);
             binaries.push(binary);
         }
         let certain = |dir: &Path| {
@@ -91,19 +77,11 @@ impl SubLibraries {
     /// Returns this cuDNN with the facts about its sub-libraries.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
         cudnn.library_version = self.version();
-        cudnn.cuda_major = cudnn.cuda_major.or_else(|| self.cuda_major());
+        cudnn.cuda_major =
+            (cudnn.cuda_major).or_else(|| cuda_major(&|name| self.binary(name)?.cuda_major()));
         cudnn.parts = self.files;
         consistency::mark_needed(&mut cudnn);
         cudnn
-    }
-
-    /// Returns the CUDA major that the sub-libraries were built for.
-    pub fn cuda_major(&self) -> Option<u32> {
-        let mut known = sub_libraries::ALL.iter().rev();
-        known.find_map(|part| {
-            part.version_symbol?;
-            self.binary(part.name)?.cuda_major()
-        })
     }
 
     /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
@@ -217,6 +195,38 @@ impl SubLibraries {
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))
     }
+}
+
+/// Opens a sub-library, and returns the evidence of its version.
+pub fn open(
+    name: &str,
+    path: PathBuf,
+    sysroot: Sysroot,
+    platform: &Platform,
+) -> (SubLibraryFile, VersionEvidence, Option<Binary>) {
+    let opened = Binary::open(&path, platform.os);
+    let mut file = SubLibraryFile::new(name, path, None, false);
+    file.defect = match &opened {
+        Ok(binary) => binary.defect(&file.path, platform),
+        Err(defect) => Some(defect.clone()),
+    };
+    let binary = opened.ok();
+    let inside = binary.as_ref().and_then(|binary| binary.release(name));
+    let elf = binary.as_ref().and_then(Binary::as_elf);
+    let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
+    let evidence = VersionEvidence {
+        path: sysroot.canonical(&file.path),
+        size: binary.as_ref().map_or(0, Binary::length),
+        inside,
+        builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
+    };
+    (file, evidence, binary)
+}
+
+/// Returns the CUDA major that a cuDNN was built for. `read` returns that of a sub-library.
+pub fn cuda_major(read: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
+    let mut known = sub_libraries::ALL.iter().rev();
+    known.find_map(|part| part.version_symbol.and_then(|_| read(part.name)))
 }
 
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,

@@ -2,7 +2,7 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
-use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
+use crate::inspection::preflight::found::RefusedRelease;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
 use crate::runtime::facts::{Finding, FindingId, Severity, printable, quoted};
@@ -90,40 +90,6 @@ impl UnresolvedCudnn<'_> {
             }),
         };
         not_found.explain(finding, elsewhere, vec![install])
-    }
-}
-
-impl LoadedFiles<'_> {
-    /// Adapts a finding about the files of a cuDNN to the program that loads it.
-    pub fn apply(&self, mut finding: Finding) -> Finding {
-        match (finding.id, &self.foreign, self.missing) {
-            (FindingId::PartsMixed, Some(foreign), _) => {
-                let mut foreign = foreign.clone();
-                foreign.evidence.append(&mut finding.evidence);
-                if finding.severity != Severity::Error {
-                    foreign.severity = finding.severity;
-                    foreign.summary += "; no convolution uses these files";
-                }
-                finding = foreign;
-            }
-            (FindingId::PartsMissing, ..) if self.bundled.is_some() => {
-                // The package may never use cuDNN.
-                let major = after_space(self.bundled);
-                finding.help = vec![format!(
-                    "install cuDNN{major}, and add its directory to LD_LIBRARY_PATH"
-                )];
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
-                finding.severity = Severity::Error;
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Mounted(place)) => {
-                finding = finding.with("mountpoint", place.display());
-            }
-            _ => {}
-        }
-        let found_via = ("found via", self.found_via.to_string());
-        finding.evidence.insert(0, found_via);
-        finding
     }
 }
 

@@ -41,6 +41,8 @@ pub struct MissingSubLibraries<'a> {
     /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
     /// main library, which names the directories, cannot be read.
     pub is_uncertain: bool,
+    /// The major of the main library, if it is a Python package's copy.
+    pub bundled: Option<u32>,
     /// `true` if this cuDNN never contained them.
     pub jit_only: bool,
     /// The command that installs its package again.
@@ -162,6 +164,7 @@ impl<'a> MissingSubLibraries<'a> {
             },
             is_declared,
             is_uncertain: release.is_some_and(is_newer),
+            bundled: None,
             jit_only: installed.jit_only,
             reinstall: package_owner::reinstall_command(installed.folder()),
             looked_at: Vec::new(),

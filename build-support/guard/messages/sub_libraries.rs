@@ -27,13 +27,16 @@ impl MissingSubLibraries<'_> {
                 "convolutions need"
             }
         );
-        let help = match &self.reinstall {
+        let help = match (self.bundled, &self.reinstall) {
+            (Some(major), _) => {
+                format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
+            }
             _ if self.jit_only => {
                 "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
             }
-            Some(command) => format!("reinstall the package: `{command}`"),
-            None => format!(
+            (None, Some(command)) => format!("reinstall the package: `{command}`"),
+            (None, None) => format!(
                 "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
             ),
         };
