@@ -4,6 +4,7 @@ use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version, sub_libraries};
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
@@ -56,31 +57,30 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and that
-    /// of 8.x the version of `ops_infer`. A DLL has its own version resource.
+    /// Returns the version of these files.
     pub fn version(&self) -> Option<Version> {
-        let version = |matches: &dyn Fn(&SubLibraryFile) -> bool| {
-            let mut files = self.files.iter().filter(|file| matches(file));
-            files.find_map(|file| file.version)
-        };
-        let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
         let is_main = |file: &SubLibraryFile| file.name == "cudnn";
-        version(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
-            .or_else(|| version(&|file| known(file).is_some_and(|part| part.reports_version)))
-            .or_else(|| {
-                version(&|file| {
-                    is_main(file) || known(file).is_some_and(|part| part.version_check.is_some())
-                })
-            })
+        let files = self.files.iter().cloned();
+        let (mut main, list): (Vec<_>, Vec<_>) = files.partition(is_main);
+        let installed = Installed {
+            main: main.pop().unwrap_or_default(),
+            list,
+            ..Installed::default()
+        };
+        Some(installed.version()?.0)
     }
 
     /// Returns this cuDNN with the facts about its sub-libraries.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
-        cudnn.library_version = self.version();
-        cudnn.cuda_major =
-            (cudnn.cuda_major).or_else(|| cuda_major(&|name| self.binary(name)?.cuda_major()));
+        let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
+        cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
         cudnn.parts = self.files;
-        consistency::mark_needed(&mut cudnn);
+        let installed = consistency::installed(&cudnn);
+        cudnn.library_version = installed.version().map(|(version, _)| version);
+        for part in &mut cudnn.parts {
+            let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
+            part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
+        }
         cudnn
     }
 

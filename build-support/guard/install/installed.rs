@@ -86,10 +86,19 @@ impl Installed {
         for name in expected.beside {
             add(&mut installed.list, name, None);
         }
-        let has_own = installed.list.iter().any(|file| file.name == TENSOR_IR);
-        if sub_libraries::opens_absent_part(version) && !has_own {
-            let path = find(TENSOR_IR, true);
-            installed.stray = path.map(|path| read(TENSOR_IR, path));
+        if sub_libraries::opens_absent_part(version) {
+            match installed
+                .list
+                .iter_mut()
+                .find(|file| file.name == TENSOR_IR)
+            {
+                // cuDNN opens it, and rejects another version.
+                Some(own) => own.needed |= own.defect.is_none() && own.is_other_than(version),
+                None => {
+                    let path = find(TENSOR_IR, true);
+                    installed.stray = path.map(|path| read(TENSOR_IR, path));
+                }
+            }
         }
         // A sub-library beside the main library shows its version, even if the main library uses another file.
         if let (None, Some(first)) = (installed.main.version, installed.list.first()) {

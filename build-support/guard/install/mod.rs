@@ -4,7 +4,6 @@
 pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
 pub mod file_versions;
-#[cfg(feature = "runtime")]
 pub mod installed;
 #[cfg(feature = "runtime")]
 #[allow(unsafe_code, reason = "queries the version of a cuDNN without a file")]
