@@ -322,7 +322,7 @@ fn run_checks(
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
     let (by_name, is_determined) = (by_name.parts, by_name.is_determined);
     let mut parts = by_name.clone();
-    if !by_name.is_together() {
+    if !by_name.installed.is_together() {
         parts = cudnn.parts(true);
         parts.lasting = by_name.lasting.clone();
     }

@@ -155,6 +155,12 @@ impl Installed {
         Some(best?.1)
     }
 
+    /// Returns `true` if all files are in the directory of the main library.
+    pub fn is_together(&self) -> bool {
+        let mut files = self.list.iter();
+        files.all(|file| file.is_in(self.folder()))
+    }
+
     /// Returns the directory of the main library.
     pub fn folder(&self) -> &Path {
         self.main.path.parent().unwrap_or(&self.main.path)

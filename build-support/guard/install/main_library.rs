@@ -31,7 +31,8 @@ pub struct MainLibrary {
 
 /// A main library of a version that the program cannot run with.
 pub struct UnsuitableMainLibrary<'a> {
-    pub library: &'a MainLibrary,
+    /// The main library, and the reason why the loader uses it.
+    pub evidence: Vec<(&'static str, String)>,
     pub mismatch: ReleaseMismatch,
     pub replacement: Replacement<'a>,
     /// A better way than the replacement.
@@ -105,7 +106,7 @@ impl MainLibrary {
         let remedy = find_hidden(built, &self.path)
             .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
         let fault = UnsuitableMainLibrary {
-            library: self,
+            evidence: self.evidence(),
             mismatch,
             replacement,
             remedy: remedy.or_else(upgrade),

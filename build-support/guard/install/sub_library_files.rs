@@ -138,13 +138,6 @@ impl SubLibraries {
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         self.findings.iter().any(is_mixed)
     }
-
-    /// Returns `true` if all of them are in the directory of the main library, so that no other file is found first.
-    pub fn is_together(&self) -> bool {
-        let folder = Some(self.installed.folder());
-        let mut files = self.installed.list.iter();
-        files.all(|file| file.path.parent() == folder)
-    }
 }
 
 impl<'a> MissingSubLibraries<'a> {

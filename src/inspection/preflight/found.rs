@@ -9,31 +9,21 @@ use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::linkage::Object;
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::{Built, LibraryName, Tables};
-use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, LastingFolder};
+use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::install::main_library::{Remedy, UnsuitableMainLibrary};
+use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, Replacement};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_files::MissingSubLibraries;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
+use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;
-
-/// A loaded cuDNN whose version one of the program's guards rejects.
-pub struct RefusedRelease<'a> {
-    pub input: &'a PreflightInput,
-    pub mismatch: ReleaseMismatch,
-    pub guard: &'a Built,
-    pub library: &'a Path,
-    /// Directories that would still precede another cuDNN.
-    pub lasting: Vec<LastingFolder>,
-    /// A compatible cuDNN that comes before it, under a name that cudarc requests later.
-    pub hidden: Option<&'a Path>,
-}
 
 impl FileOrigins for PreflightInput {
     fn origin_of(&self, path: &Path) -> LoadOrigin {
@@ -115,12 +105,8 @@ impl PreflightInput {
         });
         let mut of_files = Vec::from_iter(own);
         of_files.extend(installed.findings(self, self.via == Some(LoadOrigin::Preload)));
-        let is_together = || {
-            let mut files = installed.list.iter().chain(&installed.stray);
-            files.all(|file| file.is_in(installed.folder()))
-        };
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
-        let is_foreign = of_files.iter().any(is_mixed) && !is_together();
+        let is_foreign = of_files.iter().any(is_mixed) && !installed.is_together();
         // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries of the
         // version in the file name would not help.
         let promised = cudnn.library.as_deref().and_then(named_major);
@@ -199,16 +185,23 @@ impl PreflightInput {
             let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
-            let fault = RefusedRelease {
-                input: self,
+            let hidden = hidden.and_then(|hidden| hidden.library.clone());
+            let mut evidence = vec![
+                ("loaded", printable(&library.to_string_lossy())),
+                ("found via", self.found_via.clone()),
+            ];
+            let package = guard.package.clone().filter(|_| self.guards.len() > 1);
+            evidence.extend(package.map(|package| ("crate", package)));
+            // If the reason is unknown, the files can only be replaced, like those in an rpath.
+            let by_path = || LoadOrigin::Rpath(self.installed.folder().to_path_buf());
+            let via = self.via.clone().unwrap_or_else(by_path);
+            let foreign = mixed_sub_libraries::foreign(&self.installed, self);
+            let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
+            let fault = UnsuitableMainLibrary {
+                evidence,
                 mismatch,
-                guard,
-                library,
-                lasting: self.via.as_ref().map_or_else(Vec::new, |via| {
-                    let foreign = mixed_sub_libraries::foreign(&self.installed, self);
-                    mixed_sub_libraries::lasting_folders(&foreign, via)
-                }),
-                hidden: hidden.and_then(|hidden| hidden.library.as_deref()),
+                replacement: Replacement::new(&via, library, &lasting, &fits),
+                remedy: hidden.map(|path| Remedy::Hidden(HiddenCudnn::new(guard, path))),
             };
             findings.push(fault.finding());
         }

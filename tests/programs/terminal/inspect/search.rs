@@ -379,3 +379,70 @@ fn wheels_that_overwrote_each_other_are_named() {
         image.at(&lib).display()
     ));
 }
+
+/// The version of a cuDNN is not that of the sub-libraries that LD_LIBRARY_PATH provides.
+#[test]
+fn sub_libraries_in_ld_library_path_do_not_determine_the_version() {
+    let image = Image::new("version-8");
+    let code =
+        |patch| format!("const unsigned char cudnn_ops_infer_version[4] = {{ {patch}, 9, 8, 0 }};");
+    let hash = ["-Wl,--hash-style=gnu"];
+    image.library(
+        "opt/lib/libcudnn.so.8",
+        "int x;",
+        &["-Wl,--enable-new-dtags,-rpath,$ORIGIN"],
+    );
+    for (folder, patch) in [("opt/lib", 2), ("opt/first", 7)] {
+        image.library(
+            &format!("{folder}/libcudnn_ops_infer.so.8"),
+            &code(patch),
+            &hash,
+        );
+    }
+    image.library("opt/lib/libcudnn_cnn_infer.so.8", "int x;", &[]);
+    image.program(&[], &["IMAGE/opt/lib/libcudnn.so.8", "-Wl,-rpath,/opt/lib"]);
+    let first = image.at("opt/first");
+    let json = image
+        .inspect_with(&["--json"], first.to_str().unwrap())
+        .exits_with(1);
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["cudnn"]["version"], "8.9.2", "{json}");
+    let finding = &json["findings"][0];
+    let summary = "cuDNN 8.9.2 at `/opt/lib` loads `libcudnn_ops_infer.so.8` (version 8.9.7) from `/opt/first`";
+    let root = image.0.to_str().unwrap();
+    assert_eq!(
+        finding["summary"].as_str().unwrap().replace(root, ""),
+        summary
+    );
+    let help = finding["help"][0].as_str().unwrap().replace(root, "");
+    assert_eq!(
+        help,
+        "remove `/opt/first` from LD_LIBRARY_PATH, or add `/opt/lib` before it"
+    );
+}
+
+/// The loader does not skip a damaged file, so the help for a valid cuDNN behind it is to search that first.
+#[test]
+fn a_damaged_sub_library_before_a_valid_one_is_removed_from_the_search_path() {
+    let image = Image::with_cudnn("damaged-first", 14);
+    let file = "libcudnn_ops.so.9";
+    let bytes = fs::read(image.at(&format!("opt/lib/{file}"))).unwrap();
+    fs::create_dir_all(image.at("opt/first")).unwrap();
+    fs::write(
+        image.at(&format!("opt/first/{file}")),
+        &bytes[..bytes.len() / 2],
+    )
+    .unwrap();
+    let first = image.at("opt/first");
+    let ran = image
+        .inspect_with(&["--json"], first.to_str().unwrap())
+        .exits_with(1);
+    let json: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(json["findings"][0]["id"], "library-damaged", "{json}");
+    let help = json["findings"][0]["help"][0].as_str().unwrap();
+    let help = help.replace(image.0.to_str().unwrap(), "");
+    assert_eq!(
+        help,
+        "remove `/opt/first` from LD_LIBRARY_PATH, or add `/opt/lib` before it"
+    );
+}
