@@ -4,7 +4,6 @@ use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version, sub_libraries};
-use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
@@ -59,15 +58,12 @@ impl SubLibraries {
 
     /// Returns the version of these files.
     pub fn version(&self) -> Option<Version> {
-        let is_main = |file: &SubLibraryFile| file.name == "cudnn";
-        let files = self.files.iter().cloned();
-        let (mut main, list): (Vec<_>, Vec<_>) = files.partition(is_main);
-        let installed = Installed {
-            main: main.pop().unwrap_or_default(),
-            list,
-            ..Installed::default()
-        };
-        Some(installed.version()?.0)
+        let parts = self.files.clone();
+        let files = consistency::installed(&Cudnn {
+            parts,
+            ..Cudnn::default()
+        });
+        Some(files.version()?.0)
     }
 
     /// Returns this cuDNN with the facts about its sub-libraries.

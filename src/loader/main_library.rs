@@ -1,18 +1,18 @@
 //! The cuDNN that a program loads: the main library, and the sub-libraries that it opens.
 
 use crate::cudnn::consistency;
-use crate::cudnn::parts::{self, Named};
+use crate::cudnn::parts;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::{Cudnn, Os, Owner, Platform};
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::sub_libraries::TENSOR_IR;
 use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::sub_library_files::beside;
 use crate::runtime::install::version_evidence::VersionDetector;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
@@ -143,22 +143,6 @@ fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// Returns the sub-libraries in the directory of a main library.
-fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
-    let dir = library.parent().unwrap_or(library);
-    let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
-    let mut parts = Named::new();
-    for path in files {
-        if let Some((name, file)) = platform.cudnn_part(&path) {
-            if file.numbers == [major] && name != "cudnn" {
-                parts.push((name.to_string(), path.clone()));
-            }
-        }
-    }
-    sub_libraries::drop_excess(&mut parts, |(name, _)| name.clone());
-    parts
-}
-
 /// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a name.
 pub fn locate(
     library: &Path,
@@ -168,10 +152,10 @@ pub fn locate(
     find: &mut dyn FnMut(&str) -> Option<PathBuf>,
 ) -> (Installed, Cudnn) {
     let (sysroot, os) = (Sysroot { root }, platform.os);
-    let own = beside(library, major, platform);
-    let names: Vec<String> = own.iter().map(|(name, _)| name.clone()).collect();
+    let dir = library.parent().unwrap_or(library);
+    let own = beside(dir, major, os == Os::Windows);
     let expected = Expected {
-        beside: &names,
+        beside: &own,
         ..Expected::default()
     };
     let certain = |dir: &Path| {
@@ -183,7 +167,7 @@ pub fn locate(
                     .0,
             )
         };
-        let files = beside(&dir.join("libcudnn"), major, platform).into_iter();
+        let files = beside(dir, major, os == Os::Windows).into_iter();
         files.filter_map(release).collect()
     };
     let mut detector = VersionDetector::new(&certain);

@@ -27,8 +27,8 @@ pub struct Installed {
 /// The facts that determine which sub-libraries belong to a cuDNN.
 #[derive(Default)]
 pub struct Expected<'a> {
-    /// The names of the sub-libraries in the directory of the main library.
-    pub beside: &'a [String],
+    /// The sub-libraries in the directory of the main library.
+    pub beside: &'a [(String, PathBuf)],
     /// The words by which the program declares the sub-libraries that it uses.
     pub declared: &'a [String],
     /// `true` if only graphs that are compiled at run time are used.
@@ -45,7 +45,7 @@ impl Installed {
         find: &mut dyn FnMut(&str, bool) -> Option<PathBuf>,
         read: &mut dyn FnMut(&str, PathBuf) -> SubLibraryFile,
     ) -> Self {
-        let jit_only = sub_libraries::is_jit_only(expected.beside.iter().map(String::as_str));
+        let jit_only = sub_libraries::is_jit_only(expected.beside.iter().map(|(name, _)| &**name));
         let mut installed = Self {
             main,
             major,
@@ -83,7 +83,7 @@ impl Installed {
                 add(&mut installed.list, &name, Some(&mut missing_declared));
             }
         }
-        for name in expected.beside {
+        for (name, _) in expected.beside {
             add(&mut installed.list, name, None);
         }
         if sub_libraries::opens_absent_part(version) {

@@ -3,7 +3,9 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Built, Finding, FindingId, SourcedVersion, Version, sub_libraries};
+use crate::runtime::facts::{
+    Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
+};
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
@@ -15,7 +17,6 @@ use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform::Library;
-use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.
@@ -72,11 +73,11 @@ impl SubLibraries {
         built: &Built,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
-        let detector = RefCell::new(FileVersions::new(&built.tables.build_ids));
+        let mut detector = FileVersions::new(&built.tables.build_ids);
         let mut read = |name: &str, path: PathBuf| {
             let image = Image::open(&path);
             let version = image.as_ref().ok();
-            let version = version.and_then(|image| detector.borrow_mut().part(image, name, &path));
+            let version = version.and_then(|image| detector.part(image, name, &path));
             let mut file = SubLibraryFile::new(name, path, version, true);
             let is_loaded = || Library::loaded_file(&file.path).is_some();
             file.defect = image.err().filter(|it| !it.is_unread() || !is_loaded());
@@ -90,11 +91,11 @@ impl SubLibraries {
             _ => major,
         };
         // If its version is unknown, it is usually that of the sub-library beside it.
-        let graph = || read("graph", folder.join(file_name::of_part("graph", major))).version;
-        let named = main.version.or_else(graph);
+        let mut graph = || read("graph", folder.join(file_name::of_part("graph", major))).version;
+        let named = main.version.or_else(&mut graph);
         let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, named, search_path);
         let expected = Expected {
-            beside: &beside(folder, major),
+            beside: &beside(folder, major, cfg!(windows)),
             declared: &built.needs,
             jit_only: is_jit_configured(),
         };
@@ -217,19 +218,22 @@ impl<'a> StraySubLibrary<'a> {
     }
 }
 
-/// Returns the names of the sub-libraries in a directory, sorted.
-fn beside(folder: &Path, major: u32) -> Vec<String> {
-    let mut names = Vec::new();
-    for file in files_in(folder) {
-        match file_name::parse(&file) {
-            Some((name, Some(own))) if own == major && !name.is_empty() => names.push(name),
-            _ => {}
-        }
+/// Returns the sub-libraries in a directory, sorted by name. A name without the full version comes first.
+pub fn beside(folder: &Path, major: u32, is_dll: bool) -> Vec<(String, PathBuf)> {
+    let mut files = Vec::new();
+    for path in files_in(folder) {
+        let file = LibraryName::of(&path);
+        let file = file.filter(|file| file.is_dll == is_dll && file.major() == Some(major));
+        let name = file.and_then(|file| file.sub_library().map(String::from));
+        files.extend(
+            name.filter(|name| !name.is_empty())
+                .map(|name| (name, path)),
+        );
     }
-    names.sort_unstable();
-    names.dedup();
-    sub_libraries::drop_excess(&mut names, String::clone);
-    names
+    files.sort_unstable();
+    files.dedup_by(|one, other| one.0 == other.0);
+    sub_libraries::drop_excess(&mut files, |(name, _)| name.clone());
+    files
 }
 
 /// Returns `true` if cuDNN is configured to work without the other sub-libraries.

@@ -158,9 +158,10 @@ pub fn installed(cudnn: &Cudnn) -> Installed {
     main.version = main
         .version
         .or(version.filter(|version| version.major == major));
-    let names: Vec<String> = files.iter().map(|file| file.name.clone()).collect();
+    let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
+    let named: Vec<_> = files.iter().map(named).collect();
     let expected = Expected {
-        beside: &names,
+        beside: &named,
         ..Expected::default()
     };
     let file = |name: &str| files.iter().find(|file| file.name == name);
