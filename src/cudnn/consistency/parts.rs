@@ -92,10 +92,10 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
         return Vec::new();
     }
     // Which sub-libraries a later major needs is unknown.
-    let is_known = majors::CUDNN.contains(&major);
-    is_known
-        .then(|| installed(cudnn).missing)
-        .unwrap_or_default()
+    if !majors::CUDNN.contains(&major) {
+        return Vec::new();
+    }
+    installed(cudnn).missing
 }
 
 /// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not

@@ -52,7 +52,7 @@ impl FileOrigins for PreflightInput {
             dirs.position(|origin| origin.folder() == dir)
         };
         match place(folder) {
-            Some(own) => place(other.folder()).is_none_or(|other| own < other),
+            Some(own) => place(other.folder()).is_some_and(|other| own < other),
             None => self.search_path.is_before(folder, other),
         }
     }
