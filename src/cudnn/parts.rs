@@ -30,23 +30,9 @@ impl SubLibraries {
     pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
         let (mut files, mut binaries, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
         for (name, path) in named {
-            let opened = Binary::open(&path, platform.os);
-            let mut file = SubLibraryFile::new(&name, path, None, false);
-            file.defect = match &opened {
-                Ok(binary) => binary.defect(&file.path, platform),
-                Err(defect) => Some(defect.clone()),
-            };
-            let binary = opened.ok();
-            let inside = binary.as_ref().and_then(|binary| binary.release(&name));
-            let elf = binary.as_ref().and_then(Binary::as_elf);
-            let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
-            evidence.push(VersionEvidence {
-                path: sysroot.canonical(&file.path),
-                size: binary.as_ref().map_or(0, Binary::length),
-                inside,
-                builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
-            });
+            let (file, facts, binary) = open(&name, path, sysroot, platform);
             files.push(file);
+            evidence.push(facts);
             binaries.push(binary);
         }
         let certain = |dir: &Path| {
@@ -70,40 +56,28 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of this cuDNN. The main library of 9.x returns the version of `graph` as its own, and that
-    /// of 8.x the version of `ops_infer`. A DLL has its own version resource.
+    /// Returns the version of these files.
     pub fn version(&self) -> Option<Version> {
-        let version = |matches: &dyn Fn(&SubLibraryFile) -> bool| {
-            let mut files = self.files.iter().filter(|file| matches(file));
-            files.find_map(|file| file.version)
-        };
-        let known = |file: &SubLibraryFile| sub_libraries::find(&file.name);
-        let is_main = |file: &SubLibraryFile| file.name == "cudnn";
-        version(&|file| is_main(file) && file.path.extension().is_some_and(|end| end == "dll"))
-            .or_else(|| version(&|file| known(file).is_some_and(|part| part.reports_version)))
-            .or_else(|| {
-                version(&|file| {
-                    is_main(file) || known(file).is_some_and(|part| part.version_check.is_some())
-                })
-            })
+        let parts = self.files.clone();
+        let files = consistency::installed(&Cudnn {
+            parts,
+            ..Cudnn::default()
+        });
+        Some(files.version()?.0)
     }
 
     /// Returns this cuDNN with the facts about its sub-libraries.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
-        cudnn.library_version = self.version();
-        cudnn.cuda_major = cudnn.cuda_major.or_else(|| self.cuda_major());
+        let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
+        cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
         cudnn.parts = self.files;
-        consistency::mark_needed(&mut cudnn);
+        let installed = consistency::installed(&cudnn);
+        cudnn.library_version = installed.version().map(|(version, _)| version);
+        for part in &mut cudnn.parts {
+            let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
+            part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
+        }
         cudnn
-    }
-
-    /// Returns the CUDA major that the sub-libraries were built for.
-    pub fn cuda_major(&self) -> Option<u32> {
-        let mut known = sub_libraries::ALL.iter().rev();
-        known.find_map(|part| {
-            part.version_symbol?;
-            self.binary(part.name)?.cuda_major()
-        })
     }
 
     /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
@@ -217,6 +191,38 @@ impl SubLibraries {
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))
     }
+}
+
+/// Opens a sub-library, and returns the evidence of its version.
+pub fn open(
+    name: &str,
+    path: PathBuf,
+    sysroot: Sysroot,
+    platform: &Platform,
+) -> (SubLibraryFile, VersionEvidence, Option<Binary>) {
+    let opened = Binary::open(&path, platform.os);
+    let mut file = SubLibraryFile::new(name, path, None, false);
+    file.defect = match &opened {
+        Ok(binary) => binary.defect(&file.path, platform),
+        Err(defect) => Some(defect.clone()),
+    };
+    let binary = opened.ok();
+    let inside = binary.as_ref().and_then(|binary| binary.release(name));
+    let elf = binary.as_ref().and_then(Binary::as_elf);
+    let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
+    let evidence = VersionEvidence {
+        path: sysroot.canonical(&file.path),
+        size: binary.as_ref().map_or(0, Binary::length),
+        inside,
+        builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
+    };
+    (file, evidence, binary)
+}
+
+/// Returns the CUDA major that a cuDNN was built for. `read` returns that of a sub-library.
+pub fn cuda_major(read: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
+    let mut known = sub_libraries::ALL.iter().rev();
+    known.find_map(|part| part.version_symbol.and_then(|_| read(part.name)))
 }
 
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,

@@ -173,7 +173,12 @@ impl Inspection {
             self.input.hidden = majors.and_then(|majors| {
                 main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
             });
-            self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
+            self.input.search_path = graph.search_path(main_library);
+            if let Some((installed, cudnn)) =
+                main_library::cudnn(&mut graph, main_library, platform)
+            {
+                (self.input.installed, self.input.cudnn) = (installed, Some(cudnn));
+            }
         }
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();

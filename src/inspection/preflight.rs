@@ -12,7 +12,8 @@ use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::{Cudnn, Os, Platform};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Allowed, Built, Loader};
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::install::installed::Installed;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::sysroot::Sysroot;
 use crate::{Finding, Version};
@@ -33,6 +34,10 @@ pub struct PreflightInput {
     pub missing: Vec<Missing>,
     /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,
+    /// The files of that cuDNN.
+    pub installed: Installed,
+    /// The search path for its sub-libraries.
+    pub search_path: SearchPath,
     /// The reason why the loader uses this cuDNN.
     pub via: Option<LoadOrigin>,
     /// A description of how the library was found, for messages.

@@ -9,7 +9,7 @@ use crate::loader::search_order::LoaderEnv;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::facts::{Built, Loader, majors};
+use crate::runtime::facts::{Built, Loader, cudnn_file, majors};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::not_found::Unfit;
 use crate::system::Host;
@@ -53,11 +53,12 @@ impl Inspection {
             self.input.via = path.origin(dir).cloned();
         }
         let platform = &self.input.platform;
-        let cudnn = main_library::dlls(&library, major, platform, &|name| path.file(name));
+        let mut find = |name: &str| path.file(&cudnn_file(name, major, true));
+        let (installed, cudnn) = main_library::locate(&library, major, platform, None, &mut find);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));
         self.input.dll_dependencies = Some(dependencies);
-        self.input.cudnn = Some(cudnn);
+        (self.input.installed, self.input.cudnn) = (installed, Some(cudnn));
         provider
     }
 

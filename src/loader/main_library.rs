@@ -1,16 +1,18 @@
 //! The cuDNN that a program loads: the main library, and the sub-libraries that it opens.
 
 use crate::cudnn::consistency;
-use crate::cudnn::parts::{Named, SubLibraries};
+use crate::cudnn::parts;
 use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::{LoadPhase, Object};
-use crate::model::{Cudnn, Owner, Platform};
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{LibraryName, Version, cudnn_file};
+use crate::model::linkage::{LoadPhase, Missing, Object};
+use crate::model::{Cudnn, Os, Owner, Platform};
+use crate::runtime::facts::sub_libraries::TENSOR_IR;
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
+use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::sub_library_files::beside;
+use crate::runtime::install::version_evidence::VersionDetector;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
@@ -41,69 +43,49 @@ pub fn loaded_major(object: &Object) -> Option<u32> {
 }
 
 /// Opens the sub-libraries that a convolution opens, and reads their versions.
-pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) -> Option<Cudnn> {
+pub fn cudnn(
+    graph: &mut LoadGraph,
+    main_library: usize,
+    platform: &Platform,
+) -> Option<(Installed, Cudnn)> {
     let object = graph.objects.get(main_library)?;
-    let major = loaded_major(object)?;
-    let library = object.path.clone();
-    let beside = beside(&library, major, platform);
-    let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
+    let (major, library) = (loaded_major(object)?, object.path.clone());
+    let root = graph.env.view.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
-    // The required sub-libraries depend on the version, which `graph` contains.
-    let first = (major >= 9)
-        .then(|| graph.open(&file("graph"), main_library, LoadPhase::Part))
-        .flatten();
-    let first = first.and_then(|index| Some(graph.objects.get(index)?.path.clone()));
-    let version = first.and_then(|path| Binary::open(&path, platform.os).ok()?.release("graph"));
-    let version = version.map_or(Version::new(major, 0, 0), |(version, _)| version);
-    let needed = sub_libraries::needed(version, jit_only);
-    let mut found: Vec<(String, PathBuf)> = vec![("cudnn".into(), library.clone())];
-    let mut indices = Vec::new();
-    for name in &needed {
+    let mut find = |name: &str| {
         if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
-            indices.push((*name, index));
-            let path = graph.objects.get(index).map(|part| part.path.clone());
-            found.extend(path.map(|path| (name.to_string(), path)));
+            return Some(graph.objects.get(index)?.path.clone());
         }
-    }
-    let is_beside = beside.iter().any(|(name, _)| name == TENSOR_IR);
-    if sub_libraries::opens_absent_part(version) && !is_beside {
-        // cuDNN works without this file, so it does not count as missing.
-        let missing = graph.missing.len();
-        let index = graph.open(&file(TENSOR_IR), main_library, LoadPhase::Part);
-        graph.missing.truncate(missing);
-        let part = index.and_then(|index| graph.objects.get(index));
-        found.extend(part.map(|part| (TENSOR_IR.to_string(), part.path.clone())));
-    }
-    for (name, path) in beside {
-        if !needed.contains(&name.as_str()) {
-            found.push((name, path));
-        }
-    }
-    // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
-    if found.len() > 1
-        && library
-            .file_name()
-            .is_some_and(|it| is_bundled(&it.to_string_lossy()))
-    {
-        found.remove(0);
-    }
-    let mut cudnn = read(library, found, graph.env.view.root.as_deref(), platform);
-    use_own_version(&mut cudnn, &file("graph"), platform);
+        let mut missing = graph.missing.iter();
+        let missing = missing.find(|missing| missing.name == file(name))?;
+        Some(missing.unfit.as_ref()?.path.clone())
+    };
+    let (mut installed, mut cudnn) = locate(&library, major, platform, root.as_deref(), &mut find);
     cudnn.link_dir = Some(cudnn.root.clone());
-    if let Some(cuda) = cudnn.cuda_major {
-        for (name, index) in indices {
-            let Some(part) = graph.objects.get(index) else {
-                continue;
-            };
-            for names in opened_by(name, &part.path.clone(), cuda, false) {
-                let mut followed = ["libcublasLt.", "libnvrtc.", PLAIN_DRIVER].iter();
-                if followed.any(|known| names.iter().any(|name| name.starts_with(known))) {
-                    open_any(graph, &names, index, cuda);
-                }
+    // cuDNN works without this file, so it does not count as missing.
+    let is_missing =
+        |one: &Missing| one.name != file(TENSOR_IR) || installed.missing.contains(&one.name);
+    graph.missing.retain(is_missing);
+    let unfit = graph.missing.iter().filter_map(|one| one.unfit.as_ref());
+    for unfit in unfit {
+        let mut files = installed.list.iter_mut();
+        if let Some(file) = files.find(|file| file.path == unfit.path) {
+            file.defect = Some(unfit.defect.clone());
+        }
+    }
+    let opened = installed.list.iter().filter(|part| part.needed);
+    for part in opened.filter(|_| cudnn.cuda_major.is_some()) {
+        let (Some(index), Some(cuda)) = (graph.loaded(&file(&part.name)), cudnn.cuda_major) else {
+            continue;
+        };
+        for names in opened_by(&part.name, &part.path, cuda, false) {
+            let mut followed = ["libcublasLt.", "libnvrtc.", PLAIN_DRIVER].iter();
+            if followed.any(|known| names.iter().any(|name| name.starts_with(known))) {
+                open_any(graph, &names, index, cuda);
             }
         }
     }
-    Some(cudnn)
+    Some((installed, cudnn))
 }
 
 /// Opens a library by the first of these names that the loader finds. If it finds none, only the first name counts as
@@ -147,7 +129,7 @@ pub fn hidden_from_cudarc(
         let path = &graph.objects.get(index)?.path;
         precedes(&graph, path, &taken.path).then_some(index)
     })?;
-    cudnn(&mut graph, hidden, platform)
+    Some(cudnn(&mut graph, hidden, platform)?.1)
 }
 
 /// Returns `true` if the program searches the directory of `one` before the directory of `other`.
@@ -161,80 +143,75 @@ fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// Returns the sub-libraries in the directory of a main library.
-fn beside(library: &Path, major: u32, platform: &Platform) -> Named {
-    let dir = library.parent().unwrap_or(library);
-    let files = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
-    let mut parts = Named::new();
-    for path in files {
-        if let Some((name, file)) = platform.cudnn_part(&path) {
-            if file.numbers == [major] && name != "cudnn" {
-                parts.push((name.to_string(), path.clone()));
-            }
-        }
-    }
-    sub_libraries::drop_excess(&mut parts, |(name, _)| name.clone());
-    parts
-}
-
-fn read(library: PathBuf, found: Named, root: Option<&Path>, platform: &Platform) -> Cudnn {
-    let sysroot = Sysroot { root };
-    let existing = |(name, path): (String, PathBuf)| Some((name, sysroot.file(&path)?));
-    let found = found.into_iter().filter_map(existing).collect();
-    let cudnn = Cudnn {
-        root: library.parent().unwrap_or(&library).to_path_buf(),
-        library: Some(library),
-        ..Cudnn::default()
-    };
-    let mut cudnn = SubLibraries::open(found, sysroot, platform).describe(cudnn);
-    let wheels = cudnn.root.parent().map(Owner::of_wheels);
-    cudnn.files.wheels = wheels.filter(|wheels| wheels.len() > 1).unwrap_or_default();
-    cudnn
-}
-
-/// Replaces the version if it comes from another cuDNN's sub-libraries.
-fn use_own_version(cudnn: &mut Cudnn, graph: &str, platform: &Platform) {
-    let dir = cudnn.root.clone();
-    let part = |name| cudnn.parts.iter().find(|part| part.name == name);
-    if part("graph").is_none_or(|graph| graph.path.parent() == Some(&dir)) {
-        return;
-    }
-    // Otherwise the version is that of the `graph` beside the main library, which is not opened.
-    let beside = || {
-        let graph = Binary::open(&dir.join(graph), platform.os).ok()?;
-        Some(graph.release("graph")?.0)
-    };
-    let own = part("cudnn").and_then(|own| own.version).or_else(beside);
-    cudnn.library_version = own.or(cudnn.library_version);
-    consistency::mark_needed(cudnn);
-}
-
-/// Like [`cudnn`], but for a Windows program. The main library opens the others by name, so a DLL on the program's
-/// search path (`search`) precedes the one beside the library.
-pub fn dlls(
+/// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a name.
+pub fn locate(
     library: &Path,
     major: u32,
     platform: &Platform,
-    search: &dyn Fn(&str) -> Option<PathBuf>,
-) -> Cudnn {
-    let file = |name: &str| cudnn_file(name, major, true);
-    let mut found = vec![("cudnn".to_string(), library.to_path_buf())];
-    let beside = beside(library, major, platform);
-    let own = Binary::open(library, platform.os).ok();
-    let release = own.and_then(|own| Some(own.release("cudnn")?.0));
-    let release = release.unwrap_or(Version::new(major, 0, 0));
-    let jit_only = sub_libraries::is_jit_only(beside.iter().map(|(name, _)| name.as_str()));
-    let needed = sub_libraries::needed(release, jit_only);
-    for name in needed {
-        if !beside.iter().any(|(known, _)| known == name) {
-            found.extend(search(&file(name)).map(|path| (name.to_string(), path)));
-        }
+    root: Option<&Path>,
+    find: &mut dyn FnMut(&str) -> Option<PathBuf>,
+) -> (Installed, Cudnn) {
+    let (sysroot, os) = (Sysroot { root }, platform.os);
+    let dir = library.parent().unwrap_or(library);
+    let own = beside(dir, major, os == Os::Windows);
+    let expected = Expected {
+        beside: &own,
+        ..Expected::default()
+    };
+    let certain = |dir: &Path| {
+        let release = |(name, path): (String, PathBuf)| {
+            Some(
+                Binary::open(&sysroot.file(&path)?, os)
+                    .ok()?
+                    .release(&name)?
+                    .0,
+            )
+        };
+        let files = beside(dir, major, os == Os::Windows).into_iter();
+        files.filter_map(release).collect()
+    };
+    let mut detector = VersionDetector::new(&certain);
+    let mut read = |name: &str, path: PathBuf| {
+        let (mut file, evidence, _) = parts::open(name, path, sysroot, platform);
+        (file.version, file.told_by) = detector.version(&evidence).unzip();
+        file
+    };
+    let main = read("cudnn", library.to_path_buf());
+    let mut find = |name: &str, is_needed| {
+        // Windows searches the directory of the main library last.
+        let is_dll = os == Os::Windows;
+        let found = (is_needed || is_dll).then(|| find(name)).flatten();
+        found.or_else(|| {
+            let mut own = own.iter().filter(|_| is_dll || !is_needed);
+            sysroot.file(&own.find(|(known, _)| known == name)?.1)
+        })
+    };
+    let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
+    // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
+    let name = consistency::file_name(library);
+    let is_unchecked = is_bundled(name) && !installed.list.is_empty();
+    if is_unchecked {
+        (installed.main.version, installed.main.told_by) = (None, None);
     }
-    for (name, path) in beside {
-        let path = search(&file(&name)).unwrap_or(path);
-        found.push((name, path));
+    let mut files = installed.list.clone();
+    if !is_unchecked {
+        files.insert(0, installed.main.clone());
     }
-    let mut cudnn = read(library.to_path_buf(), found, None, platform);
-    use_own_version(&mut cudnn, &file("graph"), platform);
-    cudnn
+    files.extend(installed.stray.clone());
+    let root = installed.folder().to_path_buf();
+    let cuda_major = parts::cuda_major(&|name| {
+        let file = files.iter().find(|file| file.name == name)?;
+        Binary::open(&file.path, os).ok()?.cuda_major()
+    });
+    let mut cudnn = Cudnn {
+        library: Some(library.to_path_buf()),
+        library_version: installed.version().map(|(version, _)| version),
+        parts: files,
+        cuda_major,
+        ..Cudnn::default()
+    };
+    let wheels = root.parent().map(Owner::of_wheels);
+    cudnn.files.wheels = wheels.filter(|wheels| wheels.len() > 1).unwrap_or_default();
+    cudnn.root = root;
+    (installed, cudnn)
 }

@@ -2,13 +2,10 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
-use crate::inspection::preflight::found::{LoadedFiles, MissingFiles, RefusedRelease};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
-use crate::runtime::facts::{Finding, FindingId, Severity, printable, quoted};
-use crate::runtime::install::mixed_sub_libraries::Replacement;
-use crate::runtime::judge::program_rules;
-use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, HiddenCudnn};
+use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
+use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
 use std::path::Path;
@@ -90,72 +87,6 @@ impl UnresolvedCudnn<'_> {
             }),
         };
         not_found.explain(finding, elsewhere, vec![install])
-    }
-}
-
-impl LoadedFiles<'_> {
-    /// Adapts a finding about the files of a cuDNN to the program that loads it.
-    pub fn apply(&self, mut finding: Finding) -> Finding {
-        match (finding.id, &self.foreign, self.missing) {
-            (FindingId::PartsMixed, Some(foreign), _) => {
-                let mut foreign = foreign.clone();
-                foreign.evidence.append(&mut finding.evidence);
-                if finding.severity != Severity::Error {
-                    foreign.severity = finding.severity;
-                    foreign.summary += "; no convolution uses these files";
-                }
-                finding = foreign;
-            }
-            (FindingId::PartsMissing, ..) if self.bundled.is_some() => {
-                // The package may never use cuDNN.
-                let major = after_space(self.bundled);
-                finding.help = vec![format!(
-                    "install cuDNN{major}, and add its directory to LD_LIBRARY_PATH"
-                )];
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Nowhere) => {
-                finding.severity = Severity::Error;
-            }
-            (FindingId::PartsMissing, _, MissingFiles::Mounted(place)) => {
-                finding = finding.with("mountpoint", place.display());
-            }
-            _ => {}
-        }
-        let found_via = ("found via", self.found_via.to_string());
-        finding.evidence.insert(0, found_via);
-        finding
-    }
-}
-
-impl RefusedRelease<'_> {
-    pub fn finding(&self) -> Finding {
-        let (library, required) = (self.library, &self.mismatch.required_cudnn());
-        let mut evidence = vec![
-            ("loaded", printable(&library.to_string_lossy())),
-            ("found via", self.input.found_via.clone()),
-        ];
-        let package = self.guard.package.clone();
-        let package = package.filter(|_| self.input.guards.len() > 1);
-        evidence.extend(package.map(|package| ("crate", package)));
-        let help = match &self.input.via {
-            Some(via) => {
-                let fits = |version| program_rules::version(self.guard, version).is_ok();
-                let lasting = &self.lasting;
-                Replacement::new(via, library, lasting, &fits).help(required)
-            }
-            None => {
-                let dir = library.parent().unwrap_or(library).display();
-                format!("install {required} in `{dir}`")
-            }
-        };
-        if let Some(hidden) = self.hidden {
-            evidence.push(("available", hidden.display().to_string()));
-            let mut finding = self.mismatch.finding(evidence);
-            let hidden = HiddenCudnn::new(self.guard, hidden.to_path_buf());
-            finding.help.extend(hidden.help(&help));
-            return finding;
-        }
-        self.mismatch.finding(evidence).help(help)
     }
 }
 

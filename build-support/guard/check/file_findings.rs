@@ -14,9 +14,9 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     let mismatch = main_library.mismatch(built, release, &parts.lasting);
     let is_mixed = parts.is_mixed();
     // The origin of the sub-libraries matters only if the main library is compatible.
-    let is_irrelevant = mismatch.is_some() && !parts.is_together();
+    let is_irrelevant = mismatch.is_some() && !parts.installed.is_together();
     // Mixed sub-libraries may include the required version.
-    let has_required = parts.list.iter().any(|part| {
+    let has_required = parts.installed.list.iter().any(|part| {
         let version = part.version;
         version.is_some_and(|version| program_rules::version(built, version).is_ok())
     });

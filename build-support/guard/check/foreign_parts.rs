@@ -3,6 +3,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::check::LocatedCudnn;
 use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_sub_libraries::{self, ForeignSubLibraries};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
@@ -38,7 +39,7 @@ pub fn judge(
         // A deleted file can only be compared by name.
         let is_same =
             |part: &SubLibraryFile| part.path == *path || platform::same_file(&part.path, path);
-        let is_checked = parts.list.iter().any(is_same);
+        let is_checked = parts.installed.list.iter().any(is_same);
         if major != main_library.major || name.is_empty() || is_checked {
             continue;
         }
@@ -69,15 +70,18 @@ pub fn judge(
     if foreign.is_empty() {
         return false;
     }
-    let (folder, major) = (main_library.folder(), main_library.major);
-    let elsewhere = mixed_sub_libraries::foreign(folder, major, &foreign, &cudnn.search_path);
+    let installed = Installed {
+        list: foreign,
+        ..parts.installed.clone()
+    };
+    let elsewhere = mixed_sub_libraries::foreign(&installed, &cudnn.search_path);
     let fault = ForeignSubLibraries {
         release,
-        folder,
+        folder: main_library.folder(),
         foreign: &elsewhere,
         mixed: None,
     };
-    let finding = main_library.add_foreign(fault.finding(), &foreign);
+    let finding = main_library.add_foreign(fault.finding(), &installed.list);
     report.contents.findings.push(finding);
     true
 }

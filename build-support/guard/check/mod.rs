@@ -18,7 +18,7 @@ use crate::runtime::facts::{Built, Finding, FindingId, Severity};
 use crate::runtime::install::main_library::{self, MainLibrary};
 use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::sub_library_files::{self, SubLibraries};
+use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured};
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{loader_words, map_failures};
@@ -70,7 +70,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     if let Some((cudnn, PartsByName { parts, .. })) =
         locate_cudnn(&mut report, built, &env_config, None)
     {
-        let defects = parts.list.iter().filter(|part| part.needed);
+        let defects = parts.installed.list.iter().filter(|part| part.needed);
         let mut defects = defects.filter_map(|part| part.defect.as_ref());
         if defects.any(|defect| defect.id() == FindingId::IoError) {
             report.contents.unknown = Some(FindingId::IoError);
@@ -177,7 +177,9 @@ impl LocatedCudnn<'_> {
         let mut parts = self.parts(false);
         // The program's RUNPATH does not apply to what cuDNN opens.
         let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
-        let names: Vec<&String> = parts.missing.iter().filter(is_elsewhere).collect();
+        let installed = &parts.installed;
+        let missing = installed.missing.iter().chain(&installed.missing_declared);
+        let names: Vec<&String> = missing.filter(is_elsewhere).collect();
         if names.is_empty() || cfg!(windows) {
             return PartsByName {
                 parts,
@@ -320,7 +322,7 @@ fn run_checks(
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
     let (by_name, is_determined) = (by_name.parts, by_name.is_determined);
     let mut parts = by_name.clone();
-    if !by_name.is_together() {
+    if !by_name.installed.is_together() {
         parts = cudnn.parts(true);
         parts.lasting = by_name.lasting.clone();
     }
@@ -342,19 +344,19 @@ fn run_checks(
     let shared = (!is_explicit).then(devices::find_mps).flatten();
     let scope = Scope {
         extent,
-        graph_only: parts.jit_only,
+        graph_only: parts.installed.jit_only || is_jit_configured(),
         in_program: false,
         is_explicit,
         newest_gpu: gpu_support::newest_gpu(&built.tables.gpus, report.cudnn_version()),
     };
     // Without the variable such a cuDNN may search for the other sub-libraries, and exit if they are missing.
-    let is_configured = !parts.jit_only || sub_library_files::is_jit_configured();
+    let is_configured = !parts.installed.jit_only || is_jit_configured();
     let is_testable = built.convolution && shared.is_none() && is_configured;
     let task = Task {
         functions,
         opens_only: false,
         main_library: Some(main_library.library),
-        parts: parts.list.clone(),
+        parts: parts.installed.list.clone(),
         devices: env_config.devices.clone(),
         built: built.clone(),
         convolution: is_testable.then_some(scope),

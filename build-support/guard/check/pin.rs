@@ -18,17 +18,17 @@ pub struct ChangedFile<'a> {
 
 /// Opens the files that worked in the child, and checks them again, since files can change.
 pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
-    for part in parts.list.iter().filter(|part| part.needed) {
+    for part in parts.installed.list.iter().filter(|part| part.needed) {
         if let Err(message) = Library::open_file(&part.path) {
             report.refused(&part.path, &message, None);
         }
     }
     let again = cudnn.parts(true);
     let needed = |part: &&SubLibraryFile| part.needed;
-    let mut now = again.list.iter().filter(needed);
+    let mut now = again.installed.list.iter().filter(needed);
     // A mapped file may have been deleted in the meantime, and still works.
     let is_other = |one: &Path, other: &Path| one != other && !platform::same_file(one, other);
-    for before in parts.list.iter().filter(needed) {
+    for before in parts.installed.list.iter().filter(needed) {
         let Some(after) = now.next() else {
             return;
         };

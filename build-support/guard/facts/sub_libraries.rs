@@ -298,7 +298,6 @@ pub fn words() -> Vec<&'static str> {
 
 /// Returns the sub-library that a word means in a cuDNN of this major: cuDNN 9 has one sub-library in the place of the
 /// `_infer` and `_train` sub-libraries of cuDNN 8. `None` if the major has no such sub-library, or is unknown.
-#[cfg(feature = "runtime")]
 pub fn named(word: &str, major: u32) -> Option<String> {
     if !words().contains(&word) {
         return None;

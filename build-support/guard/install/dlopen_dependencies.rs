@@ -108,7 +108,7 @@ pub fn find_suspects(
     search_path: &SearchPath,
 ) -> Vec<SuspectLibrary> {
     let mut suspects = Vec::new();
-    for part in parts.list.iter().filter(|part| part.needed) {
+    for part in parts.installed.list.iter().filter(|part| part.needed) {
         let image = Image::open(&part.path).ok();
         let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, &part.path));

@@ -3,7 +3,7 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Built, Finding, Loader, Policy, Version, majors};
-use crate::runtime::install::mixed_sub_libraries::{self, LastingFolder, Replacement};
+use crate::runtime::install::mixed_sub_libraries::{LastingFolder, Replacement};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{package_owner, refusal};
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
@@ -31,7 +31,8 @@ pub struct MainLibrary {
 
 /// A main library of a version that the program cannot run with.
 pub struct UnsuitableMainLibrary<'a> {
-    pub library: &'a MainLibrary,
+    /// The main library, and the reason why the loader uses it.
+    pub evidence: Vec<(&'static str, String)>,
     pub mismatch: ReleaseMismatch,
     pub replacement: Replacement<'a>,
     /// A better way than the replacement.
@@ -59,14 +60,8 @@ impl MainLibrary {
         if self.origin == LoadOrigin::Within {
             return SubLibraries::default();
         }
-        let mut parts =
-            SubLibraries::locate_all(&self.path, self.major, search_path, pinned, built);
-        let foreign =
-            mixed_sub_libraries::foreign(self.folder(), self.major, &parts.list, search_path);
-        let preloaded = Some(&*self.path).filter(|_| self.origin == LoadOrigin::Preload);
-        let mixed = mixed_sub_libraries::finding(&parts, &foreign, preloaded);
-        parts.lasting = mixed_sub_libraries::lasting_folders(&foreign, &self.origin);
-        parts.findings.extend(mixed);
+        let mut parts = SubLibraries::locate(&self.path, self.major, search_path, pinned, built);
+        parts.judge(search_path, &self.origin, built);
         parts
     }
 
@@ -111,7 +106,7 @@ impl MainLibrary {
         let remedy = find_hidden(built, &self.path)
             .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
         let fault = UnsuitableMainLibrary {
-            library: self,
+            evidence: self.evidence(),
             mismatch,
             replacement,
             remedy: remedy.or_else(upgrade),
@@ -286,8 +281,8 @@ fn open(
 fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option<bool> {
     let by_name = || file_name::parse(main_library)?.1;
     let major = major_by_soname(main_library).or_else(by_name)?;
-    let parts = SubLibraries::locate_all(main_library, major, search_path, true, built);
-    let (release, _) = parts.release()?;
+    let parts = SubLibraries::locate(main_library, major, search_path, true, built);
+    let (release, _) = parts.installed.version()?;
     Some(program_rules::version(built, release).is_ok())
 }
 

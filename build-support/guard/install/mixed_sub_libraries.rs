@@ -1,9 +1,10 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
+use crate::runtime::binary::Image;
 use crate::runtime::facts::{Finding, Version};
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
@@ -23,13 +24,13 @@ pub struct ForeignSubLibraries<'a> {
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
 /// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
 pub fn finding(
-    parts: &SubLibraries,
+    installed: &Installed,
     foreign: &[Foreign<'_>],
     preloaded: Option<&Path>,
 ) -> Option<Finding> {
-    let (release, _) = parts.release()?;
-    let folder = parts.folder();
-    let files = [&parts.main].into_iter().chain(&parts.list);
+    let (release, _) = installed.version()?;
+    let folder = installed.folder();
+    let files = [&installed.main].into_iter().chain(&installed.list);
     let mixed = MixedVersions::new(files.collect(), release, preloaded)?;
     let mut elsewhere = foreign.to_vec();
     elsewhere.retain(|part| part.version.is_some_and(|version| version != release));
@@ -66,25 +67,42 @@ pub struct Foreign<'a> {
     pub yields: bool,
 }
 
+/// The reasons why a loader uses the files of a cuDNN.
+pub trait FileOrigins {
+    fn origin_of(&self, file: &Path) -> LoadOrigin;
+    /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change.
+    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool;
+    /// Returns `true` if the file can be loaded.
+    fn is_valid(&self, file: &Path) -> bool;
+}
+
+impl FileOrigins for SearchPath {
+    fn origin_of(&self, file: &Path) -> LoadOrigin {
+        self.origin_of(file)
+    }
+
+    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
+        self.is_before(folder, other)
+    }
+
+    fn is_valid(&self, file: &Path) -> bool {
+        Image::open(file).is_ok()
+    }
+}
+
 impl<'a> Foreign<'a> {
-    pub fn new(
-        part: &'a SubLibraryFile,
-        folder: &Path,
-        major: u32,
-        search_path: &SearchPath,
-    ) -> Self {
-        let plain = file_name::of_part(&part.name, major);
-        let origin = search_path.origin_of(&part.path);
-        let has_own = system::is_file(&folder.join(&plain));
+    /// Creates the fault of a file that is used instead of `own`, which may not exist.
+    fn new(file: &'a SubLibraryFile, own: &Path, origins: &dyn FileOrigins) -> Self {
+        let origin = origins.origin_of(&file.path);
+        let has_own = system::is_file(own);
         Self {
-            path: &part.path,
-            version: part.version,
+            path: &file.path,
+            version: file.version,
             has_own,
             // cuDNN tries a name with all numbers before the plain name.
-            yields: if has_own {
-                part.path.file_name() == Some(plain.as_ref())
-            } else {
-                search_path.is_before(folder, &origin)
+            yields: match own.parent() {
+                Some(folder) if !has_own => origins.is_before(folder, &origin),
+                _ => file.path.file_name() == own.file_name(),
             },
             origin,
         }
@@ -154,14 +172,11 @@ impl<'a> Replacement<'a> {
     }
 }
 
-/// Returns the sub-libraries outside of this directory, each with the reason why the loader uses it.
-pub fn foreign<'a>(
-    folder: &Path,
-    major: u32,
-    parts: &'a [SubLibraryFile],
-    search_path: &SearchPath,
-) -> Vec<Foreign<'a>> {
-    let outside = parts.iter().filter(|part| !part.is_in(folder));
-    let foreign = outside.map(|part| Foreign::new(part, folder, major, search_path));
+/// Returns the sub-libraries outside of the main library's directory, each with the reason why the loader uses it.
+pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<Foreign<'a>> {
+    let folder = installed.folder();
+    let outside = installed.list.iter().filter(|file| !file.is_in(folder));
+    let own = |file: &SubLibraryFile| folder.join(installed.file_name(&file.name));
+    let foreign = outside.map(|file| Foreign::new(file, &own(file), origins));
     foreign.collect()
 }

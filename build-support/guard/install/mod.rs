@@ -4,6 +4,7 @@
 pub mod dlopen_dependencies;
 #[cfg(feature = "runtime")]
 pub mod file_versions;
+pub mod installed;
 #[cfg(feature = "runtime")]
 #[allow(unsafe_code, reason = "queries the version of a cuDNN without a file")]
 pub mod main_library;

@@ -69,7 +69,7 @@ impl Disagreement<'_> {
             finding = finding.with("mismatch", self.failed_checks.join(", "));
         }
         let is_unknown = |part: &&SubLibraryFile| part.needed && part.version.is_none();
-        let unknown = self.parts.list.iter().filter(is_unknown);
+        let unknown = self.parts.installed.list.iter().filter(is_unknown);
         finding
             .with_lines("no version", unknown.map(|part| part.path.display()))
             .help(MixedFolder::replace_all(file_name::ALL, &folder))

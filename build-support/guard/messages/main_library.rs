@@ -11,8 +11,8 @@ use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
 
 impl UnsuitableMainLibrary<'_> {
-    pub fn finding(&self) -> Finding {
-        let mut evidence = self.library.evidence();
+    pub fn finding(self) -> Finding {
+        let mut evidence = self.evidence;
         let mut help = vec![self.replacement.help(&self.mismatch.required_cudnn())];
         match &self.remedy {
             Some(Remedy::Hidden(hidden)) => {

@@ -1,10 +1,11 @@
 //! The sub-libraries of a program's cuDNN: missing, or from elsewhere.
 
 use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::install::installed::is_absent;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
 use crate::runtime::install::sub_library_files::{
-    MissingSubLibraries, StraySubLibrary, SubLibraries, is_absent,
+    MissingSubLibraries, StraySubLibrary, SubLibraries,
 };
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::messages::mixed_sub_libraries::names;
@@ -26,13 +27,16 @@ impl MissingSubLibraries<'_> {
                 "convolutions need"
             }
         );
-        let help = match &self.reinstall {
+        let help = match (self.bundled, &self.reinstall) {
+            (Some(major), _) => {
+                format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
+            }
             _ if self.jit_only => {
                 "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
             }
-            Some(command) => format!("reinstall the package: `{command}`"),
-            None => format!(
+            (None, Some(command)) => format!("reinstall the package: `{command}`"),
+            (None, None) => format!(
                 "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
             ),
         };
@@ -47,10 +51,10 @@ impl MissingSubLibraries<'_> {
 impl SubLibraries {
     /// Returns the finding for sub-libraries that Windows does not find by their names.
     pub fn not_found_finding(&self) -> Finding {
-        let release = self.release();
+        let release = self.installed.version();
         let release = release.map_or_else(String::new, |(release, _)| format!(" {release}"));
         let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
-        let (files, here) = (names(&files), self.folder().display());
+        let (files, here) = (names(&files), self.installed.folder().display());
         let summary = format!(
             "Windows cannot find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
         );

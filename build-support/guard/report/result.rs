@@ -107,12 +107,12 @@ impl Report {
         self.contents.loaded = Some(LoadedCudnn {
             path: main_library.path.clone(),
             origin: main_library.origin.clone(),
-            version: parts.release().or_else(|| {
+            version: parts.installed.version().or_else(|| {
                 let answer = main_library.answer()?;
                 Some((answer, VersionSource::Answer))
             }),
             cuda_major: None,
-            parts: parts.list.clone(),
+            parts: parts.installed.list.clone(),
         });
     }
 

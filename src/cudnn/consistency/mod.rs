@@ -7,6 +7,8 @@ mod tests;
 use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
+use crate::runtime::install::installed::{Expected, Installed};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
@@ -46,7 +48,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
     }
-    is_jit_only(cudnn).then_some(Rejection::JitOnly)
+    installed(cudnn).jit_only.then_some(Rejection::JitOnly)
 }
 
 /// Headers and a library of different versions.
@@ -98,11 +100,16 @@ pub fn unusable<'a>(
 /// Returns the versions of headers and library, if they differ. A main library reports the version of a sub-library
 /// beside it as its own, even if that is different.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
-    let (header, reported) = cudnn.header_version.zip(cudnn.library_version)?;
-    let mut main = cudnn.parts.iter().filter(|part| part.name == "cudnn");
-    let own = main.find(|part| part.told_by == Some(VersionSource::BuildId));
-    let own = own.and_then(|main| main.version).unwrap_or(reported);
-    (header != own && header != reported).then_some((header, own))
+    let (header, library) = cudnn.header_version.zip(cudnn.library_version)?;
+    let version = |is_it: &dyn Fn(&SubLibraryFile) -> bool| {
+        let mut parts = cudnn.parts.iter().filter(|part| is_it(part));
+        parts.find_map(|part| part.version)
+    };
+    let own = version(&|part| part.name == "cudnn" && part.told_by == Some(VersionSource::BuildId));
+    let own = own.unwrap_or(library);
+    let reported =
+        version(&|part| sub_libraries::find(&part.name).is_some_and(|known| known.reports_version));
+    (header != own && Some(header) != reported).then_some((header, own))
 }
 
 pub fn is_same_minor(one: Version, other: Version) -> bool {
@@ -140,37 +147,27 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
     library.or_else(|| Some(cudnn.version()?.major))
 }
 
-fn needed(cudnn: &Cudnn) -> Vec<&'static str> {
-    let known = cudnn.library_version.or(cudnn.header_version);
-    let version = |major| match known {
-        Some(version) if version.major == major => version,
-        _ => Version::new(major, 0, 0),
+/// Returns the files of this cuDNN, with the missing ones.
+pub fn installed(cudnn: &Cudnn) -> Installed {
+    let major = major(cudnn).unwrap_or_default();
+    let is_main = |file: &SubLibraryFile| file.name == "cudnn";
+    let files = cudnn.parts.iter().cloned();
+    let (mut main, files): (Vec<_>, Vec<_>) = files.partition(is_main);
+    let mut main = main.pop().unwrap_or_default();
+    let version = cudnn.linked_version();
+    main.version = main
+        .version
+        .or(version.filter(|version| version.major == major));
+    let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
+    let named: Vec<_> = files.iter().map(named).collect();
+    let expected = Expected {
+        beside: &named,
+        ..Expected::default()
     };
-    major(cudnn).map_or_else(Vec::new, |major| {
-        sub_libraries::needed(version(major), is_jit_only(cudnn))
-    })
-}
-
-/// Returns `true` if it has only the sub-libraries for `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY`.
-fn is_jit_only(cudnn: &Cudnn) -> bool {
-    let mut names = Vec::new();
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        names.push(&*part.name);
-    }
-    sub_libraries::is_jit_only(names.into_iter())
-}
-
-/// Marks the sub-libraries that a convolution opens.
-pub fn mark_needed(cudnn: &mut Cudnn) {
-    let needed = needed(cudnn);
-    let opens_absent = cudnn
-        .library_version
-        .is_some_and(sub_libraries::opens_absent_part);
-    for part in &mut cudnn.parts {
-        let is_needed = needed.contains(&&*part.name);
-        let is_absent = opens_absent && part.name == sub_libraries::TENSOR_IR;
-        part.needed = part.name == "cudnn" || is_needed || is_absent;
-    }
+    let file = |name: &str| files.iter().find(|file| file.name == name);
+    let mut find = |name: &str, _| Some(file(name)?.path.clone());
+    let mut read = |name: &str, _| file(name).cloned().unwrap_or_default();
+    Installed::locate(main, major, &expected, &mut find, &mut read)
 }
 
 pub fn library_dir(cudnn: &Cudnn) -> String {

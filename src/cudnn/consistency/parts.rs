@@ -1,9 +1,9 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{all_files, is_dll, library_dir, major, needed};
+use crate::cudnn::consistency::{all_files, installed, library_dir, major};
 use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, cudnn_file, sub_libraries};
+use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use std::path::{Path, PathBuf};
@@ -98,13 +98,11 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     if library.ends_with("libcudnn.so") {
         return Vec::new();
     }
-    let mut missing = Vec::new();
-    for name in needed(cudnn) {
-        if !cudnn.parts.iter().any(|part| part.name == name) {
-            missing.push(cudnn_file(name, major, is_dll(library)));
-        }
+    // Which sub-libraries a later major needs is unknown.
+    if !majors::CUDNN.contains(&major) {
+        return Vec::new();
     }
-    missing
+    installed(cudnn).missing
 }
 
 /// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not

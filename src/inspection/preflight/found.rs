@@ -1,62 +1,66 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
 use crate::cudnn::consistency;
+use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
-use crate::model::linkage::{Missing, Object};
+use crate::model::linkage::Object;
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{Built, LibraryName, Tables};
-use crate::runtime::install::mixed_sub_libraries::{
-    self, Foreign, ForeignSubLibraries, LastingFolder,
-};
+use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::install::main_library::{Remedy, UnsuitableMainLibrary};
+use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, Replacement};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal::{Need, UnusableFile};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::sub_library_files::StraySubLibrary;
+use crate::runtime::install::sub_library_files::MissingSubLibraries;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
+use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
 use crate::system::files;
+use crate::system::library_file::Binary;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;
 
-/// A loaded cuDNN whose version one of the program's guards rejects.
-pub struct RefusedRelease<'a> {
-    pub input: &'a PreflightInput,
-    pub mismatch: ReleaseMismatch,
-    pub guard: &'a Built,
-    pub library: &'a Path,
-    /// Directories that would still precede another cuDNN.
-    pub lasting: Vec<LastingFolder>,
-    /// A compatible cuDNN that comes before it, under a name that cudarc requests later.
-    pub hidden: Option<&'a Path>,
-}
+impl FileOrigins for PreflightInput {
+    fn origin_of(&self, path: &Path) -> LoadOrigin {
+        let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
+        if let Some(origin) = self.dll_directories.iter().find(names) {
+            return origin.clone();
+        }
+        let object = self.objects.iter().find(|object| object.path == path);
+        let opener = object.and_then(|object| self.objects.get(object.requester?));
+        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+        match (object.and_then(|object| object.via.clone()), opener) {
+            // The program itself has no name.
+            (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
+                LoadOrigin::Library(Opener {
+                    path: opener.path.clone(),
+                    preloaded: opener.via == Some(LoadOrigin::Preload),
+                })
+            }
+            (via, _) => via.unwrap_or(LoadOrigin::Elsewhere),
+        }
+    }
 
-/// The facts about the program for the findings about the files of its cuDNN.
-pub struct LoadedFiles<'a> {
-    pub found_via: &'a str,
-    /// The major of a main library that is a wheel's copy.
-    pub bundled: Option<u32>,
-    pub missing: MissingFiles<'a>,
-    /// The finding about sub-libraries of other versions in other directories.
-    pub foreign: Option<Finding>,
-}
+    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
+        let place = |dir: &Path| {
+            let mut dirs = self.dll_directories.iter();
+            dirs.position(|origin| origin.folder() == dir)
+        };
+        match place(folder) {
+            Some(own) => place(other.folder()).is_some_and(|other| own < other),
+            None => self.search_path.is_before(folder, other),
+        }
+    }
 
-/// The possible location of missing sub-libraries.
-#[derive(Clone, Copy)]
-pub enum MissingFiles<'a> {
-    /// No location, so the program fails.
-    Nowhere,
-    /// On Windows, possibly a directory in an unknown PATH.
-    OnPath,
-    /// An empty file, over which the real one is mounted later.
-    Mounted(&'a Path),
+    fn is_valid(&self, file: &Path) -> bool {
+        let opened = Binary::open(file, self.platform.os);
+        opened.is_ok_and(|binary| binary.defect(file, &self.platform).is_none())
+    }
 }
 
 impl PreflightInput {
@@ -95,61 +99,35 @@ impl PreflightInput {
     }
 
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let cpu = &*self.platform.cpu;
-        let own = cudnn
-            .main_library_defect()
-            .map(|(path, defect)| InspectionFault::RefusedCudnn(path, defect, cpu).finding());
-        let is_part = |missing: &&Missing| missing.name.starts_with("libcudnn_");
-        let parts = || self.missing.iter().filter(is_part);
-        let later = parts().find_map(|missing| missing.placeholder.as_ref());
-        // An unusable file does not count as missing.
-        let unfit = parts().filter_map(|missing| missing.unfit.as_ref());
-        let unfit =
-            unfit.map(|one| UnusableFile::new(&one.path, &one.defect, Need::Needed).finding());
-        let all_are_there = parts().all(|missing| missing.unfit.is_some());
-        let own = own.into_iter().chain(unfit);
-        let found = consistency::findings(cudnn, &[]);
-        let context = LoadedFiles {
-            found_via: &self.found_via,
-            bundled: cudnn.library.as_deref().and_then(|library| {
-                let name = consistency::file_name(library);
-                cudnn_major(name).filter(|_| is_bundled(name))
-            }),
-            missing: match later {
-                Some(place) => MissingFiles::Mounted(place),
-                None if self.platform.os == Os::Windows && !self.path_known => MissingFiles::OnPath,
-                None => MissingFiles::Nowhere,
-            },
-            foreign: self.foreign_parts(cudnn),
-        };
-        for finding in own.chain(found) {
-            if finding.id == FindingId::PartsMissing {
-                // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries
-                // of the version in the file name would not help.
-                let promised = cudnn.library.as_deref().and_then(named_major);
-                let own = cudnn.library_version.map(|version| version.major);
-                let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
-                let is_reported = context.foreign.is_some() || is_misnamed;
-                if is_reported || parts().count() > 0 && all_are_there {
-                    continue;
-                }
-                match context.missing {
-                    MissingFiles::Nowhere => {}
-                    MissingFiles::OnPath => unknown.push(
-                        "sub-libraries of cuDNN may be on the PATH where the program runs".into(),
-                    ),
-                    MissingFiles::Mounted(_) => {
-                        unknown.push("sub-libraries of cuDNN may be mounted later".into());
-                    }
-                }
-            }
-            // The origin of sub-libraries matters only if the main library is the right one.
-            let is_foreign = finding.id == FindingId::PartsMixed && context.foreign.is_some();
-            let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
-            if !is_foreign || refusal.is_none() {
-                findings.push(context.apply(finding));
-            }
+        let installed = &self.installed;
+        let own = cudnn.main_library_defect().map(|(path, defect)| {
+            InspectionFault::RefusedCudnn(path, defect, &self.platform.cpu).finding()
+        });
+        let mut of_files = Vec::from_iter(own);
+        of_files.extend(installed.findings(self, self.via == Some(LoadOrigin::Preload)));
+        let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
+        let is_foreign = of_files.iter().any(is_mixed) && !installed.is_together();
+        // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries of the
+        // version in the file name would not help.
+        let promised = cudnn.library.as_deref().and_then(named_major);
+        let own = cudnn.library_version.map(|version| version.major);
+        let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
+        if !installed.missing.is_empty() && !is_foreign && !is_misnamed {
+            of_files.push(self.missing_sub_libraries(unknown));
         }
+        // The origin of sub-libraries matters only if the main library is the right one.
+        let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
+        if is_foreign && refusal.is_some() {
+            of_files.retain(|finding| !is_mixed(finding));
+        }
+        let wheels = Some(&*cudnn.files.wheels).filter(|wheels| !wheels.is_empty());
+        let wheels = wheels.map(SubLibraryFault::SeveralWheels);
+        of_files.extend(wheels.map(|fault| fault.finding(cudnn)));
+        for finding in &mut of_files {
+            let found_via = ("found via", self.found_via.clone());
+            finding.evidence.insert(0, found_via);
+        }
+        findings.append(&mut of_files);
         if let Some(dll_dependencies) = &self.dll_dependencies {
             findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
             if !dll_dependencies.missing_dlls.is_empty() {
@@ -165,75 +143,30 @@ impl PreflightInput {
         guards.find_map(|guard| program_rules::version(guard, version).err())
     }
 
-    /// Returns the finding about sub-libraries of another version in other directories, which the guard also reports.
-    fn foreign_parts(&self, cudnn: &Cudnn) -> Option<Finding> {
-        let (library, release) = (cudnn.library.as_ref()?, cudnn.library_version?);
-        let folder = library.parent()?;
-        let mut foreign = self.foreign(cudnn, folder);
-        foreign.retain(|part| part.version.is_some_and(|version| version != release));
-        if let ([stray], true) = (&*foreign, sub_libraries::opens_absent_part(release)) {
-            let part = cudnn.parts.iter().find(|part| part.path == stray.path);
-            let part = part.filter(|part| part.name == TENSOR_IR);
-            if let Some(version) = part.and_then(SubLibraryFile::sourced_version) {
-                let stray = StraySubLibrary {
-                    folder,
-                    release,
-                    path: stray.path,
-                    version,
-                    origin: stray.origin.clone(),
-                };
-                return Some(stray.finding());
-            }
+    /// Returns the finding about missing sub-libraries. It is uncertain if they may exist where the program runs, and
+    /// for the copy of a Python package, which may never use it.
+    fn missing_sub_libraries(&self, unknown: &mut Vec<String>) -> Finding {
+        let installed = &self.installed;
+        let rows = compat::gpus(&self.platform.cpu);
+        let is_newer = |version| gpu_support::is_newer(&rows, version);
+        let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
+        let files = self.missing.iter();
+        let files = files.filter(|one| installed.missing.contains(&one.name));
+        missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();
+        missing.looked_at = files::dedup(missing.looked_at.into_iter());
+        let name = consistency::file_name(&installed.main.path);
+        missing.bundled = cudnn_major(name).filter(|_| is_bundled(name));
+        let place = files.clone().find_map(|one| one.placeholder.as_ref());
+        let is_on_path = self.platform.os == Os::Windows && !self.path_known;
+        missing.is_uncertain |= missing.bundled.is_some() || place.is_some() || is_on_path;
+        let finding = missing.finding();
+        if place.is_some() || is_on_path {
+            unknown.push(match place {
+                Some(_) => "sub-libraries of cuDNN may be mounted later".into(),
+                None => "sub-libraries of cuDNN may be on the PATH where the program runs".into(),
+            });
         }
-        let fault = ForeignSubLibraries {
-            release: Some(release),
-            folder,
-            foreign: &foreign,
-            mixed: None,
-        };
-        (!foreign.is_empty()).then(|| fault.finding())
-    }
-
-    /// Returns the sub-libraries outside the main library's directory, `folder`.
-    fn foreign<'a>(&self, cudnn: &'a Cudnn, folder: &Path) -> Vec<Foreign<'a>> {
-        let foreign = |part: &'a SubLibraryFile| {
-            let has_own = |name| files::is_file(&folder.join(name));
-            let has_own = part.path.file_name().is_some_and(has_own);
-            let place = |dir: Option<&Path>| {
-                let mut dirs = self.dll_directories.iter();
-                dirs.position(|origin| Some(origin.folder()) == dir)
-            };
-            let (own, other) = (place(Some(folder)), place(part.path.parent()));
-            (part.path.parent() != Some(folder)).then(|| Foreign {
-                path: &part.path,
-                version: part.version,
-                origin: self.origin(&part.path),
-                has_own,
-                yields: has_own || own.is_some() && own < other,
-            })
-        };
-        cudnn.parts.iter().filter_map(foreign).collect()
-    }
-
-    /// Returns the reason why the loader uses this file.
-    fn origin(&self, path: &Path) -> LoadOrigin {
-        let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
-        if let Some(origin) = self.dll_directories.iter().find(names) {
-            return origin.clone();
-        }
-        let object = self.objects.iter().find(|object| object.path == path);
-        let opener = object.and_then(|object| self.objects.get(object.requester?));
-        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
-        match (object.and_then(|object| object.via.clone()), opener) {
-            // The program itself has no name.
-            (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
-                LoadOrigin::Library(Opener {
-                    path: opener.path.clone(),
-                    preloaded: opener.via == Some(LoadOrigin::Preload),
-                })
-            }
-            (via, _) => via.unwrap_or(LoadOrigin::Elsewhere),
-        }
+        finding.with_some("mountpoint", place.map(|place| place.display()))
     }
 
     /// Adds the finding if one of the program's guards rejects the version.
@@ -252,16 +185,23 @@ impl PreflightInput {
             let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
-            let dir = library.parent().unwrap_or(library);
-            let fault = RefusedRelease {
-                input: self,
+            let hidden = hidden.and_then(|hidden| hidden.library.clone());
+            let mut evidence = vec![
+                ("loaded", printable(&library.to_string_lossy())),
+                ("found via", self.found_via.clone()),
+            ];
+            let package = guard.package.clone().filter(|_| self.guards.len() > 1);
+            evidence.extend(package.map(|package| ("crate", package)));
+            // If the reason is unknown, the files can only be replaced, like those in an rpath.
+            let by_path = || LoadOrigin::Rpath(self.installed.folder().to_path_buf());
+            let via = self.via.clone().unwrap_or_else(by_path);
+            let foreign = mixed_sub_libraries::foreign(&self.installed, self);
+            let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
+            let fault = UnsuitableMainLibrary {
+                evidence,
                 mismatch,
-                guard,
-                library,
-                lasting: self.via.as_ref().map_or_else(Vec::new, |via| {
-                    mixed_sub_libraries::lasting_folders(&self.foreign(cudnn, dir), via)
-                }),
-                hidden: hidden.and_then(|hidden| hidden.library.as_deref()),
+                replacement: Replacement::new(&via, library, &lasting, &fits),
+                remedy: hidden.map(|path| Remedy::Hidden(HiddenCudnn::new(guard, path))),
             };
             findings.push(fault.finding());
         }

@@ -1,9 +1,9 @@
 //! Decisions between files of several versions, with literal inputs.
 
 use cudnn_guard::internals::facts::{Version, VersionSource};
+use cudnn_guard::internals::install::installed::Installed;
 use cudnn_guard::internals::install::mixed_sub_libraries::{Foreign, lasting_folders};
 use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
-use cudnn_guard::internals::install::sub_library_files::SubLibraries;
 use cudnn_guard::internals::loader::search_path::LoadOrigin;
 use std::path::Path;
 
@@ -15,13 +15,13 @@ fn the_sub_libraries_beside_the_main_library_show_its_version() {
         SubLibraryFile::new(name, path, Some(version), true)
     };
     let main = SubLibraryFile::new("cudnn", "/own/libcudnn.so.9".into(), None, true);
-    let parts = SubLibraries {
+    let installed = Installed {
         // cudnnGetVersion is in the first sub-library.
         list: vec![file("graph", "/elsewhere", 10), file("cnn", "/own", 14)],
         main,
-        ..SubLibraries::default()
+        ..Installed::default()
     };
-    assert_eq!(parts.release().unwrap().0, Version::new(9, 14, 0));
+    assert_eq!(installed.version().unwrap().0, Version::new(9, 14, 0));
 }
 
 /// A later LD_LIBRARY_PATH entry can stay if a complete cuDNN replaces the main library's directory.

@@ -1,0 +1,201 @@
+//! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
+
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource, cudnn_file};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::system::platform;
+use std::path::{Path, PathBuf};
+
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Installed {
+    /// The library that opens the others.
+    pub main: SubLibraryFile,
+    /// The number in its SONAME.
+    pub major: u32,
+    /// The sub-libraries that exist, the needed ones first, in the order in which they can be opened.
+    pub list: Vec<SubLibraryFile>,
+    /// The sub-library that this version opens although it does not contain it, if that exists elsewhere.
+    pub stray: Option<SubLibraryFile>,
+    /// The names of the files that a convolution needs and that do not exist.
+    pub missing: Vec<String>,
+    /// The names of other missing files, which the program declares that it uses.
+    pub missing_declared: Vec<String>,
+    /// `true` if it contains only the sub-libraries for graphs that are compiled at run time.
+    pub jit_only: bool,
+}
+
+/// The facts that determine which sub-libraries belong to a cuDNN.
+#[derive(Default)]
+pub struct Expected<'a> {
+    /// The sub-libraries in the directory of the main library.
+    pub beside: &'a [(String, PathBuf)],
+    /// The words by which the program declares the sub-libraries that it uses.
+    pub declared: &'a [String],
+    /// `true` if only graphs that are compiled at run time are used.
+    pub jit_only: bool,
+}
+
+impl Installed {
+    /// Locates the sub-libraries of a cuDNN. `find` returns the file that is used for a name; its second argument is
+    /// `true` if a convolution or the program needs the file. `read` reads a file.
+    pub fn locate(
+        main: SubLibraryFile,
+        major: u32,
+        expected: &Expected<'_>,
+        find: &mut dyn FnMut(&str, bool) -> Option<PathBuf>,
+        read: &mut dyn FnMut(&str, PathBuf) -> SubLibraryFile,
+    ) -> Self {
+        let jit_only = sub_libraries::is_jit_only(expected.beside.iter().map(|(name, _)| &**name));
+        let mut installed = Self {
+            main,
+            major,
+            jit_only,
+            ..Self::default()
+        };
+        let (mut missing, mut missing_declared) = (Vec::new(), Vec::new());
+        let mut seen: Vec<String> = Vec::new();
+        let mut add = |list: &mut Vec<_>, name: &str, missing: Option<&mut Vec<String>>| {
+            if seen.iter().any(|known| known == name) {
+                return;
+            }
+            seen.push(name.to_string());
+            match (find(name, missing.is_some()), missing) {
+                (Some(path), missing) => {
+                    let needed = missing.is_some();
+                    let file = read(name, path);
+                    list.push(SubLibraryFile { needed, ..file });
+                }
+                (None, Some(missing)) => missing.push(name.to_string()),
+                (None, None) => {}
+            }
+        };
+        // The first sub-libraries determine the version, and the version determines which others are needed.
+        let mut version = Version::new(major, 0, 0);
+        for _ in 0..2 {
+            for name in installed.needed(version, jit_only || expected.jit_only) {
+                add(&mut installed.list, &name, Some(&mut missing));
+            }
+            let known = installed.version_of_list().map(|(version, _)| version);
+            version = known.or(installed.main.version).unwrap_or(version);
+        }
+        for word in expected.declared {
+            if let Some(name) = sub_libraries::named(word, major) {
+                add(&mut installed.list, &name, Some(&mut missing_declared));
+            }
+        }
+        for (name, _) in expected.beside {
+            add(&mut installed.list, name, None);
+        }
+        if sub_libraries::opens_absent_part(version) {
+            match installed
+                .list
+                .iter_mut()
+                .find(|file| file.name == TENSOR_IR)
+            {
+                // cuDNN opens it, and rejects another version.
+                Some(own) => own.needed |= own.defect.is_none() && own.is_other_than(version),
+                None => {
+                    let path = find(TENSOR_IR, true);
+                    installed.stray = path.map(|path| read(TENSOR_IR, path));
+                }
+            }
+        }
+        // A sub-library beside the main library shows its version, even if the main library uses another file.
+        if let (None, Some(first)) = (installed.main.version, installed.list.first()) {
+            let own = installed.folder().join(installed.file_name(&first.name));
+            if !first.is_in(installed.folder()) && platform::metadata(&own).is_ok() {
+                installed.main.version = read(&first.name, own).version;
+                let is_known = installed.main.version.is_some();
+                installed.main.told_by = is_known.then_some(VersionSource::Neighbor);
+            }
+        }
+        // The sub-libraries may be of a later version than the main library.
+        let version = installed.version().map(|(version, _)| version);
+        let files = |names: Vec<String>| {
+            let files = names.iter().map(|name| installed.file_name(name));
+            files
+                .filter(|file| !is_absent(Path::new(file), version))
+                .collect()
+        };
+        (installed.missing, installed.missing_declared) = (files(missing), files(missing_declared));
+        installed
+    }
+
+    /// Returns the sub-libraries that a convolution needs. An unknown major needs those that its main library names.
+    fn needed(&self, version: Version, jit_only: bool) -> Vec<String> {
+        let names = sub_libraries::needed(version, jit_only);
+        if names.is_empty() {
+            return named_in(&self.main.path);
+        }
+        names.into_iter().map(String::from).collect()
+    }
+
+    /// Returns the version of the main library, else of the sub-libraries.
+    pub fn version(&self) -> Option<SourcedVersion> {
+        match (self.main.sourced_version(), self.version_of_list()) {
+            (Some(main), Some(list)) if main.0 == list.0 => Some(list),
+            (main, list) => main.or(list),
+        }
+    }
+
+    /// Returns the version of the sub-library that `cudnnGetVersion` is in, else of any other. Files in the directory
+    /// of the main library come first.
+    fn version_of_list(&self) -> Option<SourcedVersion> {
+        let mut best: Option<((bool, bool), SourcedVersion)> = None;
+        for file in &self.list {
+            let known = sub_libraries::find(&file.name);
+            let reports = known.is_some_and(|known| known.reports_version);
+            if let (Some(version), true) = (file.sourced_version(), file.needed || reports) {
+                let rank = (!file.is_in(self.folder()), !reports);
+                if best.is_none_or(|(other, _)| rank < other) {
+                    best = Some((rank, version));
+                }
+            }
+        }
+        Some(best?.1)
+    }
+
+    /// Returns `true` if all files are in the directory of the main library.
+    pub fn is_together(&self) -> bool {
+        let mut files = self.list.iter();
+        files.all(|file| file.is_in(self.folder()))
+    }
+
+    /// Returns the directory of the main library.
+    pub fn folder(&self) -> &Path {
+        self.main.path.parent().unwrap_or(&self.main.path)
+    }
+
+    /// Returns the name of this sub-library's file.
+    pub fn file_name(&self, name: &str) -> String {
+        let end = self.main.path.extension().unwrap_or_default();
+        cudnn_file(name, self.major, end.eq_ignore_ascii_case("dll"))
+    }
+}
+
+/// Returns `true` if this version does not contain the sub-library with this file name.
+pub fn is_absent(file: &Path, version: Option<Version>) -> bool {
+    let file = LibraryName::of(file);
+    let known = file.and_then(|file| sub_libraries::find(file.sub_library()?));
+    known
+        .zip(version)
+        .is_some_and(|(known, version)| !known.is_in(version))
+}
+
+/// Returns the sub-libraries that the strings of a main library name; none if the file is too large for a quick search.
+fn named_in(main_library: &Path) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    if !platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20) {
+        return names;
+    }
+    let bytes = std::fs::read(main_library).unwrap_or_default();
+    for text in bytes.split(|byte| *byte == 0) {
+        if !text.starts_with(b"libcudnn_") && !text.starts_with(b"cudnn_") {
+            continue;
+        }
+        let text = String::from_utf8_lossy(text);
+        let name = LibraryName::read(&text).and_then(|file| Some(file.sub_library()?.to_string()));
+        names.extend(name.filter(|name| !names.contains(name)));
+    }
+    names
+}
