@@ -1,8 +1,6 @@
 //! NVIDIA's own files: CUDNN_GUARD_REAL is the folder of `.ci/wheels.py`, with one folder per wheel
 //! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
 
-#[cfg(all(target_os = "linux", target_arch = "x86_64"))]
-pub mod candle;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod faults;
 pub mod fetch;
@@ -26,8 +24,6 @@ pub mod python;
 pub mod releases;
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub mod signatures;
-#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
-pub mod tch;
 
 use std::path::PathBuf;
 

@@ -296,3 +296,10 @@ fn a_module_of_the_build_uses_only_those_before_it() {
     }
     assert!(uses > 500, "{uses}");
 }
+
+/// The build script in the guide is the one that `.ci/ports.py` builds.
+#[test]
+fn the_guide_shows_a_port() {
+    let script = read("fixtures/ports/candle-kernels.rs");
+    assert!(read("docs/migration.md").contains(&format!("```rust,no_run\n{script}```\n")));
+}
