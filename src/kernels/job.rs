@@ -6,7 +6,7 @@ use crate::kernels::inputs::depfile_source::DepfileSource;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
-use crate::kernels::nvcc::wrapper::TEMP_FILES_BESIDE_OBJECT;
+use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
 use crate::kernels::setup::{Setup, include_dirs};
 use crate::model::text::joined;
 use crate::model::{Gencode, Invocation};
@@ -15,7 +15,7 @@ use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::programs::Output;
-use crate::system::{files, out_dir, programs};
+use crate::system::{files, memory, out_dir, programs};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::{Product, parse_depfile};
 use std::borrow::Cow;
@@ -42,6 +42,8 @@ pub struct JobOutput {
     pub warnings: String,
     pub command: String,
     pub time: Duration,
+    /// The size of the object or other product, in bytes.
+    pub size: u64,
 }
 
 impl Kernels<'_> {
@@ -147,6 +149,11 @@ impl Job {
         }
     }
 
+    /// Returns the milliseconds that the last compilation took, if its result still has a stamp.
+    pub fn duration(&self) -> Option<u64> {
+        build_stamp::duration(&self.stamp)
+    }
+
     /// Returns the number of threads that nvcc can use for this job.
     pub fn breadth(&self, setup: &Setup) -> usize {
         nvcc_command::breadth(&setup.plan, self.targets.len(), setup.release)
@@ -198,7 +205,26 @@ impl Job {
             warnings: printed,
             command: command.to_string(),
             time,
+            size: files::size(&self.output),
         }))
+    }
+
+    /// Runs nvcc again after all other jobs have finished, because such a death is usually caused by a lack of memory.
+    pub fn retry(&self, first: &Death, setup: &Setup) -> Result<JobOutput, Finding> {
+        let available = memory::available();
+        match self.make(setup, 1)? {
+            Ok(mut output) => {
+                let fault = ToolFailure::Died(&self.source, first, None);
+                output.warnings += &format!("\n\n{}\n", fault.finding());
+                Ok(output)
+            }
+            Err(mut second) => {
+                second.available = available;
+                let nvcc = &*setup.plan.nvcc;
+                let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
+                Err(ToolFailure::Died(&self.source, first, Some((&second, cache))).finding())
+            }
+        }
     }
 
     fn run(

@@ -8,13 +8,12 @@
 //!   gelu.fatbin                  from `fatbin()`
 //!   gelu.sm_90.cubin             from `cubin()`
 //!   cudnn-guard/
-//!     answers                    output of nvcc and its host compiler, queried for their versions
+//!     queries/                   output of nvcc and its host compiler, queried for their versions
 //!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
-pub mod durations;
 pub mod file_options;
 pub mod host_compiler_check;
 pub mod inputs;
@@ -32,7 +31,6 @@ pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
-pub mod retry;
 pub mod setup;
 pub mod target_flags;
 #[cfg(all(test, unix))]
@@ -48,7 +46,6 @@ use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Product, flags_of};
 use crate::toolkit::nvcc_optimisation::Optimisation;
-use durations::Durations;
 use file_options::FileOptions;
 use inputs::sources::Source;
 use job::{Job, JobOutput};
@@ -56,8 +53,8 @@ use link::runtime::Runtime;
 use link::{archive, device_link};
 use nvcc::warnings;
 use options::Cudart;
-use retry::retry;
 use setup::Setup;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -229,15 +226,14 @@ impl Kernels<'_> {
         let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
             match output {
-                None => {}
-                Some(Ok(output)) => {
+                Ok(output) => {
                     let (information, printed) = warnings::split(&output.warnings);
                     let information = information.lines().map(String::from);
                     lines.extend(information.map(Directive::Text));
                     warn_once(&printed, &mut shown, lines);
                     read.extend(output.files.iter().filter_map(|path| files.file(path)));
                 }
-                Some(Err(finding)) => failed.push(finding),
+                Err(finding) => failed.push(finding),
             }
         }
         for file in read {
@@ -319,26 +315,26 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// Runs the outdated jobs, the longest first. Returns the result of each job that it ran.
+/// Runs the outdated jobs. Returns their results in the order of the jobs.
 fn run_outdated(
     jobs: &[Job],
     fresh: &Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
-) -> Vec<Option<Result<JobOutput, Finding>>> {
-    let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let mut stale = durations.longest_first(jobs);
+) -> Vec<Result<JobOutput, Finding>> {
+    let mut stale: Vec<usize> = (0..jobs.len()).collect();
     stale.retain(|place| fresh[*place].is_none());
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
     }
+    longest_first(&mut stale, jobs);
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.search);
     let env = &setup.plan.host.env;
     let threads = memory_limit::threads(job_pool::cpus(), available, each, env);
     let running = AtomicUsize::new(0);
-    let anew = job_pool::in_parallel(
+    let mut made = job_pool::in_parallel(
         &stale,
         threads,
         |place| jobs[*place].breadth(setup),
@@ -352,22 +348,39 @@ fn run_outdated(
             output
         },
     );
-    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
-    for (at, output) in anew {
-        let job = &jobs[stale[at]];
-        let again = |first| retry(&first, job, setup);
-        made[stale[at]] = Some(output.and_then(|made| made.or_else(again)));
+    made.sort_by_key(|(at, _)| stale[*at]);
+    let mut results = Vec::new();
+    for (at, output) in made {
+        let again = |first| jobs[stale[at]].retry(&first, setup);
+        results.push(output.and_then(|made| made.or_else(again)));
     }
-    let mut ran = Vec::new();
-    for (job, output) in jobs.iter().zip(&made) {
-        if let Some(Ok(output)) = output {
-            ran.push((job, output));
-        }
+    list_durations(&results, lines);
+    results
+}
+
+/// Sorts the jobs by the durations of earlier builds, so that the other CPUs do not wait for the slowest file at the
+/// end. Jobs of unknown duration come first, because they may be the longest.
+fn longest_first(places: &mut [usize], jobs: &[Job]) {
+    let duration = |place: &usize| Reverse(jobs[*place].duration().unwrap_or(u64::MAX));
+    places.sort_by_cached_key(duration);
+}
+
+/// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
+fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
+    let mut ran: Vec<&JobOutput> = results.iter().flatten().collect();
+    ran.sort_by_key(|output| Reverse(output.time));
+    for JobOutput {
+        time,
+        size,
+        command,
+        ..
+    } in ran
+    {
+        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+        lines.push(Directive::Text(format!(
+            "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
+        )));
     }
-    if !ran.is_empty() {
-        durations.record(&ran, lines);
-    }
-    made
 }
 
 /// Adds the paragraphs of nvcc's output that are not in `shown` yet. nvcc repeats a warning about a header for every

@@ -3,13 +3,14 @@
 //! A stamp is a small text file beside the output:
 //!
 //! ```text
+//! took 1234                            the milliseconds of the work
 //! how nvcc -c src/a.cu                 the command
 //! hash 0123456789abcdef                hash of the following lines, the size of the output, the targets of links, and
 //!                                      the headers that shadow others
 //! file 17 1700000000000000000 src/a.cu size, modification time and path of every file that was read
 //! ```
 //!
-//! It is valid while all of this is unchanged. A file with an older modification time also counts as changed.
+//! It is valid while the command, the hash and the files are unchanged. A file with an older modification time also counts as changed.
 
 use crate::runtime::facts::codec;
 use crate::system::files;
@@ -27,6 +28,13 @@ pub struct Artifact<'a> {
     pub how: &'a str,
     /// The compiler's search path for headers.
     pub search: &'a [PathBuf],
+}
+
+/// Returns the milliseconds in a stamp.
+pub fn duration(stamp: &Path) -> Option<u64> {
+    let text = files::read_to_string(stamp).ok()?;
+    let (took, _) = text.strip_prefix("took ")?.split_once('\n')?;
+    took.parse().ok()
 }
 
 impl Artifact<'_> {
@@ -86,7 +94,8 @@ impl Artifact<'_> {
         }
         if let Some(hash) = self.hash(&files, &seen) {
             let how = codec::line("how", &self.how.to_string());
-            let mut text = format!("{how}\nhash {hash}\n");
+            let took = SystemTime::now().duration_since(begun).unwrap_or_default();
+            let mut text = format!("took {}\n{how}\nhash {hash}\n", took.as_millis());
             for file in &files {
                 if let Some(line) = &file.line {
                     text += &format!("file {line}\n");
