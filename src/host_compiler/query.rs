@@ -11,8 +11,8 @@ use crate::runtime::facts::Finding;
 use crate::system::probe_cache::DEADLINE;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
-use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
+use crate::toolkit::{nvcc, nvcc_command};
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives. Each of them has to be run.
@@ -32,7 +32,7 @@ pub fn query(plan: &Plan, dir: &Path) -> Result<Option<(HostCompiler, PathBuf)>,
         headers.push(program);
         Some(headers)
     };
-    let output = host.answers.query(&question, &depends_on).ok();
+    let output = nvcc::query(&question, &host.answers, &depends_on).ok();
     let output = output.filter(|output| output.success);
     Ok(output.and_then(|output| read(&output, host)))
 }

@@ -114,12 +114,6 @@ impl StatCache {
     }
 }
 
-/// Reads the state of a file, if it has not changed since `begun`.
-pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
-    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
-    read(path).filter(|_| is_settled(changed, begun))
-}
-
 /// Returns `true` if a file changed long enough before the work began.
 pub fn is_settled(changed: SystemTime, begun: SystemTime) -> bool {
     changed + DOUBT < begun

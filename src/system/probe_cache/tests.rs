@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::symlink;
 
 /// A directory of compilers with old dates.
-struct Machine(PathBuf);
+pub struct Machine(PathBuf);
 
 impl Machine {
-    fn new(name: &str) -> Self {
+    pub fn new(name: &str) -> Self {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-{name}-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         for below in ["bin", "out"] {
@@ -18,7 +18,7 @@ impl Machine {
     }
 
     /// Creates a program that appends a line to `runs` and then runs the `commands`.
-    fn program(&self, name: &str, commands: &str) -> PathBuf {
+    pub fn program(&self, name: &str, commands: &str) -> PathBuf {
         let path = self.0.join(name);
         let runs = self.0.join("runs");
         let text = format!(
@@ -36,7 +36,7 @@ impl Machine {
     }
 
     /// Opens the cache of the next build.
-    fn next(&self) -> ProbeCache {
+    pub fn next(&self) -> ProbeCache {
         self.next_with(&[])
     }
 
@@ -50,7 +50,7 @@ impl Machine {
     }
 
     /// Returns the number of runs since the last call.
-    fn times(&self) -> usize {
+    pub fn times(&self) -> usize {
         let runs = self.0.join("runs");
         let text = fs::read_to_string(&runs).unwrap_or_default();
         let _ = fs::remove_file(runs);
@@ -187,7 +187,7 @@ fn a_wrapper_is_queried_again_when_its_program_has_changed() {
     let both = |answers: &ProbeCache| {
         let layout =
             query_depending_on(answers, &wrapper, "layout", &[real.clone(), "/none".into()]);
-        let version = query(answers, &wrapper, "version");
+        let version = query_depending_on(answers, &wrapper, "version", &[real.clone()]);
         assert_eq!(layout, version);
         (layout.unwrap(), machine.times())
     };
@@ -217,37 +217,45 @@ fn nvcc_is_queried_again_when_its_profile_has_changed() {
 fn a_broken_file_counts_as_missing() {
     let machine = Machine::new("answers-broken");
     let nvcc = machine.program("bin/nvcc", "echo 12");
-    let file = machine.0.join("out/cudnn-guard/answers");
     let runs = || {
         assert_eq!(query(&machine.next(), &nvcc, "a"), Ok("12\n".into()));
         machine.times()
     };
     assert_eq!([runs(), runs()], [1, 0]);
-    let valid = fs::read(&file).unwrap();
-    for end in 0..valid.len() {
-        fs::write(&file, &valid[..end]).unwrap();
-        assert!(machine.next().read().is_empty(), "cut at {end}");
-        let mut other = valid.clone();
-        other[end] ^= 1;
-        fs::write(&file, other).unwrap();
-        assert!(machine.next().read().is_empty(), "changed at {end}");
+    let dir = machine.0.join("out/cudnn-guard/queries");
+    for file in files::list(&dir).unwrap() {
+        let valid = fs::read(&file).unwrap();
+        for end in 0..valid.len() {
+            fs::write(&file, &valid[..end]).unwrap();
+            assert_eq!(runs(), 1, "cut at {end}: {}", file.display());
+        }
+        // After a power failure.
+        fs::write(&file, vec![0; valid.len()]).unwrap();
+        assert_eq!([runs(), runs()], [1, 0], "{}", file.display());
     }
-    // The contents are checked even if the hash is right.
-    for body in [
-        "\n",
-        "answer",
-        "answer z 12 - 1\\s2\\s/x\n",
-        "answer 0\n",
-        "answer 0 12 -\n",
-        "answer 0 12 - /none\n",
-    ] {
-        fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
-        assert!(machine.next().read().is_empty(), "{body:?}");
-    }
-    assert_eq!([runs(), runs()], [1, 0]);
     fs::remove_dir_all(machine.0.join("out")).unwrap();
     fs::write(machine.0.join("out"), "no directory").unwrap();
     assert_eq!([runs(), runs()], [1, 1]);
+}
+
+/// The contents are checked even if the stamp is right.
+#[test]
+fn a_saved_output_is_a_line_with_two_streams() {
+    let machine = Machine::new("answers-lines");
+    let file = machine.0.join("output");
+    for (text, expected) in [
+        ("output 12\\n \n", Some("12\n")),
+        ("other\noutput 1\\s2 err\n", Some("1 2")),
+        ("", None),
+        ("output 12 -", None),
+        ("output 12\n", None),
+        ("output 12 - -\n", None),
+        ("answer 12 -\n", None),
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = read(&file).map(|output| output.stdout);
+        assert_eq!(output.as_deref(), expected, "{text:?}");
+    }
 }
 
 #[test]
