@@ -37,20 +37,18 @@ pub mod target_flags;
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::inputs::rerun::watch;
-use crate::model::{ChosenBy, Gencode, Library, TargetList};
+use crate::model::{ChosenBy, Gencode, TargetList};
 use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{NVCC_FLAGS, Product, flags_of};
+use crate::toolkit::nvcc_command::{Product, all_flags};
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use file_options::FileOptions;
-use inputs::sources::Source;
+use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
-use link::runtime::Runtime;
-use link::{archive, device_link};
+use link::device_link;
 use nvcc::warnings;
 use options::Cudart;
 use setup::Setup;
@@ -152,41 +150,24 @@ impl Kernels<'_> {
             _ if name.is_empty() || name.contains(is_invalid) => InvalidRequest::LibraryName(name),
             (Some(_), _) => InvalidRequest::LinkedLibrary(name, "module"),
             (_, Some(_)) => InvalidRequest::LinkedLibrary(name, "out_dir"),
-            (None, None) => return self.create_library(name, lines),
+            (None, None) => {
+                let objects = self.make(Product::Object, name, lines)?;
+                if objects.is_empty() {
+                    return Ok(());
+                }
+                return Ok(self.link_library(name, &objects, lines)?);
+            }
         };
         Err(invalid.finding().into())
     }
 
-    fn create_library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
-        let objects = self.make(Product::Object, name, lines)?;
-        if objects.is_empty() {
-            return Ok(());
-        }
-        let (host, out_dir) = (&self.toolchain.host, self.output_dir()?);
-        archive::create(name, &objects, host, &out_dir)?;
-        lines.push(Directive::LinkSearch(out_dir.clone()));
-        // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
-        // kernels precede the CUDA runtime, as the linker requires.
-        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
-        let runtime = Runtime {
-            toolchain: self.toolchain,
-            name,
-            out_dir: &out_dir,
-        };
-        if self.is_relocatable() {
-            runtime.link_device(lines)?;
-        }
-        Ok(runtime.link(self.cudart, lines)?)
-    }
-
     /// Returns `true` if any file is compiled to relocatable device code, which nvcc has to link.
     fn is_relocatable(&self) -> bool {
-        let env = &self.toolchain.host.env;
-        let mut options = self.file_options.iter();
-        device_link::is_requested(&self.common.flags)
-            || options.any(|(_, options)| device_link::is_requested(&options.flags))
-            || (NVCC_FLAGS.iter())
-                .any(|variable| device_link::is_requested(&flags_of(*variable, env)))
+        let mut flags = all_flags(&self.common.flags, &self.toolchain.host.env);
+        for (_, options) in &self.file_options {
+            flags.extend_from_slice(&options.flags);
+        }
+        device_link::is_requested(&flags)
     }
 
     /// Compiles every source. `lines` is complete even on failure, because the build script may continue.
@@ -207,21 +188,12 @@ impl Kernels<'_> {
         let targets = jobs.iter().flat_map(|job| &job.targets);
         let targets = TargetList::new(targets.copied().collect());
         let setup = Setup::new(plan, toolchain);
-        let mut watched = BTreeSet::new();
-        for line in &*lines {
-            if let Directive::RerunIfChanged(path) = line {
-                watched.insert(path.into());
-            }
-        }
-        for path in &setup.programs {
-            watch(path, &mut watched, lines);
-        }
+        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         self.register(product, dir, &jobs, &setup)?;
-        let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
-        for path in &setup.programs {
-            watch(path, &mut watched, lines);
-        }
+        let (setup, fresh) = self.check_fresh(setup, &jobs, lines)?;
+        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         let made = run_outdated(&jobs, &fresh, &setup, lines);
+        let files = StatCache::default();
         let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
         let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
@@ -236,12 +208,9 @@ impl Kernels<'_> {
                 Err(finding) => failed.push(finding),
             }
         }
-        for file in read {
-            // Most headers are included by many sources.
-            if !file.is_reported.replace(true) && file.is_regular {
-                watch(&file.path, &mut watched, lines);
-            }
-        }
+        // Most headers are included by many sources.
+        read.retain(|file| !file.is_reported.replace(true) && file.is_regular);
+        watch(&mut read.iter().map(|file| file.path.as_path()), lines);
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
@@ -261,14 +230,14 @@ impl Kernels<'_> {
         setup: Setup<'a>,
         jobs: &[Job],
         lines: &mut Vec<Directive>,
-    ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let fresh_inputs = |setup: &Setup, files: &StatCache| -> Fresh {
-            jobs.iter().map(|job| job.fresh(setup, files)).collect()
+    ) -> Result<(Setup<'a>, Fresh), Error> {
+        let fresh_inputs = |setup: &Setup| -> Fresh {
+            let files = StatCache::default();
+            jobs.iter().map(|job| job.fresh(setup, &files)).collect()
         };
-        let files = StatCache::default();
-        let mut fresh = fresh_inputs(&setup, &files);
+        let mut fresh = fresh_inputs(&setup);
         if fresh.iter().all(Option::is_some) {
-            return Ok((setup, fresh, files));
+            return Ok((setup, fresh));
         }
         let (before, mut plan) = (jobs[0].how(&setup), setup.plan);
         let out_dir = self.output_dir()?;
@@ -278,10 +247,9 @@ impl Kernels<'_> {
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
         if jobs[0].how(&setup) != before {
-            fresh = fresh_inputs(&setup, &StatCache::default());
+            fresh = fresh_inputs(&setup);
         }
-        // nvcc runs now, so files may change.
-        Ok((setup, fresh, StatCache::default()))
+        Ok((setup, fresh))
     }
 
     /// Registers the outputs, so that no call of this build script overwrites another one's files.

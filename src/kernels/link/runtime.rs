@@ -1,63 +1,60 @@
-//! The CUDA runtime, which nvcc's host code calls.
+//! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
+use crate::kernels::Kernels;
+use crate::kernels::link::archive;
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
 use crate::model::{Library, Os};
 use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 use crate::system::{files, out_dir};
-use crate::toolchain::Toolchain;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-/// The runtime for one library of kernels.
-pub struct Runtime<'a> {
-    pub toolchain: &'a Toolchain,
-    /// The name of the library of kernels.
-    pub name: &'a str,
-    pub out_dir: &'a Path,
-}
-
-impl Runtime<'_> {
-    /// Links `cudadevrt`, which kernels that launch kernels call, if the toolkit contains it.
-    pub fn link_device(&self, lines: &mut Vec<Directive>) -> Result<(), Finding> {
-        if self.is_windows() {
-            lines.push(Directive::LinkLib(Library::Static("cudadevrt".into())));
-        } else {
-            self.link_alias("libcudadevrt.a", "cudadevrt", lines)?;
-        }
-        Ok(())
-    }
-
-    /// Links the runtime after the library of kernels, with the system libraries that it and nvcc's host code need.
-    pub fn link(&self, named: Option<Cudart>, lines: &mut Vec<Directive>) -> Result<(), Finding> {
-        match (named, self.is_windows()) {
-            (Some(Cudart::None), _) => {}
-            (Some(Cudart::Shared), _) | (None, true) => {
-                lines.extend(self.toolchain.shared_cudart());
+impl Kernels<'_> {
+    /// Links a library of these objects, then the runtime and the system libraries that it and nvcc's host code need.
+    pub(in crate::kernels) fn link_library(
+        &self,
+        name: &str,
+        objects: &[PathBuf],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(), Finding> {
+        let (toolchain, out_dir) = (self.toolchain, self.output_dir()?);
+        archive::create(name, objects, &toolchain.host, &out_dir)?;
+        lines.push(Directive::LinkSearch(out_dir));
+        // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
+        // kernels precede the CUDA runtime, as the linker requires.
+        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
+        let is_windows = toolchain.host.platform.os == Os::Windows;
+        // Kernels that launch kernels call `cudadevrt`. The toolkit may not contain it.
+        match (self.is_relocatable(), is_windows) {
+            (false, _) => {}
+            (_, true) => lines.push(Directive::LinkLib(Library::Static("cudadevrt".into()))),
+            (_, false) => {
+                self.link_alias(name, "libcudadevrt.a", "cudadevrt", lines)?;
             }
+        }
+        match (self.cudart, is_windows) {
+            (Some(Cudart::None), _) => {}
+            (Some(Cudart::Shared), _) | (None, true) => lines.extend(toolchain.shared_cudart()),
             (Some(Cudart::Static), true) => {
                 lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
             (Some(Cudart::Static) | None, false) => {
-                if !self.link_alias("libcudart_static.a", "cudart", lines)? {
-                    if let (Some(_), Some(toolkit)) = (named, self.toolchain.toolkit()) {
+                if !self.link_alias(name, "libcudart_static.a", "cudart", lines)? {
+                    if let (Some(_), Some(toolkit)) = (self.cudart, toolchain.toolkit()) {
                         return Err(UnusableToolkit::NoStaticRuntime(toolkit).finding());
                     }
-                    lines.extend(self.toolchain.shared_cudart());
+                    lines.extend(toolchain.shared_cudart());
                 }
             }
         }
-        if !self.is_windows() {
+        if !is_windows {
             for library in ["stdc++", "rt", "dl", "pthread"] {
                 lines.push(Directive::LinkLib(Library::Dynamic(library.into())));
             }
         }
         Ok(())
-    }
-
-    fn is_windows(&self) -> bool {
-        self.toolchain.host.platform.os == Os::Windows
     }
 
     fn link_dirs(&self) -> &[PathBuf] {
@@ -70,6 +67,7 @@ impl Runtime<'_> {
     /// with modifiers only once.
     fn link_alias(
         &self,
+        name: &str,
         file: &str,
         suffix: &str,
         lines: &mut Vec<Directive>,
@@ -77,8 +75,9 @@ impl Runtime<'_> {
         for dir in self.link_dirs() {
             let archive = dir.join(file);
             if files::is_file(&archive) {
-                let alias = format!("{}_{suffix}", self.name);
-                out_dir::alias(&archive, &self.out_dir.join(format!("lib{alias}.a")))?;
+                let alias = format!("{name}_{suffix}");
+                let place = self.output_dir()?.join(format!("lib{alias}.a"));
+                out_dir::alias(&archive, &place)?;
                 lines.push(Directive::LinkLib(Library::Static(alias)));
                 return Ok(true);
             }
