@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::kernels::Kernels;
-use crate::kernels::inputs::depfile_source::DepfileSource;
+use crate::kernels::inputs::depfile_source;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
-use crate::kernels::setup::{Setup, include_dirs};
+use crate::kernels::plan::Setup;
 use crate::model::text::joined;
 use crate::model::{Gencode, Invocation};
 use crate::runtime::facts::{Finding, Version};
@@ -16,8 +16,7 @@ use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::programs::Output;
 use crate::system::{files, memory, out_dir, programs};
-use crate::toolkit::nvcc_command;
-use crate::toolkit::nvcc_command::{Product, parse_depfile};
+use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -106,7 +105,7 @@ impl Job {
         let mut extra_args = extra_args.to_vec();
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
         // the object. This was observed with CUDA 11.8 and later.
-        let known = setup.release >= Some(Version::new(11, 8, 0));
+        let known = setup.plan.cuda() >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
             extra_args.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
@@ -156,7 +155,7 @@ impl Job {
 
     /// Returns the number of threads that nvcc can use for this job.
     pub fn breadth(&self, setup: &Setup) -> usize {
-        nvcc_command::breadth(&setup.plan, self.targets.len(), setup.release)
+        nvcc_command::breadth(&setup.plan, self.targets.len())
     }
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
@@ -165,16 +164,14 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let mut lister = DepfileSource::choose(&setup.plan, &self.depfile);
-        if setup.wrapper.is_some() {
-            // The wrapper did not call gcc if it had the result in its cache.
-            lister = DepfileSource::Nvcc;
-        }
-        let (command, mut output) = self.run(setup, lister, threads)?;
+        // A wrapper does not call gcc if it has the result in its cache.
+        let from_gcc =
+            setup.wrapper.is_none() && depfile_source::is_gcc(&setup.plan, &self.depfile);
+        let (command, mut output) = self.run(setup, from_gcc, threads)?;
         let mut files = self.listed();
-        if output.success && lister == DepfileSource::Gcc && files.first() != Some(&self.source) {
+        if output.success && from_gcc && files.first() != Some(&self.source) {
             // An nvcc that is a compiler cache may not have called gcc.
-            output = self.run(setup, DepfileSource::Nvcc, threads)?.1;
+            output = self.run(setup, false, threads)?.1;
             files = self.listed();
         }
         if !output.success {
@@ -189,7 +186,7 @@ impl Job {
                 env: &setup.plan.host.env,
                 flags: &setup.plan.flags,
                 nvcc: &setup.plan.nvcc,
-                release: setup.release,
+                release: setup.plan.cuda(),
                 others: &setup.others,
             };
             let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
@@ -230,12 +227,12 @@ impl Job {
     fn run(
         &self,
         setup: &Setup,
-        lister: DepfileSource,
+        from_gcc: bool,
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
         // A list from an earlier build must not remain if this run writes none.
         out_dir::remove(&self.depfile);
-        let mut extra_args = lister.args(&self.depfile);
+        let mut extra_args = depfile_source::args(from_gcc, &self.depfile);
         if threads > 1 {
             extra_args.extend(["--threads".to_string(), threads.to_string()]);
         }

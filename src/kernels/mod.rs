@@ -31,13 +31,12 @@ pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
-pub mod setup;
 pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
 
 use crate::error::Error;
-use crate::model::{ChosenBy, Gencode, TargetList};
+use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
 use crate::system::freshness::stat_cache::{File, StatCache};
@@ -51,7 +50,7 @@ use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
 use options::Cudart;
-use setup::Setup;
+use plan::Setup;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -99,6 +98,8 @@ pub enum InvalidRequest<'a> {
     AllExcluded,
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
+    /// A variable of nvcc with such a flag. nvcc compiles for its targets in addition to the build's.
+    TargetFlagInVariable(Variable, String),
     /// Cubins for targets that are all PTX.
     OnlyPtx(&'a [Gencode], ChosenBy),
     /// A request outside a build script.

@@ -1,19 +1,50 @@
-//! The checked request of a build script, and the nvcc command for it.
+//! The checked request of a build script, and what all of its files share.
 
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::host_compiler::query::{cross_compiler, nvcc_itself, visual_studio};
+use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
-use crate::kernels::setup::include_dirs;
+use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
-use crate::model::{Gencode, Os, Variable};
+use crate::model::{Candidate, Gencode, Os, Toolkit, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::toolkit::nvcc_command::{Plan, Product, include_dirs};
 use std::path::{Path, PathBuf};
+
+/// A plan and the programs that it runs.
+pub struct Setup<'a> {
+    pub plan: Plan<'a>,
+    /// nvcc and the programs that it runs.
+    pub programs: Vec<PathBuf>,
+    /// The fingerprint of `programs`.
+    pub tools: String,
+    /// The toolkits that were not chosen.
+    pub others: Vec<&'a Toolkit>,
+    pub wrapper: Option<NvccWrapper>,
+    /// The header search path.
+    pub search: Vec<PathBuf>,
+}
+
+impl<'a> Setup<'a> {
+    /// Fingerprints the programs that this plan will run.
+    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
+        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let programs = toolchain_fingerprint::programs(&plan);
+        Self {
+            search: plan.search_path(),
+            tools: toolchain_fingerprint::state(&plan, &programs),
+            programs,
+            others: others.filter_map(Candidate::toolkit).collect(),
+            wrapper: NvccWrapper::find(&toolchain.host.env),
+            plan,
+        }
+    }
+}
 
 impl<'a> Kernels<'a> {
     pub(super) fn plan(
@@ -83,6 +114,7 @@ impl<'a> Kernels<'a> {
         }
         let plan = Plan {
             host,
+            toolkit: self.toolchain.toolkit(),
             ccbin,
             env,
             nvcc,

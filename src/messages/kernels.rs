@@ -2,7 +2,6 @@
 
 use crate::kernels::InvalidRequest;
 use crate::kernels::min_capability::TargetsBelowMinimum;
-use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::ChosenBy;
 use crate::model::text::joined;
 use crate::{Finding, FindingId};
@@ -58,6 +57,14 @@ impl InvalidRequest<'_> {
                 invalid(&format!("the flag `{flag}` selects GPU targets, which have to be set with `.archs(..)`"))
                     .help(format!("remove the flag from build.rs, and call `.archs([{flag:?}])`"))
             }
+            InvalidRequest::TargetFlagInVariable(variable, flag) => {
+                let name = variable.name();
+                let headline = format!(
+                    "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
+                );
+                Finding::warning(FindingId::ConfigInvalid, headline)
+                    .help(format!("remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""))
+            }
             InvalidRequest::OnlyPtx(targets, chosen_by) => {
                 let all = joined(targets.iter().map(|one| one.target), ", ");
                 let number = targets.first().map(|one| one.target.capability.number());
@@ -69,18 +76,6 @@ impl InvalidRequest<'_> {
             InvalidRequest::NoOutDir => invalid("cannot write compiled kernels: OUT_DIR is not set")
                 .help("call this function from a build script"),
         }
-    }
-}
-
-impl TargetsInVariable {
-    pub fn finding(&self) -> Finding {
-        let (name, flag) = (self.variable.name(), &self.flag);
-        let headline = format!(
-            "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
-        );
-        Finding::warning(FindingId::ConfigInvalid, headline).help(format!(
-            "remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
-        ))
     }
 }
 

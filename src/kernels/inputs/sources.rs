@@ -1,13 +1,13 @@
 //! The files to compile, other files that affect the result, and what cargo watches.
 
 use crate::kernels::inputs::toolchain_fingerprint;
-use crate::kernels::setup::include_dirs;
 use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::directive::Directive;
 use crate::system::files;
 use crate::system::path_encoding::cargo_cannot_take;
+use crate::toolkit::nvcc_command::include_dirs;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

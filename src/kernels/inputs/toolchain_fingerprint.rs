@@ -32,13 +32,13 @@ pub fn variables(os: Os) -> &'static [&'static str] {
 }
 
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
-pub fn programs(plan: &Plan, root: Option<&Path>) -> Vec<PathBuf> {
+pub fn programs(plan: &Plan) -> Vec<PathBuf> {
     let host = plan.host;
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
     let mut found = vec![plan.nvcc.clone()];
     let mut dirs = vec![nvcc.parent().unwrap_or(&nvcc).to_path_buf()];
-    dirs.extend(root.map(|root| root.join("bin")));
+    dirs.extend(plan.toolkit.map(|toolkit| toolkit.root.join("bin")));
     for dir in dirs {
         for name in BESIDE_NVCC {
             // Names without an extension are of programs, with `.exe` on Windows.

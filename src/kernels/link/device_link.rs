@@ -2,7 +2,7 @@
 //! The resulting object is added to the library.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::setup::Setup;
+use crate::kernels::plan::Setup;
 use crate::model::Gencode;
 use crate::model::gencode::machine_code;
 use crate::runtime::facts::Finding;
