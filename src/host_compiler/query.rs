@@ -56,11 +56,8 @@ pub fn nvcc_itself(
         .stdout
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
-    Some(HostCompilerFault::NvccItself {
-        variable,
-        name,
-        release: release.to_string(),
-    })
+    let release = release.to_string();
+    Some(HostCompilerFault::NvccItself(variable, name, release))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {

@@ -130,7 +130,12 @@ impl Job {
     /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
     fn search(&self, setup: &Setup) -> Vec<PathBuf> {
         let own = self.source.parent().map(Path::to_path_buf);
-        [own.as_slice(), &include_dirs(&self.flags), &setup.search].concat()
+        [
+            own.as_slice(),
+            &include_dirs(&self.flags),
+            &setup.plan.search_path(),
+        ]
+        .concat()
     }
 
     /// Returns the input files of the output, if it exists and none of them has changed.

@@ -21,9 +21,8 @@ pub mod job;
 pub mod link {
     //! Steps after compilation: the static library, the device link and CUDA's runtime.
 
-    pub mod archive;
     pub mod device_link;
-    pub mod runtime;
+    pub mod library;
 }
 pub mod memory_limit;
 pub mod min_capability;
@@ -190,7 +189,16 @@ impl Kernels<'_> {
         let targets = TargetList::new(targets.copied().collect());
         let setup = Setup::new(plan, toolchain);
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-        self.register(product, dir, &jobs, &setup)?;
+        // No call of this build script overwrites another one's files.
+        let how: Vec<String> = jobs.iter().map(|job| job.how(&setup)).collect();
+        if product == Product::Object {
+            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
+            toolchain.written.register(&archive, &how.join("\n"))?;
+        } else {
+            for (job, how) in jobs.iter().zip(&how) {
+                toolchain.written.register(&job.output, how)?;
+            }
+        }
         let (setup, fresh) = self.check_fresh(setup, &jobs, lines)?;
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         let made = run_outdated(&jobs, &fresh, &setup, lines);
@@ -253,26 +261,6 @@ impl Kernels<'_> {
         Ok((setup, fresh))
     }
 
-    /// Registers the outputs, so that no call of this build script overwrites another one's files.
-    fn register(
-        &self,
-        product: Product,
-        name: &str,
-        jobs: &[Job],
-        setup: &Setup,
-    ) -> Result<(), Finding> {
-        let written = &self.toolchain.written;
-        if product == Product::Object {
-            let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
-            return written.register(&archive, &how.join("\n"));
-        }
-        for job in jobs {
-            written.register(&job.output, &job.how(setup))?;
-        }
-        Ok(())
-    }
-
     fn output_dir(&self) -> Result<PathBuf, Finding> {
         match self.toolchain.host.env.os_var("OUT_DIR") {
             Some(path) => Ok(PathBuf::from(path)),
@@ -299,7 +287,7 @@ fn run_outdated(
     }
     longest_first(&mut stale, jobs);
     let available = memory::available();
-    let each = memory_limit::per_thread(&setup.search);
+    let each = memory_limit::per_thread(&setup.plan.search_path());
     let env = &setup.plan.host.env;
     let threads = memory_limit::threads(job_pool::cpus(), available, each, env);
     let running = AtomicUsize::new(0);

@@ -26,8 +26,6 @@ pub struct Setup<'a> {
     /// The toolkits that were not chosen.
     pub others: Vec<&'a Toolkit>,
     pub wrapper: Option<NvccWrapper>,
-    /// The header search path.
-    pub search: Vec<PathBuf>,
 }
 
 impl<'a> Setup<'a> {
@@ -36,7 +34,6 @@ impl<'a> Setup<'a> {
         let others = toolchain.candidates.iter().filter(|other| !other.chosen);
         let programs = toolchain_fingerprint::programs(&plan);
         Self {
-            search: plan.search_path(),
             tools: toolchain_fingerprint::state(&plan, &programs),
             programs,
             others: others.filter_map(Candidate::toolkit).collect(),

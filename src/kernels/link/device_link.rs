@@ -49,14 +49,12 @@ pub fn link(
         how: &how,
         search: &[],
     };
-    if made.is_made_of(objects) {
-        return Ok(output);
-    }
-    made.remove();
-    let ran = programs::run_to_end(&command)?;
-    if !ran.success || !files::is_file(&output) {
-        return Err(ToolFailure::DeviceLink(&command, ran.printed()).finding());
-    }
-    made.write_own(objects);
+    made.make_of(objects, &mut || {
+        let ran = programs::run_to_end(&command)?;
+        match ran.success && files::is_file(&output) {
+            true => Ok(()),
+            false => Err(ToolFailure::DeviceLink(&command, ran.printed()).finding()),
+        }
+    })?;
     Ok(output)
 }

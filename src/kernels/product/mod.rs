@@ -51,8 +51,12 @@ impl Kernels<'_> {
 
     fn files_of(&self, product: Product) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
-        if let (Product::Ptx, Some(finding)) = (product, self.newer_than_driver()) {
-            warn(&finding.to_string(), &mut lines);
+        if product == Product::Ptx {
+            let newer = self.newer_than_driver();
+            warn(
+                &newer.map_or_else(String::new, |finding| finding.to_string()),
+                &mut lines,
+            );
         }
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);

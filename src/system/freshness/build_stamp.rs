@@ -12,7 +12,7 @@
 //!
 //! It is valid while the command, the hash and the files are unchanged. A file with an older modification time also counts as changed.
 
-use crate::runtime::facts::codec;
+use crate::runtime::facts::{Finding, codec};
 use crate::system::files;
 use crate::system::freshness::header_shadowing;
 use crate::system::freshness::stat_cache::{self, File, StatCache};
@@ -75,10 +75,21 @@ impl Artifact<'_> {
         (hash_now == hash).then_some(files)
     }
 
-    /// Returns `true` if the output is up to date and made of these files.
-    pub fn is_made_of(&self, files: &[PathBuf]) -> bool {
+    /// Makes the output of these files, unless it is up to date. Only this build script writes them, so they are stable,
+    /// however new they are.
+    pub fn make_of(
+        &self,
+        files: &[PathBuf],
+        make: &mut dyn FnMut() -> Result<(), Finding>,
+    ) -> Result<(), Finding> {
         let read = self.fresh(&StatCache::default());
-        read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files))
+        if read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files)) {
+            return Ok(());
+        }
+        self.remove();
+        make()?;
+        self.write(files, SystemTime::now() + Duration::from_secs(1));
+        Ok(())
     }
 
     /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
@@ -104,12 +115,6 @@ impl Artifact<'_> {
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(self.stamp, text);
         }
-    }
-
-    /// Writes the stamp of an output that was made of files which only this build script writes. Such files are stable,
-    /// however new they are.
-    pub fn write_own(&self, read: &[PathBuf]) {
-        self.write(read, SystemTime::now() + Duration::from_secs(1));
     }
 
     /// Removes the stamp before the output is rebuilt.

@@ -1,12 +1,13 @@
 //! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
 use crate::kernels::Kernels;
-use crate::kernels::link::archive;
+use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
 use crate::model::{Library, Os};
 use crate::runtime::facts::Finding;
 use crate::system::directive::Directive;
+use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, out_dir};
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ impl Kernels<'_> {
         lines: &mut Vec<Directive>,
     ) -> Result<(), Finding> {
         let (toolchain, out_dir) = (self.toolchain, self.output_dir()?);
-        archive::create(name, objects, &toolchain.host, &out_dir)?;
+        self.archive(name, objects)?;
         lines.push(Directive::LinkSearch(out_dir));
         // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
         // kernels precede the CUDA runtime, as the linker requires.
@@ -55,6 +56,37 @@ impl Kernels<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Archives the objects as `lib<name>.a`, unless it already contains these objects.
+    fn archive(&self, name: &str, objects: &[PathBuf]) -> Result<(), Finding> {
+        let (host, out_dir) = (&self.toolchain.host, self.output_dir()?);
+        let variable = |name| host.env.os_var(name).unwrap_or_default();
+        let archiver = [variable("AR"), variable("ARFLAGS")];
+        let made = Artifact {
+            output: &out_dir.join(format!("lib{name}.a")),
+            stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
+            how: &format!("{archiver:?}"),
+            search: &[],
+        };
+        // On Windows the library also has a second name, which the stamp does not cover.
+        if host.platform.os == Os::Windows {
+            made.remove();
+        }
+        let triple = &host.platform.triple;
+        made.make_of(objects, &mut || {
+            cc::Build::new()
+                .cargo_metadata(false)
+                .cargo_warnings(false)
+                .out_dir(&out_dir)
+                .target(triple)
+                .host(host.env.var("HOST").unwrap_or(triple))
+                .opt_level(0)
+                .debug(false)
+                .objects(objects)
+                .try_compile(name)
+                .map_err(|error| ToolFailure::Archive(name, error).finding())
+        })
     }
 
     fn link_dirs(&self) -> &[PathBuf] {
