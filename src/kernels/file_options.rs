@@ -125,13 +125,12 @@ impl Kernels<'_> {
         }
         let mut targets = targets.to_vec();
         if !own.archs.is_empty() || own.minimum.is_some() {
-            let archs = match &own.archs[..] {
-                [] => &self.common.archs,
-                archs => archs,
-            };
-            let minimum = own.minimum.max(self.common.minimum);
+            if own.archs.is_empty() {
+                own.archs.clone_from(&self.common.archs);
+            }
+            own.minimum = own.minimum.max(self.common.minimum);
             let mut shown = Vec::new();
-            targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
+            targets = self.targets(product, &own, Vec::new(), &mut shown)?;
             let mut known = lines.windows(shown.len().max(1));
             if !known.any(|known| known == shown) {
                 lines.append(&mut shown);

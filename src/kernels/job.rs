@@ -73,22 +73,23 @@ impl Kernels<'_> {
             if is_object || sources.iter().filter(is_same).count() > 1 {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
-            let mut add = |name: &str, targets: &[Gencode]| {
+            let outputs = match product {
+                Product::Cubin => {
+                    let each = targets.into_iter();
+                    each.map(|one| (format!("{name}.{}", one.target), vec![one]))
+                        .collect()
+                }
+                _ => vec![(name, targets)],
+            };
+            for (name, targets) in outputs {
                 jobs.push(Job {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
-                    targets: targets.to_vec(),
+                    targets,
                     flags: flags.clone(),
                     depfile: dir.join(format!("{name}.d")),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
-            };
-            if product == Product::Cubin {
-                for one in &targets {
-                    add(&format!("{name}.{}", one.target), &[*one]);
-                }
-            } else {
-                add(&name, &targets);
             }
         }
         Ok(jobs)
@@ -96,11 +97,6 @@ impl Kernels<'_> {
 }
 
 impl Job {
-    /// Returns the directory of the stamps for this library or this kind of product.
-    pub fn dir(&self) -> &Path {
-        self.stamp.parent().unwrap_or(&self.stamp)
-    }
-
     fn command(&self, setup: &Setup, extra_args: &[String]) -> Invocation {
         let mut extra_args = extra_args.to_vec();
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside

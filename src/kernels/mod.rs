@@ -36,7 +36,7 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::model::{ChosenBy, Gencode, TargetList, Variable};
-use crate::runtime::facts::Finding;
+use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::directive::Directive;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};
@@ -101,6 +101,10 @@ pub enum InvalidRequest<'a> {
     TargetFlagInVariable(Variable, String),
     /// Cubins for targets that are all PTX.
     OnlyPtx(&'a [Gencode], ChosenBy),
+    /// Targets that are all below the compute capability of the kernels, and their origin.
+    AllBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
+    /// Like `AllBelowMinimum`, but there are other targets.
+    SomeBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
     /// A request outside a build script.
     NoOutDir,
 }
@@ -225,8 +229,7 @@ impl Kernels<'_> {
         }
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && self.is_relocatable() {
-            let (targets, dir) = (targets.gencodes(), jobs[0].dir());
-            outputs.push(device_link::link(&setup, targets, &outputs, dir)?);
+            outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
         }
         toolchain.compiled(targets.gencodes())?;
         Ok(outputs)

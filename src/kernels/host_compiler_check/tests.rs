@@ -1,6 +1,6 @@
 //! Kernels with a fake host compiler.
 
-use crate::host_compiler::compiler_choice::{Choice, VisualStudio, ccbin};
+use crate::host_compiler::compiler_choice::{Choice, ccbin};
 use crate::kernels::plan::Setup;
 use crate::kernels::tests::package::{Package, warned};
 use crate::model::Platform;
