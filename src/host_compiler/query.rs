@@ -11,8 +11,8 @@ use crate::runtime::facts::Finding;
 use crate::system::probe_cache::DEADLINE;
 use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
+use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
-use crate::toolkit::{nvcc, nvcc_command};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -33,7 +33,7 @@ pub fn query(plan: &Plan, dir: &Path) -> Result<Option<(HostCompiler, PathBuf)>,
         headers.push(program);
         Some(headers)
     };
-    let output = nvcc::query(&question, &host.answers, &depends_on).ok();
+    let output = host.answers.query(&question, &depends_on).ok();
     let output = output.filter(|output| output.success);
     Ok(output.and_then(|output| read(&output, host)))
 }
@@ -57,8 +57,11 @@ pub fn nvcc_itself(
         .stdout
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
-    let release = release.to_string();
-    Some(HostCompilerFault::NvccItself(variable, name, release))
+    Some(HostCompilerFault::NvccItself(
+        variable,
+        name,
+        release.to_string(),
+    ))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {

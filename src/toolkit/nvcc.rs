@@ -43,7 +43,11 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
     // nvcc prints it to standard error. Some wrappers combine the streams.
     let parse =
         |output: &Output| parse_layout(&output.stderr).or_else(|| parse_layout(&output.stdout));
-    let depends_on = |output: &Output| Some(wrapped(&parse(output)?.top));
+    // The compiler that a wrapper runs, and its profile.
+    let depends_on = |output: &Output| {
+        let bin = parse(output)?.top.join("bin");
+        Some(files::below(&bin, &["nvcc", "nvcc.exe", "nvcc.profile"]))
+    };
     let output = answers.query(&question, &depends_on);
     let mut output = output.map_err(NvccFault::NotRun)?;
     let Some(layout) = parse(&output) else {
@@ -62,24 +66,6 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
         include_dirs: real(&layout.include_dirs),
         link_dirs: real(&layout.link_dirs),
         top: files::canonical(&layout.top, None).unwrap_or(layout.top),
-    })
-}
-
-/// Returns the compiler that a wrapper runs, and its profile. The paths need not exist.
-fn wrapped(top: &Path) -> Vec<PathBuf> {
-    files::below(&top.join("bin"), &["nvcc", "nvcc.exe", "nvcc.profile"])
-}
-
-/// Queries an nvcc like [`ProbeCache::query`]. If it is a wrapper, the output also depends on the compiler that it runs.
-pub fn query(
-    command: &Invocation,
-    answers: &ProbeCache,
-    depends_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
-) -> Result<Output, Finding> {
-    let layout = layout(&command.program, answers);
-    let behind = layout.map_or(Vec::new(), |layout| wrapped(&layout.top));
-    answers.query(command, &|output| {
-        Some([depends_on(output)?, behind.clone()].concat())
     })
 }
 
@@ -108,7 +94,7 @@ fn ask<T>(
 ) -> Result<T, NvccFault> {
     let command = Invocation::new(nvcc, &[argument]);
     let depends_on = |output: &Output| parse(&output.stdout).map(|_| Vec::new());
-    let output = query(&command, answers, &depends_on);
+    let output = answers.query(&command, &depends_on);
     let output = output.map_err(NvccFault::NotRun)?;
     parse(&output.stdout).ok_or_else(|| no_answer(question, command, &output))
 }
@@ -126,7 +112,6 @@ mod tests {
     use super::*;
     use crate::model::Environment;
     use crate::runtime::facts::FindingId;
-    use crate::system::probe_cache::tests::Machine;
 
     #[test]
     fn quotes_a_program_that_is_not_nvcc() {
@@ -150,23 +135,6 @@ mod tests {
                 .id,
             FindingId::NvccFailed
         );
-    }
-
-    #[test]
-    fn a_wrapper_is_queried_again_when_its_compiler_has_changed() {
-        let machine = Machine::new("nvcc-wrapper");
-        let wrapper = machine.program("wrapper", "exec \"${0%/*}/bin/nvcc\" \"$@\"");
-        let version_of = |compiler: &str| {
-            let layout = "echo \"#\\$ TOP=${0%/bin/nvcc}\" >&2";
-            let release = format!("echo 'Cuda compilation tools, release {compiler}, V'");
-            machine.program("bin/nvcc", &format!("{layout}\n{release}"));
-            let version = version(&wrapper, &machine.next()).unwrap();
-            (version.to_string(), machine.times())
-        };
-        // Each of the two queries runs both programs.
-        assert_eq!(version_of("12.9"), ("12.9.0".into(), 4));
-        assert_eq!(version_of("12.9"), ("12.9.0".into(), 0));
-        assert_eq!(version_of("13.10"), ("13.10.0".into(), 4));
     }
 
     #[test]

@@ -70,8 +70,7 @@ pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
     let host = plan.host;
     let states = programs.iter().filter_map(|file| stat_cache::read(file));
     let states = joined(states, "\n");
-    let [before, after] = NVCC_FLAGS;
-    let flags = [host.env.get(before), host.env.get(after)];
+    let flags = NVCC_FLAGS.map(|variable| host.env.get(variable));
     let read = variables(host.builder().os).iter().map(|name| {
         let own = plan.env.iter().find(|(own, _)| own == name);
         let own = own.map(|(_, value)| value.as_os_str());

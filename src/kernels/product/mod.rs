@@ -51,12 +51,9 @@ impl Kernels<'_> {
 
     fn files_of(&self, product: Product) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
-        if product == Product::Ptx {
-            let newer = self.newer_than_driver();
-            warn(
-                &newer.map_or_else(String::new, |finding| finding.to_string()),
-                &mut lines,
-            );
+        let is_ptx = product == Product::Ptx;
+        if let Some(finding) = is_ptx.then(|| self.newer_than_driver()).flatten() {
+            warn(&finding.to_string(), &mut lines);
         }
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);

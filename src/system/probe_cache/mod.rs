@@ -6,8 +6,8 @@
 //!   <hash>.stamp      as for build outputs
 //! ```
 //!
-//! The hash is of the program, its arguments and the variables that affect it. The files in the stamp are the program
-//! and the other files that determine the output.
+//! The hash is of the program, its arguments and the variables that affect it. The files in the stamp are the program,
+//! the other files that determine the output, and those of the program's earlier outputs.
 //!
 //! An invalid file counts as missing. Failed queries run again in the next build.
 
@@ -43,20 +43,26 @@ pub struct ProbeCache {
     dir: Option<PathBuf>,
     variables: Vec<Option<OsString>>,
     deadline: Option<Duration>,
-    known: Arc<Mutex<Vec<(String, Result<Output, Finding>)>>>,
+    known: Arc<Mutex<Vec<Known>>>,
+}
+
+#[derive(Debug)]
+struct Known {
+    program: PathBuf,
+    how: String,
+    /// The files that determine the output. Empty if the output is not saved.
+    files: Vec<PathBuf>,
+    output: Result<Output, Finding>,
 }
 
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let variables = VARIABLES.iter();
+        let out_dir = env.os_var("OUT_DIR").map(Path::new);
+        let variables = VARIABLES.iter().map(|variable| env.get(*variable));
         Self {
-            dir: env
-                .os_var("OUT_DIR")
-                .map(|dir| Path::new(dir).join("cudnn-guard").join("queries")),
-            variables: variables
-                .map(|variable| env.get(*variable).map(OsString::from))
-                .collect(),
+            dir: out_dir.map(|dir| dir.join("cudnn-guard").join("queries")),
+            variables: variables.map(|value| value.map(OsString::from)).collect(),
             deadline: env.program_deadline(),
             known: Arc::default(),
         }
@@ -74,8 +80,8 @@ impl ProbeCache {
         // In Nix, a different program behind a link has the same size and modification time.
         let real = files::canonical(&invocation.program, None).ok();
         let how = format!("{real:?} {profiles:?} {invocation} {:?}", self.variables);
-        if let Some((_, output)) = known.iter().find(|(other, _)| *other == how) {
-            return output.clone();
+        if let Some(same) = known.iter().find(|one| one.how == how) {
+            return same.output.clone();
         }
         let mut hasher = DefaultHasher::new();
         how.hash(&mut hasher);
@@ -87,32 +93,50 @@ impl ProbeCache {
             how: &how,
             search: &[],
         };
-        let is_fresh = self.dir.is_some() && saved.fresh(&StatCache::default()).is_some();
+        // A launcher may be unchanged while the program that it starts has changed.
+        let same = known.iter().filter(|one| one.program == invocation.program);
+        let same: Vec<PathBuf> = same.flat_map(|one| one.files.clone()).collect();
+        let mut files = Vec::new();
+        if self.dir.is_some() {
+            let fresh = saved.fresh(&StatCache::default()).unwrap_or_default();
+            files.extend(fresh.iter().map(|file| file.path.clone()));
+        }
+        let is_fresh = !files.is_empty() && same.iter().all(|file| files.contains(file));
         let output = match read(&place).filter(|_| is_fresh) {
             Some(output) => Ok(output),
             None => {
+                if self.dir.is_some() {
+                    saved.remove();
+                }
                 let begun = SystemTime::now();
                 let output = run(invocation, self.deadline.unwrap_or(DEADLINE));
                 let succeeded = output.as_ref().ok().filter(|output| output.success);
-                if let (Some(dir), Some(output)) = (&self.dir, succeeded) {
-                    if let Some(mut files) = depends_on(output) {
-                        files::keep(&mut files, &files::is_file);
-                        files.push(invocation.program.clone());
-                        files.extend(profiles);
-                        saved.remove();
-                        let streams = vec![output.stdout.clone(), output.stderr.clone()];
-                        let text = codec::line("output", &streams) + "\n";
-                        // If an output cannot be saved, the program is only queried again.
-                        let written = out_dir::create_dir(dir);
-                        if written.and_then(|()| files::write(&place, &text)).is_ok() {
-                            saved.write(&files, begun);
-                        }
+                let depends_on = succeeded.and_then(depends_on);
+                files.clear();
+                if let (Some(dir), Some(output), Some(other)) = (&self.dir, succeeded, depends_on) {
+                    files = other;
+                    files::keep(&mut files, &files::is_file);
+                    files.push(invocation.program.clone());
+                    files.extend(profiles);
+                    files.extend(same);
+                    files = files::dedup(files.into_iter());
+                    let streams = vec![output.stdout.clone(), output.stderr.clone()];
+                    let text = codec::line("output", &streams) + "\n";
+                    // If an output cannot be saved, the program is only queried again.
+                    let written = out_dir::create_dir(dir);
+                    if written.and_then(|()| files::write(&place, &text)).is_ok() {
+                        saved.write(&files, begun);
                     }
                 }
                 output
             }
         };
-        known.push((how, output.clone()));
+        known.push(Known {
+            program: invocation.program.clone(),
+            output: output.clone(),
+            how,
+            files,
+        });
         output
     }
 }
