@@ -73,9 +73,9 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Clang => ("clang++".to_string(), None),
         Make::Gcc => ("gcc".to_string(), None),
     });
-    let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
-    let program =
-        on_path(&program, path.unwrap_or_default().as_ref()).unwrap_or_else(|| program.into());
+    let default = || host.env.var(Variable::Path.name()).map(String::from);
+    let path = path.or_else(default).unwrap_or_default();
+    let program = on_path(&program, path.as_ref()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 

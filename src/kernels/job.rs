@@ -31,7 +31,7 @@ pub struct Job {
     /// The flags of this file, which follow the flags of all files.
     flags: Vec<String>,
     depfile: PathBuf,
-    stamp: PathBuf,
+    pub stamp: PathBuf,
 }
 
 /// The result of a compilation.
@@ -147,11 +147,6 @@ impl Job {
             how,
             search,
         }
-    }
-
-    /// Returns the milliseconds that the last compilation took, if its result still has a stamp.
-    pub fn duration(&self) -> Option<u64> {
-        build_stamp::duration(&self.stamp)
     }
 
     /// Returns the number of threads that nvcc can use for this job.

@@ -38,6 +38,7 @@ use crate::error::Error;
 use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::directive::Directive;
+use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
@@ -321,8 +322,8 @@ fn run_outdated(
 /// Sorts the jobs by the durations of earlier builds, so that the other CPUs do not wait for the slowest file at the
 /// end. Jobs of unknown duration come first, because they may be the longest.
 fn longest_first(places: &mut [usize], jobs: &[Job]) {
-    let duration = |place: &usize| Reverse(jobs[*place].duration().unwrap_or(u64::MAX));
-    places.sort_by_cached_key(duration);
+    let duration = |place: usize| build_stamp::duration(&jobs[place].stamp);
+    places.sort_by_cached_key(|place| Reverse(duration(*place).unwrap_or(u64::MAX)));
 }
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.

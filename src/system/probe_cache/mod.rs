@@ -77,9 +77,7 @@ impl ProbeCache {
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let profiles = profiles(&invocation.program);
-        // In Nix, a different program behind a link has the same size and modification time.
-        let real = files::canonical(&invocation.program, None).ok();
-        let how = format!("{real:?} {profiles:?} {invocation} {:?}", self.variables);
+        let how = format!("{profiles:?} {invocation} {:?}", self.variables);
         if let Some(same) = known.iter().find(|one| one.how == how) {
             return same.output.clone();
         }
