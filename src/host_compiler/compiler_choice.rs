@@ -3,7 +3,6 @@
 use crate::model::{Environment, Os, Platform, Variable};
 use crate::toolkit::nvcc_command::all_flags;
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
 
 /// nvcc's message on Windows if it finds no compiler.
 pub const NO_CL: &str = "Cannot find compiler 'cl.exe' in PATH";
@@ -17,14 +16,6 @@ pub enum Choice {
     Flag,
     /// Nothing sets it: nvcc uses `gcc`, or `cl.exe`, from PATH.
     Unset,
-}
-
-/// Microsoft's compiler.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VisualStudio {
-    pub cl: PathBuf,
-    /// PATH, LIB and INCLUDE for the compiler. Empty in a developer prompt, which sets them.
-    pub env: Vec<(OsString, OsString)>,
 }
 
 /// Returns the choice in NVCC_CCBIN (nvcc's own variable), CUDAHOSTCXX (CMake's) or CXX. A CXX with more than a program
@@ -103,14 +94,11 @@ pub fn choice_of_nvcc(env: &Environment) -> Choice {
 pub fn ccbin(
     choice: &Choice,
     platform: &Platform,
-    found: impl FnOnce(&str) -> Option<VisualStudio>,
+    found: impl FnOnce(&str) -> (Option<String>, Vec<(OsString, OsString)>),
 ) -> (Option<String>, Vec<(OsString, OsString)>) {
     match choice {
         Choice::Variable(_, name) => (Some(name.clone()), Vec::new()),
-        Choice::Unset if platform.os == Os::Windows => match found(&platform.cpu) {
-            Some(found) => (Some(found.cl.to_string_lossy().into_owned()), found.env),
-            None => (None, Vec::new()),
-        },
+        Choice::Unset if platform.os == Os::Windows => found(&platform.cpu),
         _ => (None, Vec::new()),
     }
 }

@@ -88,6 +88,10 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
         ([major, minor, patch], ..) => (Make::Gcc, Version::new(*major, *minor, *patch)),
         _ => return None,
     };
+    let is_host_config = |path: &PathBuf| {
+        let text = path.to_string_lossy().replace('\\', "/");
+        text.ends_with("/crt/host_config.h")
+    };
     let glibc = match &says("glibc")[..] {
         [major, minor] => Some(Version::new(*major, *minor, 0)),
         _ => None,
@@ -96,7 +100,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
         make,
         release,
         glibc,
-        host_config: text.lines().find_map(host_config),
+        host_config: headers(text).into_iter().find(is_host_config),
     })
 }
 
@@ -109,12 +113,6 @@ pub fn headers(text: &str) -> Vec<PathBuf> {
         }
     }
     found
-}
-
-fn host_config(line: &str) -> Option<PathBuf> {
-    let path = header(line)?;
-    let text = path.to_string_lossy().replace('\\', "/");
-    text.ends_with("/crt/host_config.h").then_some(path)
 }
 
 /// Returns the file in `# 1 "/cuda/include/crt/host_config.h" 1` or `#line 1 "C:\\CUDA\\include\\crt/host_config.h"`.
@@ -176,14 +174,9 @@ pub enum HostCompilerFault<'a> {
     Replaced(HostCompilerCheck<'a>, Misfit, &'a AlternativeCompiler),
     /// A header of CUDA and the functions that it and this glibc declare differently.
     Headers(&'a Path, &'a [&'static str], Version, &'a str),
-    /// nvcc itself as the host compiler, which would start itself endlessly.
-    NvccItself {
-        /// The variable that names it, or `None` if an argument of nvcc does.
-        variable: Option<String>,
-        name: String,
-        /// The line of its output with the version.
-        release: String,
-    },
+    /// nvcc itself as the host compiler, which would start itself endlessly: the variable that names it, unless an
+    /// argument of nvcc does, its name, and the line of its output with the version.
+    NvccItself(Option<String>, String, String),
     /// A compiler that this nvcc cannot start, with the output of nvcc.
     #[cfg(feature = "cli")]
     NotStarted(&'a Path, String, MissingHostCompiler<'a>),

@@ -1,6 +1,6 @@
 //! Queries of nvcc's host compiler, and the search for other compilers.
 
-use crate::host_compiler::compiler_choice::{self, Choice, VisualStudio};
+use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, alternative_names, headers,
@@ -13,6 +13,7 @@ use crate::system::programs::{Output, on_path, run};
 use crate::system::{Host, files};
 use crate::toolkit::nvcc_command;
 use crate::toolkit::nvcc_command::Plan;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives. Each of them has to be run.
@@ -56,11 +57,11 @@ pub fn nvcc_itself(
         .stdout
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
-    Some(HostCompilerFault::NvccItself {
+    Some(HostCompilerFault::NvccItself(
         variable,
         name,
-        release: release.to_string(),
-    })
+        release.to_string(),
+    ))
 }
 
 fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
@@ -72,9 +73,9 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Clang => ("clang++".to_string(), None),
         Make::Gcc => ("gcc".to_string(), None),
     });
-    let path = path.or_else(|| Some(host.env.var(Variable::Path.name())?.to_string()));
-    let program =
-        on_path(&program, path.unwrap_or_default().as_ref()).unwrap_or_else(|| program.into());
+    let default = || host.env.var(Variable::Path.name()).map(String::from);
+    let path = path.or_else(default).unwrap_or_default();
+    let program = on_path(&program, path.as_ref()).unwrap_or_else(|| program.into());
     Some((compiler, program))
 }
 
@@ -117,17 +118,19 @@ pub fn cross_compiler(host: &Host) -> Option<String> {
 }
 
 /// Returns the `cl.exe` for this CPU on Windows: from the developer prompt, else from the newest Visual Studio, where
-/// nvcc does not search.
+/// nvcc does not search. The variables are PATH, LIB and INCLUDE, unless a developer prompt sets them.
 #[allow(
     deprecated,
     reason = "older versions of cc have no other access to the variables"
 )]
-pub fn visual_studio(cpu: &str) -> Option<VisualStudio> {
+pub fn visual_studio(cpu: &str) -> (Option<String>, Vec<(OsString, OsString)>) {
     // cc searches only for a Windows target, and older versions need a full triple.
     let target = format!("{cpu}-pc-windows-msvc");
-    let tool = cc::windows_registry::find_tool(&target, "cl.exe")?;
-    Some(VisualStudio {
-        cl: tool.path().to_path_buf(),
-        env: tool.env().to_vec(),
-    })
+    match cc::windows_registry::find_tool(&target, "cl.exe") {
+        Some(tool) => {
+            let cl = tool.path().to_string_lossy().into_owned();
+            (Some(cl), tool.env().to_vec())
+        }
+        None => (None, Vec::new()),
+    }
 }

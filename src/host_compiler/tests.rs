@@ -1,5 +1,5 @@
 use super::*;
-use crate::host_compiler::compiler_choice::{Choice, NO_CL, VisualStudio, ccbin, choice, missing};
+use crate::host_compiler::compiler_choice::{Choice, NO_CL, ccbin, choice, missing};
 use crate::model::{Environment, Platform, Variable};
 
 /// The answer of gcc 12 on Debian 12 through nvcc 13.5: the expansion of a system header's macro is on a separate line.
@@ -207,10 +207,8 @@ fn nvcc_gets_the_path_of_visual_studio() {
     let env = [("LIB".into(), "C:\\VC\\lib\\arm64".into())].to_vec();
     let message = |choice, platform| {
         ccbin(&choice, platform, |cpu| {
-            Some(VisualStudio {
-                cl: format!("C:\\VC\\{cpu}\\cl.exe").into(),
-                env: env.clone(),
-            })
+            let cl = format!("C:\\VC\\{cpu}\\cl.exe");
+            (Some(cl), env.clone())
         })
     };
     let found = Some("C:\\VC\\aarch64\\cl.exe".to_string());
@@ -222,7 +220,8 @@ fn nvcc_gets_the_path_of_visual_studio() {
     let requested = Some("D:\\cl.exe".to_string());
     assert_eq!(message(named, &windows), (requested, Vec::new()));
     assert_eq!(message(Choice::Flag, &windows), nothing);
-    assert_eq!(ccbin(&Choice::Unset, &windows, |_| None), nothing);
+    let unknown = ccbin(&Choice::Unset, &windows, |_| (None, Vec::new()));
+    assert_eq!(unknown, nothing);
 }
 
 /// nvcc on Windows accepts no other compiler, not even for PTX.

@@ -51,13 +51,6 @@ impl FileOptions {
         self.flags.push(text.as_ref().to_string());
         self
     }
-
-    fn add(&mut self, other: &Self) {
-        self.archs.extend_from_slice(&other.archs);
-        self.minimum = self.minimum.max(other.minimum);
-        self.flags.extend_from_slice(&other.flags);
-        self.conditional.extend_from_slice(&other.conditional);
-    }
 }
 
 /// Returns the flag that defines a macro.
@@ -118,16 +111,26 @@ impl Kernels<'_> {
         targets: &[Gencode],
         lines: &mut Vec<Directive>,
     ) -> Result<(Vec<Gencode>, Vec<String>), Error> {
-        let own = self.options_of(source)?;
+        let mut own = FileOptions {
+            conditional: self.common.conditional.clone(),
+            ..FileOptions::default()
+        };
+        for (patterns, options) in &self.file_options {
+            if self.is_match(patterns, source)? {
+                own.archs.extend_from_slice(&options.archs);
+                own.minimum = own.minimum.max(options.minimum);
+                own.flags.extend_from_slice(&options.flags);
+                own.conditional.extend_from_slice(&options.conditional);
+            }
+        }
         let mut targets = targets.to_vec();
         if !own.archs.is_empty() || own.minimum.is_some() {
-            let archs = match &own.archs[..] {
-                [] => &self.common.archs,
-                archs => archs,
-            };
-            let minimum = own.minimum.max(self.common.minimum);
+            if own.archs.is_empty() {
+                own.archs.clone_from(&self.common.archs);
+            }
+            own.minimum = own.minimum.max(self.common.minimum);
             let mut shown = Vec::new();
-            targets = self.targets(product, archs, minimum, Vec::new(), &mut shown)?;
+            targets = self.targets(product, &own, Vec::new(), &mut shown)?;
             let mut known = lines.windows(shown.len().max(1));
             if !known.any(|known| known == shown) {
                 lines.append(&mut shown);
@@ -140,19 +143,5 @@ impl Kernels<'_> {
             }
         }
         Ok((targets, flags))
-    }
-
-    /// Returns the options for this file only, and all conditional macros that apply to it.
-    fn options_of(&self, source: &Path) -> Result<FileOptions, Finding> {
-        let mut all = FileOptions {
-            conditional: self.common.conditional.clone(),
-            ..FileOptions::default()
-        };
-        for (patterns, options) in &self.file_options {
-            if self.is_match(patterns, source)? {
-                all.add(options);
-            }
-        }
-        Ok(all)
     }
 }

@@ -2,12 +2,12 @@
 
 use crate::error::Error;
 use crate::kernels::Kernels;
-use crate::kernels::inputs::depfile_source::DepfileSource;
+use crate::kernels::inputs::depfile_source;
 use crate::kernels::inputs::sources::within;
 use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
-use crate::kernels::nvcc::wrapper::TEMP_FILES_BESIDE_OBJECT;
-use crate::kernels::setup::{Setup, include_dirs};
+use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
+use crate::kernels::plan::Setup;
 use crate::model::text::joined;
 use crate::model::{Gencode, Invocation};
 use crate::runtime::facts::{Finding, Version};
@@ -15,9 +15,8 @@ use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::programs::Output;
-use crate::system::{files, out_dir, programs};
-use crate::toolkit::nvcc_command;
-use crate::toolkit::nvcc_command::{Product, parse_depfile};
+use crate::system::{files, memory, out_dir, programs};
+use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -32,7 +31,7 @@ pub struct Job {
     /// The flags of this file, which follow the flags of all files.
     flags: Vec<String>,
     depfile: PathBuf,
-    stamp: PathBuf,
+    pub stamp: PathBuf,
 }
 
 /// The result of a compilation.
@@ -42,6 +41,8 @@ pub struct JobOutput {
     pub warnings: String,
     pub command: String,
     pub time: Duration,
+    /// The size of the object or other product, in bytes.
+    pub size: u64,
 }
 
 impl Kernels<'_> {
@@ -72,22 +73,23 @@ impl Kernels<'_> {
             if is_object || sources.iter().filter(is_same).count() > 1 {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
-            let mut add = |name: &str, targets: &[Gencode]| {
+            let outputs = match product {
+                Product::Cubin => {
+                    let each = targets.into_iter();
+                    each.map(|one| (format!("{name}.{}", one.target), vec![one]))
+                        .collect()
+                }
+                _ => vec![(name, targets)],
+            };
+            for (name, targets) in outputs {
                 jobs.push(Job {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
-                    targets: targets.to_vec(),
+                    targets,
                     flags: flags.clone(),
                     depfile: dir.join(format!("{name}.d")),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
-            };
-            if product == Product::Cubin {
-                for one in &targets {
-                    add(&format!("{name}.{}", one.target), &[*one]);
-                }
-            } else {
-                add(&name, &targets);
             }
         }
         Ok(jobs)
@@ -95,16 +97,11 @@ impl Kernels<'_> {
 }
 
 impl Job {
-    /// Returns the directory of the stamps for this library or this kind of product.
-    pub fn dir(&self) -> &Path {
-        self.stamp.parent().unwrap_or(&self.stamp)
-    }
-
     fn command(&self, setup: &Setup, extra_args: &[String]) -> Invocation {
         let mut extra_args = extra_args.to_vec();
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
         // the object. This was observed with CUDA 11.8 and later.
-        let known = setup.release >= Some(Version::new(11, 8, 0));
+        let known = setup.plan.cuda() >= Some(Version::new(11, 8, 0));
         if known && setup.plan.product == Product::Object {
             extra_args.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
@@ -129,7 +126,12 @@ impl Job {
     /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
     fn search(&self, setup: &Setup) -> Vec<PathBuf> {
         let own = self.source.parent().map(Path::to_path_buf);
-        [own.as_slice(), &include_dirs(&self.flags), &setup.search].concat()
+        [
+            own.as_slice(),
+            &include_dirs(&self.flags),
+            &setup.plan.search_path(),
+        ]
+        .concat()
     }
 
     /// Returns the input files of the output, if it exists and none of them has changed.
@@ -149,7 +151,7 @@ impl Job {
 
     /// Returns the number of threads that nvcc can use for this job.
     pub fn breadth(&self, setup: &Setup) -> usize {
-        nvcc_command::breadth(&setup.plan, self.targets.len(), setup.release)
+        nvcc_command::breadth(&setup.plan, self.targets.len())
     }
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
@@ -158,16 +160,14 @@ impl Job {
         let stamp = self.made(&how, &search);
         stamp.remove();
         let begun = SystemTime::now();
-        let mut lister = DepfileSource::choose(&setup.plan, &self.depfile);
-        if setup.wrapper.is_some() {
-            // The wrapper did not call gcc if it had the result in its cache.
-            lister = DepfileSource::Nvcc;
-        }
-        let (command, mut output) = self.run(setup, lister, threads)?;
+        // A wrapper does not call gcc if it has the result in its cache.
+        let from_gcc =
+            setup.wrapper.is_none() && depfile_source::is_gcc(&setup.plan, &self.depfile);
+        let (command, mut output) = self.run(setup, from_gcc, threads)?;
         let mut files = self.listed();
-        if output.success && lister == DepfileSource::Gcc && files.first() != Some(&self.source) {
+        if output.success && from_gcc && files.first() != Some(&self.source) {
             // An nvcc that is a compiler cache may not have called gcc.
-            output = self.run(setup, DepfileSource::Nvcc, threads)?.1;
+            output = self.run(setup, false, threads)?.1;
             files = self.listed();
         }
         if !output.success {
@@ -182,7 +182,7 @@ impl Job {
                 env: &setup.plan.host.env,
                 flags: &setup.plan.flags,
                 nvcc: &setup.plan.nvcc,
-                release: setup.release,
+                release: setup.plan.cuda(),
                 others: &setup.others,
             };
             let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
@@ -198,18 +198,37 @@ impl Job {
             warnings: printed,
             command: command.to_string(),
             time,
+            size: files::size(&self.output),
         }))
+    }
+
+    /// Runs nvcc again after all other jobs have finished, because such a death is usually caused by a lack of memory.
+    pub fn retry(&self, first: &Death, setup: &Setup) -> Result<JobOutput, Finding> {
+        let available = memory::available();
+        match self.make(setup, 1)? {
+            Ok(mut output) => {
+                let fault = ToolFailure::Died(&self.source, first, None);
+                output.warnings += &format!("\n\n{}\n", fault.finding());
+                Ok(output)
+            }
+            Err(mut second) => {
+                second.available = available;
+                let nvcc = &*setup.plan.nvcc;
+                let cache = (second.signal.is_none() && is_compiler_cache(nvcc)).then_some(nvcc);
+                Err(ToolFailure::Died(&self.source, first, Some((&second, cache))).finding())
+            }
+        }
     }
 
     fn run(
         &self,
         setup: &Setup,
-        lister: DepfileSource,
+        from_gcc: bool,
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
         // A list from an earlier build must not remain if this run writes none.
         out_dir::remove(&self.depfile);
-        let mut extra_args = lister.args(&self.depfile);
+        let mut extra_args = depfile_source::args(from_gcc, &self.depfile);
         if threads > 1 {
             extra_args.extend(["--threads".to_string(), threads.to_string()]);
         }

@@ -1,39 +1,34 @@
 //! The minimum compute capability of kernels.
 
-use crate::model::{ChosenBy, Gencode, TargetList};
-use crate::runtime::facts::{ComputeCapability, Target};
+use crate::kernels::InvalidRequest;
+use crate::model::{Gencode, TargetList};
+use crate::runtime::facts::ComputeCapability;
 use crate::targets::select::Selection;
 
-/// Targets below the compute capability that kernels need.
-pub struct TargetsBelowMinimum {
-    pub minimum: ComputeCapability,
-    pub lost: Vec<Target>,
-    pub are_all: bool,
-    pub chosen_by: ChosenBy,
-}
-
 /// Removes the targets below the minimum.
-pub fn apply(minimum: ComputeCapability, selection: &mut Selection) -> Option<TargetsBelowMinimum> {
+pub fn apply(
+    minimum: ComputeCapability,
+    selection: &mut Selection,
+) -> Option<InvalidRequest<'static>> {
     let gencodes = selection.list.gencodes().iter().copied();
     let (lost, kept): (Vec<Gencode>, Vec<Gencode>) =
         gencodes.partition(|gencode| gencode.target.capability < minimum);
     if lost.is_empty() {
         return None;
     }
+    let (lost, chosen_by) = (TargetList::new(lost).targets(), selection.chosen_by);
     let are_all = kept.is_empty();
     selection.list = TargetList::new(kept);
-    Some(TargetsBelowMinimum {
-        minimum,
-        lost: TargetList::new(lost).targets(),
-        are_all,
-        chosen_by: selection.chosen_by,
+    Some(match are_all {
+        true => InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by),
+        false => InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by),
     })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Variable;
+    use crate::model::{ChosenBy, Variable};
     use crate::runtime::facts::Severity;
     use crate::toolkit::nvcc_output::parse_gpu_codes;
 

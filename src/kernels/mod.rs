@@ -8,13 +8,12 @@
 //!   gelu.fatbin                  from `fatbin()`
 //!   gelu.sm_90.cubin             from `cubin()`
 //!   cudnn-guard/
-//!     answers                    output of nvcc and its host compiler, queried for their versions
+//!     queries/                   output of nvcc and its host compiler, queried for their versions
 //!     libkernels.stamp
 //!     libkernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
-pub mod durations;
 pub mod file_options;
 pub mod host_compiler_check;
 pub mod inputs;
@@ -22,9 +21,8 @@ pub mod job;
 pub mod link {
     //! Steps after compilation: the static library, the device link and CUDA's runtime.
 
-    pub mod archive;
     pub mod device_link;
-    pub mod runtime;
+    pub mod library;
 }
 pub mod memory_limit;
 pub mod min_capability;
@@ -32,32 +30,28 @@ pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
-pub mod retry;
-pub mod setup;
 pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
 
 use crate::error::Error;
-use crate::kernels::inputs::rerun::watch;
-use crate::model::{ChosenBy, Gencode, Library, TargetList};
-use crate::runtime::facts::Finding;
+use crate::model::{ChosenBy, Gencode, TargetList, Variable};
+use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::directive::Directive;
+use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::{File, StatCache};
 use crate::system::{cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{NVCC_FLAGS, Product, flags_of};
+use crate::toolkit::nvcc_command::{Product, all_flags};
 use crate::toolkit::nvcc_optimisation::Optimisation;
-use durations::Durations;
 use file_options::FileOptions;
-use inputs::sources::Source;
+use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
-use link::runtime::Runtime;
-use link::{archive, device_link};
+use link::device_link;
 use nvcc::warnings;
 use options::Cudart;
-use retry::retry;
-use setup::Setup;
+use plan::Setup;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -104,8 +98,14 @@ pub enum InvalidRequest<'a> {
     AllExcluded,
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
+    /// A variable of nvcc with such a flag. nvcc compiles for its targets in addition to the build's.
+    TargetFlagInVariable(Variable, String),
     /// Cubins for targets that are all PTX.
     OnlyPtx(&'a [Gencode], ChosenBy),
+    /// Targets that are all below the compute capability of the kernels, and their origin.
+    AllBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
+    /// Like `AllBelowMinimum`, but there are other targets.
+    SomeBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
     /// A request outside a build script.
     NoOutDir,
 }
@@ -155,41 +155,24 @@ impl Kernels<'_> {
             _ if name.is_empty() || name.contains(is_invalid) => InvalidRequest::LibraryName(name),
             (Some(_), _) => InvalidRequest::LinkedLibrary(name, "module"),
             (_, Some(_)) => InvalidRequest::LinkedLibrary(name, "out_dir"),
-            (None, None) => return self.create_library(name, lines),
+            (None, None) => {
+                let objects = self.make(Product::Object, name, lines)?;
+                if objects.is_empty() {
+                    return Ok(());
+                }
+                return Ok(self.link_library(name, &objects, lines)?);
+            }
         };
         Err(invalid.finding().into())
     }
 
-    fn create_library(&self, name: &str, lines: &mut Vec<Directive>) -> Result<(), Error> {
-        let objects = self.make(Product::Object, name, lines)?;
-        if objects.is_empty() {
-            return Ok(());
-        }
-        let (host, out_dir) = (&self.toolchain.host, self.output_dir()?);
-        archive::create(name, &objects, host, &out_dir)?;
-        lines.push(Directive::LinkSearch(out_dir.clone()));
-        // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
-        // kernels precede the CUDA runtime, as the linker requires.
-        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
-        let runtime = Runtime {
-            toolchain: self.toolchain,
-            name,
-            out_dir: &out_dir,
-        };
-        if self.is_relocatable() {
-            runtime.link_device(lines)?;
-        }
-        Ok(runtime.link(self.cudart, lines)?)
-    }
-
     /// Returns `true` if any file is compiled to relocatable device code, which nvcc has to link.
     fn is_relocatable(&self) -> bool {
-        let env = &self.toolchain.host.env;
-        let mut options = self.file_options.iter();
-        device_link::is_requested(&self.common.flags)
-            || options.any(|(_, options)| device_link::is_requested(&options.flags))
-            || (NVCC_FLAGS.iter())
-                .any(|variable| device_link::is_requested(&flags_of(*variable, env)))
+        let mut flags = all_flags(&self.common.flags, &self.toolchain.host.env);
+        for (_, options) in &self.file_options {
+            flags.extend_from_slice(&options.flags);
+        }
+        device_link::is_requested(&flags)
     }
 
     /// Compiles every source. `lines` is complete even on failure, because the build script may continue.
@@ -210,49 +193,44 @@ impl Kernels<'_> {
         let targets = jobs.iter().flat_map(|job| &job.targets);
         let targets = TargetList::new(targets.copied().collect());
         let setup = Setup::new(plan, toolchain);
-        let mut watched = BTreeSet::new();
-        for line in &*lines {
-            if let Directive::RerunIfChanged(path) = line {
-                watched.insert(path.into());
+        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
+        // No call of this build script overwrites another one's files.
+        let how: Vec<String> = jobs.iter().map(|job| job.how(&setup)).collect();
+        if product == Product::Object {
+            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
+            toolchain.written.register(&archive, &how.join("\n"))?;
+        } else {
+            for (job, how) in jobs.iter().zip(&how) {
+                toolchain.written.register(&job.output, how)?;
             }
         }
-        for path in &setup.programs {
-            watch(path, &mut watched, lines);
-        }
-        self.register(product, dir, &jobs, &setup)?;
-        let (setup, fresh, files) = self.check_fresh(setup, &jobs, lines)?;
-        for path in &setup.programs {
-            watch(path, &mut watched, lines);
-        }
+        let (setup, fresh) = self.check_fresh(setup, &jobs, lines)?;
+        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         let made = run_outdated(&jobs, &fresh, &setup, lines);
+        let files = StatCache::default();
         let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
         let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
             match output {
-                None => {}
-                Some(Ok(output)) => {
+                Ok(output) => {
                     let (information, printed) = warnings::split(&output.warnings);
                     let information = information.lines().map(String::from);
                     lines.extend(information.map(Directive::Text));
                     warn_once(&printed, &mut shown, lines);
                     read.extend(output.files.iter().filter_map(|path| files.file(path)));
                 }
-                Some(Err(finding)) => failed.push(finding),
+                Err(finding) => failed.push(finding),
             }
         }
-        for file in read {
-            // Most headers are included by many sources.
-            if !file.is_reported.replace(true) && file.is_regular {
-                watch(&file.path, &mut watched, lines);
-            }
-        }
+        // Most headers are included by many sources.
+        read.retain(|file| !file.is_reported.replace(true) && file.is_regular);
+        watch(&mut read.iter().map(|file| file.path.as_path()), lines);
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
         let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && self.is_relocatable() {
-            let (targets, dir) = (targets.gencodes(), jobs[0].dir());
-            outputs.push(device_link::link(&setup, targets, &outputs, dir)?);
+            outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
         }
         toolchain.compiled(targets.gencodes())?;
         Ok(outputs)
@@ -265,14 +243,14 @@ impl Kernels<'_> {
         setup: Setup<'a>,
         jobs: &[Job],
         lines: &mut Vec<Directive>,
-    ) -> Result<(Setup<'a>, Fresh, StatCache), Error> {
-        let fresh_inputs = |setup: &Setup, files: &StatCache| -> Fresh {
-            jobs.iter().map(|job| job.fresh(setup, files)).collect()
+    ) -> Result<(Setup<'a>, Fresh), Error> {
+        let fresh_inputs = |setup: &Setup| -> Fresh {
+            let files = StatCache::default();
+            jobs.iter().map(|job| job.fresh(setup, &files)).collect()
         };
-        let files = StatCache::default();
-        let mut fresh = fresh_inputs(&setup, &files);
+        let mut fresh = fresh_inputs(&setup);
         if fresh.iter().all(Option::is_some) {
-            return Ok((setup, fresh, files));
+            return Ok((setup, fresh));
         }
         let (before, mut plan) = (jobs[0].how(&setup), setup.plan);
         let out_dir = self.output_dir()?;
@@ -282,30 +260,9 @@ impl Kernels<'_> {
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
         if jobs[0].how(&setup) != before {
-            fresh = fresh_inputs(&setup, &StatCache::default());
+            fresh = fresh_inputs(&setup);
         }
-        // nvcc runs now, so files may change.
-        Ok((setup, fresh, StatCache::default()))
-    }
-
-    /// Registers the outputs, so that no call of this build script overwrites another one's files.
-    fn register(
-        &self,
-        product: Product,
-        name: &str,
-        jobs: &[Job],
-        setup: &Setup,
-    ) -> Result<(), Finding> {
-        let written = &self.toolchain.written;
-        if product == Product::Object {
-            let archive = self.output_dir()?.join(format!("lib{name}.a"));
-            let how: Vec<String> = jobs.iter().map(|job| job.how(setup)).collect();
-            return written.register(&archive, &how.join("\n"));
-        }
-        for job in jobs {
-            written.register(&job.output, &job.how(setup))?;
-        }
-        Ok(())
+        Ok((setup, fresh))
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
@@ -319,26 +276,26 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-/// Runs the outdated jobs, the longest first. Returns the result of each job that it ran.
+/// Runs the outdated jobs. Returns their results in the order of the jobs.
 fn run_outdated(
     jobs: &[Job],
     fresh: &Fresh,
     setup: &Setup,
     lines: &mut Vec<Directive>,
-) -> Vec<Option<Result<JobOutput, Finding>>> {
-    let mut durations = Durations::read(jobs[0].dir().join("durations"));
-    let mut stale = durations.longest_first(jobs);
+) -> Vec<Result<JobOutput, Finding>> {
+    let mut stale: Vec<usize> = (0..jobs.len()).collect();
     stale.retain(|place| fresh[*place].is_none());
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
     }
+    longest_first(&mut stale, jobs);
     let available = memory::available();
-    let each = memory_limit::per_thread(&setup.search);
+    let each = memory_limit::per_thread(&setup.plan.search_path());
     let env = &setup.plan.host.env;
     let threads = memory_limit::threads(job_pool::cpus(), available, each, env);
     let running = AtomicUsize::new(0);
-    let anew = job_pool::in_parallel(
+    let mut made = job_pool::in_parallel(
         &stale,
         threads,
         |place| jobs[*place].breadth(setup),
@@ -352,22 +309,39 @@ fn run_outdated(
             output
         },
     );
-    let mut made: Vec<_> = jobs.iter().map(|_| None).collect();
-    for (at, output) in anew {
-        let job = &jobs[stale[at]];
-        let again = |first| retry(&first, job, setup);
-        made[stale[at]] = Some(output.and_then(|made| made.or_else(again)));
+    made.sort_by_key(|(at, _)| stale[*at]);
+    let mut results = Vec::new();
+    for (at, output) in made {
+        let again = |first| jobs[stale[at]].retry(&first, setup);
+        results.push(output.and_then(|made| made.or_else(again)));
     }
-    let mut ran = Vec::new();
-    for (job, output) in jobs.iter().zip(&made) {
-        if let Some(Ok(output)) = output {
-            ran.push((job, output));
-        }
+    list_durations(&results, lines);
+    results
+}
+
+/// Sorts the jobs by the durations of earlier builds, so that the other CPUs do not wait for the slowest file at the
+/// end. Jobs of unknown duration come first, because they may be the longest.
+fn longest_first(places: &mut [usize], jobs: &[Job]) {
+    let duration = |place: usize| build_stamp::duration(&jobs[place].stamp);
+    places.sort_by_cached_key(|place| Reverse(duration(*place).unwrap_or(u64::MAX)));
+}
+
+/// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
+fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
+    let mut ran: Vec<&JobOutput> = results.iter().flatten().collect();
+    ran.sort_by_key(|output| Reverse(output.time));
+    for JobOutput {
+        time,
+        size,
+        command,
+        ..
+    } in ran
+    {
+        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+        lines.push(Directive::Text(format!(
+            "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
+        )));
     }
-    if !ran.is_empty() {
-        durations.record(&ran, lines);
-    }
-    made
 }
 
 /// Adds the paragraphs of nvcc's output that are not in `shown` yet. nvcc repeats a warning about a header for every

@@ -1,19 +1,48 @@
-//! The checked request of a build script, and the nvcc command for it.
+//! The checked request of a build script, and what all of its files share.
 
 use crate::error::Error;
 use crate::host_compiler::compiler_choice::{self, Choice};
 use crate::host_compiler::query::{cross_compiler, nvcc_itself, visual_studio};
+use crate::kernels::file_options::FileOptions;
+use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
-use crate::kernels::setup::include_dirs;
+use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
-use crate::model::{Gencode, Os, Variable};
-use crate::runtime::facts::{ComputeCapability, Finding, Severity};
+use crate::model::{Candidate, Gencode, Os, Toolkit, Variable};
+use crate::runtime::facts::{Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::toolkit::nvcc_command::{Plan, Product, include_dirs};
 use std::path::{Path, PathBuf};
+
+/// A plan and the programs that it runs.
+pub struct Setup<'a> {
+    pub plan: Plan<'a>,
+    /// nvcc and the programs that it runs.
+    pub programs: Vec<PathBuf>,
+    /// The fingerprint of `programs`.
+    pub tools: String,
+    /// The toolkits that were not chosen.
+    pub others: Vec<&'a Toolkit>,
+    pub wrapper: Option<NvccWrapper>,
+}
+
+impl<'a> Setup<'a> {
+    /// Fingerprints the programs that this plan will run.
+    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
+        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let programs = toolchain_fingerprint::programs(&plan);
+        Self {
+            tools: toolchain_fingerprint::state(&plan, &programs),
+            programs,
+            others: others.filter_map(Candidate::toolkit).collect(),
+            wrapper: NvccWrapper::find(&toolchain.host.env),
+            plan,
+        }
+    }
+}
 
 impl<'a> Kernels<'a> {
     pub(super) fn plan(
@@ -49,13 +78,7 @@ impl<'a> Kernels<'a> {
             refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }
         self.toolchain.allowed.apply(&mut refused);
-        let targets = self.targets(
-            product,
-            &self.common.archs,
-            self.common.minimum,
-            refused,
-            lines,
-        )?;
+        let targets = self.targets(product, &self.common, refused, lines)?;
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
         let mut flags = device_link::with_rdc(&self.common.flags);
@@ -83,6 +106,7 @@ impl<'a> Kernels<'a> {
         }
         let plan = Plan {
             host,
+            toolkit: self.toolchain.toolkit(),
             ccbin,
             env,
             nvcc,
@@ -95,18 +119,17 @@ impl<'a> Kernels<'a> {
         Ok((plan, targets))
     }
 
-    /// Returns the targets in a list, or else those of the build. The findings are added to `findings`, or returned in
+    /// Returns the targets in the options, or else those of the build. The findings are added to `findings`, or returned in
     /// an error.
     pub(super) fn targets(
         &self,
         product: Product,
-        archs: &[String],
-        minimum: Option<ComputeCapability>,
+        options: &FileOptions,
         findings: Vec<Finding>,
         lines: &mut Vec<Directive>,
     ) -> Result<Vec<Gencode>, Error> {
-        let mut selection = self.toolchain.selection_for(archs)?;
-        if let Some(minimum) = minimum {
+        let mut selection = self.toolchain.selection_for(&options.archs)?;
+        if let Some(minimum) = options.minimum {
             let lost = min_capability::apply(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }

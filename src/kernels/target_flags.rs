@@ -1,20 +1,14 @@
 //! Flags that choose GPU targets.
 
 use crate::kernels::InvalidRequest;
-use crate::model::{Environment, Variable};
+use crate::model::Environment;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, flags_of};
 
-/// A variable with a flag that chooses targets. nvcc compiles for these in addition to the build's targets.
-pub struct TargetsInVariable {
-    pub variable: Variable,
-    pub flag: String,
-}
-
 /// Returns a warning for the first variable of nvcc that chooses targets.
-pub fn in_variables(env: &Environment) -> Option<TargetsInVariable> {
+pub fn in_variables(env: &Environment) -> Option<InvalidRequest<'static>> {
     NVCC_FLAGS.iter().find_map(|&variable| {
         let flag = first(&flags_of(variable, env))?;
-        Some(TargetsInVariable { variable, flag })
+        Some(InvalidRequest::TargetFlagInVariable(variable, flag))
     })
 }
 

@@ -52,11 +52,7 @@ impl HostCompilerFault<'_> {
                     .help("build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04")
                     .help("add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it")
             }
-            HostCompilerFault::NvccItself {
-                variable,
-                name,
-                release,
-            } => {
+            HostCompilerFault::NvccItself(variable, name, release) => {
                 let (by, help) = match variable {
                     Some(variable) => (
                         variable.as_str(),

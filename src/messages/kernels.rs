@@ -1,11 +1,9 @@
 //! Kernel files and the compiled results.
 
 use crate::kernels::InvalidRequest;
-use crate::kernels::min_capability::TargetsBelowMinimum;
-use crate::kernels::target_flags::TargetsInVariable;
 use crate::model::ChosenBy;
 use crate::model::text::joined;
-use crate::{Finding, FindingId};
+use crate::{Finding, FindingId, Severity};
 
 impl InvalidRequest<'_> {
     pub fn finding(&self) -> Finding {
@@ -58,6 +56,14 @@ impl InvalidRequest<'_> {
                 invalid(&format!("the flag `{flag}` selects GPU targets, which have to be set with `.archs(..)`"))
                     .help(format!("remove the flag from build.rs, and call `.archs([{flag:?}])`"))
             }
+            InvalidRequest::TargetFlagInVariable(variable, flag) => {
+                let name = variable.name();
+                let headline = format!(
+                    "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
+                );
+                Finding::warning(FindingId::ConfigInvalid, headline)
+                    .help(format!("remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""))
+            }
             InvalidRequest::OnlyPtx(targets, chosen_by) => {
                 let all = joined(targets.iter().map(|one| one.target), ", ");
                 let number = targets.first().map(|one| one.target.capability.number());
@@ -66,48 +72,33 @@ impl InvalidRequest<'_> {
                     .help(format!("set CUDNN_GUARD_ARCHS={} to compile machine code", number.unwrap_or_default()))
                     .help("call `.ptx()` or `.fatbin()` in build.rs, which accept PTX")
             }
+            InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by) => {
+                let headline = format!(
+                    "these kernels require compute capability {minimum}, but the only targets are {}",
+                    joined(lost, ", ")
+                );
+                Finding::error(FindingId::KernelsNotCoveringGpu, headline)
+                    .with("chosen by", chosen_by)
+                    .help(format!(
+                        "set CUDNN_GUARD_ARCHS={}, and run the program on a GPU of that or a higher capability",
+                        minimum.number()
+                    ))
+                    .help("disable the feature that these kernels belong to")
+            }
+            InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by) => {
+                let headline = format!(
+                    "these kernels require compute capability {minimum} and are not compiled for {}",
+                    joined(lost, ", ")
+                );
+                let severity = match chosen_by {
+                    // The default list is not the user's mistake.
+                    ChosenBy::Default => Severity::Note,
+                    _ => Severity::Warning,
+                };
+                Finding::new(FindingId::KernelsNotCoveringGpu, severity, headline).with("chosen by", chosen_by)
+            }
             InvalidRequest::NoOutDir => invalid("cannot write compiled kernels: OUT_DIR is not set")
                 .help("call this function from a build script"),
         }
-    }
-}
-
-impl TargetsInVariable {
-    pub fn finding(&self) -> Finding {
-        let (name, flag) = (self.variable.name(), &self.flag);
-        let headline = format!(
-            "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
-        );
-        Finding::warning(FindingId::ConfigInvalid, headline).help(format!(
-            "remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""
-        ))
-    }
-}
-
-impl TargetsBelowMinimum {
-    pub fn finding(&self) -> Finding {
-        let id = FindingId::KernelsNotCoveringGpu;
-        let (minimum, lost) = (self.minimum, joined(&self.lost, ", "));
-        if self.are_all {
-            let summary = format!(
-                "these kernels require compute capability {minimum}, but the only targets are {lost}"
-            );
-            return Finding::error(id, summary)
-                .with("chosen by", self.chosen_by)
-                .help(format!(
-                    "set CUDNN_GUARD_ARCHS={}, and run the program on a GPU of that or a higher capability",
-                    minimum.number()
-                ))
-                .help("disable the feature that these kernels belong to");
-        }
-        let summary = format!(
-            "these kernels require compute capability {minimum} and are not compiled for {lost}"
-        );
-        let finding = match self.chosen_by {
-            // The default list is not the user's mistake.
-            ChosenBy::Default => Finding::note(id, summary),
-            _ => Finding::warning(id, summary),
-        };
-        finding.with("chosen by", self.chosen_by)
     }
 }

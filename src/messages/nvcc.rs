@@ -183,13 +183,12 @@ impl ToolFailure<'_> {
                 let headline = format!(
                     "`{program}` failed, but nvcc alone compiled `{source}`, so these kernels are compiled without the wrapper"
                 );
-                let finding = Finding::warning(id, headline).help(format!(
-                    "install a version of `{program}` that works with this nvcc"
-                ));
-                match output.trim() {
-                    "" => finding,
-                    output => finding.with("output", output),
-                }
+                let output = Some(output.trim()).filter(|output| !output.is_empty());
+                Finding::warning(id, headline)
+                    .help(format!(
+                        "install a version of `{program}` that works with this nvcc"
+                    ))
+                    .with_some("output", output)
             }
             #[cfg(feature = "cli")]
             ToolFailure::NoCicc(nvcc, cicc, cause) => {

@@ -20,6 +20,7 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
     let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
     let mut plan = Plan {
         host: machine,
+        toolkit: toolchain.toolkit(),
         ccbin,
         env: variables,
         nvcc: nvcc.to_path_buf(),

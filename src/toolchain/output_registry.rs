@@ -18,14 +18,14 @@ impl Written {
     /// with something else.
     pub fn register(&self, output: &Path, how: &str) -> Result<(), Finding> {
         let mut made = self.made.borrow_mut();
-        match made.iter().find(|(known, _)| known == output) {
-            Some((_, first)) if first != how => {
-                let file = Path::new(output.file_name().unwrap_or_default());
-                return Err(OutputConflict(file).finding());
-            }
-            Some(_) => {}
-            None => made.push((output.to_path_buf(), how.to_string())),
+        if made
+            .iter()
+            .any(|(known, other)| known == output && other != how)
+        {
+            let file = Path::new(output.file_name().unwrap_or_default());
+            return Err(OutputConflict(file).finding());
         }
+        made.push((output.to_path_buf(), how.to_string()));
         Ok(())
     }
 }

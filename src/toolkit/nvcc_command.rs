@@ -1,6 +1,6 @@
 //! The command lines of nvcc.
 
-use crate::model::{Environment, Gencode, Invocation, Os, Variable};
+use crate::model::{Environment, Gencode, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Version;
 use crate::system::Host;
 use crate::toolkit::nvcc_optimisation::Optimisation;
@@ -36,6 +36,7 @@ impl Product {
 #[derive(Clone, Debug)]
 pub struct Plan<'a> {
     pub host: &'a Host,
+    pub toolkit: Option<&'a Toolkit>,
     pub nvcc: PathBuf,
     pub product: Product,
     /// The host compiler, unless nvcc searches for one itself.
@@ -58,6 +59,24 @@ impl Plan<'_> {
     pub fn all_flags(&self) -> Vec<String> {
         all_flags(&self.flags, &self.host.env)
     }
+
+    /// Returns the version of the toolkit, if it is known.
+    pub fn cuda(&self) -> Option<Version> {
+        self.toolkit?.version
+    }
+
+    /// Returns the header search path.
+    pub fn search_path(&self) -> Vec<PathBuf> {
+        let mut search_path = include_dirs(&self.flags);
+        search_path.extend_from_slice(self.toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
+        search_path
+    }
+}
+
+/// Returns the directories of the `-I` flags.
+pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
+    let dirs = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
+    dirs.map(PathBuf::from).collect()
 }
 
 /// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
@@ -117,8 +136,8 @@ fn for_host(plan: &Plan, args: &mut Vec<String>) {
 }
 
 /// Returns the number of threads that nvcc can use, one for each target, or 1 if it does not support the option.
-pub fn breadth(plan: &Plan, targets: usize, release: Option<Version>) -> usize {
-    let is_supported = release.is_some_and(|release| release >= Version::new(11, 2, 0));
+pub fn breadth(plan: &Plan, targets: usize) -> usize {
+    let is_supported = plan.cuda() >= Some(Version::new(11, 2, 0));
     // nvcc accepts the option only once.
     let is_given = plan.all_flags().iter().any(|flag| {
         let name = flag.trim_start_matches('-');
@@ -227,6 +246,7 @@ pub mod tests {
     pub fn plan<'a>(host: &'a Host, product: Product, ccbin: Option<&str>) -> Plan<'a> {
         Plan {
             host,
+            toolkit: None,
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
             ccbin: ccbin.map(String::from),
@@ -298,8 +318,12 @@ pub mod tests {
             let host = host(LINUX, &[("NVCC_APPEND_FLAGS", env)]);
             let mut plan = plan(&host, product, None);
             plan.flags = flags.split(' ').map(String::from).collect();
-            let release = release.map(|(major, minor)| Version::new(major, minor, 0));
-            super::breadth(&plan, 3, release)
+            let toolkit = Toolkit {
+                version: release.map(|(major, minor)| Version::new(major, minor, 0)),
+                ..Toolkit::default()
+            };
+            plan.toolkit = Some(&toolkit);
+            super::breadth(&plan, 3)
         };
         let new = Some((11, 2));
         for (product, expected) in [(Object, 3), (Fatbin, 3), (Ptx, 1), (Cubin, 1)] {

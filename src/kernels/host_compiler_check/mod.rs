@@ -12,7 +12,6 @@ use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
     HostCompilerCheck, HostCompilerFault, limits, msvc_preprocessor, query,
 };
-use crate::kernels::setup::include_dirs;
 use crate::model::Toolkit;
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::system::files;
@@ -36,14 +35,10 @@ pub fn host_compiler(
     };
     // A replacement is always a gcc too.
     plan.is_gcc = compiler.make == Make::Gcc;
-    let toolkit = toolchain.toolkit();
-    let release = toolkit.and_then(|toolkit| toolkit.version);
     let header = compiler.host_config.as_deref();
-    let limits = limits(header, release);
-    let mut search_path = include_dirs(&plan.flags);
-    search_path.extend_from_slice(toolkit.map_or(&[], |toolkit| &toolkit.include_dirs));
+    let limits = limits(header, plan.cuda());
     let flags = plan.all_flags();
-    if msvc_preprocessor::is_unusable(&compiler, &search_path, &flags) {
+    if msvc_preprocessor::is_unusable(&compiler, &plan.search_path(), &flags) {
         plan.flags
             .extend(msvc_preprocessor::CONFORMING.map(String::from));
     }
@@ -51,7 +46,7 @@ pub fn host_compiler(
     let misfit = limits.misfit(compiler.make, compiler.number());
     let installed = |_| query::installed_alternatives(&program, &limits, machine);
     let alternatives = misfit.map(installed).unwrap_or_default();
-    let cuda = name_of(toolkit);
+    let cuda = name_of(plan.toolkit);
     let check = HostCompilerCheck {
         compiler: &compiler,
         program: &program,

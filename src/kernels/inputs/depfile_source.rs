@@ -3,41 +3,28 @@
 use crate::toolkit::nvcc_command::{Plan, Product};
 use std::path::Path;
 
-/// The program that writes the dependency file.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum DepfileSource {
-    /// nvcc, which runs the host compiler's preprocessor once more to make the list.
-    Nvcc,
-    /// gcc, which overwrites the list each time that nvcc calls it.
-    Gcc,
+/// Returns `true` if gcc, which overwrites the list each time that nvcc calls it, should list the files. Its list is
+/// complete only if nvcc calls gcc once, which it does for a single target. Then nvcc's own list would only cost a second
+/// call of the preprocessor.
+pub fn is_gcc(plan: &Plan, depfile: &Path) -> bool {
+    let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
+    // nvcc passes these flags to a shell and splits them at commas.
+    let is_special = |c: char| !c.is_alphanumeric() && !"/._-+".contains(c);
+    let is_plain = depfile
+        .to_str()
+        .is_some_and(|text| !text.contains(is_special));
+    // The flags may already request a list, perhaps in another format.
+    let is_requested = plan.all_flags().iter().any(|flag| flag.contains("-M"));
+    plan.is_gcc && is_single_target && is_plain && !is_requested
 }
 
-impl DepfileSource {
-    /// Chooses the program. gcc's list is complete only if nvcc calls gcc once, which it does for a single target. Then
-    /// nvcc's own list would only cost a second call.
-    pub fn choose(plan: &Plan, depfile: &Path) -> Self {
-        let is_single_target = matches!(plan.product, Product::Ptx | Product::Cubin);
-        // nvcc passes these flags to a shell and splits them at commas.
-        let is_special = |c: char| !c.is_alphanumeric() && !"/._-+".contains(c);
-        let is_plain = depfile
-            .to_str()
-            .is_some_and(|text| !text.contains(is_special));
-        // The flags may already request a list, perhaps in another format.
-        let is_requested = plan.all_flags().iter().any(|flag| flag.contains("-M"));
-        if plan.is_gcc && is_single_target && is_plain && !is_requested {
-            Self::Gcc
-        } else {
-            Self::Nvcc
-        }
-    }
-
-    /// Returns the arguments that request the list. System headers are included, since a new nvcc changes them.
-    pub fn args(self, depfile: &Path) -> Vec<String> {
-        let depfile = depfile.to_string_lossy().into_owned();
-        match self {
-            Self::Nvcc => vec!["-MD".to_string(), "-MF".to_string(), depfile],
-            Self::Gcc => vec!["-Xcompiler".to_string(), format!("-MD,-MF,{depfile}")],
-        }
+/// Returns the arguments that request the list from gcc or nvcc. System headers are included, since a new nvcc changes
+/// them.
+pub fn args(from_gcc: bool, depfile: &Path) -> Vec<String> {
+    let depfile = depfile.to_string_lossy().into_owned();
+    match from_gcc {
+        false => vec!["-MD".to_string(), "-MF".to_string(), depfile],
+        true => vec!["-Xcompiler".to_string(), format!("-MD,-MF,{depfile}")],
     }
 }
 
@@ -53,10 +40,10 @@ mod tests {
             let host = host(LINUX, env);
             let mut plan = plan(&host, product, None);
             plan.flags = flags.split(' ').map(String::from).collect();
-            DepfileSource::choose(&plan, Path::new(depfile))
+            is_gcc(&plan, Path::new(depfile))
         };
         let at = |depfile: &str| lister(Ptx, "-DM", depfile, &[]);
-        assert_eq!(at("/out-1/ünder_/a+b.d"), DepfileSource::Gcc);
+        assert_eq!(at("/out-1/ünder_/a+b.d"), true);
         for path in [
             "/out/a b.d",
             "/a,b.d",
@@ -67,32 +54,22 @@ mod tests {
             "/a\\b.d",
             "/a(.d",
         ] {
-            assert_eq!(at(path), DepfileSource::Nvcc, "{path}");
+            assert_eq!(at(path), false, "{path}");
         }
-        for (product, expected) in [
-            (Cubin, DepfileSource::Gcc),
-            (Fatbin, DepfileSource::Nvcc),
-            (Object, DepfileSource::Nvcc),
-        ] {
+        for (product, expected) in [(Cubin, true), (Fatbin, false), (Object, false)] {
             assert_eq!(lister(product, "-DM", "/a.d", &[]), expected);
         }
-        assert_eq!(
-            lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]),
-            DepfileSource::Nvcc
-        );
+        assert_eq!(lister(Ptx, "-Xcompiler -MMD", "/a.d", &[]), false);
         for name in ["NVCC_PREPEND_FLAGS", "NVCC_APPEND_FLAGS"] {
             let source = lister(Ptx, "-DM", "/a.d", &[(name, "-O3 -Xcompiler=-MP")]);
-            assert_eq!(source, DepfileSource::Nvcc);
+            assert_eq!(source, false);
         }
         let host = host(LINUX, &[]);
         let mut other = plan(&host, Ptx, None);
         other.is_gcc = false;
+        assert_eq!(is_gcc(&other, Path::new("/a.d")), false);
         assert_eq!(
-            DepfileSource::choose(&other, Path::new("/a.d")),
-            DepfileSource::Nvcc
-        );
-        assert_eq!(
-            DepfileSource::Gcc.args(Path::new("/a.d")),
+            args(true, Path::new("/a.d")),
             ["-Xcompiler", "-MD,-MF,/a.d"]
         );
     }

@@ -1,6 +1,5 @@
 //! Everything that the result depends on.
 
 pub mod depfile_source;
-pub mod rerun;
 pub mod sources;
 pub mod toolchain_fingerprint;

@@ -1,10 +1,15 @@
-//! The files to compile, and other files that affect the result.
+//! The files to compile, other files that affect the result, and what cargo watches.
 
+use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::directive::Directive;
 use crate::system::files;
+use crate::system::path_encoding::cargo_cannot_take;
+use crate::toolkit::nvcc_command::include_dirs;
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A file, a pattern, or a list of these, for [`Kernels::files`].
@@ -148,6 +153,35 @@ impl Kernels<'_> {
         }
         Ok(found)
     }
+    /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
+    /// `None` if the output is below it, because every build would then run again.
+    pub(in crate::kernels) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
+        let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
+        let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
+        let real = files::canonical(dir, None).ok()?;
+        let out_dir = files::canonical(&self.output_dir().ok()?, None).ok()?;
+        (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(dir.to_path_buf()))
+    }
+
+    /// Returns the header directories within the package, since a new header may hide one in a later directory, and the
+    /// variables that name further directories.
+    pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
+        let host = &self.toolchain.host;
+        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
+        let variables = variables.map(ToString::to_string);
+        let mut lines: Vec<Directive> = variables.map(Directive::RerunIfEnvChanged).collect();
+        let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
+        let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
+            return lines;
+        };
+        for dir in include_dirs(&self.common.flags) {
+            let real = files::canonical(&dir, None);
+            if real.is_ok_and(|real| real != package && real.starts_with(&package)) {
+                lines.extend(self.watch_dir(&format!("{}/", dir.display())));
+            }
+        }
+        lines
+    }
 }
 
 /// Returns an existing path or a pattern with a match, in which only the first missing part of this path differs.
@@ -175,4 +209,19 @@ fn similar(path: &Path) -> Option<PathBuf> {
 pub fn within<'a>(package: Option<&str>, path: &'a Path) -> &'a Path {
     let within = package.and_then(|package| path.strip_prefix(package).ok());
     within.unwrap_or(path)
+}
+
+/// Has cargo watch files, except for those that it already watches.
+pub fn watch(paths: &mut dyn Iterator<Item = &Path>, lines: &mut Vec<Directive>) {
+    let mut watched = BTreeSet::<OsString>::new();
+    for line in &*lines {
+        if let Directive::RerunIfChanged(path) = line {
+            watched.insert(path.into());
+        }
+    }
+    for path in paths {
+        if cargo_cannot_take(path).is_none() && watched.insert(path.into()) {
+            lines.push(Directive::RerunIfChanged(path.to_path_buf()));
+        }
+    }
 }

@@ -32,13 +32,13 @@ pub fn variables(os: Os) -> &'static [&'static str] {
 }
 
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
-pub fn programs(plan: &Plan, root: Option<&Path>) -> Vec<PathBuf> {
+pub fn programs(plan: &Plan) -> Vec<PathBuf> {
     let host = plan.host;
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
     let mut found = vec![plan.nvcc.clone()];
     let mut dirs = vec![nvcc.parent().unwrap_or(&nvcc).to_path_buf()];
-    dirs.extend(root.map(|root| root.join("bin")));
+    dirs.extend(plan.toolkit.map(|toolkit| toolkit.root.join("bin")));
     for dir in dirs {
         for name in BESIDE_NVCC {
             // Names without an extension are of programs, with `.exe` on Windows.
@@ -70,8 +70,7 @@ pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
     let host = plan.host;
     let states = programs.iter().filter_map(|file| stat_cache::read(file));
     let states = joined(states, "\n");
-    let [before, after] = NVCC_FLAGS;
-    let flags = [host.env.get(before), host.env.get(after)];
+    let flags = NVCC_FLAGS.map(|variable| host.env.get(variable));
     let read = variables(host.builder().os).iter().map(|name| {
         let own = plan.env.iter().find(|(own, _)| own == name);
         let own = own.map(|(_, value)| value.as_os_str());

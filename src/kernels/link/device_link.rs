@@ -2,14 +2,14 @@
 //! The resulting object is added to the library.
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::setup::Setup;
+use crate::kernels::plan::Setup;
 use crate::model::Gencode;
 use crate::model::gencode::machine_code;
 use crate::runtime::facts::Finding;
 use crate::system::freshness::build_stamp::Artifact;
 use crate::system::{files, programs};
 use crate::toolkit::nvcc_command;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Returns the flags with `-rdc=true` instead of `-dc`, which also implies `-c`.
 pub fn with_rdc(flags: &[String]) -> Vec<String> {
@@ -32,31 +32,24 @@ pub fn is_requested(flags: &[String]) -> bool {
     flags.iter().any(|flag| is_it(flag)) || flags.windows(2).any(|pair| is_it(&pair.join("=")))
 }
 
-/// Links the objects if one has changed since the last time, and returns the resulting object in `dir`.
-pub fn link(
-    setup: &Setup,
-    targets: &[Gencode],
-    objects: &[PathBuf],
-    dir: &Path,
-) -> Result<PathBuf, Finding> {
-    let output = dir.join("device-link.o");
+/// Links the objects if one has changed since the last time, and returns the resulting object beside them.
+pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<PathBuf, Finding> {
+    let output = objects[0].with_file_name("device-link.o");
     let machine = machine_code(targets);
     let command = nvcc_command::device_link(&setup.plan, &machine, objects, &output);
     let how = format!("{command}\n{}", setup.tools);
     let made = Artifact {
         output: &output,
-        stamp: &dir.join("device-link.stamp"),
+        stamp: &output.with_extension("stamp"),
         how: &how,
         search: &[],
     };
-    if made.is_made_of(objects) {
-        return Ok(output);
-    }
-    made.remove();
-    let ran = programs::run_to_end(&command)?;
-    if !ran.success || !files::is_file(&output) {
-        return Err(ToolFailure::DeviceLink(&command, ran.printed()).finding());
-    }
-    made.write_own(objects);
+    made.make_of(objects, &mut || {
+        let ran = programs::run_to_end(&command)?;
+        match ran.success && files::is_file(&output) {
+            true => Ok(()),
+            false => Err(ToolFailure::DeviceLink(&command, ran.printed()).finding()),
+        }
+    })?;
     Ok(output)
 }

@@ -111,15 +111,8 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFail
     if exists || !profile.lines().any(is_usual) {
         return None;
     }
-    let failure = Failure {
-        output: "cicc: not found",
-        env: &host.env,
-        flags: &[],
-        nvcc,
-        release: toolkit.version,
-        others: &[],
-    };
-    Some(ToolFailure::NoCicc(nvcc, cicc, failure.missing_tool()?))
+    let cause = missing_tool("cicc", "nvidia-nvvm", nvcc, toolkit.version);
+    Some(ToolFailure::NoCicc(nvcc, cicc, cause))
 }
 
 impl<'a> Failure<'a> {
@@ -140,10 +133,7 @@ impl<'a> Failure<'a> {
             }
         }
         let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;
-        Some(match self.pip(wheel) {
-            Some(wheel) => FailureCause::InWheel(tool, wheel),
-            None => FailureCause::MissingTool(tool, self.nvcc),
-        })
+        Some(missing_tool(tool, wheel, self.nvcc, self.release))
     }
 
     fn missing_header(&self) -> Option<FailureCause<'a>> {
@@ -160,20 +150,9 @@ impl<'a> Failure<'a> {
         let package = wheel
             .trim_start_matches("nvidia-")
             .trim_start_matches("cuda-");
-        Some(match self.pip(wheel) {
+        Some(match pip(wheel, self.nvcc, self.release) {
             Some(wheel) => FailureCause::InWheel(header, wheel),
             None => FailureCause::MissingHeader(header, package, self.release),
-        })
-    }
-
-    /// Returns the pip requirement for a wheel, if this nvcc is from the wheels of CUDA 13.
-    fn pip(&self, wheel: &str) -> Option<String> {
-        let release = self.release.filter(|release| release.major >= 13)?;
-        let top = self.nvcc.parent()?.parent()?;
-        let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
-        is_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
-            true => format!("{wheel}=={}.*", release.short()),
-            false => wheel.to_string(),
         })
     }
 
@@ -185,6 +164,29 @@ impl<'a> Failure<'a> {
         let is_cause = self.output.contains(NO_CL) || is_absent && choice != Choice::Unset;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
+}
+
+fn missing_tool<'a>(
+    tool: &'static str,
+    wheel: &str,
+    nvcc: &'a Path,
+    cuda: Option<Version>,
+) -> FailureCause<'a> {
+    match pip(wheel, nvcc, cuda) {
+        Some(wheel) => FailureCause::InWheel(tool, wheel),
+        None => FailureCause::MissingTool(tool, nvcc),
+    }
+}
+
+/// Returns the pip requirement for a wheel, if this nvcc is from the wheels of CUDA 13.
+fn pip(wheel: &str, nvcc: &Path, cuda: Option<Version>) -> Option<String> {
+    let cuda = cuda.filter(|cuda| cuda.major >= 13)?;
+    let top = nvcc.parent()?.parent()?;
+    let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
+    is_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
+        true => format!("{wheel}=={}.*", cuda.short()),
+        false => wheel.to_string(),
+    })
 }
 
 /// Returns `curand.h` for `a.cu:1:10: fatal error: curand.h: No such file or directory`,

@@ -52,14 +52,8 @@ impl NvccWrapper {
     /// Returns the fault of a wrapper that fails where nvcc succeeds. It is returned only once, and later files are
     /// compiled without the wrapper.
     pub fn give_up<'a>(&'a self, source: &'a Path, output: &Output) -> Option<ToolFailure<'a>> {
-        if self.has_failed.swap(true, Ordering::Relaxed) {
-            return None;
-        }
-        Some(ToolFailure::Wrapper(
-            &self.program,
-            source,
-            output.printed(),
-        ))
+        let is_first = !self.has_failed.swap(true, Ordering::Relaxed);
+        is_first.then(|| ToolFailure::Wrapper(&self.program, source, output.printed()))
     }
 }
 

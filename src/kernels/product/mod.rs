@@ -23,9 +23,7 @@ impl Kernels<'_> {
     /// # Errors
     /// Like [`compile`](Self::compile).
     pub fn ptx(self) -> Result<Vec<PathBuf>, Error> {
-        let newer = self.newer_than_driver();
-        let warning = newer.map_or_else(String::new, |finding| finding.to_string());
-        self.files_of(Product::Ptx, &warning)
+        self.files_of(Product::Ptx)
     }
 
     /// Compiles every file to `<stem>.fatbin` in `OUT_DIR`, with machine code and PTX for all targets. Returns the
@@ -36,7 +34,7 @@ impl Kernels<'_> {
     /// # Errors
     /// Like [`compile`](Self::compile).
     pub fn fatbin(self) -> Result<Vec<PathBuf>, Error> {
-        self.files_of(Product::Fatbin, "")
+        self.files_of(Product::Fatbin)
     }
 
     /// Compiles every file to `<stem>.<target>.cubin` in `OUT_DIR`, such as `gelu.sm_90a.cubin`, one for each target
@@ -48,12 +46,15 @@ impl Kernels<'_> {
     /// # Errors
     /// Like [`compile`](Self::compile).
     pub fn cubin(self) -> Result<Vec<PathBuf>, Error> {
-        self.files_of(Product::Cubin, "")
+        self.files_of(Product::Cubin)
     }
 
-    fn files_of(&self, product: Product, warnings: &str) -> Result<Vec<PathBuf>, Error> {
+    fn files_of(&self, product: Product) -> Result<Vec<PathBuf>, Error> {
         let mut lines = Vec::new();
-        warn(warnings, &mut lines);
+        let is_ptx = product == Product::Ptx;
+        if let Some(finding) = is_ptx.then(|| self.newer_than_driver()).flatten() {
+            warn(&finding.to_string(), &mut lines);
+        }
         let result = self.make(product, product.extension(), &mut lines);
         lines.iter().for_each(cargo::emit);
         let mut made = result?;

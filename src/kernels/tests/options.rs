@@ -1,13 +1,13 @@
 //! The options of kernels.
 
-use crate::kernels::durations::Durations;
 use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
 use crate::kernels::tests::package::{Package, warned};
-use crate::kernels::{Kernels, warn_once};
+use crate::kernels::{Kernels, list_durations, longest_first, warn_once};
 use crate::runtime::facts::ComputeCapability;
 use crate::system::directive::Directive;
+use crate::system::freshness::build_stamp;
 use crate::toolkit::nvcc_command::Product;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
@@ -238,37 +238,62 @@ fn the_default_stream_is_a_flag_of_nvcc() {
 
 #[test]
 fn the_slowest_file_of_the_last_build_starts_first() {
-    let package = Package::new(&[]);
+    let package = Package::new(&[("src/a.cu", ""), ("src/b.cu", ""), ("src/c.cu", "")]);
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
     let kernels = toolchain.kernels();
     let jobs = kernels.jobs(Product::Object, "k", &sources, &[], &mut Vec::new());
     let jobs = jobs.unwrap();
-    let durations = || Durations::read(jobs[0].dir().join("durations"));
-    assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
-    let commands = ["nvcc -c 0.cu", "nvcc -c 1.cu", "nvcc -c 2.cu"];
-    let output = |place: usize, milliseconds| JobOutput {
-        files: Vec::new(),
-        warnings: String::new(),
-        command: commands[place].to_string(),
-        time: Duration::from_millis(milliseconds),
+    let order = || {
+        let mut places = vec![0, 1, 2];
+        longest_first(&mut places, &jobs);
+        places
     };
-    let (first, last) = (output(0, 1200), output(2, 34_000));
+    let took = |source: &str, text: &str| {
+        let hash = package.hash(&format!("src/{source}.cu"));
+        let stamp = format!("out/cudnn-guard/libk/{source}-{hash:016x}.stamp");
+        package.write(&stamp, text);
+    };
+    assert_eq!(order(), [0, 1, 2]);
+    took("a", "took 1200\nhow x\n");
+    took("c", "took 34000\nhow x\n");
+    // An unknown duration may be longer.
+    assert_eq!(order(), [1, 2, 0]);
+    took("b", "took 5\nhow x\n");
+    assert_eq!(order(), [2, 0, 1]);
+    for invalid in ["", "took 5", "took -1\n", "how x\ntook 5\n"] {
+        took("b", invalid);
+        assert_eq!(order(), [1, 2, 0], "{invalid:?}");
+    }
+    // A compilation records its duration.
+    package.compile().0.unwrap();
+    assert!(
+        jobs.iter()
+            .all(|job| build_stamp::duration(&job.stamp).is_some())
+    );
+}
+
+#[test]
+fn the_slowest_command_is_listed_first() {
+    let output = |command: &str, milliseconds| {
+        Ok(JobOutput {
+            files: Vec::new(),
+            warnings: String::new(),
+            command: command.to_string(),
+            time: Duration::from_millis(milliseconds),
+            size: 2048,
+        })
+    };
     let mut lines = Vec::new();
-    durations().record(&[(&jobs[0], &first), (&jobs[2], &last)], &mut lines);
+    let results = [output("nvcc -c 0.cu", 1200), output("nvcc -c 2.cu", 34_000)];
+    list_durations(&results, &mut lines);
     assert_eq!(
         lines.iter().map(ToString::to_string).collect::<Vec<_>>(),
         [
-            "cudnn-guard: 34.0 s, 0 KiB: nvcc -c 2.cu",
-            "cudnn-guard: 1.2 s, 0 KiB: nvcc -c 0.cu"
+            "cudnn-guard: 34.0 s, 2 KiB: nvcc -c 2.cu",
+            "cudnn-guard: 1.2 s, 2 KiB: nvcc -c 0.cu"
         ]
     );
-    // An unknown duration may be longer.
-    assert_eq!(durations().longest_first(&jobs), [1, 2, 0]);
-    durations().record(&[(&jobs[1], &output(1, 5))], &mut lines);
-    assert_eq!(durations().longest_first(&jobs), [2, 0, 1]);
-    package.write("out/cudnn-guard/libk/durations", "x\n-1 y\n\n");
-    assert_eq!(durations().longest_first(&jobs), [0, 1, 2]);
 }
 
 #[test]

@@ -3,15 +3,16 @@
 //! A stamp is a small text file beside the output:
 //!
 //! ```text
+//! took 1234                            the milliseconds of the work
 //! how nvcc -c src/a.cu                 the command
 //! hash 0123456789abcdef                hash of the following lines, the size of the output, the targets of links, and
 //!                                      the headers that shadow others
 //! file 17 1700000000000000000 src/a.cu size, modification time and path of every file that was read
 //! ```
 //!
-//! It is valid while all of this is unchanged. A file with an older modification time also counts as changed.
+//! It is valid while the command, the hash and the files are unchanged. A file with an older modification time also counts as changed.
 
-use crate::runtime::facts::codec;
+use crate::runtime::facts::{Finding, codec};
 use crate::system::files;
 use crate::system::freshness::header_shadowing;
 use crate::system::freshness::stat_cache::{self, File, StatCache};
@@ -27,6 +28,13 @@ pub struct Artifact<'a> {
     pub how: &'a str,
     /// The compiler's search path for headers.
     pub search: &'a [PathBuf],
+}
+
+/// Returns the milliseconds in a stamp.
+pub fn duration(stamp: &Path) -> Option<u64> {
+    let text = files::read_to_string(stamp).ok()?;
+    let (took, _) = text.strip_prefix("took ")?.split_once('\n')?;
+    took.parse().ok()
 }
 
 impl Artifact<'_> {
@@ -67,10 +75,21 @@ impl Artifact<'_> {
         (hash_now == hash).then_some(files)
     }
 
-    /// Returns `true` if the output is up to date and made of these files.
-    pub fn is_made_of(&self, files: &[PathBuf]) -> bool {
+    /// Makes the output of these files, unless it is up to date. Only this build script writes them, so they are stable,
+    /// however new they are.
+    pub fn make_of(
+        &self,
+        files: &[PathBuf],
+        make: &mut dyn FnMut() -> Result<(), Finding>,
+    ) -> Result<(), Finding> {
         let read = self.fresh(&StatCache::default());
-        read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files))
+        if read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files)) {
+            return Ok(());
+        }
+        self.remove();
+        make()?;
+        self.write(files, SystemTime::now() + Duration::from_secs(1));
+        Ok(())
     }
 
     /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
@@ -80,13 +99,14 @@ impl Artifact<'_> {
         let mut files = Vec::new();
         for path in read {
             match seen.file(path) {
-                Some(file) if stat_cache::is_settled(file.changed, begun) => files.push(file),
+                Some(file) if file.changed + stat_cache::DOUBT < begun => files.push(file),
                 _ => return,
             }
         }
         if let Some(hash) = self.hash(&files, &seen) {
             let how = codec::line("how", &self.how.to_string());
-            let mut text = format!("{how}\nhash {hash}\n");
+            let took = SystemTime::now().duration_since(begun).unwrap_or_default();
+            let mut text = format!("took {}\n{how}\nhash {hash}\n", took.as_millis());
             for file in &files {
                 if let Some(line) = &file.line {
                     text += &format!("file {line}\n");
@@ -95,12 +115,6 @@ impl Artifact<'_> {
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(self.stamp, text);
         }
-    }
-
-    /// Writes the stamp of an output that was made of files which only this build script writes. Such files are stable,
-    /// however new they are.
-    pub fn write_own(&self, read: &[PathBuf]) {
-        self.write(read, SystemTime::now() + Duration::from_secs(1));
     }
 
     /// Removes the stamp before the output is rebuilt.

@@ -17,7 +17,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The minimum age of a file when it is read. A newer file may have changed again, because file systems store times
 /// with limited resolution.
-const DOUBT: Duration = Duration::from_millis(50);
+pub const DOUBT: Duration = Duration::from_millis(50);
 
 /// The results of all queries so far, including failed ones.
 #[derive(Default)]
@@ -112,17 +112,6 @@ impl StatCache {
         }
         Rc::clone(&all[place].1)
     }
-}
-
-/// Reads the state of a file, if it has not changed since `begun`.
-pub fn read_settled(path: &Path, begun: SystemTime) -> Option<String> {
-    let changed = std::fs::metadata(path).ok()?.modified().ok()?;
-    read(path).filter(|_| is_settled(changed, begun))
-}
-
-/// Returns `true` if a file changed long enough before the work began.
-pub fn is_settled(changed: SystemTime, begun: SystemTime) -> bool {
-    changed + DOUBT < begun
 }
 
 /// Returns the path in a state.

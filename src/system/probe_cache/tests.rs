@@ -191,6 +191,9 @@ fn a_wrapper_is_queried_again_when_its_program_has_changed() {
         assert_eq!(layout, version);
         (layout.unwrap(), machine.times())
     };
+    // Its version was the only output so far.
+    query(&machine.next(), &wrapper, "version").unwrap();
+    assert_eq!(machine.times(), 2);
     assert_eq!(both(&machine.next()), ("12\n".into(), 4));
     assert_eq!(both(&machine.next()), ("12\n".into(), 0));
     machine.program("bin/nvcc", "echo 1300");
@@ -217,37 +220,45 @@ fn nvcc_is_queried_again_when_its_profile_has_changed() {
 fn a_broken_file_counts_as_missing() {
     let machine = Machine::new("answers-broken");
     let nvcc = machine.program("bin/nvcc", "echo 12");
-    let file = machine.0.join("out/cudnn-guard/answers");
     let runs = || {
         assert_eq!(query(&machine.next(), &nvcc, "a"), Ok("12\n".into()));
         machine.times()
     };
     assert_eq!([runs(), runs()], [1, 0]);
-    let valid = fs::read(&file).unwrap();
-    for end in 0..valid.len() {
-        fs::write(&file, &valid[..end]).unwrap();
-        assert!(machine.next().read().is_empty(), "cut at {end}");
-        let mut other = valid.clone();
-        other[end] ^= 1;
-        fs::write(&file, other).unwrap();
-        assert!(machine.next().read().is_empty(), "changed at {end}");
+    let dir = machine.0.join("out/cudnn-guard/queries");
+    for file in files::list(&dir).unwrap() {
+        let valid = fs::read(&file).unwrap();
+        for end in 0..valid.len() {
+            fs::write(&file, &valid[..end]).unwrap();
+            assert_eq!(runs(), 1, "cut at {end}: {}", file.display());
+        }
+        // After a power failure.
+        fs::write(&file, vec![0; valid.len()]).unwrap();
+        assert_eq!([runs(), runs()], [1, 0], "{}", file.display());
     }
-    // The contents are checked even if the hash is right.
-    for body in [
-        "\n",
-        "answer",
-        "answer z 12 - 1\\s2\\s/x\n",
-        "answer 0\n",
-        "answer 0 12 -\n",
-        "answer 0 12 - /none\n",
-    ] {
-        fs::write(&file, format!("{:016x}\n{body}", hash(body))).unwrap();
-        assert!(machine.next().read().is_empty(), "{body:?}");
-    }
-    assert_eq!([runs(), runs()], [1, 0]);
     fs::remove_dir_all(machine.0.join("out")).unwrap();
     fs::write(machine.0.join("out"), "no directory").unwrap();
     assert_eq!([runs(), runs()], [1, 1]);
+}
+
+/// The contents are checked even if the stamp is right.
+#[test]
+fn a_saved_output_is_a_line_with_two_streams() {
+    let machine = Machine::new("answers-lines");
+    let file = machine.0.join("output");
+    for (text, expected) in [
+        ("output 12\\n \n", Some("12\n")),
+        ("other\noutput 1\\s2 err\n", Some("1 2")),
+        ("", None),
+        ("output 12 -", None),
+        ("output 12\n", None),
+        ("output 12 - -\n", None),
+        ("answer 12 -\n", None),
+    ] {
+        fs::write(&file, text).unwrap();
+        let output = read(&file).map(|output| output.stdout);
+        assert_eq!(output.as_deref(), expected, "{text:?}");
+    }
 }
 
 #[test]

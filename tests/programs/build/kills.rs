@@ -258,7 +258,7 @@ impl Build {
             .lines()
             .filter(|line| line.starts_with("cargo::"));
         let output: String = lines.map(|line| format!("{line}\n")).collect();
-        (output, contents(&self.out, &[".stamp", "durations"]))
+        (output, contents(&self.out, &[".stamp"]))
     }
 
     fn anew(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {

@@ -20,13 +20,11 @@ fn nvcc_gets_the_variables_of_visual_studio() {
             ("LIB", "C:/VC/lib"),
             ("INCLUDE", sdk),
         ];
-        let found = VisualStudio {
-            cl: "C:/VC/bin/cl.exe".into(),
-            env: env
-                .map(|(name, value)| (name.into(), value.into()))
-                .to_vec(),
-        };
-        let (ccbin, env) = ccbin(&Choice::Unset, &toolchain.host.platform, |_| Some(found));
+        let env = env
+            .map(|(name, value)| (name.into(), value.into()))
+            .to_vec();
+        let found = (Some("C:/VC/bin/cl.exe".to_string()), env);
+        let (ccbin, env) = ccbin(&Choice::Unset, &toolchain.host.platform, |_| found);
         let plan = plan.clone();
         Setup::new(
             crate::toolkit::nvcc_command::Plan { ccbin, env, ..plan },

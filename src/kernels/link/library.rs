@@ -1,0 +1,119 @@
+//! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
+
+use crate::kernels::Kernels;
+use crate::kernels::nvcc::diagnostics::ToolFailure;
+use crate::kernels::nvcc::missing::UnusableToolkit;
+use crate::kernels::options::Cudart;
+use crate::model::{Library, Os};
+use crate::runtime::facts::Finding;
+use crate::system::directive::Directive;
+use crate::system::freshness::build_stamp::Artifact;
+use crate::system::{files, out_dir};
+use std::path::PathBuf;
+
+impl Kernels<'_> {
+    /// Links a library of these objects, then the runtime and the system libraries that it and nvcc's host code need.
+    pub(in crate::kernels) fn link_library(
+        &self,
+        name: &str,
+        objects: &[PathBuf],
+        lines: &mut Vec<Directive>,
+    ) -> Result<(), Finding> {
+        let (toolchain, out_dir) = (self.toolchain, self.output_dir()?);
+        self.archive(name, objects)?;
+        lines.push(Directive::LinkSearch(out_dir));
+        // rustc bundles the library into the rlib of a library crate and links it into a program. In both cases the
+        // kernels precede the CUDA runtime, as the linker requires.
+        lines.push(Directive::LinkLib(Library::Bundled(name.to_string())));
+        let is_windows = toolchain.host.platform.os == Os::Windows;
+        // Kernels that launch kernels call `cudadevrt`. The toolkit may not contain it.
+        match (self.is_relocatable(), is_windows) {
+            (false, _) => {}
+            (_, true) => lines.push(Directive::LinkLib(Library::Static("cudadevrt".into()))),
+            (_, false) => {
+                self.link_alias(name, "libcudadevrt.a", "cudadevrt", lines)?;
+            }
+        }
+        match (self.cudart, is_windows) {
+            (Some(Cudart::None), _) => {}
+            (Some(Cudart::Shared), _) | (None, true) => lines.extend(toolchain.shared_cudart()),
+            (Some(Cudart::Static), true) => {
+                lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
+                lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
+            }
+            (Some(Cudart::Static) | None, false) => {
+                if !self.link_alias(name, "libcudart_static.a", "cudart", lines)? {
+                    if let (Some(_), Some(toolkit)) = (self.cudart, toolchain.toolkit()) {
+                        return Err(UnusableToolkit::NoStaticRuntime(toolkit).finding());
+                    }
+                    lines.extend(toolchain.shared_cudart());
+                }
+            }
+        }
+        if !is_windows {
+            for library in ["stdc++", "rt", "dl", "pthread"] {
+                lines.push(Directive::LinkLib(Library::Dynamic(library.into())));
+            }
+        }
+        Ok(())
+    }
+
+    /// Archives the objects as `lib<name>.a`, unless it already contains these objects.
+    fn archive(&self, name: &str, objects: &[PathBuf]) -> Result<(), Finding> {
+        let (host, out_dir) = (&self.toolchain.host, self.output_dir()?);
+        let variable = |name| host.env.os_var(name).unwrap_or_default();
+        let archiver = [variable("AR"), variable("ARFLAGS")];
+        let made = Artifact {
+            output: &out_dir.join(format!("lib{name}.a")),
+            stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
+            how: &format!("{archiver:?}"),
+            search: &[],
+        };
+        // On Windows the library also has a second name, which the stamp does not cover.
+        if host.platform.os == Os::Windows {
+            made.remove();
+        }
+        let triple = &host.platform.triple;
+        made.make_of(objects, &mut || {
+            cc::Build::new()
+                .cargo_metadata(false)
+                .cargo_warnings(false)
+                .out_dir(&out_dir)
+                .target(triple)
+                .host(host.env.var("HOST").unwrap_or(triple))
+                .opt_level(0)
+                .debug(false)
+                .objects(objects)
+                .try_compile(name)
+                .map_err(|error| ToolFailure::Archive(name, error).finding())
+        })
+    }
+
+    fn link_dirs(&self) -> &[PathBuf] {
+        let toolkit = self.toolchain.toolkit();
+        toolkit.map_or(&[], |toolkit| &toolkit.link_dirs)
+    }
+
+    /// Links an archive of the toolkit under a different name. Returns `false` if it does not exist. A linker reads
+    /// archives in order, so the kernels cannot use an archive that `link()` adds before them, and rustc accepts a name
+    /// with modifiers only once.
+    fn link_alias(
+        &self,
+        name: &str,
+        file: &str,
+        suffix: &str,
+        lines: &mut Vec<Directive>,
+    ) -> Result<bool, Finding> {
+        for dir in self.link_dirs() {
+            let archive = dir.join(file);
+            if files::is_file(&archive) {
+                let alias = format!("{name}_{suffix}");
+                let place = self.output_dir()?.join(format!("lib{alias}.a"));
+                out_dir::alias(&archive, &place)?;
+                lines.push(Directive::LinkLib(Library::Static(alias)));
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+}
