@@ -79,6 +79,7 @@ fn layouts(title: &str) -> Vec<(String, String)> {
     let mut sections = text.split("\n# ");
     let section = sections.find(|section| section.starts_with(title));
     let lines: Vec<&str> = section.unwrap().trim_end().lines().skip(1).collect();
+    assert!(lines.len() > 2 && lines.len() % 2 == 0, "{title}");
     lines
         .chunks(2)
         .map(|two| (two[0].into(), two[1].into()))

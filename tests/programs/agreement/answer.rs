@@ -120,6 +120,9 @@ impl Layout {
         // A program that is linked with a missing cuDNN never calls its guard.
         if guard.code == Some(0) {
             answers.push(("guard", self.answer(&json_of(guard))));
+        } else {
+            let refused = "error while loading shared libraries";
+            assert!(guard.stderr.contains(refused), "{}", guard.stderr);
         }
         answers.push(("loader", self.truth()));
         answers.reverse();

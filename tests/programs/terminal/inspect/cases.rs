@@ -296,7 +296,9 @@ fn check(name: &str) {
     let first = lines.take_while(|(old, new)| old == new).count();
     let now: Vec<&str> = updated.lines().skip(first).take(12).collect();
     let now = now.join("\n");
-    assert!(updated.contains("\n$ "), "{name}.txt runs no command");
+    for case in updated.split("\n== ").skip(1) {
+        assert!(case.contains("\n$ "), "{name}.txt: {case}");
+    }
     assert!(text == updated, "{name}.txt after {first} lines:\n{now}");
 }
 
