@@ -184,26 +184,6 @@ impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
         match self {
-            Self::Missing(files, reinstall) => {
-                let version = after_space(cudnn.version());
-                let missing = match &files[..] {
-                    [one] => format!("`{one}`, which convolutions need"),
-                    more => format!("{} sub-libraries that convolutions need", more.len()),
-                };
-                let headline = format!("cuDNN{version} in `{dir}` is missing {missing}");
-                let help = match reinstall {
-                    Some(command) => reinstall_package(command),
-                    None => format!(
-                        "copy all `{}` files of that version to `{dir}`, since `{}` loads the others",
-                        all_files(cudnn),
-                        cudnn.library.as_deref().map_or("", file_name)
-                    ),
-                };
-                let all = if files.len() > 1 { &files[..] } else { &[] };
-                Finding::warning(FindingId::PartsMissing, headline)
-                    .with_lines("missing", all)
-                    .help(help)
-            }
             Self::Unusable(obstacle, reinstall) => {
                 let headline = format!("{obstacle}, but convolutions need this sub-library");
                 let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);

@@ -7,9 +7,8 @@ use crate::runtime::facts::{
     Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
 };
 use crate::runtime::install::file_versions::FileVersions;
-use crate::runtime::install::installed::{Expected, Installed};
+use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
-use crate::runtime::install::package_owner;
 use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
@@ -29,26 +28,6 @@ pub struct SubLibraries {
     pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
-}
-
-/// Files that a cuDNN needs and that do not exist.
-pub struct MissingSubLibraries<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Option<Version>,
-    pub files: &'a [String],
-    /// `true` if the program declares that it uses them; else a convolution does.
-    pub is_declared: bool,
-    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
-    /// main library, which names the directories, cannot be read.
-    pub is_uncertain: bool,
-    /// The major of the main library, if it is a Python package's copy.
-    pub bundled: Option<u32>,
-    /// `true` if this cuDNN never contained them.
-    pub jit_only: bool,
-    /// The command that installs its package again.
-    pub reinstall: Option<String>,
-    pub looked_at: Vec<String>,
 }
 
 /// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
@@ -138,31 +117,6 @@ impl SubLibraries {
     pub fn is_mixed(&self) -> bool {
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         self.findings.iter().any(is_mixed)
-    }
-}
-
-impl<'a> MissingSubLibraries<'a> {
-    /// Creates the fault of the files that the program declares, or else of those that a convolution needs.
-    pub fn new(
-        installed: &'a Installed,
-        is_declared: bool,
-        is_newer: &dyn Fn(Version) -> bool,
-    ) -> Self {
-        let release = installed.version().map(|(version, _)| version);
-        Self {
-            folder: installed.folder(),
-            release,
-            files: match is_declared {
-                true => &installed.missing_declared,
-                false => &installed.missing,
-            },
-            is_declared,
-            is_uncertain: release.is_some_and(is_newer),
-            bundled: None,
-            jit_only: installed.jit_only,
-            reinstall: package_owner::reinstall_command(installed.folder()),
-            looked_at: Vec::new(),
-        }
     }
 }
 
