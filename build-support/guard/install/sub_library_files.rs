@@ -9,9 +9,10 @@ use crate::runtime::facts::{
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
-use crate::runtime::install::refusal::{Need, UnusableFile};
+use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
+use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -133,15 +134,25 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let need = match instead {
-                _ if !file.needed => Need::Unneeded,
-                // A file that another program holds open may be valid.
-                Some(foreign) if *defect != Defect::Locked && origins.is_valid(&own) => {
-                    Need::Foreign(foreign.clone(), folder)
-                }
-                _ => Need::Needed,
+            let reinstall = file
+                .path
+                .parent()
+                .and_then(package_owner::reinstall_command);
+            let fault = UnusableFile::new(&file.path, defect, reinstall).needed_if(file.needed);
+            // A file that another program holds open may be valid.
+            let is_wrong = file.needed && *defect != Defect::Locked;
+            let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
+                Some(foreign) => UnusableFile {
+                    evidence: vec![
+                        ("found via", foreign.origin.to_string()),
+                        ("instead of", own.display().to_string()),
+                    ],
+                    help: Some(foreign.help(folder, "cuDNN")),
+                    ..fault
+                },
+                None => fault,
             };
-            findings.push(UnusableFile::new(&file.path, defect, need).finding());
+            findings.push(fault.finding());
         }
         let stray = self.stray.as_ref();
         let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));

@@ -7,11 +7,10 @@ use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
+use crate::runtime::install::unusable_file::UnusableFile;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
-    /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if that helps.
-    Unusable(&'a Obstacle, Option<String>),
     /// A library whose SONAME does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
     /// Sub-libraries in several directories, some of unknown version.
@@ -33,16 +32,15 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
     let needed = missing_parts(cudnn);
-    let mut met = cudnn.files.part_obstacles.iter();
     // The loader skips a link to nothing.
     let is_skipped = |file: &String, met: &Obstacle| {
         matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
     };
-    if let Some((_, obstacle)) =
-        met.find(|(file, met)| needed.contains(file) && !is_skipped(file, met))
-    {
-        let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
-        findings.push(finding(SubLibraryFault::Unusable(obstacle, reinstall)));
+    for (file, met) in &cudnn.files.part_obstacles {
+        if needed.contains(file) && !is_skipped(file, met) {
+            let fault = UnusableFile::new(&met.path, &met.defect, reinstall(cudnn));
+            findings.push(fault.needed_if(true).finding());
+        }
     }
     findings.extend(missing(cudnn, elsewhere));
     let soname = cudnn
@@ -91,7 +89,7 @@ fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
 }
 
 /// Returns the command that installs the package of this cuDNN again.
-pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
+pub fn reinstall(cudnn: &Cudnn) -> Option<String> {
     match cudnn.owner.as_deref() {
         Some(owner) if owner.installer == Installer::Apt => {
             Some(format!("sudo apt install --reinstall {}", owner.name))
