@@ -20,15 +20,13 @@ pub enum InspectionFault<'a> {
     /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
     /// newest is last.
     UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),
-    /// A main library of cuDNN that the loader refuses, in a program for this CPU.
-    RefusedCudnn(&'a Path, &'a Defect, &'a str),
-    /// Another library that the loader refuses, and the file that needs the library, in a program for this CPU.
-    RefusedLibrary(&'a Object, &'a Defect, Option<&'a Object>, &'a str),
+    /// Another library that the loader refuses, and the file that needs the library.
+    RefusedLibrary(&'a Object, &'a Defect, Option<&'a Object>),
     /// A library that is replaced by an empty file or a dangling link, over which the real one is mounted later.
     MountedLater(&'a Path, &'a Missing),
     /// A missing NVIDIA driver. `true` if the program is inspected in an image.
     NoDriver(&'a Missing, bool),
-    NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource, &'a str),
+    NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource),
     /// A missing DLL. `true` if PATH on the system that runs the program is known.
     NoDll(&'a Missing, bool, Option<&'a Path>),
 }

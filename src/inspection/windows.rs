@@ -75,7 +75,10 @@ impl Inspection {
                     // A damaged file does not show what it is.
                     Ok((Some(Defect::Truncated(..) | Defect::Garbled), _)) => None,
                     Ok((Some(defect), _)) | Err(defect) => Some(defect),
-                    Ok((None, Some(cpu))) => (cpu != self.linkage.cpu).then_some(Defect::Cpu(cpu)),
+                    Ok((None, Some(cpu))) => {
+                        let own = &self.linkage.cpu;
+                        (cpu != own).then(|| Defect::Cpu(cpu, own.clone()))
+                    }
                     Ok((None, None)) => None,
                 }
             });

@@ -244,7 +244,9 @@ impl LoadGraph {
         let cpu = Pe::read(&path).ok().and_then(|file| file.cpu());
         let defect = match &read {
             Err(defect) => Some(defect.clone()),
-            Ok(_) => cpu.filter(|cpu| Some(*cpu) != own).map(Defect::Cpu),
+            Ok(_) => cpu
+                .filter(|cpu| Some(*cpu) != own)
+                .map(|cpu| Defect::Cpu(cpu, own.unwrap_or_default().into())),
         };
         Ok(Object {
             name: name.into(),
@@ -318,7 +320,7 @@ impl LoadGraph {
         let read = match linkage::read(&file) {
             Ok(linkage) if linkage.format == own.linkage.format => {
                 if linkage.is_usual != own.linkage.is_usual {
-                    return Some(Err(Defect::Class));
+                    return Some(Err(Defect::Class(own.linkage.cpu.clone())));
                 }
                 if linkage.cpu != own.linkage.cpu {
                     let cpu = Elf::read(&own.path).ok()?.cpu()?;

@@ -5,7 +5,7 @@ use crate::choice::findings::owner;
 use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
-    DamagedFile, HeaderLibrarySkew, all_files, file_name, is_same_minor, library_dir,
+    HeaderLibrarySkew, RequestedUnusable, all_files, file_name, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{after_space, also, found_at, found_via, named};
 use crate::model::{Candidate, Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
@@ -145,38 +145,15 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
-impl DamagedFile<'_> {
+impl RequestedUnusable<'_> {
     pub fn finding(&self) -> Finding {
-        let (path, defect) = (self.path, self.defect);
-        let headline = format!("`{}` {defect}", path.display());
-        let severity = Severity::error_if(self.is_needed);
-        let finding = Finding::new(defect.id(), severity, headline).help(self.help());
-        match self.request {
-            Some((via, found)) => finding
-                .with("found via", found_at(via, found))
-                .help(format!(
-                    "set {via} to a directory that contains a complete cuDNN"
-                )),
-            None => finding,
-        }
-    }
-
-    fn help(&self) -> String {
-        match (self.defect, &self.reinstall) {
-            (Defect::Cpu(_), _) => {
-                let dir = self.path.parent().unwrap_or(self.path).display();
-                format!("install cuDNN for the target's CPU in `{dir}`")
-            }
-            (Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..), Some(command))
-                if !self.defect.is_lfs_pointer() =>
-            {
-                format!(
-                    "{}, and check that the disk is not full",
-                    reinstall_package(command)
-                )
-            }
-            (defect, _) => defect.help(self.path),
-        }
+        let via = self.via;
+        let finding = self.file.finding();
+        finding
+            .with("found via", found_at(via, self.found))
+            .help(format!(
+                "set {via} to a directory that contains a complete cuDNN"
+            ))
     }
 }
 
@@ -184,37 +161,6 @@ impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
         match self {
-            Self::Missing(files, reinstall) => {
-                let version = after_space(cudnn.version());
-                let missing = match &files[..] {
-                    [one] => format!("`{one}`, which convolutions need"),
-                    more => format!("{} sub-libraries that convolutions need", more.len()),
-                };
-                let headline = format!("cuDNN{version} in `{dir}` is missing {missing}");
-                let help = match reinstall {
-                    Some(command) => reinstall_package(command),
-                    None => format!(
-                        "copy all `{}` files of that version to `{dir}`, since `{}` loads the others",
-                        all_files(cudnn),
-                        cudnn.library.as_deref().map_or("", file_name)
-                    ),
-                };
-                let all = if files.len() > 1 { &files[..] } else { &[] };
-                Finding::warning(FindingId::PartsMissing, headline)
-                    .with_lines("missing", all)
-                    .help(help)
-            }
-            Self::Unusable(obstacle, reinstall) => {
-                let headline = format!("{obstacle}, but convolutions need this sub-library");
-                let all = cudnn.files.part_obstacles.iter().map(|(_, one)| one);
-                let others = all.filter(|one| one != obstacle);
-                Finding::warning(FindingId::PartsMissing, headline)
-                    .with_lines("others", others)
-                    .help(match reinstall {
-                        Some(command) => reinstall_package(command),
-                        None => obstacle.help(false),
-                    })
-            }
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
                 let headline = format!(
@@ -322,10 +268,6 @@ impl Obstacle {
             defect => defect.help(&self.path),
         }
     }
-}
-
-fn reinstall_package(command: &str) -> String {
-    format!("reinstall the package: `{command}`")
 }
 
 fn names(copies: &Copies) -> String {

@@ -106,20 +106,13 @@ impl InspectionFault<'_> {
                 };
                 Finding::error(FindingId::LibraryNotFound, summary).help(help)
             }
-            Self::RefusedCudnn(path, defect, cpu) => {
-                let summary = format!("`{}` {defect}", path.display());
-                Finding::error(defect.id(), summary).help(match defect {
-                    Defect::Cpu(_) => replacement_help(defect, cpu),
-                    _ => defect.help(path),
-                })
-            }
-            Self::RefusedLibrary(library, defect, user, cpu) => {
+            Self::RefusedLibrary(library, defect, user) => {
                 let summary = format!("`{}` {defect}", library.path.display());
                 // The program starts without a library that it opens itself.
                 let severity = Severity::error_if(library.need != LoadPhase::Later);
                 Finding::new(defect.id(), severity, summary)
                     .with_some("needed by", user.map(|user| user.path.display()))
-                    .help(replacement_help(defect, cpu))
+                    .help(replacement_help(defect))
             }
             Self::MountedLater(place, missing) => {
                 let (place, user) = (place.display(), missing.needed_by.display());
@@ -148,7 +141,7 @@ impl InspectionFault<'_> {
                     None => finding,
                 }
             }
-            Self::NoLibrary(missing, also_found, source, cpu) => {
+            Self::NoLibrary(missing, also_found, source) => {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
@@ -160,7 +153,7 @@ impl InspectionFault<'_> {
                 if let Some(unfit) = &missing.unfit {
                     let finding = finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via);
                     return Finding {
-                        help: vec![replacement_help(&unfit.defect, cpu)],
+                        help: vec![replacement_help(&unfit.defect)],
                         ..finding
                     };
                 }
@@ -252,12 +245,12 @@ impl Finding {
 }
 
 /// Returns the help for a library that does not belong to cuDNN.
-fn replacement_help(defect: &Defect, cpu: &str) -> String {
-    match defect {
-        Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => {
-            format!("replace it with the one for {cpu}")
+fn replacement_help(defect: &Defect) -> String {
+    match defect.program_cpu() {
+        Some(cpu) => format!("replace it with the one for {cpu}"),
+        None => {
+            "reinstall the package that contains it, and check that the disk is not full".into()
         }
-        _ => "reinstall the package that contains it, and check that the disk is not full".into(),
     }
 }
 

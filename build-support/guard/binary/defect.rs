@@ -41,12 +41,12 @@ pub enum Defect {
     /// The file is truncated: its segments (on Windows, sections) extend to the first number, but it ends at the
     /// second. Opening it raises SIGBUS.
     Truncated(&'static str, u64, u64),
-    /// The file is for this CPU, which is not that of the target.
-    Cpu(&'static str),
+    /// The file is for the first CPU, but the program is for the second one.
+    Cpu(&'static str, String),
     /// The file is for the CPU with this ELF number, but the program is for the CPU of this name.
     Machine(u64, &'static str),
-    /// The file is for 32-bit programs, or for the other byte order.
-    Class,
+    /// The file is for 32-bit programs, or for the other byte order. The program is for this CPU.
+    Class(String),
     /// The tables of the file contradict each other.
     Garbled,
 }
@@ -104,6 +104,15 @@ impl Defect {
         }
     }
 
+    /// Returns the program's CPU, if the file is for another one.
+    pub fn program_cpu(&self) -> Option<&str> {
+        match self {
+            Defect::Machine(_, own) => Some(own),
+            Defect::Cpu(_, own) | Defect::Class(own) => Some(own),
+            _ => None,
+        }
+    }
+
     /// Returns `true` for a Git LFS pointer to a file that was not fetched.
     pub fn is_lfs_pointer(&self) -> bool {
         matches!(self, Defect::Foreign(_, words) if words.starts_with(LFS))
@@ -127,7 +136,7 @@ impl Defect {
         matches!(
             self,
             Defect::Machine(..)
-                | Defect::Class
+                | Defect::Class(_)
                 | Defect::Forbidden
                 | Defect::Closed(_)
                 | Defect::Dangling(_)

@@ -123,10 +123,10 @@ impl Elf {
         if !elf.is_elf() || elf.length() < HEAD {
             return Err(elf.defect().unwrap_or(not_elf(&[])));
         }
-        if elf.start.get(4..6) != Some(&[2, 1]) {
-            return Err(Defect::Class);
-        }
         let own = std::env::consts::ARCH;
+        if elf.start.get(4..6) != Some(&[2, 1]) {
+            return Err(Defect::Class(own.into()));
+        }
         let machine = elf.machine().ok_or(Defect::Garbled)?;
         if matches!(own, "x86_64" | "aarch64") && cpu_name(machine) != Some(own) {
             return Err(Defect::Machine(machine, own));

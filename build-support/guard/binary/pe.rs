@@ -141,7 +141,7 @@ impl Pe {
         let pe = Self::read(path)?;
         match (pe.defect(), pe.cpu()) {
             (Some(defect), _) => Err(defect),
-            (None, Some(cpu)) if cpu != ARCH => Err(Defect::Cpu(cpu)),
+            (None, Some(cpu)) if cpu != ARCH => Err(Defect::Cpu(cpu, ARCH.into())),
             _ => Ok(pe),
         }
     }

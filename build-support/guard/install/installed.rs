@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource, cudnn_file};
+use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
@@ -33,6 +34,27 @@ pub struct Expected<'a> {
     pub declared: &'a [String],
     /// `true` if only graphs that are compiled at run time are used.
     pub jit_only: bool,
+}
+
+/// Files that a cuDNN needs and that do not exist.
+pub struct MissingSubLibraries<'a> {
+    /// The directory of the main library.
+    pub folder: &'a Path,
+    pub release: Option<Version>,
+    pub files: &'a [String],
+    /// `true` if the program declares that it uses them; else a convolution does.
+    pub is_declared: bool,
+    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
+    /// main library, which names the directories, cannot be read.
+    pub is_uncertain: bool,
+    /// The major of the main library, if it is a Python package's copy.
+    pub bundled: Option<u32>,
+    /// `true` if this cuDNN never contained them.
+    pub jit_only: bool,
+    /// The command that installs its package again.
+    pub reinstall: Option<String>,
+    /// The directories that the loader searched, if they are known.
+    pub looked_at: Vec<String>,
 }
 
 impl Installed {
@@ -170,6 +192,31 @@ impl Installed {
     pub fn file_name(&self, name: &str) -> String {
         let end = self.main.path.extension().unwrap_or_default();
         cudnn_file(name, self.major, end.eq_ignore_ascii_case("dll"))
+    }
+}
+
+impl<'a> MissingSubLibraries<'a> {
+    /// Creates the fault of the files that the program declares, or else of those that a convolution needs.
+    pub fn new(
+        installed: &'a Installed,
+        is_declared: bool,
+        is_newer: &dyn Fn(Version) -> bool,
+    ) -> Self {
+        let release = installed.version().map(|(version, _)| version);
+        Self {
+            folder: installed.folder(),
+            release,
+            files: match is_declared {
+                true => &installed.missing_declared,
+                false => &installed.missing,
+            },
+            is_declared,
+            is_uncertain: release.is_some_and(is_newer),
+            bundled: None,
+            jit_only: installed.jit_only,
+            reinstall: package_owner::reinstall_command(installed.folder()),
+            looked_at: Vec::new(),
+        }
     }
 }
 

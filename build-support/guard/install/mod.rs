@@ -22,4 +22,5 @@ pub mod sub_library_file;
 pub mod sub_library_files;
 #[cfg(feature = "runtime")]
 pub mod sub_library_lookup;
+pub mod unusable_file;
 pub mod version_evidence;

@@ -7,12 +7,12 @@ use crate::runtime::facts::{
     Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
 };
 use crate::runtime::install::file_versions::FileVersions;
-use crate::runtime::install::installed::{Expected, Installed};
+use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
+use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -29,26 +29,6 @@ pub struct SubLibraries {
     pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
-}
-
-/// Files that a cuDNN needs and that do not exist.
-pub struct MissingSubLibraries<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Option<Version>,
-    pub files: &'a [String],
-    /// `true` if the program declares that it uses them; else a convolution does.
-    pub is_declared: bool,
-    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
-    /// main library, which names the directories, cannot be read.
-    pub is_uncertain: bool,
-    /// The major of the main library, if it is a Python package's copy.
-    pub bundled: Option<u32>,
-    /// `true` if this cuDNN never contained them.
-    pub jit_only: bool,
-    /// The command that installs its package again.
-    pub reinstall: Option<String>,
-    pub looked_at: Vec<String>,
 }
 
 /// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
@@ -141,31 +121,6 @@ impl SubLibraries {
     }
 }
 
-impl<'a> MissingSubLibraries<'a> {
-    /// Creates the fault of the files that the program declares, or else of those that a convolution needs.
-    pub fn new(
-        installed: &'a Installed,
-        is_declared: bool,
-        is_newer: &dyn Fn(Version) -> bool,
-    ) -> Self {
-        let release = installed.version().map(|(version, _)| version);
-        Self {
-            folder: installed.folder(),
-            release,
-            files: match is_declared {
-                true => &installed.missing_declared,
-                false => &installed.missing,
-            },
-            is_declared,
-            is_uncertain: release.is_some_and(is_newer),
-            bundled: None,
-            jit_only: installed.jit_only,
-            reinstall: package_owner::reinstall_command(installed.folder()),
-            looked_at: Vec::new(),
-        }
-    }
-}
-
 impl Installed {
     /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
     /// names the main library.
@@ -179,15 +134,25 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let need = match instead {
-                _ if !file.needed => Need::Unneeded,
-                // A file that another program holds open may be valid.
-                Some(foreign) if *defect != Defect::Locked && origins.is_valid(&own) => {
-                    Need::Foreign(foreign.clone(), folder)
-                }
-                _ => Need::Needed,
+            let reinstall = file
+                .path
+                .parent()
+                .and_then(package_owner::reinstall_command);
+            let fault = UnusableFile::new(&file.path, defect, reinstall).needed_if(file.needed);
+            // A file that another program holds open may be valid.
+            let is_wrong = file.needed && *defect != Defect::Locked;
+            let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
+                Some(foreign) => UnusableFile {
+                    evidence: vec![
+                        ("found via", foreign.origin.to_string()),
+                        ("instead of", own.display().to_string()),
+                    ],
+                    help: Some(foreign.help(folder, "cuDNN")),
+                    ..fault
+                },
+                None => fault,
             };
-            findings.push(UnusableFile::new(&file.path, defect, need).finding());
+            findings.push(fault.finding());
         }
         let stray = self.stray.as_ref();
         let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));

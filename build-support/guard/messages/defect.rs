@@ -1,8 +1,9 @@
-//! A file that is no library for this process.
+//! A file that is not a usable library.
 
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::install::package_owner;
+use crate::runtime::install::unusable_file::UnusableFile;
 use std::fmt;
 use std::path::Path;
 
@@ -12,7 +13,6 @@ const DENIED: [&str; 2] = ["Permission denied", "Operation not permitted"];
 /// Prints a clause that follows the name of the file.
 impl fmt::Display for Defect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let own = std::env::consts::ARCH;
         match self {
             Defect::Unreadable(words) => write!(f, "cannot be read: {words}"),
             Defect::Forbidden => f.write_str("cannot be read: permission denied"),
@@ -47,7 +47,7 @@ impl fmt::Display for Defect {
                 f,
                 "is truncated: its size is {end} bytes, but its {what} extend to byte {reach}"
             ),
-            Defect::Cpu(cpu) => write!(f, "is for {cpu}"),
+            Defect::Cpu(cpu, own) => write!(f, "is for {cpu}, but this program is for {own}"),
             Defect::Machine(number, own) => {
                 f.write_str("is for ")?;
                 match cpu_name(*number) {
@@ -58,7 +58,7 @@ impl fmt::Display for Defect {
                 }
                 write!(f, ", but this program is for {own}")
             }
-            Defect::Class => write!(f, "has a different word size or byte order than {own}"),
+            Defect::Class(own) => write!(f, "has a different word size or byte order than {own}"),
             Defect::Garbled => f.write_str("has inconsistent ELF tables"),
         }
     }
@@ -67,7 +67,9 @@ impl fmt::Display for Defect {
 impl Defect {
     pub fn id(&self) -> FindingId {
         match self {
-            Defect::Cpu(_) | Defect::Machine(..) | Defect::Class => FindingId::WrongArchitecture,
+            Defect::Cpu(..) | Defect::Machine(..) | Defect::Class(_) => {
+                FindingId::WrongArchitecture
+            }
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Locked | Defect::Closed(_) => {
                 FindingId::IoError
             }
@@ -80,12 +82,10 @@ impl Defect {
         let folder = path.parent().unwrap_or(path);
         let word = |path: &Path| quoted(&path.to_string_lossy());
         let dir = folder.display();
+        if let Some(own) = self.program_cpu() {
+            return format!("install the cuDNN for {own} in `{dir}`");
+        }
         match self {
-            Defect::Machine(_, own) => format!("install the cuDNN for {own} in `{dir}`"),
-            Defect::Cpu(_) | Defect::Class => format!(
-                "install the cuDNN for {} in `{dir}`",
-                std::env::consts::ARCH
-            ),
             Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_) if cfg!(windows) => {
                 format!(
                     "let the user who runs this program read it: use the Security tab in the properties of `{dir}`"
@@ -140,6 +140,19 @@ impl Defect {
             Defect::Foreign(..) => format!("reinstall cuDNN in `{dir}`"),
             _ => format!("reinstall that cuDNN in `{dir}`, and check that the disk is not full"),
         }
+    }
+}
+
+impl UnusableFile<'_> {
+    pub fn finding(&self) -> Finding {
+        let summary = format!("`{}` {}", self.path.display(), self.defect);
+        let mut finding = Finding::new(self.defect.id(), self.severity, summary);
+        finding.evidence.clone_from(&self.evidence);
+        finding.help(match (&self.help, &self.reinstall) {
+            (Some(help), _) => help.clone(),
+            (None, Some(command)) => format!("reinstall the package: `{command}`"),
+            (None, None) => self.defect.help(self.path),
+        })
     }
 }
 

@@ -1,46 +1,14 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
-use crate::runtime::install::refusal::{Need, UnusableFile};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER_SO, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
-
-impl UnusableFile<'_> {
-    /// Returns the finding, only a warning for a file that cannot be read here: the loader may be able to map it.
-    pub fn finding(&self) -> Finding {
-        let severity = match (&self.need, self.defect) {
-            (_, Defect::Unreadable(_))
-            | (Need::Needed, Defect::Forbidden)
-            | (Need::Unneeded, _) => Severity::Warning,
-            _ => Severity::Error,
-        };
-        let summary = format!("`{}` {}", self.path.display(), self.defect);
-        let finding = Finding::new(self.defect.id(), severity, summary);
-        let finding = match &self.need {
-            Need::Refused(words) => finding.with("loader", words),
-            Need::Opened(origin) => finding.with("found via", origin),
-            Need::Foreign(foreign, folder) => {
-                let sound = folder.join(self.path.file_name().unwrap_or_default());
-                let finding = finding.with("found via", &foreign.origin);
-                return finding
-                    .with("instead of", sound.display())
-                    .help(foreign.help(folder, "cuDNN"));
-            }
-            _ => finding,
-        };
-        finding.help(match &self.reinstall {
-            Some(command) => format!("reinstall the package: `{command}`"),
-            None => self.defect.help(self.path),
-        })
-    }
-}
 
 impl RefusedLibrary<'_> {
     pub fn finding(&self) -> Finding {

@@ -1,9 +1,55 @@
-//! Sub-libraries of different versions.
+//! Sub-libraries that are missing or of different versions.
 
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use std::path::Path;
+
+impl MissingSubLibraries<'_> {
+    /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
+    pub fn finding(&self) -> Finding {
+        let here = self.folder.display().to_string();
+        let release = self
+            .release
+            .map_or_else(String::new, |release| format!(" {release}"));
+        let files: Vec<&Path> = self.files.iter().map(Path::new).collect();
+        let summary = format!(
+            "cuDNN{release} at `{here}` is missing {}, which {}",
+            names(&files),
+            if self.is_declared {
+                "this program needs"
+            } else {
+                "convolutions need"
+            }
+        );
+        let help = match (self.bundled, &self.reinstall) {
+            (Some(major), _) => {
+                format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
+            }
+            _ if self.jit_only => {
+                "replace it with a complete cuDNN: this one only compiles graphs at run time"
+                    .to_string()
+            }
+            (None, Some(command)) => format!("reinstall the package: `{command}`"),
+            (None, None) => format!(
+                "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
+            ),
+        };
+        let all = if files.len() > MOST_NAMES {
+            self.files
+        } else {
+            &[]
+        };
+        let own = self.looked_at.first().map(|_| &here);
+        let others = self.looked_at.iter().filter(|place| **place != here);
+        let severity = Severity::error_if(!self.is_uncertain);
+        Finding::new(FindingId::PartsMissing, severity, summary)
+            .with_lines("missing", all)
+            .with_lines("searched", own.into_iter().chain(others))
+            .help(help)
+    }
+}
 
 impl MixedFolder<'_> {
     pub fn finding(&self) -> Finding {
@@ -52,9 +98,12 @@ impl MixedVersions<'_> {
     }
 }
 
-/// Returns up to three file names, or the number of files.
+/// The largest number of files that a headline names.
+const MOST_NAMES: usize = 3;
+
+/// Returns the file names, or the number of files if there are many.
 pub fn names(files: &[&Path]) -> String {
-    if files.len() > 3 {
+    if files.len() > MOST_NAMES {
         return format!("{} libraries", files.len());
     }
     let mut names = Vec::new();

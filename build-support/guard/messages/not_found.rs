@@ -85,7 +85,7 @@ impl NotFound {
         if let Some(unfit) = self.unfit {
             // The contents of a directory without permission are unknown.
             let is_closed = matches!(unfit.defect, Defect::Closed(_));
-            let is_foreign = matches!(unfit.defect, Defect::Machine(..) | Defect::Class);
+            let is_foreign = matches!(unfit.defect, Defect::Machine(..) | Defect::Class(_));
             if !(is_closed && is_elsewhere) {
                 finding = finding.with_unfit(&unfit.path, &unfit.defect, unfit.found_via);
                 if !(is_foreign && is_elsewhere) {

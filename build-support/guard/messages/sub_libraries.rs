@@ -1,52 +1,13 @@
-//! The sub-libraries of a program's cuDNN: missing, or from elsewhere.
+//! The sub-libraries of a program's cuDNN that are from elsewhere, or that Windows does not find.
 
-use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::installed::is_absent;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::{self, LISTS};
-use crate::runtime::install::sub_library_files::{
-    MissingSubLibraries, StraySubLibrary, SubLibraries,
-};
+use crate::runtime::install::sub_library_files::{StraySubLibrary, SubLibraries};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::messages::mixed_sub_libraries::names;
 use std::path::Path;
-
-impl MissingSubLibraries<'_> {
-    /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
-    pub fn finding(&self) -> Finding {
-        let here = self.folder.display().to_string();
-        let release = self
-            .release
-            .map_or_else(String::new, |release| format!(" {release}"));
-        let summary = format!(
-            "cuDNN{release} at `{here}` is missing `{}`, which {}",
-            self.files.join("`, `"),
-            if self.is_declared {
-                "this program needs"
-            } else {
-                "convolutions need"
-            }
-        );
-        let help = match (self.bundled, &self.reinstall) {
-            (Some(major), _) => {
-                format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
-            }
-            _ if self.jit_only => {
-                "replace it with a complete cuDNN: this one only compiles graphs at run time"
-                    .to_string()
-            }
-            (None, Some(command)) => format!("reinstall the package: `{command}`"),
-            (None, None) => format!(
-                "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
-            ),
-        };
-        let others = self.looked_at.iter().filter(|place| **place != here);
-        let severity = Severity::error_if(!self.is_uncertain);
-        Finding::new(FindingId::PartsMissing, severity, summary)
-            .with_lines("searched", [&here].into_iter().chain(others))
-            .help(help)
-    }
-}
 
 impl SubLibraries {
     /// Returns the finding for sub-libraries that Windows does not find by their names.

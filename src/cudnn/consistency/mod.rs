@@ -5,10 +5,10 @@ pub mod parts;
 mod tests;
 
 use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::unusable_file::UnusableFile;
 use std::path::{Path, PathBuf};
 
 /// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
@@ -19,14 +19,8 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     // A cuDNN with an unusable main library is never chosen.
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         findings.extend(part.defect.as_ref().map(|defect| {
-            let fault = DamagedFile {
-                path: &part.path,
-                defect,
-                is_needed: part.needed,
-                reinstall: reinstall(cudnn),
-                request: None,
-            };
-            fault.finding()
+            let fault = UnusableFile::new(&part.path, defect, reinstall(cudnn));
+            fault.needed_if(part.needed).finding()
         }));
     }
     findings.extend(parts::findings(cudnn, elsewhere));
@@ -60,16 +54,12 @@ pub struct HeaderLibrarySkew<'a> {
     pub packages: Option<(&'a Owner, &'a Owner)>,
 }
 
-/// A file of a cuDNN that cannot be loaded.
-pub struct DamagedFile<'a> {
-    pub path: &'a Path,
-    pub defect: &'a Defect,
-    /// `true` if programs open it.
-    pub is_needed: bool,
-    /// The command that installs the package again.
-    pub reinstall: Option<String>,
+/// A requested cuDNN whose main library can be neither linked nor opened.
+pub struct RequestedUnusable<'a> {
+    pub file: UnusableFile<'a>,
     /// The variable that requests the cuDNN, and the path that was found.
-    pub request: Option<(&'a FoundVia, &'a Path)>,
+    pub via: &'a FoundVia,
+    pub found: &'a Path,
 }
 
 /// An nvcc and headers of different versions.
@@ -80,21 +70,15 @@ pub struct NvccHeaderSkew<'a> {
     pub others: &'a [PathBuf],
 }
 
-/// Returns the fault of a requested cuDNN whose library can be neither linked nor opened. `found` is the path where it
-/// was found.
+/// Returns the fault of a requested cuDNN with an unusable main library.
 pub fn unusable<'a>(
     cudnn: &'a Cudnn,
     found: &'a Path,
     via: &'a FoundVia,
-) -> Option<DamagedFile<'a>> {
+) -> Option<RequestedUnusable<'a>> {
     let (path, defect) = cudnn.main_library_defect()?;
-    Some(DamagedFile {
-        path,
-        defect,
-        is_needed: true,
-        reinstall: reinstall(cudnn),
-        request: Some((via, found)),
-    })
+    let file = UnusableFile::new(path, defect, reinstall(cudnn));
+    Some(RequestedUnusable { file, via, found })
 }
 
 /// Returns the versions of headers and library, if they differ. A main library reports the version of a sub-library
@@ -195,5 +179,5 @@ pub fn file_name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-pub use parts::missing_parts;
-use parts::{mixed_versions, reinstall};
+use parts::mixed_versions;
+pub use parts::{missing_parts, reinstall};

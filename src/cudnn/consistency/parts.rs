@@ -4,15 +4,13 @@ use crate::cudnn::consistency::{all_files, installed, library_dir, major};
 use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, majors, sub_libraries};
+use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
+use crate::runtime::install::unusable_file::UnusableFile;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
-    /// Missing sub-libraries that a convolution needs, with the command that reinstalls the package.
-    Missing(Vec<String>, Option<String>),
-    /// An unusable sub-library that a convolution needs, with the command that reinstalls the package, if that helps.
-    Unusable(&'a Obstacle, Option<String>),
     /// A library whose SONAME does not exist as a file.
     AbsentSoname { soname: &'a str, library: &'a Path },
     /// Sub-libraries in several directories, some of unknown version.
@@ -34,18 +32,17 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
     let needed = missing_parts(cudnn);
-    let mut met = cudnn.files.part_obstacles.iter();
     // The loader skips a link to nothing.
     let is_skipped = |file: &String, met: &Obstacle| {
         matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
     };
-    if let Some((_, obstacle)) =
-        met.find(|(file, met)| needed.contains(file) && !is_skipped(file, met))
-    {
-        let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
-        findings.push(finding(SubLibraryFault::Unusable(obstacle, reinstall)));
+    for (file, met) in &cudnn.files.part_obstacles {
+        if needed.contains(file) && !is_skipped(file, met) {
+            let fault = UnusableFile::new(&met.path, &met.defect, reinstall(cudnn));
+            findings.push(fault.needed_if(true).finding());
+        }
     }
-    findings.extend(missing(cudnn, elsewhere).map(finding));
+    findings.extend(missing(cudnn, elsewhere));
     let soname = cudnn
         .files
         .absent_soname
@@ -68,19 +65,31 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Returns the missing sub-libraries. They are needed only on the machine that runs the program.
-fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault<'a>> {
+/// Returns the warning about missing sub-libraries. They are needed only on the machine that runs the program.
+fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
     let mut files = missing_parts(cudnn);
     let is_unusable = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
         met.any(|(known, _)| known == file)
     };
     files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
-    (!files.is_empty()).then(|| SubLibraryFault::Missing(files, reinstall(cudnn)))
+    if files.is_empty() {
+        return None;
+    }
+    let (installed, dir) = (installed(cudnn), library_dir(cudnn));
+    let fault = MissingSubLibraries {
+        folder: Path::new(&dir),
+        release: cudnn.library_version,
+        files: &files,
+        is_uncertain: true,
+        reinstall: reinstall(cudnn),
+        ..MissingSubLibraries::new(&installed, false, &|_| true)
+    };
+    Some(fault.finding())
 }
 
 /// Returns the command that installs the package of this cuDNN again.
-pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
+pub fn reinstall(cudnn: &Cudnn) -> Option<String> {
     match cudnn.owner.as_deref() {
         Some(owner) if owner.installer == Installer::Apt => {
             Some(format!("sudo apt install --reinstall {}", owner.name))

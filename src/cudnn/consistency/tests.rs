@@ -1,5 +1,6 @@
 use super::*;
 use crate::model::Unresolved;
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 

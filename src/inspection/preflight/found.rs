@@ -2,7 +2,6 @@
 
 use crate::cudnn::consistency;
 use crate::cudnn::consistency::parts::SubLibraryFault;
-use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
@@ -10,10 +9,11 @@ use crate::model::linkage::Object;
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::main_library::{Remedy, UnsuitableMainLibrary};
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, Replacement};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::sub_library_files::MissingSubLibraries;
+use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
@@ -101,7 +101,7 @@ impl PreflightInput {
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let installed = &self.installed;
         let own = cudnn.main_library_defect().map(|(path, defect)| {
-            InspectionFault::RefusedCudnn(path, defect, &self.platform.cpu).finding()
+            UnusableFile::new(path, defect, consistency::reinstall(cudnn)).finding()
         });
         let mut of_files = Vec::from_iter(own);
         of_files.extend(installed.findings(self, self.via == Some(LoadOrigin::Preload)));

@@ -124,7 +124,7 @@ impl PreflightInput {
             (None, None) => LibrarySource::Package,
         };
         let also_found = self.also_found(&[name], missing);
-        InspectionFault::NoLibrary(missing, also_found, source, &self.platform.cpu)
+        InspectionFault::NoLibrary(missing, also_found, source)
     }
 
     /// Adds the findings about files that are truncated or not libraries. Files of cuDNN are checked with cuDNN.
@@ -138,8 +138,7 @@ impl PreflightInput {
                 continue;
             }
             let user = object.requester.and_then(|index| self.objects.get(index));
-            let cpu = &self.platform.cpu;
-            findings.push(InspectionFault::RefusedLibrary(object, defect, user, cpu).finding());
+            findings.push(InspectionFault::RefusedLibrary(object, defect, user).finding());
         }
     }
 

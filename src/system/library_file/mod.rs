@@ -68,7 +68,10 @@ impl Binary {
         match either!(self, file => file.defect()) {
             Some(Defect::Foreign(..)) if script => None,
             Some(defect) => Some(defect),
-            None => Some(Defect::Cpu(self.cpu().filter(|cpu| *cpu != platform.cpu)?)),
+            None => {
+                let cpu = self.cpu().filter(|cpu| *cpu != platform.cpu)?;
+                Some(Defect::Cpu(cpu, platform.cpu.clone()))
+            }
         }
     }
 

@@ -146,23 +146,23 @@ fn false_findings_are_detected() {
     let world = World::read(&scratch, String::new(), Vec::new());
     for (text, expected) in [
         (
-            "cuDNN 9.14.0 in `LIB` is missing `libcudnn_ops.so.9`, which convolutions need",
+            "cuDNN 9.14.0 at `LIB` is missing `libcudnn_ops.so.9`, which convolutions need",
             "",
         ),
         (
-            "cuDNN 9.15.0 in `LIB` is missing 6 sub-libraries",
+            "cuDNN 9.15.0 at `LIB` is missing 6 libraries",
             "9.15.0 is not of LIB",
         ),
         (
-            "cuDNN 9.15.0 is missing 6 sub-libraries",
+            "cuDNN 9.15.0 is missing 6 libraries",
             "9.15.0 is in no file",
         ),
         (
-            "cuDNN 9.14.0 in `LIB` is missing `libcudnn.so.9`, which convolutions need",
+            "cuDNN 9.14.0 at `LIB` is missing `libcudnn.so.9`, which convolutions need",
             "not missing in LIB",
         ),
         (
-            "cuDNN 9.14.0 in `LIB` is missing 2 sub-libraries\n  missing     libcudnn.so.9",
+            "cuDNN 9.14.0 at `LIB` is missing 4 libraries, which convolutions need\n  missing     libcudnn.so.9",
             "not missing in LIB",
         ),
         ("cuDNN 9.14.0 at `LIB/cudnn`", "LIB/cudnn does not exist"),

@@ -153,9 +153,12 @@ fn a_defect_describes_itself() {
             Defect::Machine(8, std::env::consts::ARCH).to_string(),
             format!("is for the CPU with ELF number 8, but this program is for {own}"),
         ),
-        (Defect::Cpu("i686").to_string(), "is for i686".into()),
         (
-            Defect::Class.to_string(),
+            Defect::Cpu("i686", own.into()).to_string(),
+            format!("is for i686, but this program is for {own}"),
+        ),
+        (
+            Defect::Class(own.into()).to_string(),
             format!("has a different word size or byte order than {own}"),
         ),
         (
@@ -337,7 +340,10 @@ fn a_32_bit_library_reads_the_same() {
         assert_eq!(library.calls(), ["elsewhere"]);
         let asked = [&b"first"[..], b"second"];
         assert_eq!(library.missing_symbols(asked.into_iter()), ["second"]);
-        assert_eq!(Elf::open(&path).err(), Some(Defect::Class));
+        assert_eq!(
+            Elf::open(&path).err(),
+            Some(Defect::Class(std::env::consts::ARCH.into()))
+        );
     }
 }
 

@@ -1,0 +1,48 @@
+//! A file of a cuDNN that cannot be used.
+
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::{FindingId, Severity};
+use std::path::Path;
+
+pub struct UnusableFile<'a> {
+    pub path: &'a Path,
+    pub defect: &'a Defect,
+    pub severity: Severity,
+    /// The reason why this file is used, and the loader's message.
+    pub evidence: Vec<(&'static str, String)>,
+    /// The command that installs its package again, if that replaces the file.
+    pub reinstall: Option<String>,
+    /// The help that makes the loader use another file.
+    pub help: Option<String>,
+}
+
+impl<'a> UnusableFile<'a> {
+    /// Creates the error. `reinstall` is the command that installs the package again.
+    pub fn new(path: &'a Path, defect: &'a Defect, reinstall: Option<String>) -> Self {
+        let is_replaced = match defect {
+            Defect::Empty | Defect::Directory => false,
+            _ => defect.id() == FindingId::LibraryDamaged && !defect.is_lfs_pointer(),
+        };
+        Self {
+            path,
+            defect,
+            severity: Severity::Error,
+            evidence: Vec::new(),
+            reinstall: reinstall.filter(|_| is_replaced),
+            help: None,
+        }
+    }
+
+    /// Makes it a warning if nothing that is known needs the file, or if it cannot be read here: the program may be
+    /// able to read it.
+    pub fn needed_if(self, is_needed: bool) -> Self {
+        let is_unread = matches!(
+            self.defect,
+            Defect::Unreadable(_) | Defect::Forbidden | Defect::Closed(_)
+        );
+        Self {
+            severity: Severity::error_if(is_needed && !is_unread),
+            ..self
+        }
+    }
+}
