@@ -63,6 +63,7 @@ impl DllSearchPath {
     }
 
     /// Returns the reason why Windows searches this directory.
+    #[cfg(feature = "cli")]
     pub fn origin(&self, dir: &Path) -> Option<&LoadOrigin> {
         let mut places = self.path.directories.iter();
         Some(&places.find(|place| place.dir == dir)?.origin)
