@@ -92,10 +92,6 @@ pub fn name(json: &Value) -> &str {
 }
 
 impl Package {
-    pub fn name(&self) -> &str {
-        name(&self.0)
-    }
-
     pub fn dir(&self) -> &Path {
         let manifest = Path::new(self.0["manifest_path"].as_str().unwrap_or_default());
         manifest.parent().unwrap_or(manifest)

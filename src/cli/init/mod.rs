@@ -33,7 +33,7 @@ pub fn command() -> Command {
     Command::new("init")
         .about("Add cudnn-guard to a crate [default: only show the changes]")
         .after_help(
-            "Examples:\n  cudnn-guard init\n  cudnn-guard init -p app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
+            "Examples:\n  cudnn-guard init\n  cudnn-guard init crates/app\n  cudnn-guard init --check\n  cudnn-guard init --write\n\n\
              The changes depend on whether the crate uses cudarc, candle or ort, and on the features that enable \
              CUDA. If a build script compiles kernels with cudaforge, bindgen_cuda, cc or nvcc, the equivalent \
              calls of cudnn-guard are listed.\n\n\
@@ -43,10 +43,6 @@ pub fn command() -> Command {
         .arg(
             terminal::flag("check", "Exit with 1 if the guard is incomplete; change nothing")
                 .conflicts_with("write"),
-        )
-        .arg(
-            terminal::option("package", "NAME", "Workspace member to change [default: the crate in DIR]")
-                .short('p'),
         )
         .arg(
             terminal::operand("dir", "DIR", "Directory that contains Cargo.toml")
@@ -72,17 +68,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 /// Returns the message.
 fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
     let dir = arguments.get_one::<PathBuf>("dir").expect("the default");
-    let package = arguments.get_one::<String>("package");
-    let crate_dir = match package {
-        Some(name) => workspace::directory(dir, name)?,
-        None => match workspace::commands(dir, arguments)? {
-            Some(commands) => return Ok(commands),
-            None => dir.clone(),
-        },
-    };
-    let files = CrateFiles::read(&crate_dir)?;
-    let options = package.map_or(String::new(), |name| format!(" -p {name}"));
-    let options = options + &workspace::argument(dir);
+    if let Some(commands) = workspace::commands(dir, arguments)? {
+        return Ok(commands);
+    }
+    let files = CrateFiles::read(dir)?;
+    let argument = workspace::argument(dir);
     if files.is_complete() {
         Ok("This crate already uses cudnn-guard.\n".to_string())
     } else if files.changes.is_empty() {
@@ -95,17 +85,17 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
         let paths = joined(paths, "`, `");
         Err(refusal(
             format!("the guard of this crate is incomplete: lines are missing from `{paths}`"),
-            format!("run `cudnn-guard init{options}`, which shows these lines"),
+            format!("run `cudnn-guard init{argument}`, which shows these lines"),
         ))
     } else if arguments.get_flag("write") {
-        write(&crate_dir, &files)
+        write(dir, &files)
     } else {
-        Ok(preview(&options, &files))
+        Ok(preview(&argument, &files))
     }
 }
 
 /// Formats the changes like `diff -u`.
-fn preview(options: &str, files: &CrateFiles) -> String {
+fn preview(argument: &str, files: &CrateFiles) -> String {
     let mut text = files.usage.recipe.reason.to_string();
     for change in &files.changes {
         let name = change.path.display().to_string();
@@ -118,7 +108,7 @@ fn preview(options: &str, files: &CrateFiles) -> String {
         text += &format!("\n{}", diff.unified_diff().header(old, &name));
     }
     text + &format!(
-        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{options}`\n"
+        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
     ) + &files.next
 }
 

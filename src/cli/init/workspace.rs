@@ -1,29 +1,14 @@
-//! The members of a workspace, and the choice of one.
+//! The members of a workspace.
 
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::init::metadata::{self, Package};
-use crate::cli::init::refusal;
 use crate::cli::init::usage::Usage;
 use crate::cli::whole_file;
-use crate::model::text::joined;
-use crate::runtime::facts::nearest::nearest;
 use crate::runtime::facts::quoted;
 use clap::ArgMatches;
+use std::fs;
 use std::path::{Path, PathBuf};
 use toml_edit::DocumentMut;
-
-/// Returns the directory of a member.
-pub fn directory(dir: &Path, name: &str) -> Result<PathBuf, String> {
-    let packages = metadata::packages(dir)?;
-    if let Some(package) = packages.iter().find(|package| package.name() == name) {
-        return Ok(package.dir().to_path_buf());
-    }
-    let names: Vec<&str> = packages.iter().map(Package::name).collect();
-    let help = nearest(name, &names).map(|near| format!("write `{near}` if that is what you mean"));
-    let all = format!("name one of its members: `{}`", joined(&names, "`, `"));
-    let summary = format!("the workspace has no member `{name}`");
-    Err(refusal(summary, help.unwrap_or(all)))
-}
 
 /// Returns the commands for the members, if the directory is the root of a workspace and contains no crate. With
 /// `--check`, the commands for members without a complete guard are an error.
@@ -43,16 +28,25 @@ pub fn commands(dir: &Path, arguments: &ArgMatches) -> Result<Option<String>, St
     if members.is_empty() && !is("check") {
         members.extend(&packages);
     }
-    let dir = argument(dir);
     let lines = members
         .iter()
-        .map(|one| format!("  cudnn-guard init -p {}{dir}\n", one.name()));
+        .map(|one| format!("  cudnn-guard init{}\n", argument(&below(dir, one.dir()))));
     let lines: String = lines.collect();
     let title = "To add or complete the guard of a member, run one of these commands:\n\n";
     match lines.is_empty() {
         true => Ok(is("check").then(|| "The guards of all members are complete.\n".to_string())),
         false if is("check") || is("write") => Err(title.to_string() + &lines),
         false => Ok(Some(title.to_string() + &lines)),
+    }
+}
+
+/// Returns a member's directory as the user would write it, relative to the current directory if the root is that.
+fn below(root: &Path, member: &Path) -> PathBuf {
+    let full = fs::canonicalize(root).unwrap_or_default();
+    match member.strip_prefix(full) {
+        Ok(rest) if root == "." => rest.to_path_buf(),
+        Ok(rest) => root.join(rest),
+        Err(_) => member.to_path_buf(),
     }
 }
 

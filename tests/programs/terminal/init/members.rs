@@ -43,13 +43,13 @@ fn workspace(name: &str) -> PathBuf {
 fn the_root_of_a_workspace_lists_its_members() {
     let dir = workspace("members");
     let root = dir.to_str().expect("text");
-    let commands = |members: &[&str], more: &str| {
+    let commands = |members: &[&str], root: &str| {
         let lines = members.iter();
-        let lines = lines.map(|name| format!("  cudnn-guard init -p {name}{more}\n"));
+        let lines = lines.map(|name| format!("  cudnn-guard init {root}{name}\n"));
         "To add or complete the guard of a member, run one of these commands:\n\n".to_string()
             + &lines.collect::<String>()
     };
-    let of_root = &format!(" {root}");
+    let of_root = &format!("{root}/");
     let listed = init(&dir, &[]).exits_with(0);
     assert_eq!(listed.stdout, commands(&["app", "other"], of_root));
     // The root is checked but not changed.
@@ -58,12 +58,10 @@ fn the_root_of_a_workspace_lists_its_members() {
         assert_eq!(refused.stderr, commands(&["app", "other"], of_root));
     }
     assert!(!dir.join("app/build.rs").exists());
-    let help = format!("run `cudnn-guard init -p app {root}`, which shows these lines\n");
-    init(&dir, &["--check", "-p", "app"]).says(&help);
-    init(&dir, &["--write", "-p", "app"]).exits_with(0);
+    init(&dir.join("app"), &["--write"]).exits_with(0);
     let checked = init(&dir, &["--check"]).exits_with(1);
     assert_eq!(checked.stderr, commands(&["other"], of_root));
-    init(&dir, &["--write", "-p", "other"]).exits_with(0);
+    init(&dir.join("other"), &["--write"]).exits_with(0);
     let checked = init(&dir, &["--check"]).exits_with(0);
     assert_eq!(checked.stdout, "The guards of all members are complete.\n");
     // Without a member that is known to use CUDA, all are listed.
@@ -75,44 +73,20 @@ fn the_root_of_a_workspace_lists_its_members() {
     assert_eq!(listed.stdout, commands(&["app", "other", "helper"], ""));
 }
 
-#[test]
-fn a_member_is_selected_from_any_directory() {
-    let dir = workspace("selected");
-    let mut within = command(".".as_ref(), &["-p", "app"]);
-    let shown = run(within.current_dir(dir.join("helper/src"))).exits_with(0);
-    let last =
-        "\nNo files were changed. To apply these changes, run `cudnn-guard init --write -p app`\n";
-    assert!(shown.stdout.ends_with(last), "{}", shown.stdout);
-    shown.says(".libs(libs).probe()?;");
-    init(&dir, &["-p", "app", "--write"]).exits_with(0);
-    assert!(read(&dir, "app/src/main.rs").contains("gpu::startup();"));
-    for (name, help) in [
-        ("helpr", "write `helper` if that is what you mean"),
-        (
-            "server",
-            "name one of its members: `app`, `other`, `helper`",
-        ),
-    ] {
-        let refused = init(&dir, &["-p", name]).exits_with(1);
-        let message = format!("the workspace has no member `{name}`\n  = help: {help}\n");
-        assert_eq!(refused.stderr, message);
-    }
-}
-
 /// cargo does not pass the rpath of a library on to a program.
 #[test]
 fn a_program_above_a_crate_that_links_cudnn_gets_its_rpath() {
     let dir = workspace("above");
     let main = read(&dir, "other/src/main.rs");
     let reason = "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n\n";
-    init(&dir, &["-p", "other"]).says(reason);
-    init(&dir, &["-p", "other", "--write"]).exits_with(0);
+    init(&dir.join("other"), &[]).says(reason);
+    init(&dir.join("other"), &["--write"]).exits_with(0);
     assert_eq!(
         read(&dir, "other/build.rs"),
         "fn main() {\n    cudnn_guard::build(|| {\n        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();\n        Ok(())\n    });\n}\n"
     );
     assert_eq!(read(&dir, "other/src/main.rs"), main);
-    init(&dir, &["-p", "other"]).says("This crate already uses cudnn-guard.\n");
+    init(&dir.join("other"), &[]).says("This crate already uses cudnn-guard.\n");
 }
 
 #[test]
@@ -166,7 +140,7 @@ fn an_error_of_cargo_is_shown() {
     let dir = package("valid", "");
     let mut with = command(&dir, &[]);
     run(with.env("PATH", &dir).env("CARGO", env!("CARGO"))).exits_with(0);
-    let refused = init(&dir.join("none"), &["-p", "app"]).exits_with(1);
+    let refused = init(&dir.join("none"), &[]).exits_with(1);
     let message = format!(
         "`{}` is not a directory\n  = help: name the directory that contains Cargo.toml\n",
         dir.join("none").display()
