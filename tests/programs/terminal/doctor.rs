@@ -7,7 +7,9 @@ mod cross;
 
 use super::{file, folder, text};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Creates a toolkit and a cuDNN as extracted from NVIDIA's archives to /usr/local. The libraries contain no version.
