@@ -87,13 +87,17 @@ impl Installed {
             add(&mut installed.list, name, None);
         }
         if sub_libraries::opens_absent_part(version) {
+            let plain = installed.file_name(TENSOR_IR);
             match installed
                 .list
                 .iter_mut()
                 .find(|file| file.name == TENSOR_IR)
             {
-                // cuDNN opens it, and rejects another version.
-                Some(own) => own.needed |= own.defect.is_none() && own.is_other_than(version),
+                // cuDNN opens it by its plain name, and rejects another version.
+                Some(own) => {
+                    let is_opened = own.defect.is_none() && own.path.ends_with(&plain);
+                    own.needed |= is_opened && own.is_other_than(version);
+                }
                 None => {
                     let path = find(TENSOR_IR, true);
                     installed.stray = path.map(|path| read(TENSOR_IR, path));

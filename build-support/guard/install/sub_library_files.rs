@@ -4,7 +4,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{
-    Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
+    Built, Finding, FindingId, LibraryName, SourcedVersion, Version, majors, sub_libraries,
 };
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::{Expected, Installed};
@@ -39,8 +39,9 @@ pub struct MissingSubLibraries<'a> {
     pub files: &'a [String],
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
-    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
-    /// main library, which names the directories, cannot be read.
+    /// `true` if the cuDNN may not need the files, because its version is newer than this cudnn-guard knows, or may get
+    /// them: the main library, which names the directories, cannot be read, or is a Python package's copy; the files may
+    /// be mounted later, or be on an unknown PATH.
     pub is_uncertain: bool,
     /// The major of the main library, if it is a Python package's copy.
     pub bundled: Option<u32>,
@@ -118,14 +119,15 @@ impl SubLibraries {
     pub fn judge(&mut self, search_path: &SearchPath, main: &LoadOrigin, built: &Built) {
         let installed = &self.installed;
         let is_newer = |version| gpu_support::is_newer(&built.tables.gpus, version);
-        let is_read = Image::open(&installed.main.path).is_ok();
-        for is_declared in [false, true] {
-            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
-            missing.is_uncertain |= !is_read;
-            missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
-            if !missing.files.is_empty() {
-                self.findings.push(missing.finding());
+        let lists = [&installed.missing, &installed.missing_declared];
+        for (files, is_declared) in lists.into_iter().zip([false, true]) {
+            if files.is_empty() {
+                continue;
             }
+            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
+            missing.is_uncertain |= Image::open(&installed.main.path).is_err();
+            missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
+            self.findings.push(missing.finding());
         }
         let preloaded = *main == LoadOrigin::Preload;
         self.findings
@@ -157,7 +159,8 @@ impl<'a> MissingSubLibraries<'a> {
                 false => &installed.missing,
             },
             is_declared,
-            is_uncertain: release.is_some_and(is_newer),
+            is_uncertain: release.is_some_and(is_newer)
+                || !majors::CUDNN.contains(&installed.major),
             bundled: None,
             jit_only: installed.jit_only,
             reinstall: package_owner::reinstall_command(installed.folder()),
