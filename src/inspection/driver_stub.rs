@@ -47,7 +47,10 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
             continue;
         };
         let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);
-        let is_of_system = matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
+        let is_of_system = matches!(
+            origin,
+            LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
+        );
         let view = &graph.env.view;
         let older = older(&library.path, view);
         let is_mounted_over = is_of_system && view.root.is_some();

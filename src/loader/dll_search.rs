@@ -71,7 +71,7 @@ impl DllSearchPath {
 
     /// Returns the file that Windows loads for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
-        self.path.dlls(name).into_iter().next()
+        self.path.dlls(name).next()
     }
 
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {

@@ -180,7 +180,10 @@ impl LoadGraph {
             path.directories.retain(|place| !place.is_system());
             let system = self.env.view.directories();
             candidates.retain(|(origin, path)| {
-                let is_own = !matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache);
+                let is_own = !matches!(
+                    origin,
+                    LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
+                );
                 is_own || !system.iter().any(|place| path.starts_with(&place.dir))
             });
         }
@@ -233,7 +236,7 @@ impl LoadGraph {
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
         let search_path = &self.env.dll_path;
-        let Some(path) = search_path.dlls(name).into_iter().next() else {
+        let Some(path) = search_path.dlls(name).next() else {
             return Err(Box::new(Missing {
                 searched: search_path.folders(),
                 ..Missing::default()

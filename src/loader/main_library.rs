@@ -153,11 +153,6 @@ pub fn locate(
 ) -> (Installed, Cudnn) {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
-    let own = beside(dir, major, os == Os::Windows);
-    let expected = Expected {
-        beside: &own,
-        ..Expected::default()
-    };
     let certain = |dir: &Path| {
         let release = |(name, path): (String, PathBuf)| {
             Some(
@@ -177,6 +172,19 @@ pub fn locate(
         file
     };
     let main = read("cudnn", library.to_path_buf());
+    let mut own = beside(dir, major, os == Os::Windows);
+    // cuDNN opens the plain names, and names with all numbers of its own version.
+    own.retain(|(name, path)| {
+        let file = LibraryName::of(path);
+        let release = file.as_ref().and_then(LibraryName::release);
+        let is_plain =
+            file.is_some_and(|file| file.is_dll || path.ends_with(cudnn_file(name, major, false)));
+        is_plain || release.is_some() && release == main.version
+    });
+    let expected = Expected {
+        beside: &own,
+        ..Expected::default()
+    };
     let mut find = |name: &str, is_needed| {
         // Windows searches the directory of the main library last.
         let is_dll = os == Os::Windows;

@@ -42,9 +42,9 @@ pub fn named_path(host: &Host) -> SearchPath {
 /// Returns the system of a host, whose programs have this loader.
 pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     let sysroot = host.sysroot();
-    let file = sysroot.file(&sysroot.at(loader));
-    let bytes = file.and_then(|file| files::bytes(&file).ok());
-    let loader = Loader::parse(&bytes.unwrap_or_default(), Path::new(loader), cpu);
+    let file = sysroot.canonical(&sysroot.at(loader));
+    let bytes = files::bytes(&file).unwrap_or_default();
+    let loader = Loader::parse(&bytes, &sysroot.inside(&file), cpu);
     System::at(sysroot.root, loader)
 }
 

@@ -35,7 +35,6 @@ impl Sysroot<'_> {
     }
 
     /// Returns a path below the root as it is named in the image.
-    #[cfg(feature = "cli")]
     pub fn inside(self, path: &Path) -> PathBuf {
         let inside = self.root.and_then(|root| path.strip_prefix(root).ok());
         inside.map_or_else(|| path.into(), |inside| Path::new("/").join(inside))

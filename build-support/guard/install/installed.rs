@@ -1,7 +1,9 @@
 //! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
 
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource, cudnn_file};
+use crate::runtime::facts::{
+    LibraryName, SourcedVersion, Version, VersionSource, cudnn_file, majors,
+};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::system::platform;
@@ -44,8 +46,9 @@ pub struct MissingSubLibraries<'a> {
     pub files: &'a [String],
     /// `true` if the program declares that it uses them; else a convolution does.
     pub is_declared: bool,
-    /// `true` if the version is newer than this cudnn-guard knows, so that the cuDNN may not need the files, or if the
-    /// main library, which names the directories, cannot be read.
+    /// `true` if the cuDNN may not need the files, because this cudnn-guard does not know its version or major, or may get
+    /// them: the main library, which names the directories, cannot be read, or is a Python package's copy; the files may
+    /// be mounted later, or be on an unknown PATH.
     pub is_uncertain: bool,
     /// The major of the main library, if it is a Python package's copy.
     pub bundled: Option<u32>,
@@ -109,13 +112,17 @@ impl Installed {
             add(&mut installed.list, name, None);
         }
         if sub_libraries::opens_absent_part(version) {
+            let plain = installed.file_name(TENSOR_IR);
             match installed
                 .list
                 .iter_mut()
                 .find(|file| file.name == TENSOR_IR)
             {
-                // cuDNN opens it, and rejects another version.
-                Some(own) => own.needed |= own.defect.is_none() && own.is_other_than(version),
+                // cuDNN opens it by its plain name, and rejects another version.
+                Some(own) => {
+                    let is_opened = own.defect.is_none() && own.path.ends_with(&plain);
+                    own.needed |= is_opened && own.is_other_than(version);
+                }
                 None => {
                     let path = find(TENSOR_IR, true);
                     installed.stray = path.map(|path| read(TENSOR_IR, path));
@@ -211,7 +218,8 @@ impl<'a> MissingSubLibraries<'a> {
                 false => &installed.missing,
             },
             is_declared,
-            is_uncertain: release.is_some_and(is_newer),
+            is_uncertain: release.is_some_and(is_newer)
+                || !majors::CUDNN.contains(&installed.major),
             bundled: None,
             jit_only: installed.jit_only,
             reinstall: package_owner::reinstall_command(installed.folder()),

@@ -1,11 +1,10 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::Image;
-use crate::runtime::facts::{Finding, Version};
+use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
@@ -38,7 +37,10 @@ pub fn finding(
         let fault = MixedFolder {
             mixed,
             dir: folder.display().to_string(),
-            all: file_name::ALL,
+            all: match LibraryName::of(&installed.main.path) {
+                Some(file) if file.is_dll => "cudnn*.dll",
+                _ => "libcudnn*",
+            },
             reinstall: None,
         };
         fault.finding()

@@ -98,14 +98,15 @@ impl SubLibraries {
     pub fn judge(&mut self, search_path: &SearchPath, main: &LoadOrigin, built: &Built) {
         let installed = &self.installed;
         let is_newer = |version| gpu_support::is_newer(&built.tables.gpus, version);
-        let is_read = Image::open(&installed.main.path).is_ok();
-        for is_declared in [false, true] {
-            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
-            missing.is_uncertain |= !is_read;
-            missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
-            if !missing.files.is_empty() {
-                self.findings.push(missing.finding());
+        let lists = [&installed.missing, &installed.missing_declared];
+        for (files, is_declared) in lists.into_iter().zip([false, true]) {
+            if files.is_empty() {
+                continue;
             }
+            let mut missing = MissingSubLibraries::new(installed, is_declared, &is_newer);
+            missing.is_uncertain |= Image::open(&installed.main.path).is_err();
+            missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
+            self.findings.push(missing.finding());
         }
         let preloaded = *main == LoadOrigin::Preload;
         self.findings

@@ -25,6 +25,8 @@ pub enum LoadOrigin {
     Preloads,
     /// `/etc/ld.so.cache`.
     Cache,
+    /// The cache of a loader that does not read the distribution's.
+    OwnCache(PathBuf),
     /// The directories that are built into the loader.
     System(PathBuf),
     /// On Windows the program's own directory.

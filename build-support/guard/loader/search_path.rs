@@ -68,11 +68,9 @@ impl SearchPath {
     }
 
     /// Returns the DLLs of a name in the order of Windows' search.
-    pub fn dlls(&self, name: &str) -> Vec<PathBuf> {
+    pub fn dlls(&self, name: &str) -> impl Iterator<Item = PathBuf> {
         let places = self.directories.iter();
-        places
-            .filter_map(|place| dll_in(&place.dir, name))
-            .collect()
+        places.filter_map(move |place| dll_in(&place.dir, name))
     }
 
     /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change: the
@@ -88,7 +86,7 @@ impl SearchPath {
             if platform::same_file(&place.dir, folder) {
                 return true;
             }
-            if place.dir == other.folder() {
+            if place.origin == *other {
                 return false;
             }
         }
@@ -154,6 +152,7 @@ pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
     files.retain(|file| {
         file.file_name()
             .is_some_and(|own| own.eq_ignore_ascii_case(name))
+            && system::is_file(file)
     });
     files.into_iter().min()
 }

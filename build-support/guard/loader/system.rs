@@ -1,4 +1,4 @@
-//! The system whose loader searches: its root directory, its CPU, and the values that are compiled into the loader.
+//! The system whose loader searches: its root directory, and the values that are compiled into the loader.
 
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::elf::Elf;
@@ -45,11 +45,16 @@ impl System {
     /// Returns the system of this process. A loader at an unusual path may read another cache.
     pub fn this() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
-        let path = Elf::read(&program).ok().and_then(|elf| elf.interpreter());
+        let name = program.file_name().unwrap_or_default().as_encoded_bytes();
+        // After `ld.so ./program`, the loader is the program.
+        let path = match name.starts_with(b"ld-") {
+            true => Some(program.display().to_string()),
+            false => Elf::read(&program).ok().and_then(|elf| elf.interpreter()),
+        };
         let path = path.filter(|path| !DISTRIBUTIONS.contains(&path.as_str()));
         let loader = path.map(|path| {
-            let bytes = std::fs::read(&path).unwrap_or_default();
-            Loader::parse(&bytes, Path::new(&path), ARCH)
+            let file = std::fs::canonicalize(&path).unwrap_or(path.into());
+            Loader::parse(&std::fs::read(&file).unwrap_or_default(), &file, ARCH)
         });
         Self {
             loader: loader.unwrap_or_default(),
@@ -94,13 +99,19 @@ impl System {
         target(&self.cache_path(), self.root.as_deref())
     }
 
+    /// Returns the reason for the files in the cache.
+    pub fn cache_origin(&self) -> LoadOrigin {
+        let own = self.loader.own_cache.clone();
+        own.map_or(LoadOrigin::Cache, LoadOrigin::OwnCache)
+    }
+
     pub fn cache_path(&self) -> PathBuf {
         self.path(self.loader.own_cache.as_deref().unwrap_or(Path::new(CACHE)))
     }
 }
 
 impl Loader {
-    /// Reads the values from the loader's own file, which programs name by this path. If the file does not contain
+    /// Reads the values from the loader's own file at this path, with links resolved. If the file does not contain
     /// them, returns all known values. Files for another CPU or word size are skipped anyway.
     ///
     /// Loaders such as Nix's contain the path of their own cache, and search their own directory instead of the system's.

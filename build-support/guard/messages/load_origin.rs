@@ -33,6 +33,7 @@ impl LoadOrigin {
             LoadOrigin::Preload => "LD_PRELOAD".into(),
             LoadOrigin::Preloads => PRELOADS.into(),
             LoadOrigin::Cache => CACHE.into(),
+            LoadOrigin::OwnCache(file) => printable(&file.to_string_lossy()),
             LoadOrigin::System(_) if is_windows => format!("Windows' own directories, `{dir}`"),
             LoadOrigin::System(_) => format!("the system's library directories, `{dir}`"),
             LoadOrigin::Application(_) => format!("the program's own directory, `{dir}`"),
@@ -109,7 +110,7 @@ impl LoadOrigin {
             LoadOrigin::Preload | LoadOrigin::Preloads => {
                 format!("{removal}, or replace it with {required}")
             }
-            LoadOrigin::Cache | LoadOrigin::System(_) => {
+            LoadOrigin::Cache | LoadOrigin::OwnCache(_) | LoadOrigin::System(_) => {
                 format!("install {required}, or add its directory to {LIBRARY_PATH}")
             }
             LoadOrigin::Library(Opener { path, preloaded }) => {

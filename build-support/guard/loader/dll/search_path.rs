@@ -91,12 +91,12 @@ impl SearchPath {
 
     /// Returns the file that the loader uses for a name: the first file, even if it is damaged.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        self.dlls(name).into_iter().next()
+        self.dlls(name).next()
     }
 
     /// Returns all files of that name on the search path.
     pub fn program_files(&self, name: &str) -> Vec<PathBuf> {
-        self.dlls(name)
+        self.dlls(name).collect()
     }
 
     /// Returns the file that the loader uses for a name, if the program cannot load it.

@@ -72,7 +72,7 @@ impl SearchPath {
             }
         }
         for file in self.system.cached(name) {
-            files.push((LoadOrigin::Cache, file));
+            files.push((self.system.cache_origin(), file));
         }
         files.append(&mut system);
         files

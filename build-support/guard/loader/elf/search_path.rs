@@ -100,7 +100,7 @@ impl SearchPath {
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
             Some(place) if !place.is_system() => place.origin.clone(),
-            _ if !in_system && is_cached() => LoadOrigin::Cache,
+            _ if !in_system && is_cached() => self.system.cache_origin(),
             Some(place) => place.origin.clone(),
             None => {
                 let opened = || opener::find(file).map(LoadOrigin::Library);
