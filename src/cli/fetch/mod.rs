@@ -55,7 +55,7 @@ pub fn command() -> Command {
         .value_delimiter(',')
         .action(ArgAction::Append)
         .value_parser(FETCHED_ON_REQUEST);
-    let text = "Install directory, new, empty or of `fetch` [default: $CUDNN_GUARD_HOME, else the user data directory]";
+    let text = "Install directory: a new or empty one, or one that `fetch` created [default: $CUDNN_GUARD_HOME, else the user data directory]";
     let to = option("to", "DIR", text).value_parser(value_parser!(PathBuf));
     let text = "Add the environment variables to ./.cargo/config.toml";
     let write_config = flag("write-config", text);
@@ -164,9 +164,10 @@ fn install(home: &Path, choice: &Choice) -> Result<Installed, Finding> {
             let text = "by downloading, you accept NVIDIA's licenses: https://docs.nvidia.com/cuda/eula/ and \
                 https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html";
             show_step("i", "licenses", text);
-            let replaced = replace(&installed, &installer, choice);
-            // After an error, this removes the incomplete files.
-            directory::finish(home).and(replaced)?;
+            replace(&installed, &installer, choice).inspect_err(|_| {
+                let _ = fs::remove_dir_all(home.join(directory::TEMPORARY));
+            })?;
+            directory::finish(home)?;
         }
     }
     let installed = Installed::new(home);
