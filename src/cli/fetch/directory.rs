@@ -78,24 +78,22 @@ pub fn finish(home: &Path) -> Result<(), Finding> {
     let is_marked = |dir: &Path| files::exists(&dir.join(FETCH_MARKER));
     if is_marked(&new) && is_marked(home) {
         // A build finds all or nothing.
-        let order = |name: &str| (name == FETCH_MARKER, name != "nvidia");
-        move_all(home, &temporary(home, "tmp"), order).map_err(in_home(home))?;
+        move_all(home, &temporary(home, "tmp"), true).map_err(in_home(home))?;
     }
     if is_marked(&new) {
-        let order = |name: &str| (name == FETCH_MARKER, name == "nvidia");
-        move_all(&new, home, order).map_err(in_home(home))?;
+        move_all(&new, home, false).map_err(in_home(home))?;
     }
     fs::remove_dir_all(home.join(TEMPORARY)).map_err(in_home(home))
 }
 
-/// Moves the files of `fetch` from one directory to another.
-fn move_all(from: &Path, to: &Path, order: fn(&str) -> (bool, bool)) -> io::Result<()> {
+/// Moves the files of `fetch` to another directory: `nvidia` before or after the records, and then the marker.
+fn move_all(from: &Path, to: &Path, is_first: bool) -> io::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from)? {
         names.extend(entry?.file_name().into_string());
     }
     names.retain(|name| is_of_fetch(name));
-    names.sort_by_key(|name| order(name));
+    names.sort_by_key(|name| (name == FETCH_MARKER, (name == "nvidia") != is_first));
     let mut names = names.iter();
     names.try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
@@ -106,12 +104,12 @@ pub fn check_owned(home: &Path) -> Result<(), Finding> {
         true => list(home).map_err(in_home(home))?,
         false => return Ok(()),
     };
-    let new = Installed::new(&temporary(home, "new"));
-    // A `fetch` that was killed has moved these.
-    let is_moved = |file: &String| !files::exists(&new.home.join(file));
-    let mut own = Installed::new(home).files;
-    own.extend(new.files.iter().filter(|file| is_moved(file)).cloned());
-    let Some(path) = found.difference(&own).next() else {
+    let mut own = Installed::new(&temporary(home, "new"));
+    // A `fetch` that was killed has already moved what is listed and not there.
+    own.files
+        .retain(|file| !files::exists(&own.home.join(file)));
+    own.files.extend(Installed::new(home).files);
+    let Some(path) = found.difference(&own.files).next() else {
         return Ok(());
     };
     let path = home.join(path);

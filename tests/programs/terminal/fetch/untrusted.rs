@@ -120,6 +120,7 @@ fn settings_of_the_user_do_not_change_the_installation() {
         "UV_OVERRIDE",
         "UV_INDEX_URL",
         "UV_CACHE_DIR",
+        "UV_PYTHON_INSTALL_DIR",
         "HTTPS_PROXY",
     ] {
         command.env(name, "1");
@@ -142,6 +143,7 @@ fn settings_of_the_user_do_not_change_the_installation() {
             "UV_CACHE_DIR=1",
             "UV_INDEX_URL=1",
             "UV_NO_CONFIG=1",
+            "UV_PYTHON_INSTALL_DIR=1",
             "UV_SYSTEM_PYTHON=1",
         ]
     );
