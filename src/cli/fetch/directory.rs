@@ -18,7 +18,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// The temporary directory, which no build searches.
-const TEMPORARY: &str = ".fetching";
+pub const TEMPORARY: &str = ".fetching";
 /// The file that is locked: Windows opens no directory, and NFS locks only files that are open for writing.
 const LOCK: &str = ".fetch.lock";
 
@@ -55,7 +55,8 @@ pub fn is_unfinished(home: &Path) -> bool {
     let own = ["new", "tmp"].map(|name| temporary(home, name));
     let is_own = |path: &PathBuf| own.contains(path) && is_real_dir(path);
     let dir = home.join(TEMPORARY);
-    is_real_dir(&dir) && files::list(&dir).is_ok_and(|paths| paths.iter().all(is_own))
+    let is_own = files::list(&dir).is_ok_and(|paths| paths.iter().all(is_own));
+    is_real_dir(&dir) && is_own && files::exists(&home.join(LOCK))
 }
 
 /// Lists the new files in their marker. It appears as a whole: from then on, they are complete.
@@ -72,41 +73,43 @@ pub fn finish(home: &Path) -> Result<(), Finding> {
     if !is_unfinished(home) {
         return Ok(());
     }
+    check_owned(home)?;
     let new = temporary(home, "new");
     let is_marked = |dir: &Path| files::exists(&dir.join(FETCH_MARKER));
     if is_marked(&new) && is_marked(home) {
-        check_owned(home)?;
         // A build finds all or nothing.
-        let order = |name: &str| (name == FETCH_MARKER, name != "nvidia");
-        move_all(home, &temporary(home, "tmp"), order).map_err(in_home(home))?;
+        move_all(home, &temporary(home, "tmp"), true).map_err(in_home(home))?;
     }
     if is_marked(&new) {
-        let order = |name: &str| (name == FETCH_MARKER, name == "nvidia");
-        move_all(&new, home, order).map_err(in_home(home))?;
+        move_all(&new, home, false).map_err(in_home(home))?;
     }
     fs::remove_dir_all(home.join(TEMPORARY)).map_err(in_home(home))
 }
 
-/// Moves the files of `fetch` from one directory to another.
-fn move_all(from: &Path, to: &Path, order: fn(&str) -> (bool, bool)) -> io::Result<()> {
+/// Moves the files of `fetch` to another directory: `nvidia` before or after the records, and then the marker.
+fn move_all(from: &Path, to: &Path, is_first: bool) -> io::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(from)? {
         names.extend(entry?.file_name().into_string());
     }
     names.retain(|name| is_of_fetch(name));
-    names.sort_by_key(|name| order(name));
+    names.sort_by_key(|name| (name == FETCH_MARKER, (name == "nvidia") != is_first));
     let mut names = names.iter();
     names.try_for_each(|name| fs::rename(from.join(name), to.join(name)))
 }
 
-/// Refuses a directory with a file or link that its marker does not list.
+/// Refuses a directory with a file or link that no marker lists.
 pub fn check_owned(home: &Path) -> Result<(), Finding> {
     let found = match home.is_dir() {
         true => list(home).map_err(in_home(home))?,
         false => return Ok(()),
     };
-    let own = Installed::new(home).files;
-    let Some(path) = found.difference(&own).next() else {
+    let mut own = Installed::new(&temporary(home, "new"));
+    // A `fetch` that was killed has already moved what is listed and not there.
+    own.files
+        .retain(|file| !files::exists(&own.home.join(file)));
+    own.files.extend(Installed::new(home).files);
+    let Some(path) = found.difference(&own.files).next() else {
         return Ok(());
     };
     let path = home.join(path);

@@ -25,12 +25,9 @@ const UV_LOCK: &str =
     "pip compile --quiet --generate-hashes --no-header --no-annotate --only-binary :all: -";
 const INSTALL_UV: &str = "install uv (https://docs.astral.sh/uv/), which needs no root";
 
-/// Parts of the names of settings that stay: they are about an index, a network or a cache. With others, pip or uv would
-/// install something else, or into another directory.
-const KEPT: [&str; 12] = [
-    "INDEX", "LINKS", "PROXY", "CERT", "HOST", "TIMEOUT", "KEYRING", "CACHE", "CONFIG", "TLS",
-    "OFFLINE", "RETRIES",
-];
+/// Parts of the names of settings that stay: they are about an index, a network, a cache or uv's Pythons. With others,
+/// pip or uv would install something else, or into another directory.
+const KEPT: &str = "INDEX LINKS PROXY CERT HOST TIMEOUT KEYRING CACHE CONFIG TLS OFFLINE RETRIES PYTHON_INSTALL_DIR";
 /// Settings that also replace those in pip's configuration files. Neither a module nor a configuration file in the
 /// current directory has an effect: it may belong to a repository that was just cloned.
 const SETTINGS: [(&str, &str); 6] = [
@@ -85,7 +82,7 @@ impl Installer {
     /// Returns the wheels of packages and of their dependencies, with the hashes of their archives for all platforms.
     pub fn resolve(&self, packages: &str) -> Result<String, Finding> {
         if self.install != UV {
-            let finding = failed("only uv can create a lock file, and it is not on PATH");
+            let finding = failed("only uv can create a lock file, and no working uv is on PATH");
             return Err(finding.help(INSTALL_UV));
         }
         let mut command = self.command(UV_LOCK);
@@ -105,7 +102,7 @@ impl Installer {
         die_with_this_process(&mut command);
         for name in env::vars_os().filter_map(|(name, _)| name.into_string().ok()) {
             let is_setting = name.starts_with("PIP_") || name.starts_with("UV_");
-            if is_setting && !KEPT.iter().any(|part| name.contains(part)) {
+            if is_setting && !KEPT.split(' ').any(|part| name.contains(part)) {
                 command.env_remove(name);
             }
         }
@@ -131,7 +128,8 @@ impl Installer {
             return Ok(String::from_utf8_lossy(&output.stdout).into());
         }
         let args: Vec<&str> = args.split(' ').collect();
-        Err(failed("failed to install NVIDIA's wheels")
+        let verb = ["install", "select"][usize::from(!input.is_empty())];
+        Err(failed(format!("failed to {verb} NVIDIA's wheels"))
             .help("run `cudnn-guard explain fetch-failed` for a list of causes")
             .with("command", Invocation::new(&self.program, &args))
             .with("output", format!("see above; {}", output.status)))

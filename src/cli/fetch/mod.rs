@@ -49,21 +49,20 @@ pub fn command() -> Command {
     let text = "cuDNN version to install: `9`, `9.14` or `9.14.0` [default: the installed one, else the newest]";
     let cudnn = option("cudnn", "VERSION", text)
         .value_parser(|text: &str| numbers::parse(text, 3).ok_or("write it as 9, 9.14 or 9.14.0"));
-    let text = "CUDA libraries to install besides cuBLAS and NVRTC; installed ones stay [default: those that ./build.rs, \
-                cudarc and candle use]";
+    let text = "CUDA libraries to install besides cuBLAS and NVRTC (CUDA 11 has no nvjitlink); installed ones stay \
+                [default: those that ./build.rs, cudarc and candle use]";
     let with = option("with", "LIBRARY,..", text)
         .value_delimiter(',')
         .action(ArgAction::Append)
         .value_parser(FETCHED_ON_REQUEST);
-    let text = "Install directory, new, empty or of `fetch` [default: $CUDNN_GUARD_HOME, else the user data directory]";
+    let text = "Install directory: a new or empty one, or one that `fetch` created [default: $CUDNN_GUARD_HOME, else the user data directory]";
     let to = option("to", "DIR", text).value_parser(value_parser!(PathBuf));
     let text = "Add the environment variables to ./.cargo/config.toml";
     let write_config = flag("write-config", text);
     let text = "Compare the installed files with the records of their wheels (names and sizes); install nothing";
     let others = ["cuda", "cudnn", "with", "write-config", "lock"];
     let check = flag("check", text).conflicts_with_all(others);
-    let text =
-        "Install exactly the wheels in this lock file; if it does not exist, create it with uv";
+    let text = "Install exactly the wheels in this lock file; uv creates it if it does not exist";
     let lock = option("lock", "FILE", text).value_parser(value_parser!(PathBuf));
     let examples = [
         "Examples:",
@@ -144,8 +143,8 @@ fn fetch(home: &Path, arguments: &ArgMatches) -> Result<(), Finding> {
 fn install(home: &Path, choice: &Choice) -> Result<Installed, Finding> {
     let installed = Installed::new(home);
     if !choice.requirements(&installed).contains("-cu13") {
-        let text = "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, run \
-            `cudnn-guard fetch --cuda 13`, or install the toolkit from NVIDIA's repository or conda";
+        let text = "NVIDIA's wheels for CUDA 11 and 12 do not contain it; to compile kernels, install the \
+            toolkit from NVIDIA's repository or conda, or run `cudnn-guard fetch --cuda 13` if the driver supports it";
         show_step("i", "nvcc", text);
     }
     if choice.missing_in(&installed).is_some() {
@@ -164,9 +163,9 @@ fn install(home: &Path, choice: &Choice) -> Result<Installed, Finding> {
             let text = "by downloading, you accept NVIDIA's licenses: https://docs.nvidia.com/cuda/eula/ and \
                 https://docs.nvidia.com/deeplearning/cudnn/latest/reference/eula.html";
             show_step("i", "licenses", text);
-            let replaced = replace(&installed, &installer, choice);
-            // After an error, this removes the incomplete files.
-            directory::finish(home).and(replaced)?;
+            let clear = |_: &Finding| _ = fs::remove_dir_all(home.join(directory::TEMPORARY));
+            replace(&installed, &installer, choice).inspect_err(clear)?;
+            directory::finish(home)?;
         }
     }
     let installed = Installed::new(home);

@@ -18,9 +18,8 @@ pub fn libraries(dir: &Path) -> Vec<String> {
     // A dependency may use candle, whose kernels are always used with cuRAND.
     let env = Host::capture(None, None, &[]).env;
     let mut locks = cargo_lock::texts(&env, "Cargo.lock");
-    let has_candle = locks
-        .next()
-        .is_some_and(|lock| lock.contains("\"candle-kernels\""));
+    let lock = locks.next().unwrap_or_default();
+    let has_candle = lock.contains("\"candle-kernels\"");
     let is_used = |library: &&str| {
         packages.iter().any(|package| depends_on(package, library))
             || scripts.iter().any(|script| names(script, library))

@@ -21,7 +21,7 @@ impl Installed {
     }
 
     /// Adds the variables that a build needs to the `[env]` table of a file's text. The rest stays the same, byte for byte.
-    /// Returns `None` if the text is not TOML, or sets one of them to something else: the user then decided about it.
+    /// Returns `None` if the text is not TOML, or sets one of them outside this directory: the user then decided about it.
     fn with_variables(&self, text: &str) -> Option<String> {
         let mut toml: DocumentMut = text.parse().ok()?;
         let env = toml.entry("env").or_insert(Item::Table(Table::new()));
@@ -30,13 +30,14 @@ impl Installed {
         let dirs = [Some(self.home.clone()), toolkit, cudnn];
         // Other crates expect a complete toolkit in CUDA_HOME.
         let names = ["CUDNN_GUARD_HOME", "CUDA_HOME", "CUDNN_PATH"];
-        for (name, dir) in names.into_iter().zip(dirs) {
-            let Some(dir) = dir else { continue };
-            let dir = dir.display().to_string();
-            match env.get(name) {
-                None => _ = env.insert(name, value(dir)),
-                Some(set) if set.as_str() == Some(&dir) => {}
+        for (name, dir) in names.into_iter().zip(&dirs) {
+            let set = env.get(name).map(|set| set.as_str().unwrap_or_default());
+            let is_own = set.is_some_and(|set| Path::new(set).starts_with(&self.home));
+            match dir.as_ref().map(|dir| dir.to_str()) {
+                Some(dir) if set.is_some() && set == dir => {}
+                Some(dir) if is_own || set.is_none() => _ = env.insert(name, value(dir?)),
                 Some(_) => return None,
+                None => _ = is_own.then(|| env.remove(name)),
             }
         }
         Some(toml.to_string())
@@ -44,7 +45,7 @@ impl Installed {
 
     /// Describes what a build and a program need.
     pub fn how_to_use(&self) -> String {
-        let table = self.with_variables("").unwrap_or_default();
+        let table = self.with_variables("").unwrap_or("# not Unicode\n".into());
         let build = format!(
             "\nTo build with it, add these lines to .cargo/config.toml (cudnn-guard finds\n\
              the user data directory without them, but other crates may not)\n\n{table}"
@@ -78,7 +79,7 @@ impl Installed {
         };
         let text = self.with_variables(&before).ok_or_else(|| {
             let path = path.display();
-            let reason = "it sets one of these variables differently, or is not TOML";
+            let reason = "it sets one of these variables differently, or is not TOML, or the path is not Unicode";
             failed(format!("cannot extend `{path}`: {reason}"))
                 .help(format!("add the lines above to `{path}` by hand"))
         })?;

@@ -132,7 +132,7 @@ fn only_uv_creates_a_lock_file() {
     must_exit(&output, 1);
     assert_eq!(
         complaint(&output),
-        "\nonly uv can create a lock file, and it is not on PATH  [fetch-failed]\n  \
+        "\nonly uv can create a lock file, and no working uv is on PATH  [fetch-failed]\n  \
          = help: install uv (https://docs.astral.sh/uv/), which needs no root\n"
     );
     assert!(!dir.join("to").exists() && !dir.join("cuda.lock").exists());
@@ -170,7 +170,7 @@ fn a_failed_resolution_creates_no_lock_file() {
     let lock = dir.join("cuda.lock");
     let output = fetch(&dir, &["--lock", lock.to_str().expect("text")]);
     must_exit(&output, 1);
-    let message = "no solution\n\nfailed to install NVIDIA's wheels  [fetch-failed]\n";
+    let message = "no solution\n\nfailed to select NVIDIA's wheels  [fetch-failed]\n";
     let shown = complaint(&output);
     assert!(shown.starts_with(message), "{shown}");
     assert!(!lock.exists() && !dir.join("to").exists());

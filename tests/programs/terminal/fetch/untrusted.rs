@@ -120,6 +120,7 @@ fn settings_of_the_user_do_not_change_the_installation() {
         "UV_OVERRIDE",
         "UV_INDEX_URL",
         "UV_CACHE_DIR",
+        "UV_PYTHON_INSTALL_DIR",
         "HTTPS_PROXY",
     ] {
         command.env(name, "1");
@@ -142,6 +143,7 @@ fn settings_of_the_user_do_not_change_the_installation() {
             "UV_CACHE_DIR=1",
             "UV_INDEX_URL=1",
             "UV_NO_CONFIG=1",
+            "UV_PYTHON_INSTALL_DIR=1",
             "UV_SYSTEM_PYTHON=1",
         ]
     );
@@ -244,6 +246,49 @@ fn a_hand_made_temporary_directory_is_refused_before_the_download() {
         let shown = complaint(&output);
         assert!(shown.starts_with(&message), "{shown}");
         assert_eq!(listing(&to), before);
+    }
+}
+
+/// A repository may contain what a killed `fetch` leaves, and a user may create files after one was killed.
+#[test]
+fn a_killed_fetch_is_not_completed_among_other_files() {
+    let dir = folder("unfinished");
+    let to = dir.join("to");
+    let marker = ".fetching/new/.cudnn-guard";
+    let listed = ".cudnn-guard\na.dist-info\nnvidia/f";
+    let new = [
+        marker,
+        ".fetching/new/a.dist-info",
+        ".fetching/new/nvidia/f",
+    ];
+    for (others, new, has_lock) in [
+        (&["README", "a.dist-info"][..], &new[..], false),
+        (&["README", "a.dist-info"], &new, true),
+        (&["a.dist-info"], &new, true),
+        (&["nvidia/user"], &new, true),
+        (&["README"], &[".fetching/new/thesis"], false),
+        (&["README"], &[".fetching/new/thesis"], true),
+        (&[], &[".fetching/new/thesis"], false),
+    ] {
+        let _ = fs::remove_dir_all(&to);
+        fs::create_dir_all(to.join(".fetching/tmp")).expect("a directory");
+        let lock = has_lock.then_some(".fetch.lock");
+        for name in others.iter().chain(new).copied().chain(lock) {
+            file(&to, name, if name == marker { listed } else { "mine" });
+        }
+        let before = listing(&to);
+        let output = fetch(&dir, &[]);
+        must_exit(&output, 1);
+        let shown = complaint(&output);
+        assert!(
+            shown.contains("` was not created by cudnn-guard"),
+            "{shown}"
+        );
+        assert_eq!(listing(&to), before, "{others:?} {new:?}");
+        for name in others {
+            let text = fs::read_to_string(to.join(name)).expect("a file");
+            assert_eq!(text, "mine", "{name}");
+        }
     }
 }
 

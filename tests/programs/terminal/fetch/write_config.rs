@@ -22,6 +22,13 @@ fn the_file_that_cargo_reads_is_extended_or_named() {
             must_exit(&write(), 0);
             assert_eq!(fs::read_to_string(dir.join(path)).expect("a file"), table);
         }
+        // The wheels of CUDA 12 have no directory for CUDA_HOME.
+        must_exit(&fetch(&dir, &["--cuda", "12"]), 0);
+        must_exit(&write(), 0);
+        let text = fs::read_to_string(dir.join(path)).expect("a file");
+        let stale = format!("CUDA_HOME = \"{home}/nvidia/cu13\"\n");
+        assert_eq!(text, table.replace(&stale, ""));
+        must_exit(&fetch(&dir, &["--cuda", "13"]), 0);
         let lines = "[env]\nCUDNN_GUARD_HOME = \"/opt\"\n";
         file(&dir, path, lines);
         let output = write();
@@ -29,7 +36,7 @@ fn the_file_that_cargo_reads_is_extended_or_named() {
         assert_eq!(
             complaint(&output),
             format!(
-                "\ncannot extend `{path}`: it sets one of these variables differently, or is not TOML  [fetch-failed]\n  \
+                "\ncannot extend `{path}`: it sets one of these variables differently, or is not TOML, or the path is not Unicode  [fetch-failed]\n  \
                  = help: add the lines above to `{path}` by hand\n"
             )
         );
