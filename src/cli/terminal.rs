@@ -20,14 +20,11 @@ fn safe(text: &str) -> String {
         .replace("\\u{1b}[0m", "\u{1b}[0m")
 }
 
-/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it, and are
-/// ASCII characters in a locale without UTF-8. A closed pipe is not an error.
+/// Prints a text. Marks after two spaces at the beginning of a line are colored if standard output supports it. A closed
+/// pipe is not an error.
 pub fn show(text: impl Display) {
     let mut out = anstream::stdout().lock();
-    let text = painted(
-        &safe(&text.to_string()),
-        has_utf8(|name| std::env::var(name).ok()),
-    );
+    let text = painted(&safe(&text.to_string()));
     let _ = out.write_all(text.as_bytes());
     let _ = out.flush();
 }
@@ -166,38 +163,19 @@ fn without(text: &str, word: &str, instead: &str) -> String {
     out + rest
 }
 
-/// Returns `true` unless the locale of this process has another encoding. Containers often set no locale; there it is
-/// `true`.
-fn has_utf8(variable: impl Fn(&str) -> Option<String>) -> bool {
-    let mut set = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .into_iter()
-        .filter_map(variable);
-    let locale = set.find(|locale| !locale.is_empty());
-    locale.is_none_or(|locale| {
-        let locale = locale.to_ascii_lowercase();
-        locale.ends_with("utf-8") || locale.ends_with("utf8")
-    })
-}
-
-fn painted(text: &str, has_utf8: bool) -> String {
-    // A mark, its form in ASCII, and its color.
-    const MARKS: [(&str, &str, Option<AnsiColor>); 4] = [
-        ("✓", "+", Some(AnsiColor::Green)),
-        ("✗", "x", Some(AnsiColor::Red)),
-        ("!", "!", Some(AnsiColor::Yellow)),
-        ("–", "-", None),
+fn painted(text: &str) -> String {
+    const MARKS: [(&str, AnsiColor); 3] = [
+        ("✓", AnsiColor::Green),
+        ("✗", AnsiColor::Red),
+        ("!", AnsiColor::Yellow),
     ];
     let mut out = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
-        let is_marked = |mark: &str| {
-            line.strip_prefix("  ")
-                .is_some_and(|it| it.starts_with(mark))
-        };
-        match MARKS.iter().find(|(mark, ..)| is_marked(mark)) {
-            Some((mark, ascii, color)) => {
-                let style = color.map_or(Style::new(), |color| color.on_default());
-                let shown = if has_utf8 { mark } else { ascii };
-                out.push_str(&line.replacen(mark, &format!("{style}{shown}{style:#}"), 1));
+        let marked = line.strip_prefix("  ").unwrap_or_default();
+        match MARKS.iter().find(|(mark, _)| marked.starts_with(mark)) {
+            Some((mark, color)) => {
+                let style = color.on_default();
+                out.push_str(&line.replacen(mark, &format!("{style}{mark}{style:#}"), 1));
             }
             None => out.push_str(line),
         }
@@ -212,27 +190,9 @@ mod tests {
     #[test]
     fn a_mark_is_colored_only_at_the_start_of_a_line() {
         assert_eq!(
-            painted("  ✗ nvcc ✗\n    ✗\n", true),
+            painted("  ✗ nvcc ✗\n    ✗\n"),
             "  \u{1b}[31m✗\u{1b}[0m nvcc ✗\n    ✗\n"
         );
-    }
-
-    #[test]
-    fn marks_are_ascii_in_a_locale_without_utf8() {
-        assert_eq!(painted("  – nvcc –\n", false), "  - nvcc –\n");
-        for (set, expected) in [
-            (&[][..], true),
-            (&[("LANG", "en_US.UTF-8")], true),
-            (&[("LANG", "C.utf8"), ("LC_ALL", "C")], false),
-            (&[("LANG", "C"), ("LC_CTYPE", "de_DE.utf8")], true),
-            (&[("LC_ALL", ""), ("LANG", "en_US.ISO-8859-1")], false),
-        ] {
-            let variable = |name: &str| {
-                let found = set.iter().find(|(known, _)| *known == name);
-                found.map(|(_, value)| value.to_string())
-            };
-            assert_eq!(has_utf8(variable), expected, "{set:?}");
-        }
     }
 
     #[test]

@@ -71,6 +71,8 @@ pub fn cudnn(
         let mut files = installed.list.iter_mut();
         if let Some(file) = files.find(|file| file.path == unfit.path) {
             file.defect = Some(unfit.defect.clone());
+            // The loader skips the file or stops, so its version does not count.
+            (file.version, file.told_by) = (None, None);
         }
     }
     let opened = installed.list.iter().filter(|part| part.needed);
