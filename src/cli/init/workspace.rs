@@ -44,7 +44,7 @@ pub fn commands(dir: &Path, arguments: &ArgMatches) -> Result<Option<String>, St
 fn below(root: &Path, member: &Path) -> PathBuf {
     let full = fs::canonicalize(root).unwrap_or_default();
     match member.strip_prefix(full) {
-        Ok(rest) if root == "." => rest.to_path_buf(),
+        Ok(rest) if root == Path::new(".") => rest.to_path_buf(),
         Ok(rest) => root.join(rest),
         Err(_) => member.to_path_buf(),
     }
