@@ -51,9 +51,9 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
             origin,
             LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
         );
-        let view = &graph.env.view;
-        let older = older(&library.path, view);
-        let is_mounted_over = is_of_system && view.root.is_some();
+        let system = &graph.env.system;
+        let older = older(&library.path, system);
+        let is_mounted_over = is_of_system && system.root.is_some();
         if older.is_none() && (is_mounted_over || !is_stub(&library.path)) {
             continue;
         }
@@ -82,12 +82,12 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
 /// Returns the versions of the driver library and of the kernel module if the library is older, as in an old
 /// cuda-compat package. CUDA then fails with error 803. A newer library may be intended: it makes an old driver support
 /// a newer CUDA.
-fn older(library: &Path, view: &System) -> Option<(String, String)> {
-    let module = files::read(&view.path(Path::new("/proc/driver/nvidia/version"))).ok()?;
+fn older(library: &Path, system: &System) -> Option<(String, String)> {
+    let module = files::read(&system.path(Path::new("/proc/driver/nvidia/version"))).ok()?;
     let module = driver_release::parse_release(&module)?;
     let own = driver_library::release(library)?;
     // The version of a Jetson's module is not comparable: NVIDIA/nvidia-container-toolkit#1679.
-    let is_comparable = !files::exists(&view.path(Path::new("/dev/nvmap")));
+    let is_comparable = !files::exists(&system.path(Path::new("/dev/nvmap")));
     let is_older = Version::parse(&own)? < Version::parse(&module)?;
     (is_comparable && is_older).then_some((own, module))
 }

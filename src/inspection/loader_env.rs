@@ -51,7 +51,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
     let own = preload.filter_map(heeded);
     let own = own.map(|name| (name, LoadOrigin::Preload));
     let loader = linkage.interpreter.as_deref().unwrap_or_default();
-    let view = System {
+    let system = System {
         levels: Some(hwcaps_order(known.as_deref())),
         ..shadowing::system(host, loader, &cpu)
     };
@@ -61,7 +61,7 @@ pub fn capture(linkage: &Linkage, is_privileged: bool, host: &Host) -> LoaderEnv
         is_privileged,
         is_cpu_known: known.is_some(),
         platform: platform_of(&cpu).to_string(),
-        view,
+        system,
         ..LoaderEnv::default()
     }
 }

@@ -27,7 +27,7 @@ impl Inspection {
             dll_path: path.path.clone(),
             ..LoaderEnv::default()
         };
-        env.view.root.clone_from(&host.root);
+        env.system.root.clone_from(&host.root);
         let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), env);
         let provider = provider::load(&mut graph, host, path.known);
         self.input.objects = graph.objects;

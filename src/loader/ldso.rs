@@ -178,7 +178,7 @@ impl LoadGraph {
         }
         if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
-            let system = self.env.view.directories();
+            let system = self.env.system.directories();
             candidates.retain(|(origin, path)| {
                 let is_own = !matches!(
                     origin,
@@ -291,7 +291,7 @@ impl LoadGraph {
         if hwcaps_level(path).is_some() {
             return Some(path.to_path_buf());
         }
-        let mut others = self.env.view.variants(path).into_iter();
+        let mut others = self.env.system.variants(path).into_iter();
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
@@ -302,7 +302,7 @@ impl LoadGraph {
         placeholder: &mut Option<PathBuf>,
     ) -> Option<Result<Selected, Defect>> {
         let existing = self.sysroot().file(path);
-        if self.env.view.root.is_some() {
+        if self.env.system.root.is_some() {
             let empty = match &existing {
                 Some(file) => files::size(file) == 0,
                 None => files::is_link(path),
@@ -339,7 +339,7 @@ impl LoadGraph {
 
     pub fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
-            root: self.env.view.root.as_deref(),
+            root: self.env.system.root.as_deref(),
         }
     }
 }

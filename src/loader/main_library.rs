@@ -50,7 +50,7 @@ pub fn cudnn(
 ) -> Option<(Installed, Cudnn)> {
     let object = graph.objects.get(main_library)?;
     let (major, library) = (loaded_major(object)?, object.path.clone());
-    let root = graph.env.view.root.clone();
+    let root = graph.env.system.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
     let mut find = |name: &str| {
         if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
@@ -93,7 +93,7 @@ pub fn cudnn(
 /// Opens a library by the first of these names that the loader finds. If it finds none, only the first name counts as
 /// missing.
 fn open_any(graph: &mut LoadGraph, names: &[String], requester: usize, cuda: u32) {
-    let is_here = graph.env.view.root.is_none();
+    let is_here = graph.env.system.root.is_none();
     let has_driver = || graph.clone().open(DRIVER_SO, requester, LoadPhase::Later);
     // A missing driver is reported as such, and an image gets the links with the driver.
     if names == [PLAIN_DRIVER] && (!is_here || has_driver().is_none()) {
@@ -136,7 +136,7 @@ pub fn hidden_from_cudarc(
 
 /// Returns `true` if the program searches the directory of `one` before the directory of `other`.
 fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
-    let root = graph.env.view.root.as_deref();
+    let root = graph.env.system.root.as_deref();
     let real = |dir: &Path| Sysroot { root }.canonical(dir);
     let dir = |file: &Path| real(file.parent().unwrap_or(file));
     let (one, other) = (dir(one), dir(other));

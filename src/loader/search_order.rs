@@ -9,8 +9,8 @@ use std::path::{Component, Path, PathBuf};
 /// The loader's environment on the system that runs the program.
 #[derive(Clone, Debug, Default)]
 pub struct LoaderEnv {
-    /// The root, the cache, and the CPU's levels.
-    pub view: System,
+    /// The system whose loader searches.
+    pub system: System,
     pub platform: String,
     /// LD_LIBRARY_PATH with only colons as separators. Empty if it is unknown.
     pub library_path: String,
@@ -27,10 +27,10 @@ impl LoaderEnv {
     /// Returns the search path of a program without directories of its own.
     pub fn search_path(&self, program: &Object) -> SearchPath {
         let mut directories = places(&self.library_path, program, self, &LoadOrigin::LibraryPath);
-        directories.extend(self.view.directories());
+        directories.extend(self.system.directories());
         SearchPath {
             directories,
-            system: self.view.clone(),
+            system: self.system.clone(),
         }
     }
 }
@@ -83,7 +83,7 @@ fn is_ignored(entry: &str, of_program: bool, dir: &Path, env: &LoaderEnv) -> boo
         return false;
     };
     let is_separate = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
-    let (plain, system) = (normalized(dir), env.view.directories());
+    let (plain, system) = (normalized(dir), env.system.directories());
     let is_trusted = system.iter().any(|place| plain.starts_with(&place.dir));
     at > 0 || !is_separate || of_program && !is_trusted
 }
@@ -110,15 +110,15 @@ pub fn expand(entry: &str, origin: &Path, env: &LoaderEnv) -> Vec<(PathBuf, Path
     let origin = origin.to_string_lossy();
     // The directory of a file is already a path on this machine.
     let starts_here = entry.starts_with("$ORIGIN") || entry.starts_with("${ORIGIN}");
-    let libs = &env.view.loader.lib;
+    let libs = &env.system.loader.lib;
     expanded(entry.as_bytes(), origin.as_bytes(), &env.platform, libs)
         .iter()
         .map(|path| PathBuf::from(String::from_utf8_lossy(path).into_owned()))
-        .filter(|path| env.view.root.is_none() || starts_here || path.is_absolute())
+        .filter(|path| env.system.root.is_none() || starts_here || path.is_absolute())
         .map(|path| {
             let dir = match starts_here {
                 true => path.clone(),
-                false => env.view.path(&path),
+                false => env.system.path(&path),
             };
             (path, dir)
         })
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn absolute_directories_are_below_the_root() {
         let env = LoaderEnv {
-            view: System::at(
+            system: System::at(
                 Some(Path::new("/image")),
                 Loader::parse(b"", Path::new(""), "aarch64"),
             ),
@@ -176,14 +176,14 @@ mod tests {
             "the program's RUNPATH, its entry `/opt/lib/aarch64-linux-gnu`"
         );
         assert!(
-            env.view
+            env.system
                 .directories()
                 .iter()
                 .any(|place| place.dir == Path::new("/image/usr/lib/aarch64-linux-gnu"))
         );
     }
 
-    fn view(known: Option<&[&'static str]>) -> System {
+    fn system(known: Option<&[&'static str]>) -> System {
         System {
             levels: Some(hwcaps_order(known)),
             ..System::default()
@@ -254,15 +254,15 @@ mod tests {
         let known: &[&str] = &["x86-64-v3", "x86-64-v2"];
         let file = Path::new("/l/libx.so");
         assert_eq!(
-            view(Some(known)).variants(file),
+            system(Some(known)).variants(file),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
                 "/l/libx.so"
             ])
         );
-        assert_eq!(view(Some(&[])).variants(file), paths(&["/l/libx.so"]));
-        let unknown = view(None).variants(file);
+        assert_eq!(system(Some(&[])).variants(file), paths(&["/l/libx.so"]));
+        let unknown = system(None).variants(file);
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(
             unknown.last(),
@@ -276,7 +276,7 @@ mod tests {
             "/m/libx.so",
         ]);
         assert_eq!(
-            view(Some(known)).preferred(cached.clone()),
+            system(Some(known)).preferred(cached.clone()),
             paths(&[
                 "/l/glibc-hwcaps/x86-64-v3/libx.so",
                 "/l/glibc-hwcaps/x86-64-v2/libx.so",
@@ -284,7 +284,7 @@ mod tests {
                 "/m/libx.so"
             ])
         );
-        let unknown = view(None).preferred(cached);
+        let unknown = system(None).preferred(cached);
         assert_eq!(unknown.first(), Some(&PathBuf::from("/l/libx.so")));
         assert_eq!(unknown.len(), 5);
     }
