@@ -19,17 +19,13 @@ impl ConfigFault<'_> {
             }
             Self::NoRoot(path) => no_root(path, "does not exist"),
             Self::RootFile(path) => no_root(path, "is not a directory"),
-            Self::Deadline(name, value) => Finding::error(
-                FindingId::VariableUnusable,
-                format!("{name}={value:?} is not a positive number of seconds"),
-            )
+            Self::Deadline(name, value) => FindingId::VariableUnusable.error(format!(
+                "{name}={value:?} is not a positive number of seconds"
+            ))
             .help(format!("set {name} to a number of seconds, such as {name}=60, or unset it")),
-            Self::NarrowTarget(triple, instead) => Finding::error(
-                FindingId::PlatformUnsupported,
-                format!(
-                    "the build target {triple} is 32-bit, but CUDA and cuDNN only exist for 64-bit systems"
-                ),
-            )
+            Self::NarrowTarget(triple, instead) => FindingId::PlatformUnsupported.error(format!(
+                "the build target {triple} is 32-bit, but CUDA and cuDNN only exist for 64-bit systems"
+            ))
             .help(format!("build for {instead}"))
             .help("call `.optional(true)` in build.rs to build without CUDA"),
         }
@@ -37,8 +33,8 @@ impl ConfigFault<'_> {
 }
 
 fn no_root(path: &Path, what: &str) -> Finding {
-    let headline = format!("the root `{}` {what}", path.display());
-    Finding::error(FindingId::ConfigInvalid, headline)
+    FindingId::ConfigInvalid
+        .error(format!("the root `{}` {what}", path.display()))
         .help("specify a root that contains the usr/ directory of the system to examine")
 }
 
@@ -68,13 +64,11 @@ impl Finding {
 impl ToolchainFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::NoToolkit => Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found"),
-            Self::Shown(lines) => Finding::error(
-                FindingId::ConfigInvalid,
-                "CUDNN_GUARD_PRINT is set: the build stops after showing what was found",
-            )
-            .with("found", lines.join("\n"))
-            .help("unset CUDNN_GUARD_PRINT to build"),
+            Self::NoToolkit => FindingId::CudaNotFound.error("no CUDA toolkit was found"),
+            Self::Shown(lines) => FindingId::ConfigInvalid
+                .error("CUDNN_GUARD_PRINT is set: the build stops after showing what was found")
+                .with("found", lines.join("\n"))
+                .help("unset CUDNN_GUARD_PRINT to build"),
         }
     }
 }
@@ -82,8 +76,9 @@ impl ToolchainFault<'_> {
 impl OutputConflict<'_> {
     pub fn finding(&self) -> Finding {
         let file = self.0.display();
-        let headline = format!("build.rs builds `{file}` twice with different sources or options");
-        let finding = Finding::error(FindingId::ConfigInvalid, headline);
+        let finding = FindingId::ConfigInvalid.error(format!(
+            "build.rs builds `{file}` twice with different sources or options"
+        ));
         match self.0.extension().is_some_and(|kind| kind == "a" || kind == "rs") {
             true => finding.help("give the second library or module another name"),
             false => finding.help("create a second source file with another name that defines the macros and includes the first one"),

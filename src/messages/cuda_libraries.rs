@@ -11,10 +11,9 @@ impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {
         let ([caller, library], first) = (&self.files, &self.function);
         let (caller, library) = (caller.display(), library.display());
-        let summary = format!(
+        let mut finding = FindingId::CudaLibrariesMixed.warning(format!(
             "`{library}` does not contain {first}, which `{caller}` calls: their CUDA versions differ"
-        );
-        let mut finding = Finding::warning(FindingId::CudaLibrariesMixed, summary);
+        ));
         for fix in &self.fixes {
             finding = finding.help(match fix {
                 LibraryPathFix::Remove(dir) => {

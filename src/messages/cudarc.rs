@@ -75,12 +75,11 @@ impl CudarcRefusal {
                     true => FindingId::CudnnNotLoadable,
                     false => FindingId::LibraryNotFound,
                 };
-                let headline = format!(
+                id.warning(format!(
                     "cudarc {release} does not open `{name}`, and the library has no other name in its directory"
-                );
-                Finding::warning(id, headline)
-                    .with("opened", names.join(", "))
-                    .with("library", library.display())
+                ))
+                .with("opened", names.join(", "))
+                .with("library", library.display())
             }
         };
         let resolved = &cudarc.resolved;

@@ -181,26 +181,20 @@ impl SubLibraryFault<'_> {
                     .with("SONAME", format!("{soname} of {shown}"))
                     .help(help)
             }
-            Self::SeveralDirectories => {
-                let headline = format!(
-                    "the sub-libraries of the cuDNN at `{dir}` are in different directories, and some versions are unknown"
-                );
-                Finding::warning(FindingId::PartsMixed, headline)
-                    .with_paths("locations", &cudnn.files.directories)
-                    .help(format!(
-                        "make all links in `{dir}` point to the directory of a single cuDNN"
-                    ))
-            }
-            Self::Unresolved(first) => {
-                let headline = format!(
-                    "`{}` in `{dir}` needs symbols that `{}` beside it does not contain: their versions differ",
-                    file_name(&first.part),
-                    file_name(&first.sibling)
-                );
-                Finding::error(FindingId::PartsMixed, headline)
-                    .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
-            }
+            Self::SeveralDirectories => FindingId::PartsMixed.warning(format!(
+                "the sub-libraries of the cuDNN at `{dir}` are in different directories, and some versions are unknown"
+            ))
+            .with_paths("locations", &cudnn.files.directories)
+            .help(format!(
+                "make all links in `{dir}` point to the directory of a single cuDNN"
+            )),
+            Self::Unresolved(first) => FindingId::PartsMixed.error(format!(
+                "`{}` in `{dir}` needs symbols that `{}` beside it does not contain: their versions differ",
+                file_name(&first.part),
+                file_name(&first.sibling)
+            ))
+            .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
+            .help(MixedFolder::replace_all(all_files(cudnn), &dir)),
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
                 let headline = format!(
@@ -217,12 +211,11 @@ impl SubLibraryFault<'_> {
                 for wheel in *wheels {
                     names.push(format!("{} {}", wheel.name, wheel.version));
                 }
-                let headline = format!(
+                let mut finding = FindingId::DuplicateCudnn.warning(format!(
                     "the wheels {} have overwritten each other's files in `{dir}`",
                     names.join(" and ")
-                );
-                let mut finding = Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_some("files from", names.first());
+                ))
+                .with_some("files from", names.first());
                 for wheel in *wheels {
                     let command = wheel.reinstall_wheel(wheels);
                     finding = finding.help(format!("keep {}: `{command}`", wheel.name));
@@ -245,11 +238,11 @@ impl SubLibraryFault<'_> {
                     1 => " (so is 1 other library)".into(),
                     others => format!(" (so are {others} other libraries)"),
                 };
-                let headline = format!(
+                FindingId::DuplicateCudnn.note(format!(
                     "{} in `{dir}` are copies of the same file{others}; all but one should be links",
                     names(first)
-                );
-                Finding::note(FindingId::DuplicateCudnn, headline).help(
+                ))
+                .help(
                     "leave them, since identical copies are harmless; to avoid them, copy with `cp -a`, which preserves links",
                 )
             }

@@ -5,6 +5,6 @@ use crate::{Finding, FindingId};
 
 impl FetchFault {
     pub fn finding(self) -> Finding {
-        Finding::error(FindingId::FetchFailed, self.0)
+        FindingId::FetchFailed.error(self.0)
     }
 }

@@ -27,10 +27,9 @@ impl HostCompilerFault<'_> {
             HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
                 let (compiler, cuda) = (check.described(), check.cuda);
-                let headline = format!(
+                let finding = unsupported.warning(format!(
                     "{compiler} is {misfit} than {cuda} supports, so `{program}` compiles the kernels"
-                );
-                let finding = Finding::warning(unsupported, headline);
+                ));
                 check.add_origin(finding).help(format!(
                     "set NVCC_CCBIN={program} to choose that compiler explicitly"
                 ))
@@ -42,15 +41,14 @@ impl HostCompilerFault<'_> {
                     false => "13.0",
                 };
                 let names = names.join("`, `");
-                let headline = format!(
+                FindingId::HostHeadersIncompatible.error(format!(
                     "the headers of glibc {glibc} and {cuda} contradict each other, so no kernel compiles"
-                );
-                Finding::error(FindingId::HostHeadersIncompatible, headline)
-                    .with("CUDA", format!("`{names}` without `noexcept`: {header}"))
-                    .with("glibc", format!("`{names}` with `noexcept`, for every compiler"))
-                    .help(format!("upgrade to CUDA {fixed} or later, whose headers are compatible with this glibc"))
-                    .help("build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04")
-                    .help("add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it")
+                ))
+                .with("CUDA", format!("`{names}` without `noexcept`: {header}"))
+                .with("glibc", format!("`{names}` with `noexcept`, for every compiler"))
+                .help(format!("upgrade to CUDA {fixed} or later, whose headers are compatible with this glibc"))
+                .help("build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04")
+                .help("add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it")
             }
             HostCompilerFault::NvccItself(variable, name, release) => {
                 let (by, help) = match variable {
@@ -63,20 +61,20 @@ impl HostCompilerFault<'_> {
                         "set `-ccbin` to a C++ compiler, such as `g++`, or remove it".to_string(),
                     ),
                 };
-                let headline = format!(
+                FindingId::ConfigInvalid.error(format!(
                     "{by} sets nvcc's host compiler to `{name}`, which is nvcc itself and would start itself endlessly"
-                );
-                Finding::error(FindingId::ConfigInvalid, headline)
-                    .with("output", release)
-                    .help(help)
+                ))
+                .with("output", release)
+                .help(help)
             }
             #[cfg(feature = "cli")]
-            HostCompilerFault::NotStarted(nvcc, output, missing) => {
-                let headline = format!("`{}` cannot start its host compiler", nvcc.display());
-                Finding::warning(unsupported, headline)
-                    .help(missing.help())
-                    .with("nvcc says", output.trim_end())
-            }
+            HostCompilerFault::NotStarted(nvcc, output, missing) => unsupported
+                .warning(format!(
+                    "`{}` cannot start its host compiler",
+                    nvcc.display()
+                ))
+                .help(missing.help())
+                .with("nvcc says", output.trim_end()),
         }
     }
 }

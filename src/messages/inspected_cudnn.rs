@@ -44,8 +44,7 @@ impl UnresolvedCudnn<'_> {
             Some(Reach::Directory(dir)) => vec![format!("add `{dir}` to {path}")],
             Some(Reach::Rpath(dir)) => vec![
                 format!("add `{dir}` to {path}"),
-                "relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set"
-                    .into(),
+                "relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set".into(),
             ],
             Some(Reach::Links(dir)) => vec![format!(
                 "run `sudo ldconfig -n {}` to create its links, and add `{dir}` to {path}",

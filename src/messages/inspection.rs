@@ -19,11 +19,10 @@ const MOST_NAMED: usize = 8;
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Unreadable(path, Defect::Foreign(..)) => {
-                let summary = format!("`{}` is not an ELF or PE program", path.display());
-                Finding::error(FindingId::IoError, summary)
-                    .help("pass the compiled program itself, not a script that starts it")
-            }
+            Self::Unreadable(path, Defect::Foreign(..)) => FindingId::IoError.error(format!(
+                "`{}` is not an ELF or PE program", path.display()
+            ))
+            .help("pass the compiled program itself, not a script that starts it"),
             Self::Unreadable(path, defect) => {
                 let summary = format!("`{}` {defect}", path.display());
                 match defect {
@@ -35,28 +34,23 @@ impl InspectionFault<'_> {
                         .help("pass the path of a compiled program that you can read"),
                 }
             }
-            Self::WithoutCuda(package, reason) => {
-                let summary = format!("{package} was built without CUDA");
-                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
-            }
-            Self::NotLinked(package, program) => {
-                let summary = format!(
-                    "{package} was built to be linked with cuDNN, but this program does not depend on cuDNN"
-                );
-                Finding::warning(FindingId::NotLoadedYet, summary)
-                    .with("program", program.display())
-                    .help("call a cuDNN function in the program: linkers omit unused libraries")
-            }
-            Self::NoProvider(framework, library, dirs) => {
-                let summary =
-                    format!("`{library}` was not found, so {framework} computes on the CPU");
-                Finding::warning(FindingId::LibraryNotFound, summary)
-                    .help(match *framework {
-                        "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA, such as the one in the Python package onnxruntime-gpu",
-                        _ => "set LIBTORCH to the directory of a libtorch for CUDA",
-                    })
-                    .with_paths("searched", dirs)
-            }
+            Self::WithoutCuda(package, reason) => FindingId::BuiltWithoutCuda.warning(format!(
+                "{package} was built without CUDA"
+            ))
+            .with("reason", reason),
+            Self::NotLinked(package, program) => FindingId::NotLoadedYet.warning(format!(
+                "{package} was built to be linked with cuDNN, but this program does not depend on cuDNN"
+            ))
+            .with("program", program.display())
+            .help("call a cuDNN function in the program: linkers omit unused libraries"),
+            Self::NoProvider(framework, library, dirs) => FindingId::LibraryNotFound.warning(format!(
+                "`{library}` was not found, so {framework} computes on the CPU"
+            ))
+            .help(match *framework {
+                "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA, such as the one in the Python package onnxruntime-gpu",
+                _ => "set LIBTORCH to the directory of a libtorch for CUDA",
+            })
+            .with_paths("searched", dirs),
             Self::UndefinedFunctions(user, library, stem, functions, is_image) => {
                 let (user, library) = (user.path.display(), library.path.display());
                 let first = functions.first().map_or("", String::as_str);
@@ -73,9 +67,10 @@ impl InspectionFault<'_> {
                         "libcudnn" => FindingId::CudnnNotLoadable,
                         _ => FindingId::LibraryNotFound,
                     };
-                    let summary =
-                        format!("`{user}` calls {first}, which `{library}` does not contain");
-                    Finding::error(id, summary).help(format!(
+                    id.error(format!(
+                        "`{user}` calls {first}, which `{library}` does not contain"
+                    ))
+                    .help(format!(
                         "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
                     ))
                 };
@@ -86,10 +81,10 @@ impl InspectionFault<'_> {
                 let newest = versions.last().copied().unwrap_or_default();
                 if name.starts_with("libcudnn") {
                     let required = after_space(cudnn_major(newest));
-                    let summary = format!(
+                    return FindingId::CudnnNotLoadable.error(format!(
                         "`{library}` does not define the symbol version {newest}, which `{user}` was linked with"
-                    );
-                    return Finding::error(FindingId::CudnnNotLoadable, summary).help(format!(
+                    ))
+                    .help(format!(
                         "install cuDNN{required}, or add its directory to LD_LIBRARY_PATH: a link from one name to the other does not help"
                     ));
                 }
@@ -116,10 +111,10 @@ impl InspectionFault<'_> {
             }
             Self::MountedLater(place, missing) => {
                 let (place, user) = (place.display(), missing.needed_by.display());
-                let summary =
-                    format!("`{user}` needs `{place}`, which is only a placeholder so far");
-                Finding::warning(FindingId::LibraryNotFound, summary)
-                    .help("inspect the program again in a running container: some systems mount their own libraries over such files")
+                FindingId::LibraryNotFound.warning(format!(
+                    "`{user}` needs `{place}`, which is only a placeholder so far"
+                ))
+                .help("inspect the program again in a running container: some systems mount their own libraries over such files")
             }
             Self::NoDriver(missing, is_image) => {
                 let user = missing.needed_by.display();

@@ -58,11 +58,10 @@ impl InvalidRequest<'_> {
             }
             InvalidRequest::TargetFlagInVariable(variable, flag) => {
                 let name = variable.name();
-                let headline = format!(
+                FindingId::ConfigInvalid.warning(format!(
                     "{name} contains `{flag}`, so nvcc also compiles for targets that are not in the list of this build"
-                );
-                Finding::warning(FindingId::ConfigInvalid, headline)
-                    .help(format!("remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""))
+                ))
+                .help(format!("remove `{flag}` from {name}, and set CUDNN_GUARD_ARCHS=\"{flag}\""))
             }
             InvalidRequest::OnlyPtx(targets, chosen_by) => {
                 let all = joined(targets.iter().map(|one| one.target), ", ");
@@ -72,19 +71,16 @@ impl InvalidRequest<'_> {
                     .help(format!("set CUDNN_GUARD_ARCHS={} to compile machine code", number.unwrap_or_default()))
                     .help("call `.ptx()` or `.fatbin()` in build.rs, which accept PTX")
             }
-            InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by) => {
-                let headline = format!(
-                    "these kernels require compute capability {minimum}, but the only targets are {}",
-                    joined(lost, ", ")
-                );
-                Finding::error(FindingId::KernelsNotCoveringGpu, headline)
-                    .with("chosen by", chosen_by)
-                    .help(format!(
-                        "set CUDNN_GUARD_ARCHS={}, and run the program on a GPU of that or a higher capability",
-                        minimum.number()
-                    ))
-                    .help("disable the feature that these kernels belong to")
-            }
+            InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by) => FindingId::KernelsNotCoveringGpu.error(format!(
+                "these kernels require compute capability {minimum}, but the only targets are {}",
+                joined(lost, ", ")
+            ))
+            .with("chosen by", chosen_by)
+            .help(format!(
+                "set CUDNN_GUARD_ARCHS={}, and run the program on a GPU of that or a higher capability",
+                minimum.number()
+            ))
+            .help("disable the feature that these kernels belong to"),
             InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by) => {
                 let headline = format!(
                     "these kernels require compute capability {minimum} and are not compiled for {}",

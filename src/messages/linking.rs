@@ -11,38 +11,35 @@ impl LostRpath<'_> {
             self.query()
         );
         if self.links.is_some() {
-            let headline = format!(
+            return FindingId::LibraryNotFound.warning(format!(
                 "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
-            );
-            return Finding::warning(FindingId::LibraryNotFound, headline)
-                .with_lines("manifests", self.programs.iter().map(|file| file.display()))
-                .help(call)
-                .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
+            ))
+            .with_lines("manifests", self.programs.iter().map(|file| file.display()))
+            .help(call)
+            .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
         }
-        let headline = format!(
+        FindingId::LibraryNotFound.warning(format!(
             "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
              arguments"
-        );
-        Finding::warning(FindingId::LibraryNotFound, headline)
-            .help(format!(
-                "add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"
-            ))
-            .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
+        ))
+        .help(format!(
+            "add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"
+        ))
+        .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
     }
 }
 
 impl MissingLinkMetadata<'_> {
     pub fn finding(&self) -> Finding {
         let links = self.links;
-        let headline = format!(
+        FindingId::ConfigInvalid.error(format!(
             "no dependency with `links = \"{links}\"` passed link metadata to this build script"
-        );
-        Finding::error(FindingId::ConfigInvalid, headline)
-            .with("variable", self.variable)
-            .help(format!(
-                "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
-            ))
-            .help("call `link()` on the toolchain in that crate's build.rs")
+        ))
+        .with("variable", self.variable)
+        .help(format!(
+            "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
+        ))
+        .help("call `link()` on the toolchain in that crate's build.rs")
     }
 }
 
@@ -57,57 +54,47 @@ impl LazyLinkFault<'_> {
     pub fn finding(&self) -> Finding {
         let other = "call `.link(Link::Dynamic)` or `.link(Link::Runtime)` in build.rs instead";
         match self {
-            Self::Target(triple) => {
-                let headline = format!(
-                    "`Link::Lazy` supports Linux on x86_64 and aarch64 and Windows on x86_64, but the build target is {triple}"
-                );
-                Finding::error(FindingId::ConfigInvalid, headline).help(other)
-            }
+            Self::Target(triple) => FindingId::ConfigInvalid.error(format!(
+                "`Link::Lazy` supports Linux on x86_64 and aarch64 and Windows on x86_64, but the build target is {triple}"
+            ))
+            .help(other),
             Self::Unreadable(library, defect) => {
                 let (library, mut reason) = (library.display(), String::new());
                 if let Some(defect) = defect {
                     reason = format!(": it {defect}");
                 }
-                let headline =
-                    format!("cannot read the functions of `{library}` for `Link::Lazy`{reason}");
-                Finding::error(FindingId::LibraryNotFound, headline)
-                    .help("reinstall the package that contains it, for the build target")
-            }
-            Self::NoLoader => {
-                let headline = "`Link::Lazy` opens shared libraries built for glibc, which a program with a static C library or for musl cannot do";
-                Finding::error(FindingId::ConfigInvalid, headline)
-                    .help("build without `-C target-feature=+crt-static`, for a target with glibc")
-            }
-            Self::NoLibrary(toolkit, name) => {
-                let headline = format!(
-                    "CUDA at `{}` does not contain the library `{name}`, whose functions `Link::Lazy` needs",
-                    toolkit.display()
-                );
-                Finding::error(FindingId::LibraryNotFound, headline).help(format!(
-                    "remove `{name}` from `.libs(..)` in build.rs, or correct it"
+                FindingId::LibraryNotFound.error(format!(
+                    "cannot read the functions of `{library}` for `Link::Lazy`{reason}"
                 ))
+                .help("reinstall the package that contains it, for the build target")
             }
-            Self::Name(library, name) => {
-                let headline = format!(
-                    "`{}` exports `{name}`, a name that `Link::Lazy` does not support",
-                    library.display()
-                );
-                Finding::error(FindingId::ConfigInvalid, headline).help(other)
-            }
-            Self::NotAssembled(library, message) => {
-                let headline = format!(
-                    "cannot assemble the functions of `{}` for `Link::Lazy`",
-                    library.display()
-                );
-                Finding::error(FindingId::IoError, headline)
-                    .with("assembler", message)
-                    .help(if cfg!(windows) {
-                        "install a C compiler with its assembler and `ar`: MSYS2's package mingw-w64-x86_64-gcc"
-                    } else {
-                        "install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`"
-                    })
-                    .help("set CC to the C compiler for the build target")
-            }
+            Self::NoLoader => FindingId::ConfigInvalid.error(
+                "`Link::Lazy` opens shared libraries built for glibc, which a program with a static C library or for musl cannot do",
+            )
+            .help("build without `-C target-feature=+crt-static`, for a target with glibc"),
+            Self::NoLibrary(toolkit, name) => FindingId::LibraryNotFound.error(format!(
+                "CUDA at `{}` does not contain the library `{name}`, whose functions `Link::Lazy` needs",
+                toolkit.display()
+            ))
+            .help(format!(
+                "remove `{name}` from `.libs(..)` in build.rs, or correct it"
+            )),
+            Self::Name(library, name) => FindingId::ConfigInvalid.error(format!(
+                "`{}` exports `{name}`, a name that `Link::Lazy` does not support",
+                library.display()
+            ))
+            .help(other),
+            Self::NotAssembled(library, message) => FindingId::IoError.error(format!(
+                "cannot assemble the functions of `{}` for `Link::Lazy`",
+                library.display()
+            ))
+            .with("assembler", message)
+            .help(if cfg!(windows) {
+                "install a C compiler with its assembler and `ar`: MSYS2's package mingw-w64-x86_64-gcc"
+            } else {
+                "install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`"
+            })
+            .help("set CC to the C compiler for the build target"),
         }
     }
 }

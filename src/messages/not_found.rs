@@ -23,21 +23,18 @@ impl NoUsableCandidate<'_> {
         let (platform, cpu) = (context.platform, &context.platform.cpu);
         let obstructed = self.obstructed().map(|(_, obstacle)| obstacle);
         let finding = match (obstructed.or(self.dangling()), self.foreign, self.emptied) {
-            (Some(obstacle), ..) => {
-                Finding::error(id, format!("no usable {product} was found: {obstacle}"))
-            }
+            (Some(obstacle), ..) => id.error(format!("no usable {product} was found: {obstacle}")),
             (_, Some((one, theirs)), _) => {
                 let headline = other_cpu(&named(one), theirs, cpu);
                 Finding::error(FindingId::WrongArchitecture, headline)
             }
             (.., Some((owner, root))) => {
                 let root = root.display();
-                let headline = format!(
+                id.error(format!(
                     "no usable {product} was found: the files of the {owner} are missing from `{root}`"
-                );
-                Finding::error(id, headline)
+                ))
             }
-            _ => Finding::error(id, format!("no {product} was found")),
+            _ => id.error(format!("no {product} was found")),
         };
         let mut searched = Vec::new();
         for (via, place) in context.searched(self.kind) {
@@ -241,9 +238,7 @@ impl CandidateFault<'_> {
                 Finding::error(FindingId::CudnnNotFound, headline)
                     .with("found via", found_at(&candidate.via, library))
                     .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
-                    .help(
-                        "set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`",
-                    )
+                    .help("set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`")
             }
         }
     }
@@ -260,10 +255,10 @@ impl MissingHeaders<'_> {
         let root = cudnn.root.display();
         if let Some(header) = &cudnn.files.unreadable_header {
             let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
-            let headline = format!(
-                "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
-            );
-            return Finding::error(FindingId::CudnnHeadersMissing, headline)
+            return FindingId::CudnnHeadersMissing
+                .error(format!(
+                    "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
+                ))
                 .with("found via", found_at(self.via, header))
                 .help(match cfg!(windows) {
                     true => {

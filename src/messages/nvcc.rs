@@ -42,11 +42,10 @@ impl UnusableToolkit<'_> {
             ),
             UnusableToolkit::NoRuntime(toolkit, target) => {
                 let cpu = &target.cpu;
-                let headline = format!(
+                let mut finding = FindingId::PartialToolkit.error(format!(
                     "the CUDA toolkit at `{}` does not contain the runtime library for {cpu}, which kernels require",
                     toolkit.root.display()
-                );
-                let mut finding = Finding::error(FindingId::PartialToolkit, headline);
+                ));
                 if let Some(release) = toolkit.version.filter(|release| release.major >= 13) {
                     finding = finding.help(format!(
                         "run `pip install --platform manylinux2014_{cpu} --only-binary=:all: --no-deps --target DIR \
@@ -61,21 +60,19 @@ impl UnusableToolkit<'_> {
                     "install NVIDIA's packages for cross-compilation, which fill `targets/{targets}` of a toolkit"
                 ))
             }
-            UnusableToolkit::NoStaticRuntime(toolkit) => {
-                let headline = format!(
+            UnusableToolkit::NoStaticRuntime(toolkit) => FindingId::PartialToolkit
+                .error(format!(
                     "the CUDA toolkit at `{}` does not contain `libcudart_static.a`, but build.rs requests `Cudart::Static`",
                     toolkit.root.display()
-                );
-                Finding::error(FindingId::PartialToolkit, headline)
-                    .help("install the complete toolkit, or the package `cuda-cudart-dev` of this version")
-                    .help("call `.cudart(Cudart::Shared)` in build.rs")
-            }
+                ))
+                .help("install the complete toolkit, or the package `cuda-cudart-dev` of this version")
+                .help("call `.cudart(Cudart::Shared)` in build.rs"),
             UnusableToolkit::Path(path, sign) => {
                 let path = path.display();
-                let headline = format!(
-                    "nvcc cannot handle the path `{path}`: it does not pass {sign} on to the programs that it runs"
-                );
-                Finding::error(FindingId::NvccFailed, headline)
+                FindingId::NvccFailed
+                    .error(format!(
+                        "nvcc cannot handle the path `{path}`: it does not pass {sign} on to the programs that it runs"
+                    ))
                     .help("move it to a path without the characters $ ` \" ' \\ and ,")
                     .help("create a link to it at such a path, and use the link")
             }
@@ -140,10 +137,8 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
         .help(format!(
             "set {variable} to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH"
         ))
-        .help(
-            "run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a clone of \
-             cudnn-guard)",
-        )
+        .help("run `cudnn-guard fetch` to install one without root (to get it, run `cargo install --path . --features cli` in a clone of \
+             cudnn-guard)")
 }
 
 impl ToolFailure<'_> {
@@ -151,8 +146,8 @@ impl ToolFailure<'_> {
         let id = FindingId::NvccFailed;
         match self {
             ToolFailure::Compilation(source, command, output, cause) => {
-                let headline = format!("nvcc failed to compile `{}`", source.display());
-                let mut finding = Finding::error(id, headline)
+                let mut finding = id
+                    .error(format!("nvcc failed to compile `{}`", source.display()))
                     .with(
                         SAYS,
                         without_blank_lines(output).as_deref().unwrap_or("nothing"),
@@ -167,17 +162,16 @@ impl ToolFailure<'_> {
                 finding
             }
             ToolFailure::Died(source, first, second) => died(source, first, *second),
-            ToolFailure::DeviceLink(command, output) => {
-                Finding::error(id, "nvcc failed to link the device code of these kernels")
-                    .with(SAYS, output.trim())
-                    .with("command", command)
-            }
-            ToolFailure::Archive(name, error) => {
-                let headline = format!("cannot create the library `{name}` from its object files");
-                Finding::error(FindingId::IoError, headline)
-                    .with("reason", error)
-                    .help("install `ar` (from binutils), or set AR to another archiver")
-            }
+            ToolFailure::DeviceLink(command, output) => id
+                .error("nvcc failed to link the device code of these kernels")
+                .with(SAYS, output.trim())
+                .with("command", command),
+            ToolFailure::Archive(name, error) => FindingId::IoError
+                .error(format!(
+                    "cannot create the library `{name}` from its object files"
+                ))
+                .with("reason", error)
+                .help("install `ar` (from binutils), or set AR to another archiver"),
             ToolFailure::Wrapper(program, source, output) => {
                 let (program, source) = (program.display(), source.display());
                 let headline = format!(
@@ -193,8 +187,11 @@ impl ToolFailure<'_> {
             #[cfg(feature = "cli")]
             ToolFailure::NoCicc(nvcc, cicc, cause) => {
                 let nvcc = nvcc.display();
-                let headline = format!("`{nvcc}` cannot compile kernels: `cicc` is missing");
-                let mut finding = Finding::warning(id, headline).with("missing", cicc.display());
+                let mut finding = id
+                    .warning(format!(
+                        "`{nvcc}` cannot compile kernels: `cicc` is missing"
+                    ))
+                    .with("missing", cicc.display());
                 finding.help.extend(cause.help());
                 finding
             }
@@ -228,13 +225,15 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
         (Some(nvcc), _) => {
             format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
         }
-        _ if is_killed => format!(
-            "give this machine or container more memory, or split `{file}` into smaller files"
-        ),
+        _ if is_killed => {
+            format!(
+                "give this machine or container more memory, or split `{file}` into smaller files"
+            )
+        }
         (_, Some(_)) => "install another version of the CUDA toolkit".into(),
         (_, None) => "run the command in a terminal to see how nvcc fails".into(),
     };
-    Finding::error(id, format!("{headline}, even when it ran alone"))
+    id.error(format!("{headline}, even when it ran alone"))
         .help(help)
         .with("first", first)
         .with("second", second)

@@ -36,7 +36,9 @@ impl ProviderFault {
                 ))
                 .help(match of.is_dll {
                     true => format!("copy the DLLs of a cuDNN for CUDA {own} next to the program"),
-                    false => format!("install a cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"),
+                    false => format!(
+                        "install a cuDNN for CUDA {own}, and put its directory first in LD_LIBRARY_PATH"
+                    ),
                 });
             }
             Self::NoLibraries(dirs, has_all, toolkit, cudnn) => (dirs, *has_all, *toolkit, *cudnn),
@@ -108,7 +110,6 @@ fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
         ),
     }
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -36,11 +36,11 @@ impl UnmetRequirement<'_> {
         let (product, variable, method) = (kind.product(), variable(kind), kind.name());
         let older = candidate.version().unwrap_or(required.from) < required.from;
         let difference = if older { "too old" } else { "too new" };
-        let headline = format!(
-            "{} is {difference}: this crate requires `{text}`",
-            named(candidate)
-        );
-        let mut finding = Finding::error(id, headline)
+        let mut finding = id
+            .error(format!(
+                "{} is {difference}: this crate requires `{text}`",
+                named(candidate)
+            ))
             .with("found via", found_via(candidate))
             .with_some("owner", owner(candidate))
             .with_lines("also found", also_all(&self.others));

@@ -9,12 +9,10 @@ const DYNAMIC: &str = "remove `.link(Link::Static)` from build.rs to link dynami
 impl StaticLinkFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::CudnnOnWindows => Finding::error(
-                FindingId::ConfigInvalid,
-                "NVIDIA does not provide static cuDNN libraries for Windows",
-            )
-            .help(DYNAMIC)
-            .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time"),
+            Self::CudnnOnWindows => FindingId::ConfigInvalid
+                .error("NVIDIA does not provide static cuDNN libraries for Windows")
+                .help(DYNAMIC)
+                .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time"),
             Self::Cudnn {
                 cudnn,
                 dir,
@@ -26,24 +24,23 @@ impl StaticLinkFault<'_> {
                     more => format!("{} static libraries", more.len()),
                 };
                 let version = after_space(cudnn.version());
-                let headline = format!(
+                FindingId::PartsMissing.error(format!(
                     "cuDNN{version} at `{}` is missing {what}, which `.link(Link::Static)` requires",
                     cudnn.root.display()
-                );
-                Finding::error(FindingId::PartsMissing, headline)
-                    .with("missing", missing.join("\n"))
-                    .with("searched", dir.display())
-                    .help(match installer {
-                        CudnnInstaller::System { major: major @ 9.., cuda } => {
-                            format!("install `libcudnn{major}-static-cuda-{cuda}`")
-                        }
-                        CudnnInstaller::System { major, .. } => {
-                            format!("install `libcudnn{major}-dev`")
-                        }
-                        CudnnInstaller::Wheels => "set CUDNN_PATH to an extracted archive from NVIDIA: wheels do not contain a static cuDNN".to_string(),
-                        CudnnInstaller::Other => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
-                    })
-                    .help(DYNAMIC)
+                ))
+                .with("missing", missing.join("\n"))
+                .with("searched", dir.display())
+                .help(match installer {
+                    CudnnInstaller::System { major: major @ 9.., cuda } => {
+                        format!("install `libcudnn{major}-static-cuda-{cuda}`")
+                    }
+                    CudnnInstaller::System { major, .. } => {
+                        format!("install `libcudnn{major}-dev`")
+                    }
+                    CudnnInstaller::Wheels => "set CUDNN_PATH to an extracted archive from NVIDIA: wheels do not contain a static cuDNN".to_string(),
+                    CudnnInstaller::Other => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
+                })
+                .help(DYNAMIC)
             }
             Self::Toolkit {
                 toolkit,
@@ -60,12 +57,11 @@ impl StaticLinkFault<'_> {
                     Some(version) => format!("CUDA {}", version.short()),
                     None => "the CUDA toolkit".to_string(),
                 };
-                let headline = format!(
+                let mut finding = FindingId::PartialToolkit.error(format!(
                     "{version} at `{}` does not contain `{}`{others}, which {needed_by} needs for static linking",
                     toolkit.root.display(),
                     missing.first().map_or("", String::as_str)
-                );
-                let mut finding = Finding::error(FindingId::PartialToolkit, headline);
+                ));
                 if missing.len() > 1 {
                     finding = finding.with("missing", missing.join("\n"));
                 }

@@ -8,16 +8,13 @@ use crate::system::programs::ProgramFault;
 impl FileFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Failed(verb, path, error) => {
-                let headline = format!("cannot {verb} `{}`", path.display());
-                Finding::error(FindingId::IoError, headline).with("reason", error)
-            }
-            Self::InvalidPattern(pattern, reason) => {
-                let headline = format!("`{pattern}` is not a valid file pattern");
-                Finding::error(FindingId::ConfigInvalid, headline)
-                    .with("reason", reason)
-                    .help("use `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`")
-            }
+            Self::Failed(verb, path, error) => FindingId::IoError
+                .error(format!("cannot {verb} `{}`", path.display()))
+                .with("reason", error),
+            Self::InvalidPattern(pattern, reason) => FindingId::ConfigInvalid
+                .error(format!("`{pattern}` is not a valid file pattern"))
+                .with("reason", reason)
+                .help("use `*`, `?`, `**` or `[..]`, as in `src/kernels/*.cu`"),
         }
     }
 }
@@ -26,10 +23,9 @@ impl ProgramFault<'_> {
     pub fn finding(&self, invocation: &Invocation) -> Finding {
         let name = invocation.program.display().to_string();
         match self {
-            Self::Failed(verb, error) => {
-                let headline = format!("cannot {verb} `{}`: {error}", printable(&name));
-                Finding::error(FindingId::IoError, headline).with("command", invocation)
-            }
+            Self::Failed(verb, error) => FindingId::IoError
+                .error(format!("cannot {verb} `{}`: {error}", printable(&name)))
+                .with("command", invocation),
             Self::TimedOut(limit, output) => {
                 let limit = limit.as_secs_f64();
                 let headline = format!("`{name}` did not finish within {limit} s and was stopped");

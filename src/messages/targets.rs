@@ -92,8 +92,7 @@ impl SelectionNote<'_> {
     /// Returns the finding, which is a warning if a GPU of this machine gets no machine code.
     pub fn finding(&self) -> Finding {
         match self {
-            Self::NoGpu(targets) => Finding::note(
-                FindingId::NoGpu,
+            Self::NoGpu(targets) => FindingId::NoGpu.note(
                 "no GPU detected; compiling for the first GPU of each major compute capability",
             )
             .with("compiled", joined(*targets, " "))
@@ -120,33 +119,25 @@ impl SelectionNote<'_> {
                     .with("toolkits", supported_by(&[machine(gpu.capability)]))
                     .help("install an older CUDA toolkit to compile for this GPU")
             }
-            Self::Renamed(from, to, compiler) => Finding::note(
-                FindingId::ArchUnsupportedByNvcc,
-                format!(
-                    "{from} is compiled as {to}, the number that {} uses for the same GPU",
-                    compiler.name
-                ),
-            ),
-            Self::Rival(kept, dropped) => Finding::note(
-                FindingId::ArchUnsupportedByNvcc,
-                format!(
-                    "{} is omitted because nvcc cannot compile it together with {}, which runs on the same GPUs",
-                    words(*dropped),
-                    words(*kept)
-                ),
-            ),
+            Self::Renamed(from, to, compiler) => FindingId::ArchUnsupportedByNvcc.note(format!(
+                "{from} is compiled as {to}, the number that {} uses for the same GPU",
+                compiler.name
+            )),
+            Self::Rival(kept, dropped) => FindingId::ArchUnsupportedByNvcc.note(format!(
+                "{} is omitted because nvcc cannot compile it together with {}, which runs on the same GPUs",
+                words(*dropped),
+                words(*kept)
+            )),
             Self::ThisMachine(targets, left_out) => {
                 let line = |(name, gpus): &(_, Vec<_>)| format!("{name}: {}", joined(gpus, ", "));
-                Finding::note(
-                    FindingId::KernelsNotCoveringGpu,
+                FindingId::KernelsNotCoveringGpu.note(
                     "this release build compiles kernels only for the GPUs of this machine",
                 )
                 .with("compiled", joined(*targets, " "))
                 .with_lines("left out", left_out.iter().map(line))
                 .help("set CUDNN_GUARD_ARCHS=all-major, or list the GPUs that the program will run on")
             }
-            Self::NoPtx(targets) => Finding::note(
-                FindingId::KernelsNotCoveringGpu,
+            Self::NoPtx(targets) => FindingId::KernelsNotCoveringGpu.note(
                 "this release build embeds no PTX, so its kernels do not run on newer GPU generations",
             )
             .with("compiled", joined(*targets, " "))
@@ -184,9 +175,9 @@ impl UnlistedTargets<'_> {
         let finding = match self.known {
             Some((cuda, known)) if cuda < Version::new(11, 5, 0) => {
                 let (name, cuda) = (&known.name, cuda.short());
-                let headline =
-                    format!("{name} is from CUDA {cuda}, which cannot list its GPU targets");
-                Finding::note(FindingId::NvccFailed, headline)
+                FindingId::NvccFailed.note(format!(
+                    "{name} is from CUDA {cuda}, which cannot list its GPU targets"
+                ))
             }
             _ => {
                 let cause = self.cause.finding();
@@ -254,12 +245,10 @@ impl GpuQueryFault {
             #[cfg(not(feature = "cudarc"))]
             Self::Driver(problem) => problem.finding(),
             #[cfg(feature = "cudarc")]
-            Self::Cudarc(error) => Finding::note(
-                FindingId::DriverError,
-                "the NVIDIA driver cannot initialize CUDA",
-            )
-            .with("cudarc", error)
-            .help("run `nvidia-smi` to check the driver"),
+            Self::Cudarc(error) => FindingId::DriverError
+                .note("the NVIDIA driver cannot initialize CUDA")
+                .with("cudarc", error)
+                .help("run `nvidia-smi` to check the driver"),
             Self::SmiNotRun(cause) => {
                 let mut finding = cause.clone();
                 if cause.id == FindingId::ProgramTimeout {
@@ -272,8 +261,8 @@ impl GpuQueryFault {
             }
             Self::SmiFailed { program, output } => {
                 let name = program.display();
-                let headline = format!("`{name}` failed, so no GPU was detected");
-                Finding::note(FindingId::DriverError, headline)
+                FindingId::DriverError
+                    .note(format!("`{name}` failed, so no GPU was detected"))
                     .with("output", output.trim())
                     .help("run `nvidia-smi`, and reinstall the NVIDIA driver if it fails")
             }

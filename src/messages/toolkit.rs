@@ -53,27 +53,22 @@ impl LibraryFault<'_> {
     pub fn finding(&self) -> Finding {
         let root = self.toolkit.root.display();
         match &self.missing {
-            Missing::Misspelled(name, close) => {
-                let headline = format!(
+            Missing::Misspelled(name, close) => FindingId::LibraryNotFound
+                .error(format!(
                     "CUDA does not include a library `{name}`, which `.libs([{name:?}])` requires"
-                );
-                Finding::error(FindingId::LibraryNotFound, headline)
-                    .help(format!("write `.libs([{close:?}])` in build.rs"))
-            }
-            Missing::LinuxOnly(name) => {
-                let headline = format!(
+                ))
+                .help(format!("write `.libs([{close:?}])` in build.rs")),
+            Missing::LinuxOnly(name) => FindingId::LibraryNotFound
+                .error(format!(
                     "NVIDIA does not provide the library `{name}` for Windows, which `.libs([{name:?}])` requires"
-                );
-                Finding::error(FindingId::LibraryNotFound, headline)
-                    .help(format!(
-                        "call `.libs([{name:?}])` in build.rs only if CARGO_CFG_TARGET_OS is `linux`"
-                    ))
-                    .help("build without the cargo feature that needs this library")
-            }
+                ))
+                .help(format!(
+                    "call `.libs([{name:?}])` in build.rs only if CARGO_CFG_TARGET_OS is `linux`"
+                ))
+                .help("build without the cargo feature that needs this library"),
             Missing::Library(name, package) => {
-                let headline = format!(
-                    "CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires"
-                );
+                let headline =
+                    format!("CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires");
                 let dirs = [&self.toolkit.link_dirs[..], &self.toolkit.stub_dirs].concat();
                 Finding::error(FindingId::LibraryNotFound, headline)
                     .with_paths("searched", &dirs)
@@ -85,9 +80,8 @@ impl LibraryFault<'_> {
                     })
             }
             Missing::DriverStub => {
-                let headline = format!(
-                    "CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires"
-                );
+                let headline =
+                    format!("CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires");
                 let is_of_wheels = is_of_wheels(&self.toolkit.root);
                 let dirs = self.toolkit.link_dirs.first().filter(|_| is_of_wheels);
                 Finding::warning(FindingId::LibraryNotFound, headline).help(match dirs {
@@ -170,8 +164,7 @@ impl LibraryFault<'_> {
             );
         }
         if toolkit.root.ends_with("usr") {
-            return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
-                .into();
+            return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)".into();
         }
         let release = package_suffix(version);
         let debian = format!("`{name}-dev{release}`");
@@ -216,8 +209,10 @@ impl NvccHeaderSkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
         let (nvcc, headers) = (nvcc.short(), headers.short());
-        let headline = format!("nvcc {nvcc} would compile with the headers of CUDA {headers}");
-        let mut finding = Finding::error(FindingId::NvccHeaderSkew, headline)
+        let mut finding = FindingId::NvccHeaderSkew
+            .error(format!(
+                "nvcc {nvcc} would compile with the headers of CUDA {headers}"
+            ))
             .with("nvcc", compiler.display())
             .with("header", header.display())
             .with_paths("also found", self.others);
@@ -249,8 +244,8 @@ impl NvccFault {
             Question::GpuCodes => "the GPUs that it supports",
         };
         let program = command.program.display();
-        let headline = format!("`{program}` does not report {question}");
-        Finding::error(FindingId::NvccFailed, headline)
+        FindingId::NvccFailed
+            .error(format!("`{program}` does not report {question}"))
             .with_some(SAYS, self.output())
             .with("command", command)
             .help("run the command by hand to see why this nvcc does not work")
@@ -279,7 +274,9 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
     if is_of_wheels(&toolkit.root) {
         return match (toolkit.version.map(|version| version.major), lacks) {
             // These wheels contain only a part of the compiler.
-            (Some(..13), ["nvcc"]) => "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into(),
+            (Some(..13), ["nvcc"]) => {
+                "a CUDA toolkit from NVIDIA if you compile kernels: wheels before CUDA 13 do not contain nvcc".into()
+            }
             (Some(major @ ..13), _) => format!("the wheel `nvidia-cuda-runtime-cu{major}`"),
             _ => names("nvidia-cuda-nvcc", "nvidia-cuda-runtime") + " with pip",
         };
@@ -303,7 +300,6 @@ pub(super) fn packages(candidate: &Candidate, toolkit: &Toolkit, lacks: &[&str],
 fn component_suffix(version: Option<Version>) -> String {
     version.map_or_else(String::new, |version| format!("_{}", version.short()))
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -70,8 +70,9 @@ impl UnusableVariable<'_> {
                 "which does not contain a cuDNN library".into()
             }
         };
-        let headline = format!("{name} is set to `{value}`, {defect}");
-        let mut finding = Finding::error(FindingId::VariableUnusable, headline).help(help);
+        let mut finding = FindingId::VariableUnusable
+            .error(format!("{name} is set to `{value}`, {defect}"))
+            .help(help);
         match &self.fault {
             VariableFault::Nvcc(fault, _) => {
                 let reason = fault.finding();
@@ -138,8 +139,10 @@ impl VariablesDisagree<'_> {
             Kind::Toolkit => "CUDA toolkits",
             Kind::Cudnn => "cuDNN installations",
         };
-        let headline = format!("{used} and {ignored} point to different {products}; using {used}");
-        Finding::warning(FindingId::VariablesDisagree, headline)
+        FindingId::VariablesDisagree
+            .warning(format!(
+                "{used} and {ignored} point to different {products}; using {used}"
+            ))
             .with("used", found_via(first))
             .with("ignored", found_via(other))
             .help(format!(
@@ -220,7 +223,6 @@ fn misspelt(value: &str, name: &str, os: Os) -> Option<String> {
 fn is_windows(value: &str) -> bool {
     matches!(value.as_bytes(), [drive, b':', b'\\' | b'/', ..] if drive.is_ascii_alphabetic())
 }
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -94,6 +94,23 @@ pub struct Finding {
     pub help: Vec<String>,
 }
 
+impl FindingId {
+    /// Creates an error with this headline.
+    pub fn error(self, summary: impl Into<String>) -> Finding {
+        Finding::new(self, Severity::Error, summary)
+    }
+
+    /// Creates a warning with this headline.
+    pub fn warning(self, summary: impl Into<String>) -> Finding {
+        Finding::new(self, Severity::Warning, summary)
+    }
+
+    /// Creates a note with this headline.
+    pub fn note(self, summary: impl Into<String>) -> Finding {
+        Finding::new(self, Severity::Note, summary)
+    }
+}
+
 impl Finding {
     /// Creates an error with this headline.
     pub fn error(id: FindingId, summary: impl Into<String>) -> Self {
