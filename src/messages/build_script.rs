@@ -11,12 +11,10 @@ use std::path::Path;
 impl ConfigFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::AllowedId(id) => {
-                let headline = format!("`.allow({id:?})` is not a finding id");
-                let finding = Finding::error(FindingId::ConfigInvalid, headline);
-                let meant = FindingId::similar(id).map(|id| format!(".allow({id:?})"));
-                finding.suggest(meant).help("use the id in brackets after the headline")
-            }
+            Self::AllowedId(id) => FindingId::ConfigInvalid
+                .error(format!("`.allow({id:?})` is not a finding id"))
+                .suggest(FindingId::similar(id).map(|id| format!(".allow({id:?})")))
+                .help("use the id in brackets after the headline"),
             Self::NoRoot(path) => no_root(path, "does not exist"),
             Self::RootFile(path) => no_root(path, "is not a directory"),
             Self::Deadline(name, value) => FindingId::VariableUnusable.error(format!(
@@ -89,7 +87,7 @@ impl OutputConflict<'_> {
 
 impl InvalidGuard<'_> {
     pub fn finding(&self) -> Finding {
-        let error = |headline: &str| Finding::error(FindingId::ConfigInvalid, headline);
+        let error = |headline: &str| FindingId::ConfigInvalid.error(headline);
         match self {
             InvalidGuard::NoRequirement => error("`guard()` was called, but the build script does not require cuDNN")
                 .help("call `.cudnn(\">=9\")` on `Config` in build.rs, with the versions that your program supports"),

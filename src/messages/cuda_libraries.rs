@@ -11,24 +11,21 @@ impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {
         let ([caller, library], first) = (&self.files, &self.function);
         let (caller, library) = (caller.display(), library.display());
-        let mut finding = FindingId::CudaLibrariesMixed.warning(format!(
+        let finding = FindingId::CudaLibrariesMixed.warning(format!(
             "`{library}` does not contain {first}, which `{caller}` calls: their CUDA versions differ"
         ));
-        for fix in &self.fixes {
-            finding = finding.help(match fix {
-                LibraryPathFix::Remove(dir) => {
-                    format!("remove `{}` from LD_LIBRARY_PATH", dir.display())
-                }
-                LibraryPathFix::PutFirst(dir) => {
-                    format!("put `{}` first in LD_LIBRARY_PATH", dir.display())
-                }
-            });
-        }
-        if self.fixes.is_empty() {
-            finding = finding.help(self.install());
-        }
+        let fixes = self.fixes.iter().map(|fix| match fix {
+            LibraryPathFix::Remove(dir) => {
+                format!("remove `{}` from LD_LIBRARY_PATH", dir.display())
+            }
+            LibraryPathFix::PutFirst(dir) => {
+                format!("put `{}` first in LD_LIBRARY_PATH", dir.display())
+            }
+        });
         let packages = self.wheels.iter().rev().flatten();
         finding
+            .helps(fixes)
+            .helps(self.fixes.is_empty().then(|| self.install()))
             .with_some("found via", self.library.via.as_ref())
             .with_some("compatible", self.compatible.as_deref().map(Path::display))
             .with_lines("packages", packages)
@@ -86,7 +83,7 @@ impl MissingBuiltins<'_> {
             }
             (None, None) => format!("install libnvrtc of CUDA {release} with its builtins library"),
         };
-        Finding::warning(id, summary)
+        id.warning(summary)
             .help(help)
             .with("searched", self.missing.searched.join("\n"))
             .with(

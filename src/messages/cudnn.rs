@@ -8,6 +8,7 @@ use crate::cudnn::consistency::{
     HeaderLibrarySkew, RequestedUnusable, all_files, file_name, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{after_space, also, found_at, found_via, named};
+use crate::model::text::joined;
 use crate::model::{Candidate, Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::listed;
@@ -21,37 +22,35 @@ impl CudaMismatch<'_> {
     pub fn finding(&self) -> Finding {
         let (toolkit, cudnn) = (self.toolkit, self.cudnn);
         let (theirs, major) = self.majors;
-        let headline = format!(
-            "{} was built for CUDA {major}, but the toolkit at `{}` is {} {}",
-            named(cudnn),
-            toolkit.root().display(),
-            product(toolkit),
-            release(toolkit)
-        );
         let others = self.others.iter();
         let others = others.map(|other| format!("{} {}", product(other), also(other)));
-        let finding = Finding::error(FindingId::CudaFlavourMismatch, headline)
-            .with(
-                "found via",
-                [found_via(cudnn), found_via(toolkit)].join("\n"),
-            )
+        let finding = FindingId::CudaFlavourMismatch
+            .error(format!(
+                "{} was built for CUDA {major}, but the toolkit at `{}` is {} {}",
+                named(cudnn),
+                toolkit.root().display(),
+                product(toolkit),
+                release(toolkit)
+            ))
+            .with_lines("found via", [found_via(cudnn), found_via(toolkit)])
             .with_some("owner", owner(cudnn))
             .with_lines("also found", others);
         let place = |found: Option<&Candidate>, missing: String| match found {
             Some(other) => format!("`{}`", other.root().display()),
             None => format!("the directory of {missing}"),
         };
-        let missing = format!("a cuDNN built for CUDA {theirs}");
-        let place_of_cudnn = place(self.compatible_cudnn, missing);
-        let missing = format!("a CUDA {major} toolkit");
-        let place_of_toolkit = place(self.compatible_toolkit, missing);
+        let cudnn = place(
+            self.compatible_cudnn,
+            format!("a cuDNN built for CUDA {theirs}"),
+        );
+        let toolkit = place(self.compatible_toolkit, format!("a CUDA {major} toolkit"));
         let mut helps = vec![
-            format!("set CUDNN_PATH to {place_of_cudnn}"),
-            format!("set CUDA_HOME to {place_of_toolkit}"),
+            format!("set CUDNN_PATH to {cudnn}"),
+            format!("set CUDA_HOME to {toolkit}"),
         ];
         if self.compatible_cudnn.is_none() {
             // An installation on this machine is suggested before a download.
-            let is_wheel = owner(cudnn).is_some_and(|owner| owner.installer.is_for_wheels());
+            let is_wheel = owner(self.cudnn).is_some_and(|owner| owner.installer.is_for_wheels());
             let has_none = is_wheel && self.package.is_none();
             if self.compatible_toolkit.is_some() || has_none {
                 helps.reverse();
@@ -84,8 +83,6 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
 impl HeaderLibrarySkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((file, header), (path, library)) = (self.header, self.library);
-        let headline =
-            format!("cuDNN headers and library have different versions: {header} and {library}");
         let of_release = self.cudnn.parts.iter();
         let of_release = of_release.filter(|part| part.version == Some(library));
         let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.reports_version);
@@ -98,10 +95,8 @@ impl HeaderLibrarySkew<'_> {
             };
             format!("\n{library} in {}{by}", file_name(&part.path))
         });
-        let from = |owner: Option<&Owner>| match owner {
-            Some(owner) => format!("\n{owner}"),
-            None => String::new(),
-        };
+        let from =
+            |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
         let of_headers = from(self.cudnn.files.header_owner.as_ref());
         let of_library = from(self.cudnn.owner.as_deref());
         let stale = if let Some((of_headers, of_library)) = self.packages {
@@ -115,6 +110,8 @@ impl HeaderLibrarySkew<'_> {
             "remove the outdated headers or library".into()
         };
         let severity = Severity::error_if(!is_same_minor(header, library));
+        let headline =
+            format!("cuDNN headers and library have different versions: {header} and {library}");
         Finding::new(FindingId::HeaderLibrarySkew, severity, headline)
             .with("header", format!("{}{of_headers}", file.display()))
             .with(
@@ -136,24 +133,21 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     if cuda != own_cuda {
         return format!("sudo apt install {kind}{own_cuda}={}", of_library.version);
     }
-    let newer = if headers_newer {
-        of_headers
-    } else {
-        of_library
+    let version = match headers_newer {
+        true => &of_headers.version,
+        false => &of_library.version,
     };
-    let version = &newer.version;
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
 impl RequestedUnusable<'_> {
     pub fn finding(&self) -> Finding {
         let via = self.via;
+        let help = format!("set {via} to a directory that contains a complete cuDNN");
         let finding = self.file.finding();
         finding
             .with("found via", found_at(via, self.found))
-            .help(format!(
-                "set {via} to a directory that contains a complete cuDNN"
-            ))
+            .help(help)
     }
 }
 
@@ -163,23 +157,18 @@ impl SubLibraryFault<'_> {
         match self {
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
-                let headline = format!(
-                    "programs linked with `{shown}` load `{soname}`, which is missing from `{dir}`"
-                );
                 let major = |name| LibraryName::read(name)?.major();
                 let own = major(file);
-                let help = match own.is_some() && own != major(soname) {
+                FindingId::CudnnNotLoadable.error(format!(
+                    "programs linked with `{shown}` load `{soname}`, which is missing from `{dir}`"
+                ))
+                .with("SONAME", format!("{soname} of {shown}"))
+                .help(match own.is_some() && own != major(soname) {
                     true => format!(
                         "reinstall cuDNN in `{dir}`: `{file}` is a renamed library of another major version"
                     ),
-                    false => format!(
-                        "create the missing link: `sudo ldconfig -n {}`",
-                        quoted(&dir)
-                    ),
-                };
-                Finding::error(FindingId::CudnnNotLoadable, headline)
-                    .with("SONAME", format!("{soname} of {shown}"))
-                    .help(help)
+                    false => format!("create the missing link: `sudo ldconfig -n {}`", quoted(&dir)),
+                })
             }
             Self::SeveralDirectories => FindingId::PartsMixed.warning(format!(
                 "the sub-libraries of the cuDNN at `{dir}` are in different directories, and some versions are unknown"
@@ -197,40 +186,35 @@ impl SubLibraryFault<'_> {
             .help(MixedFolder::replace_all(all_files(cudnn), &dir)),
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
-                let headline = format!(
-                    "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
-                );
                 let line =
                     |(major, path): &(u32, PathBuf)| format!("CUDA {major}  {}", path.display());
-                Finding::warning(FindingId::PartsMixed, headline)
-                    .with_lines("sub-libs", majors.iter().map(line))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                FindingId::PartsMixed.warning(format!(
+                    "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
+                ))
+                .with_lines("sub-libs", majors.iter().map(line))
+                .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::SeveralWheels(wheels) => {
-                let mut names = Vec::new();
-                for wheel in *wheels {
-                    names.push(format!("{} {}", wheel.name, wheel.version));
-                }
-                let mut finding = FindingId::DuplicateCudnn.warning(format!(
-                    "the wheels {} have overwritten each other's files in `{dir}`",
-                    names.join(" and ")
-                ))
-                .with_some("files from", names.first());
-                for wheel in *wheels {
+                let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
+                let keep = |wheel: &Owner| {
                     let command = wheel.reinstall_wheel(wheels);
-                    finding = finding.help(format!("keep {}: `{command}`", wheel.name));
-                }
-                finding
+                    format!("keep {}: `{command}`", wheel.name)
+                };
+                FindingId::DuplicateCudnn.warning(format!(
+                    "the wheels {} have overwritten each other's files in `{dir}`",
+                    joined(wheels.iter().map(name), " and ")
+                ))
+                .with_some("files from", wheels.first().map(name))
+                .helps(wheels.iter().map(keep))
             }
             Self::DifferentCopies(first) => {
-                let headline = format!(
+                let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
+                FindingId::DuplicateCudnn.warning(format!(
                     "{} in `{dir}` are different files: programs load the one whose name ends in the major version",
                     names(first)
-                );
-                let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
-                Finding::warning(FindingId::DuplicateCudnn, headline)
-                    .with_lines("others", copies.skip(1).map(names))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                ))
+                .with_lines("others", copies.skip(1).map(names))
+                .help(MixedFolder::replace_all(all_files(cudnn), &dir))
             }
             Self::EqualCopies(first) => {
                 let others = match cudnn.files.copies.len() - 1 {
@@ -264,11 +248,9 @@ impl Obstacle {
 }
 
 fn names(copies: &Copies) -> String {
-    let mut files = Vec::new();
-    for path in &copies.files {
-        files.push(format!("`{}`", file_name(path)));
-    }
-    listed(&files)
+    let files = copies.files.iter();
+    let names: Vec<_> = files.map(|path| format!("`{}`", file_name(path))).collect();
+    listed(&names)
 }
 
 fn unresolved(one: &Unresolved) -> String {

@@ -11,18 +11,16 @@ impl HostCompilerFault<'_> {
                 let (compiler, cuda, accepted) = (check.described(), check.cuda, check.accepted());
                 let headline = format!("{compiler} is {misfit} than {cuda} supports ({accepted})");
                 let severity = Severity::error_if(*is_checked);
-                let mut finding = Finding::new(unsupported, severity, headline);
-                finding = check
-                    .add_origin(finding)
-                    .help(check.supported_compiler(*misfit));
                 let first = first_with(check.compiler.make, check.compiler.number());
-                if let (Some(first), Misfit::Newer) = (first, misfit) {
-                    let first = first.short();
-                    finding = finding.help(format!(
-                        "upgrade to CUDA {first} or later, which supports this compiler"
-                    ));
-                }
-                finding.help("set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway")
+                let first = first.filter(|_| *misfit == Misfit::Newer);
+                check
+                    .add_origin(Finding::new(unsupported, severity, headline))
+                    .help(check.supported_compiler(*misfit))
+                    .helps(first.map(|first| {
+                        let first = first.short();
+                        format!("upgrade to CUDA {first} or later, which supports this compiler")
+                    }))
+                    .help("set CUDNN_GUARD_ALLOW=host-compiler-unsupported to try it anyway")
             }
             HostCompilerFault::Replaced(check, misfit, by) => {
                 let program = by.program.display();
@@ -30,15 +28,15 @@ impl HostCompilerFault<'_> {
                 let finding = unsupported.warning(format!(
                     "{compiler} is {misfit} than {cuda} supports, so `{program}` compiles the kernels"
                 ));
-                check.add_origin(finding).help(format!(
-                    "set NVCC_CCBIN={program} to choose that compiler explicitly"
-                ))
+                let help = format!("set NVCC_CCBIN={program} to choose that compiler explicitly");
+                check.add_origin(finding).help(help)
             }
             HostCompilerFault::Headers(header, names, glibc, cuda) => {
                 let (glibc, header) = (glibc.short(), header.display());
-                let fixed = match names.contains(&"rsqrt") {
-                    true => "13.2",
-                    false => "13.0",
+                let fixed = if names.contains(&"rsqrt") {
+                    "13.2"
+                } else {
+                    "13.0"
                 };
                 let names = names.join("`, `");
                 FindingId::HostHeadersIncompatible.error(format!(
@@ -68,13 +66,11 @@ impl HostCompilerFault<'_> {
                 .help(help)
             }
             #[cfg(feature = "cli")]
-            HostCompilerFault::NotStarted(nvcc, output, missing) => unsupported
-                .warning(format!(
-                    "`{}` cannot start its host compiler",
-                    nvcc.display()
-                ))
-                .help(missing.help())
-                .with("nvcc says", output.trim_end()),
+            HostCompilerFault::NotStarted(nvcc, output, missing) => {
+                let headline = format!("`{}` cannot start its host compiler", nvcc.display());
+                let finding = unsupported.warning(headline).help(missing.help());
+                finding.with("nvcc says", output.trim_end())
+            }
         }
     }
 }

@@ -19,25 +19,24 @@ const MOST_NAMED: usize = 8;
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
-            Self::Unreadable(path, Defect::Foreign(..)) => FindingId::IoError.error(format!(
-                "`{}` is not an ELF or PE program", path.display()
-            ))
-            .help("pass the compiled program itself, not a script that starts it"),
             Self::Unreadable(path, defect) => {
-                let summary = format!("`{}` {defect}", path.display());
-                match defect {
-                    Defect::Truncated(..) | Defect::Garbled | Defect::Empty => {
-                        Finding::error(FindingId::LibraryDamaged, summary)
-                            .help("rebuild the program, or copy it again")
+                let path = path.display();
+                let (id, help) = match defect {
+                    Defect::Foreign(..) => {
+                        return FindingId::IoError
+                            .error(format!("`{path}` is not an ELF or PE program"))
+                            .help("pass the compiled program itself, not a script that starts it");
                     }
-                    _ => Finding::error(FindingId::IoError, summary)
-                        .help("pass the path of a compiled program that you can read"),
-                }
+                    Defect::Truncated(..) | Defect::Garbled | Defect::Empty => {
+                        (FindingId::LibraryDamaged, "rebuild the program, or copy it again")
+                    }
+                    _ => (FindingId::IoError, "pass the path of a compiled program that you can read"),
+                };
+                id.error(format!("`{path}` {defect}")).help(help)
             }
-            Self::WithoutCuda(package, reason) => FindingId::BuiltWithoutCuda.warning(format!(
-                "{package} was built without CUDA"
-            ))
-            .with("reason", reason),
+            Self::WithoutCuda(package, reason) => FindingId::BuiltWithoutCuda
+                .warning(format!("{package} was built without CUDA"))
+                .with("reason", reason),
             Self::NotLinked(package, program) => FindingId::NotLoadedYet.warning(format!(
                 "{package} was built to be linked with cuDNN, but this program does not depend on cuDNN"
             ))
@@ -89,17 +88,15 @@ impl InspectionFault<'_> {
                     ));
                 }
                 let versions = versions.join(", ");
-                let summary =
-                    format!("`{library}` does not define {versions}, which `{user}` requires");
-                let help = match newest.strip_prefix("GLIBC_") {
+                FindingId::LibraryNotFound.error(format!(
+                    "`{library}` does not define {versions}, which `{user}` requires"
+                ))
+                .help(match newest.strip_prefix("GLIBC_") {
                     Some(number) => format!(
                         "run the program on a system or in a container whose glibc is {number} or later"
                     ),
-                    None => format!(
-                        "add the directory of a {name} that defines {newest} to LD_LIBRARY_PATH"
-                    ),
-                };
-                Finding::error(FindingId::LibraryNotFound, summary).help(help)
+                    None => format!("add the directory of a {name} that defines {newest} to LD_LIBRARY_PATH"),
+                })
             }
             Self::RefusedLibrary(library, defect, user) => {
                 let summary = format!("`{}` {defect}", library.path.display());
@@ -122,9 +119,7 @@ impl InspectionFault<'_> {
                     "`{user}` needs {DRIVER_SO} of the NVIDIA driver, which the loader cannot find"
                 );
                 let help = match is_image {
-                    true => {
-                        "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host"
-                    }
+                    true => "start the container with a GPU (`docker run --gpus all`, `apptainer exec --nv`): the driver comes from the host",
                     false => "install the NVIDIA driver if this machine has a GPU",
                 };
                 // The loader ends a program without a library that the program needs from its start.
@@ -140,20 +135,21 @@ impl InspectionFault<'_> {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
-                let summary = format!("`{user}` {verb} {name}, which the loader cannot find");
-                let severity = Severity::error_if(!is_later);
-                let finding = Finding::new(FindingId::LibraryNotFound, severity, summary)
+                let unfit = missing.unfit.as_ref();
+                let existing = unfit.map(|file| format!("; `{}` {}", file.path.display(), file.defect));
+                let summary = format!(
+                    "`{user}` {verb} {name}, which the loader cannot find{}",
+                    existing.unwrap_or_default()
+                );
+                let finding = Finding::new(FindingId::LibraryNotFound, Severity::error_if(!is_later), summary)
+                    .with_some("found via", unfit.map(|file| &file.found_via))
                     .with("searched", missing.searched.join("\n"))
                     .with_lines("also found", also_found.iter().map(found_file));
-                if let Some(unfit) = &missing.unfit {
-                    let finding = finding.with_unfit(&unfit.path, &unfit.defect, &unfit.found_via);
-                    return Finding {
-                        help: vec![replacement_help(&unfit.defect)],
-                        ..finding
-                    };
-                }
-                if let Some(link) = &missing.link {
+                if let (None, Some(link)) = (unfit, &missing.link) {
                     return link.explain(finding);
+                }
+                if let Some(unfit) = unfit {
+                    return finding.help(replacement_help(&unfit.defect));
                 }
                 finding.help(match source {
                     LibrarySource::Directory(dir) => format!("add `{dir}` to LD_LIBRARY_PATH"),
@@ -205,7 +201,7 @@ impl InspectionFault<'_> {
 impl MissingInterpreter<'_> {
     pub fn finding(&self) -> Finding {
         let (program, interpreter) = (self.program.display(), self.interpreter);
-        let error = |summary: String| Finding::error(FindingId::LibraryNotFound, summary);
+        let error = |summary: String| FindingId::LibraryNotFound.error(summary);
         match &self.musl {
             Some(musl) => error(format!(
                 "`{program}` is built for glibc, but the C library of this system is musl"

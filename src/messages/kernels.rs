@@ -7,7 +7,7 @@ use crate::{Finding, FindingId, Severity};
 
 impl InvalidRequest<'_> {
     pub fn finding(&self) -> Finding {
-        let invalid = |summary: &str| Finding::error(FindingId::ConfigInvalid, summary);
+        let invalid = |summary: &str| FindingId::ConfigInvalid.error(summary);
         match self {
             InvalidRequest::LibraryName(name) => {
                 invalid(&format!("{name:?} is not a valid library name"))

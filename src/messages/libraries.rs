@@ -8,23 +8,19 @@ use std::path::Path;
 
 impl PathFault<'_> {
     pub fn finding(&self) -> Finding {
-        let hijack = |summary: String| Finding::warning(FindingId::LibraryPathHijack, summary);
+        let hijack = |summary: String| FindingId::LibraryPathHijack.warning(summary);
         match self {
             PathFault::LibraryPath(shadowed) => {
-                let reason = match shadowed.rival.main_library {
-                    true => "the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories".to_string(),
-                    false => format!(
-                        "up to cuDNN 9.20, `{}` searches LD_LIBRARY_PATH for its sub-libraries before its own directory",
-                        file_name(shadowed.library)
-                    ),
-                };
+                let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
                 hijacked("LD_LIBRARY_PATH", shadowed)
-                    .with("reason", reason)
-                    .help(format!(
-                        "remove `{}` from LD_LIBRARY_PATH where the program runs, or add `{}` before it",
-                        shadowed.rival.dir.display(),
-                        directory(shadowed.library)
-                    ))
+                    .with("reason", match shadowed.rival.main_library {
+                        true => "the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories".to_string(),
+                        false => format!(
+                            "up to cuDNN 9.20, `{}` searches LD_LIBRARY_PATH for its sub-libraries before its own directory",
+                            file_name(shadowed.library)
+                        ),
+                    })
+                    .help(format!("remove `{dir}` from LD_LIBRARY_PATH where the program runs, or add `{linked}` before it"))
             }
             PathFault::DllPath(shadowed) => {
                 let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
@@ -83,26 +79,28 @@ fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
     let (rival, library) = (shadowed.rival, shadowed.library);
     let (dir, file) = (rival.dir.display(), file_name(library));
     let (theirs, ours) = (release(rival.version), release(shadowed.version));
-    let (summary, first) = if rival.main_library {
-        let summary = format!(
-            "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
-        );
-        (summary, rival.dir.join(file).display().to_string())
-    } else {
-        let summary =
-            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`");
-        (summary, rival.parts.join("\n"))
+    let (summary, first) = match rival.main_library {
+        true => (
+            format!(
+                "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
+            ),
+            rival.dir.join(file).display().to_string(),
+        ),
+        false => (
+            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`"),
+            rival.parts.join("\n"),
+        ),
     };
-    Finding::warning(FindingId::LibraryPathHijack, summary)
+    FindingId::LibraryPathHijack
+        .warning(summary)
         .with("linked", library.display())
         .with("loaded", first)
 }
 
 fn release(version: Option<Version>) -> String {
-    match version {
-        Some(version) => format!("cuDNN {version}"),
-        None => "a cuDNN of unknown version".into(),
-    }
+    version.map_or("a cuDNN of unknown version".into(), |version| {
+        format!("cuDNN {version}")
+    })
 }
 
 fn directory(library: &Path) -> String {
@@ -120,10 +118,8 @@ impl DllFault<'_> {
                 ))
             }
             DllFault::MissingCuda(needs, major) => {
-                let toolkit = major.map_or_else(
-                    || "the CUDA version that".into(),
-                    |major| format!("CUDA {major}, which"),
-                );
+                let unknown = "the CUDA version that".to_string();
+                let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
                 let dll = needs.first().map_or("", |first| &first.dll);
                 needed(FindingId::CudnnNotLoadable, needs, searched)
                     .help(format!("add the directory that contains `{dll}` to PATH where the program runs"))

@@ -1,15 +1,13 @@
 use crate::link::MissingLinkMetadata;
 use crate::link::lost_rpath::LostRpath;
 use crate::toolchain::lazy_link::LazyLinkFault;
-use crate::{Finding, FindingId, Severity};
+use crate::{Finding, FindingId};
 
 impl LostRpath<'_> {
     pub fn finding(&self) -> Finding {
         let (name, dir) = (self.package, self.dir.display());
-        let call = format!(
-            "add `cudnn_guard::{}?.link()` to the build.rs of each program",
-            self.query()
-        );
+        let query = self.query();
+        let call = format!("add `cudnn_guard::{query}?.link()` to the build.rs of each program");
         if self.links.is_some() {
             return FindingId::LibraryNotFound.warning(format!(
                 "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
@@ -44,13 +42,6 @@ impl MissingLinkMetadata<'_> {
 }
 
 impl LazyLinkFault<'_> {
-    /// Returns the finding about a missing library as an error, or this one if the library is unknown.
-    pub fn instead_of(&self, missing: Option<Finding>) -> Finding {
-        let mut finding = missing.unwrap_or_else(|| self.finding());
-        finding.severity = Severity::Error;
-        finding
-    }
-
     pub fn finding(&self) -> Finding {
         let other = "call `.link(Link::Dynamic)` or `.link(Link::Runtime)` in build.rs instead";
         match self {
@@ -59,10 +50,8 @@ impl LazyLinkFault<'_> {
             ))
             .help(other),
             Self::Unreadable(library, defect) => {
-                let (library, mut reason) = (library.display(), String::new());
-                if let Some(defect) = defect {
-                    reason = format!(": it {defect}");
-                }
+                let library = library.display();
+                let reason = defect.as_ref().map_or_else(String::new, |defect| format!(": it {defect}"));
                 FindingId::LibraryNotFound.error(format!(
                     "cannot read the functions of `{library}` for `Link::Lazy`{reason}"
                 ))

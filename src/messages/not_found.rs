@@ -5,7 +5,7 @@ use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
-    after_space, also_all, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
+    after_space, also, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
 };
 use crate::messages::toolkit::packages;
 use crate::model::{Cudnn, Installer, Kind, Obstacle, Os, Rejection, Variable};
@@ -24,25 +24,20 @@ impl NoUsableCandidate<'_> {
         let obstructed = self.obstructed().map(|(_, obstacle)| obstacle);
         let finding = match (obstructed.or(self.dangling()), self.foreign, self.emptied) {
             (Some(obstacle), ..) => id.error(format!("no usable {product} was found: {obstacle}")),
-            (_, Some((one, theirs)), _) => {
-                let headline = other_cpu(&named(one), theirs, cpu);
-                Finding::error(FindingId::WrongArchitecture, headline)
-            }
-            (.., Some((owner, root))) => {
-                let root = root.display();
-                id.error(format!(
-                    "no usable {product} was found: the files of the {owner} are missing from `{root}`"
-                ))
-            }
+            (_, Some((one, theirs)), _) => other_cpu(&named(one), theirs, cpu),
+            (.., Some((owner, root))) => id.error(format!(
+                "no usable {product} was found: the files of the {owner} are missing from `{}`",
+                root.display()
+            )),
             _ => id.error(format!("no {product} was found")),
         };
-        let mut searched = Vec::new();
-        for (via, place) in context.searched(self.kind) {
-            searched.push(format!("{via}: {place}"));
-        }
+        let searched = context.searched(self.kind).into_iter();
         let finding = finding
-            .with_lines("also found", also_all(self.found))
-            .with_lines("searched", searched)
+            .with_lines("also found", self.found.iter().map(|one| also(one)))
+            .with_lines(
+                "searched",
+                searched.map(|(via, place)| format!("{via}: {place}")),
+            )
             .with_lines("ignored", self.left_out());
         if platform.os == Os::Other {
             return finding
@@ -113,11 +108,8 @@ impl NoUsableCandidate<'_> {
         // The help for a link whose target is gone installs its package again.
         let is_gone = obstructed.is_some_and(|(_, met)| met.is_gone());
         let emptied = self.emptied.filter(|_| !is_gone);
-        help.extend(
-            emptied.map(|(owner, _)| {
-                format!("reinstall the package: `{}`", owner.reinstall_wheel(&[]))
-            }),
-        );
+        let emptied = emptied.map(|(owner, _)| owner.reinstall_wheel(&[]));
+        help.extend(emptied.map(|command| format!("reinstall the package: `{command}`")));
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
             help.push(development_image(match kind {
@@ -133,9 +125,8 @@ impl NoUsableCandidate<'_> {
             let packages = packages(candidate, toolkit, &toolkit.missing_components(), os);
             help.push(format!("install {packages}, which the build requires"));
             if !is_in_image {
-                help.push(
-                    "build in NVIDIA's `-devel` container image: its `-runtime` image is only for running programs".into(),
-                );
+                let image = "build in NVIDIA's `-devel` container image: its `-runtime` image is only for running programs";
+                help.push(image.into());
             }
         }
         help.extend(context.module_system().map(|system| match system {
@@ -160,16 +151,11 @@ impl NoUsableCandidate<'_> {
             _ if self.on_library_path.is_some() || os != Os::Linux => vec![set, fetch],
             Some((installer, command)) => {
                 let place = match installer {
-                    Installer::Pip | Installer::Uv | Installer::Conda => {
-                        "into the active environment"
-                    }
                     Installer::Apt => "from NVIDIA's packages",
+                    _ => "into the active environment",
                 };
-                vec![
-                    format!("install {product} {place}: `{command}`"),
-                    set,
-                    fetch,
-                ]
+                let install = format!("install {product} {place}: `{command}`");
+                vec![install, set, fetch]
             }
             None => vec![fetch, set],
         });
@@ -188,23 +174,22 @@ impl LeftOut {
             Unreadable::Package(file, fault) => (file.display(), fault),
             Unreadable::Dangling(met) => return met.to_string(),
         };
-        let reason = match fault {
+        match fault {
             PackageFault::InvalidAnswer => {
-                ": the output of pkg-config for it cannot be parsed".into()
+                format!("`{shown}`: the output of pkg-config for it cannot be parsed")
             }
             PackageFault::NotInstalled => {
-                ": it cannot be read because pkg-config is not installed".into()
+                format!("`{shown}`: it cannot be read because pkg-config is not installed")
             }
             PackageFault::NotRun(error) => {
-                format!(": it cannot be read because pkg-config cannot be run: {error}")
+                format!("`{shown}`: it cannot be read because pkg-config cannot be run: {error}")
             }
             PackageFault::Refused(output) => {
                 let output = output.as_deref().unwrap_or("no reason given");
-                format!(", which pkg-config rejects: {output}")
+                format!("`{shown}`, which pkg-config rejects: {output}")
             }
-            PackageFault::Other(error) => format!(": {error}"),
-        };
-        format!("`{shown}`{reason}")
+            PackageFault::Other(error) => format!("`{shown}`: {error}"),
+        }
     }
 }
 
@@ -221,8 +206,7 @@ impl CandidateFault<'_> {
                     |library| format!("`{}`", library.display()),
                 );
                 let (via, own) = (&candidate.via, &platform.cpu);
-                let headline = other_cpu(&named, cpu, own);
-                Finding::error(FindingId::WrongArchitecture, headline)
+                other_cpu(&named, cpu, own)
                     .with("found via", found_via(candidate))
                     .help(format!(
                         "set {via} to a directory that contains cuDNN for {own}"
@@ -261,11 +245,9 @@ impl MissingHeaders<'_> {
                 ))
                 .with("found via", found_at(self.via, header))
                 .help(match cfg!(windows) {
-                    true => {
-                        format!(
-                            "make them readable: use the Security tab in the properties of {dir}"
-                        )
-                    }
+                    true => format!(
+                        "make them readable: use the Security tab in the properties of {dir}"
+                    ),
                     false => format!("make them readable: `sudo chmod -R a+rX {dir}`"),
                 })
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
@@ -286,11 +268,11 @@ impl MissingHeaders<'_> {
             ),
             (None, None) => format!("cuDNN{release} at `{root}` has libraries but no headers"),
         };
-        let mut finding = Finding::error(FindingId::CudnnHeadersMissing, headline)
-            .with("found via", found_at(self.via, library));
-        if nvidia_image::is_without_cudnn_headers(self.env) {
-            finding = finding.help(development_image("cudnn-devel"));
-        }
+        let is_in_image = nvidia_image::is_without_cudnn_headers(self.env);
+        let finding = FindingId::CudnnHeadersMissing
+            .error(headline)
+            .with("found via", found_at(self.via, library))
+            .helps(is_in_image.then(|| development_image("cudnn-devel")));
         // The 9 in `…/libcudnn.so.9`.
         let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
         let major = version.map(|version| version.major).or_else(in_name);
@@ -322,9 +304,7 @@ impl MissingHeaders<'_> {
             let headers = format!("libcudnn-dev={}", owner.version);
             match at("/.pixi/") {
                 true => format!("install the headers: `pixi add {headers}`"),
-                false => {
-                    format!("install the headers: `conda install -c conda-forge {headers}`")
-                }
+                false => format!("install the headers: `conda install -c conda-forge {headers}`"),
             }
         } else if is_conda {
             format!(
@@ -340,12 +320,12 @@ impl MissingHeaders<'_> {
                 cudnn.root.join("include").display()
             )
         };
-        let told_by = match cudnn.files.unversioned_header {
-            Some(_) => "cudnn_version.h",
-            None => "cudnn.h",
-        };
-        let instead = format!("set CUDNN_INCLUDE_DIR to the directory that contains {told_by}");
-        finding.help(install).help(instead)
+        finding
+            .help(install)
+            .help(match cudnn.files.unversioned_header {
+                Some(_) => "set CUDNN_INCLUDE_DIR to the directory that contains cudnn_version.h",
+                None => "set CUDNN_INCLUDE_DIR to the directory that contains cudnn.h",
+            })
     }
 }
 

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 impl UnusableToolkit<'_> {
     pub fn finding(&self) -> Finding {
         let unsupported = |headline: String, help: String| {
-            Finding::error(FindingId::HostCompilerUnsupported, headline)
+            FindingId::HostCompilerUnsupported
+                .error(headline)
                 .help(help)
                 .help("compile only device code: call `.fatbin()` in build.rs, and load it with `cuModuleLoadData`")
         };
@@ -42,21 +43,20 @@ impl UnusableToolkit<'_> {
             ),
             UnusableToolkit::NoRuntime(toolkit, target) => {
                 let cpu = &target.cpu;
-                let mut finding = FindingId::PartialToolkit.error(format!(
+                let wheels = toolkit.version.filter(|version| version.major >= 13);
+                let targets = target.toolkit_targets().join("` or `targets/");
+                FindingId::PartialToolkit.error(format!(
                     "the CUDA toolkit at `{}` does not contain the runtime library for {cpu}, which kernels require",
                     toolkit.root.display()
-                ));
-                if let Some(release) = toolkit.version.filter(|release| release.major >= 13) {
-                    finding = finding.help(format!(
-                        "run `pip install --platform manylinux2014_{cpu} --only-binary=:all: --no-deps --target DIR \
-                         'nvidia-cuda-runtime=={}.*'`, and set CUDA_HOME_{} to `DIR/nvidia/cu{}`",
-                        release.short(),
-                        target.triple.replace('-', "_"),
-                        release.major
-                    ));
-                }
-                let targets = target.toolkit_targets().join("` or `targets/");
-                finding.help(format!(
+                ))
+                .helps(wheels.map(|version| format!(
+                    "run `pip install --platform manylinux2014_{cpu} --only-binary=:all: --no-deps --target DIR \
+                     'nvidia-cuda-runtime=={}.*'`, and set CUDA_HOME_{} to `DIR/nvidia/cu{}`",
+                    version.short(),
+                    target.triple.replace('-', "_"),
+                    version.major
+                )))
+                .help(format!(
                     "install NVIDIA's packages for cross-compilation, which fill `targets/{targets}` of a toolkit"
                 ))
             }
@@ -89,20 +89,21 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
     let (headline, variable) = match builder {
         None => {
             let root = toolchain.cuda_root().unwrap_or(Path::new("")).display();
-            let headline = format!(
-                "cannot compile {what}: the CUDA toolkit at `{root}` does not include nvcc"
-            );
-            (headline, "CUDA_HOME".to_string())
+            (
+                format!(
+                    "cannot compile {what}: the CUDA toolkit at `{root}` does not include nvcc"
+                ),
+                "CUDA_HOME".to_string(),
+            )
         }
         Some(builder) => {
-            let (triple, target) = (
-                &builder.host.platform.triple,
-                &toolchain.host.platform.triple,
-            );
-            let headline = format!(
-                "cannot compile {what}: no CUDA toolkit for `{triple}`, where this build for `{target}` runs, includes nvcc"
-            );
-            (headline, format!("CUDA_HOME_{}", triple.replace('-', "_")))
+            let [triple, target] = [builder, toolchain].map(|one| &one.host.platform.triple);
+            (
+                format!(
+                    "cannot compile {what}: no CUDA toolkit for `{triple}`, where this build for `{target}` runs, includes nvcc"
+                ),
+                format!("CUDA_HOME_{}", triple.replace('-', "_")),
+            )
         }
     };
     let mut wheels = false;
@@ -120,20 +121,21 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
         let (root, via) = (toolkit.root.display(), &candidate.via);
         searched.push(format!("{root} ({via}): {verdict}"));
     }
-    let mut finding =
-        Finding::error(FindingId::NvccNotFound, headline).with_lines("searched", searched);
-    if wheels {
-        // This toolkit is incompatible with a cuDNN for CUDA 11 or 12.
-        let cudnn = candidates.iter().any(|candidate| {
-            matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
-        });
-        finding = finding.help(format!(
+    // This toolkit is incompatible with a cuDNN for CUDA 11 or 12.
+    let cudnn = candidates.iter().any(|candidate| {
+        matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
+    });
+    let install = || {
+        format!(
             "install the wheels of CUDA 13, since those of CUDA 11 and 12 do not include nvcc: `pip install \
-             nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl{}`",
+         nvidia-cuda-nvcc nvidia-nvvm nvidia-cuda-crt nvidia-cuda-runtime nvidia-cuda-cccl{}`",
             if cudnn { " nvidia-cudnn-cu13" } else { "" }
-        ));
-    }
-    finding
+        )
+    };
+    FindingId::NvccNotFound
+        .error(headline)
+        .with_lines("searched", searched)
+        .helps(wheels.then(install))
         .help(format!(
             "set {variable} to a CUDA toolkit that contains `bin/nvcc`, or put its nvcc on PATH"
         ))
@@ -146,20 +148,14 @@ impl ToolFailure<'_> {
         let id = FindingId::NvccFailed;
         match self {
             ToolFailure::Compilation(source, command, output, cause) => {
-                let mut finding = id
-                    .error(format!("nvcc failed to compile `{}`", source.display()))
-                    .with(
-                        SAYS,
-                        without_blank_lines(output).as_deref().unwrap_or("nothing"),
-                    )
-                    .with("command", command);
-                if !command.env.is_empty() {
-                    let prompt =
-                        "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
-                    finding = finding.with("run in", prompt);
-                }
-                finding.help.extend(cause.help());
-                finding
+                let output = without_blank_lines(output);
+                let prompt =
+                    "the developer prompt of Visual Studio, which sets PATH, LIB and INCLUDE";
+                id.error(format!("nvcc failed to compile `{}`", source.display()))
+                    .with(SAYS, output.as_deref().unwrap_or("nothing"))
+                    .with("command", command)
+                    .with_some("run in", (!command.env.is_empty()).then_some(prompt))
+                    .helps(cause.help())
             }
             ToolFailure::Died(source, first, second) => died(source, first, *second),
             ToolFailure::DeviceLink(command, output) => id
@@ -174,26 +170,23 @@ impl ToolFailure<'_> {
                 .help("install `ar` (from binutils), or set AR to another archiver"),
             ToolFailure::Wrapper(program, source, output) => {
                 let (program, source) = (program.display(), source.display());
-                let headline = format!(
-                    "`{program}` failed, but nvcc alone compiled `{source}`, so these kernels are compiled without the wrapper"
-                );
                 let output = Some(output.trim()).filter(|output| !output.is_empty());
-                Finding::warning(id, headline)
-                    .help(format!(
-                        "install a version of `{program}` that works with this nvcc"
-                    ))
-                    .with_some("output", output)
+                id.warning(format!(
+                    "`{program}` failed, but nvcc alone compiled `{source}`, so these kernels are compiled without the wrapper"
+                ))
+                .help(format!(
+                    "install a version of `{program}` that works with this nvcc"
+                ))
+                .with_some("output", output)
             }
             #[cfg(feature = "cli")]
             ToolFailure::NoCicc(nvcc, cicc, cause) => {
                 let nvcc = nvcc.display();
-                let mut finding = id
-                    .warning(format!(
-                        "`{nvcc}` cannot compile kernels: `cicc` is missing"
-                    ))
-                    .with("missing", cicc.display());
-                finding.help.extend(cause.help());
-                finding
+                id.warning(format!(
+                    "`{nvcc}` cannot compile kernels: `cicc` is missing"
+                ))
+                .with("missing", cicc.display())
+                .helps(cause.help())
             }
         }
     }
@@ -212,24 +205,20 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
     };
     let headline = format!("nvcc {fate} while compiling `{file}`");
     let Some((second, cache)) = second else {
-        let headline = format!("{headline}; the second attempt succeeded");
-        let finding = Finding::warning(id, headline).with("first", first);
-        return match first.jobs / 2 {
-            0 => finding,
-            jobs => finding.help(format!(
-                "run `cargo build -j {jobs}` to compile fewer files at a time"
-            )),
-        };
+        let jobs = first.jobs / 2;
+        let fewer = || format!("run `cargo build -j {jobs}` to compile fewer files at a time");
+        return id
+            .warning(format!("{headline}; the second attempt succeeded"))
+            .with("first", first)
+            .helps((jobs > 0).then(fewer));
     };
     let help = match (cache.map(Path::display), signal) {
         (Some(nvcc), _) => {
             format!("set NVCC to the full path of nvcc itself: `{nvcc}` is a compiler cache")
         }
-        _ if is_killed => {
-            format!(
-                "give this machine or container more memory, or split `{file}` into smaller files"
-            )
-        }
+        _ if is_killed => format!(
+            "give this machine or container more memory, or split `{file}` into smaller files"
+        ),
         (_, Some(_)) => "install another version of the CUDA toolkit".into(),
         (_, None) => "run the command in a terminal to see how nvcc fails".into(),
     };

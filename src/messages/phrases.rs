@@ -4,7 +4,7 @@ use crate::choice::context::CheckContext;
 use crate::choice::message_format::{product, release};
 use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os};
-use crate::runtime::facts::{Finding, Version, majors, printable};
+use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
@@ -33,26 +33,26 @@ pub fn variable(kind: Kind) -> &'static str {
 
 /// Returns the help that sets a variable to a directory with the files that the build requires.
 pub fn set_directory(variable: &str, kind: Kind, context: &CheckContext) -> String {
-    let below = context
-        .requirements
-        .get(kind)
-        .and_then(|requirement| requirement.below);
+    let requirement = context.requirements.get(kind);
+    let below = requirement.and_then(|requirement| requirement.below);
     let is_accepted = |major: &&u32| below.is_none_or(|below| Version::new(**major, 0, 0) < below);
-    let major = majors::CUDNN.iter().find(is_accepted);
+    let major = majors::CUDNN
+        .iter()
+        .find(is_accepted)
+        .unwrap_or(&majors::OLDEST_CUDNN);
     let contents = match (kind, context.platform.os) {
         (Kind::Toolkit, Os::Windows) => "include/cuda.h and bin/nvcc.exe".into(),
         (Kind::Toolkit, _) => "include/cuda.h and bin/nvcc".into(),
         (Kind::Cudnn, Os::Windows) => "include/cudnn.h and lib/x64/cudnn.lib".into(),
-        (Kind::Cudnn, _) => {
-            let major = major.unwrap_or(&majors::OLDEST_CUDNN);
-            format!("include/cudnn.h and lib/libcudnn.so.{major}")
-        }
+        (Kind::Cudnn, _) => format!("include/cudnn.h and lib/libcudnn.so.{major}"),
     };
     format!("set {variable} to the directory that contains {contents}")
 }
 
-pub fn other_cpu(library: &str, cpu: &str, own: &str) -> String {
-    format!("{library} is for {cpu}, but the build target is {own}")
+pub fn other_cpu(library: &str, cpu: &str, own: &str) -> Finding {
+    FindingId::WrongArchitecture.error(format!(
+        "{library} is for {cpu}, but the build target is {own}"
+    ))
 }
 
 /// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
@@ -77,43 +77,26 @@ pub fn found_at(via: impl Display, path: &Path) -> String {
 
 /// Returns the line of another candidate: `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`.
 pub fn also(candidate: &Candidate) -> String {
-    let reason = match &candidate.rejected {
-        _ if candidate.via.is_inactive() => " (not active)".to_string(),
-        Some(reason) => format!(" ({reason})"),
-        None => String::new(),
-    };
-    let root = candidate.root().display();
-    format!("{} in {root}{reason}", release(candidate))
-}
-
-/// Returns the lines of other candidates.
-pub fn also_all(candidates: &[&Candidate]) -> Vec<String> {
-    let mut lines = Vec::new();
-    for candidate in candidates {
-        lines.push(also(candidate));
+    let (version, root) = (release(candidate), candidate.root().display());
+    match &candidate.rejected {
+        _ if candidate.via.is_inactive() => format!("{version} in {root} (not active)"),
+        Some(reason) => format!("{version} in {root} ({reason})"),
+        None => format!("{version} in {root}"),
     }
-    lines
 }
 
 /// Returns a version or a number after a space, if known.
 pub fn after_space(version: Option<impl Display>) -> String {
-    match version {
-        Some(version) => format!(" {version}"),
-        None => String::new(),
-    }
+    version.map_or_else(String::new, |version| format!(" {version}"))
 }
 
 /// Returns the help that installs both with `cudnn-guard fetch`.
 pub fn fetch(context: &CheckContext, place: &str) -> String {
     let FetchOptions { cuda, cudnn } = context.fetch();
-    let option = |name: &str, value: &Option<String>| match value {
-        Some(value) => format!(" --{name} {value}"),
-        None => String::new(),
-    };
+    let cuda = cuda.map_or_else(String::new, |cuda| format!(" --cuda {cuda}"));
+    let cudnn = cudnn.map_or_else(String::new, |cudnn| format!(" --cudnn {cudnn}"));
     format!(
-        "run `cudnn-guard fetch{}{}` to install CUDA and cuDNN {place} (to get it, run `cargo install --path . --features cli` in a \
-         clone of cudnn-guard)",
-        option("cuda", &cuda),
-        option("cudnn", &cudnn)
+        "run `cudnn-guard fetch{cuda}{cudnn}` to install CUDA and cuDNN {place} (to get it, run `cargo install --path . --features \
+         cli` in a clone of cudnn-guard)"
     )
 }

@@ -19,8 +19,8 @@ impl ProviderFault {
             ),
         };
         let own = of.cuda.unwrap_or_default();
-        let mismatch = |summary| Finding::warning(FindingId::CudaFlavourMismatch, summary);
-        let not_found = |summary| Finding::warning(FindingId::LibraryNotFound, summary);
+        let mismatch = |summary: String| FindingId::CudaFlavourMismatch.warning(summary);
+        let not_found = |summary: String| FindingId::LibraryNotFound.warning(summary);
         let (dirs, has_all, toolkit, cudnn) = match self {
             Self::NoShared(shared) => {
                 let dir = of.path.parent().unwrap_or(&of.path).display();
@@ -53,28 +53,27 @@ impl ProviderFault {
             true => ("PATH", "Windows"),
             false => ("LD_LIBRARY_PATH", "the loader"),
         };
-        let mut finding = match toolkit.or(cudnn) {
+        let finding = match toolkit.or(cudnn) {
             Some(major) => mismatch(format!(
                 "`{path}` was built for CUDA {own}, but {here} CUDA {major}"
             ))
             .help(format!("use {framework} that was built for CUDA {major}")),
             None => {
                 let first = names.first().copied().unwrap_or_default();
-                let summary = format!("`{path}` needs {first}, which {finder} cannot find");
-                not_found(summary)
+                not_found(format!(
+                    "`{path}` needs {first}, which {finder} cannot find"
+                ))
             }
         };
-        for dir in dirs {
-            finding = finding.help(format!("add `{}` to {variable}", dir.display()));
-        }
-        if !has_all {
-            finding = finding.help(match of.is_torch {
-                false => install(of, &names, cudnn.is_some()),
-                true => "install the packages that torch requires: `pip check` lists them".into(),
-            });
-        }
+        let install = || match of.is_torch {
+            false => install(of, &names, cudnn.is_some()),
+            true => "install the packages that torch requires: `pip check` lists them".into(),
+        };
+        let dirs = dirs.iter().map(|dir| dir.display());
         let searched = of.missing.first().map(|one| one.searched.join("\n"));
         finding
+            .helps(dirs.map(|dir| format!("add `{dir}` to {variable}")))
+            .helps((!has_all).then(install))
             .with("result", result)
             .with("not found", names.join(", "))
             .with_some("searched", searched)

@@ -57,22 +57,23 @@ impl StaticLinkFault<'_> {
                     Some(version) => format!("CUDA {}", version.short()),
                     None => "the CUDA toolkit".to_string(),
                 };
-                let mut finding = FindingId::PartialToolkit.error(format!(
+                let dirs = toolkit
+                    .link_dirs
+                    .iter()
+                    .map(|dir| dir.display().to_string());
+                let none = toolkit
+                    .link_dirs
+                    .is_empty()
+                    .then(|| "no library directory".to_string());
+                FindingId::PartialToolkit.error(format!(
                     "{version} at `{}` does not contain `{}`{others}, which {needed_by} needs for static linking",
                     toolkit.root.display(),
                     missing.first().map_or("", String::as_str)
-                ));
-                if missing.len() > 1 {
-                    finding = finding.with("missing", missing.join("\n"));
-                }
-                finding = match toolkit.link_dirs.is_empty() {
-                    true => finding.with("searched", "no library directory"),
-                    false => finding.with_paths("searched", &toolkit.link_dirs),
-                };
-                match source {
-                    Some(source) => finding.help(source.help()).help(DYNAMIC),
-                    None => finding.help(DYNAMIC),
-                }
+                ))
+                .with_some("missing", (missing.len() > 1).then(|| missing.join("\n")))
+                .with_lines("searched", dirs.chain(none))
+                .helps(source.as_ref().map(ArchiveSource::help))
+                .help(DYNAMIC)
             }
         }
     }

@@ -28,9 +28,11 @@ impl ProgramFault<'_> {
                 .with("command", invocation),
             Self::TimedOut(limit, output) => {
                 let limit = limit.as_secs_f64();
-                let headline = format!("`{name}` did not finish within {limit} s and was stopped");
                 let output = Some(output.trim_end()).filter(|output| !output.is_empty());
-                Finding::error(FindingId::ProgramTimeout, headline)
+                FindingId::ProgramTimeout
+                    .error(format!(
+                        "`{name}` did not finish within {limit} s and was stopped"
+                    ))
                     .with("command", invocation)
                     .with_some("output", output)
                     .help("run the command by hand to see where it hangs")

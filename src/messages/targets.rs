@@ -16,11 +16,12 @@ use crate::toolchain::targets::UnlistedTargets;
 impl RequestFault<'_> {
     pub fn finding(&self) -> Finding {
         let from = self.request.from;
-        let error = |id, headline: String| {
-            Finding::error(id, headline).with("found", format!("{from}: {:?}", self.request.text))
+        let error = |id: FindingId, headline: String| {
+            id.error(headline)
+                .with("found", format!("{from}: {:?}", self.request.text))
         };
-        let unknown = |finding: Finding| {
-            finding
+        let unknown = |headline: String| {
+            error(FindingId::ArchUnknown, headline)
                 .help(
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
@@ -29,43 +30,33 @@ impl RequestFault<'_> {
         };
         match &self.problem {
             RequestProblem::UnknownWord(word) => {
-                let headline = format!("`{word}` in {from} is not a GPU target");
-                unknown(error(FindingId::ArchUnknown, headline))
+                unknown(format!("`{word}` in {from} is not a GPU target"))
             }
-            RequestProblem::Empty => {
-                let headline = format!("the list of GPU targets in {from} is empty");
-                unknown(error(FindingId::ArchUnknown, headline))
-            }
+            RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {
                 let headline = format!("no GPU was detected, but {from} requests `native`");
-                let mut finding = error(FindingId::NoGpu, headline).help(format!(
+                let finding = error(FindingId::NoGpu, headline).help(format!(
                     "set CUDNN_GUARD_ARCHS=\"{}\", or a subset",
                     joined(instead, " ")
                 ));
                 match self.gpu_fault {
                     None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
-                    Some(cause) => {
-                        let cause = cause.finding();
-                        finding.evidence.push(("driver", cause.summary));
-                        finding.evidence.extend(cause.evidence);
-                        finding
-                    }
+                    Some(cause) => finding.with_cause("driver", cause.finding()),
                 }
             }
             RequestProblem::Unsound(Gencode { target, via }) => {
                 let headline =
                     format!("{target} cannot be compiled through {via}, as {from} requests");
-                error(FindingId::ArchUnsupportedByNvcc, headline).help(
-                    match (target.code, via.suffix) {
-                        (Code::Ptx, _) => {
-                            format!("write only `{target}`: PTX is not compiled through other PTX")
-                        }
-                        (_, Suffix::Arch) => {
-                            format!("write only `{target}`: PTX with an `a` only supports its own target")
-                        }
-                        _ => format!("write only `{target}`, or use PTX that it can run"),
-                    },
-                )
+                let finding = error(FindingId::ArchUnsupportedByNvcc, headline);
+                finding.help(match (target.code, via.suffix) {
+                    (Code::Ptx, _) => {
+                        format!("write only `{target}`: PTX is not compiled through other PTX")
+                    }
+                    (_, Suffix::Arch) => format!(
+                        "write only `{target}`: PTX with an `a` only supports its own target"
+                    ),
+                    _ => format!("write only `{target}`, or use PTX that it can run"),
+                })
             }
             RequestProblem::Unsupported(compiler, targets) => {
                 let headline = format!(
@@ -74,15 +65,13 @@ impl RequestFault<'_> {
                     joined(targets, ", ")
                 );
                 let is_known = |target: &Target| nvcc_table::first_with(*target).is_some();
-                let elsewhere = if targets.iter().all(is_known) {
-                    ", or select another CUDA toolkit with CUDA_HOME"
-                } else {
-                    ""
-                };
                 error(FindingId::ArchUnsupportedByNvcc, headline)
                     .with("supported", compiler.listed())
                     .with("toolkits", supported_by(targets))
-                    .help(format!("use targets that this nvcc supports{elsewhere}"))
+                    .help(match targets.iter().all(is_known) {
+                        true => "use targets that this nvcc supports, or select another CUDA toolkit with CUDA_HOME",
+                        false => "use targets that this nvcc supports",
+                    })
             }
         }
     }
@@ -98,7 +87,6 @@ impl SelectionNote<'_> {
             .with("compiled", joined(*targets, " "))
             .help("set CUDNN_GUARD_ARCHS to the GPUs that the program will run on, to compile for fewer targets"),
             Self::GpuTooNew(gpu, targets, compiler) => {
-                let headline = gpu_and_nvcc(gpu, "new", compiler);
                 let what = match targets {
                     [_] => "which the driver compiles for this GPU",
                     _ => "which run on this GPU",
@@ -107,18 +95,17 @@ impl SelectionNote<'_> {
                     Some(first) => format!("CUDA {} or newer", first.short()),
                     None => "a newer CUDA toolkit".to_string(),
                 };
-                Finding::warning(FindingId::GpuNewerThanNvcc, headline)
+                FindingId::GpuNewerThanNvcc
+                    .warning(gpu_and_nvcc(gpu, "new", compiler))
                     .with("supported", compiler.listed())
                     .with("compiled", format!("{}, {what}", joined(*targets, " ")))
                     .help(format!("install {toolkit} to compile machine code for this GPU"))
             }
-            Self::GpuTooOld(gpu, compiler) => {
-                let headline = gpu_and_nvcc(gpu, "old", compiler);
-                Finding::warning(FindingId::ArchUnsupportedByNvcc, headline)
-                    .with("supported", compiler.listed())
-                    .with("toolkits", supported_by(&[machine(gpu.capability)]))
-                    .help("install an older CUDA toolkit to compile for this GPU")
-            }
+            Self::GpuTooOld(gpu, compiler) => FindingId::ArchUnsupportedByNvcc
+                .warning(gpu_and_nvcc(gpu, "old", compiler))
+                .with("supported", compiler.listed())
+                .with("toolkits", supported_by(&[machine(gpu.capability)]))
+                .help("install an older CUDA toolkit to compile for this GPU"),
             Self::Renamed(from, to, compiler) => FindingId::ArchUnsupportedByNvcc.note(format!(
                 "{from} is compiled as {to}, the number that {} uses for the same GPU",
                 compiler.name
@@ -211,9 +198,9 @@ impl NewerToolkitPtx {
 
 impl Miscompiled {
     pub fn finding(&self) -> Finding {
-        let headline = "nvcc 13.2 has a known bug: it generates wrong code for sm_103";
         let instead = joined(&self.instead, " ");
-        Finding::warning(FindingId::KnownBadRelease, headline)
+        FindingId::KnownBadRelease
+            .warning("nvcc 13.2 has a known bug: it generates wrong code for sm_103")
             .help(format!(
                 "set CUDNN_GUARD_ARCHS=\"{instead}\": sm_100 runs on the same GPUs"
             ))
@@ -225,13 +212,14 @@ impl Miscompiled {
 impl SilentDriver {
     pub fn finding(&self) -> Finding {
         let headline = match self {
-            Self::Deadline(limit) => {
-                let limit = limit.as_secs_f64();
-                format!("the NVIDIA driver did not respond within {limit} s")
-            }
+            Self::Deadline(limit) => format!(
+                "the NVIDIA driver did not respond within {} s",
+                limit.as_secs_f64()
+            ),
             Self::Panicked => "cannot query the NVIDIA driver".to_string(),
         };
-        Finding::warning(FindingId::DriverError, headline)
+        FindingId::DriverError
+            .warning(headline)
             .help("run `nvidia-smi`: if it hangs too, restart the machine or its driver")
     }
 }

@@ -3,7 +3,6 @@ use crate::report::not_opened::NotOpened;
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::system::files;
-use std::path::Path;
 
 impl Finding {
     /// Removes the help that installs the terminal program, since its reader already has it.
@@ -22,41 +21,38 @@ impl NotOpened<'_> {
         let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);
         let names: Vec<String> = self.missing.iter().map(|(name, _)| name.clone()).collect();
         let all = listed(&names);
-        let headline = format!(
-            "the cuDNN at `{}` opens {all} at run time, but {}",
-            cudnn.root.display(),
-            match (self.aside.is_empty(), names.len()) {
-                (false, 1) => "the loader does not search its directory",
-                (false, _) => "the loader does not search their directories",
-                (true, 1) => "it was not found",
-                (true, _) => "they were not found",
-            }
-        );
         let users = self.missing.iter();
         let users = users.map(|(name, part)| format!("{part}: {name}"));
-        let finding = Finding::warning(FindingId::CudnnNotLoadable, headline)
+        let finding = FindingId::CudnnNotLoadable
+            .warning(format!(
+                "the cuDNN at `{}` opens {all} at run time, but {}",
+                cudnn.root.display(),
+                match (self.aside.is_empty(), names.len()) {
+                    (false, 1) => "the loader does not search its directory",
+                    (false, _) => "the loader does not search their directories",
+                    (true, 1) => "it was not found",
+                    (true, _) => "they were not found",
+                }
+            ))
             .with_lines("opened by", users)
             .with_paths("available", &self.aside);
         if !self.aside.is_empty() {
             let dirs = self.aside.iter().filter_map(|file| file.parent());
-            let dirs = files::dedup(dirs.map(Path::to_path_buf));
-            let dirs: Vec<_> = dirs.iter().map(|dir| dir.to_string_lossy()).collect();
+            let dirs = files::dedup(dirs.map(|dir| dir.to_string_lossy()));
             let dirs = quoted(&dirs.join(":"));
             return finding.help(format!(
                 "run `export LD_LIBRARY_PATH={dirs}` before you start the program"
             ));
         }
-        match cudnn.owner.as_deref().map(|owner| owner.installer) {
-            Some(installer @ (Installer::Pip | Installer::Uv)) => finding.help(format!(
-                "install the missing libraries: `{} install {packages}`",
-                installer.pip()
-            )),
-            Some(Installer::Conda) => finding.help(format!(
+        finding.help(match cudnn.owner.as_deref().map(|owner| owner.installer) {
+            Some(installer @ (Installer::Pip | Installer::Uv)) => {
+                let pip = installer.pip();
+                format!("install the missing libraries: `{pip} install {packages}`")
+            }
+            Some(Installer::Conda) => format!(
                 "install the missing libraries: `conda install -c conda-forge {packages} cuda-version={cuda}`"
-            )),
-            _ => finding.help(format!(
-                "install the CUDA {cuda} toolkit, or add the directory of its libraries to LD_LIBRARY_PATH"
-            )),
-        }
+            ),
+            _ => format!("install the CUDA {cuda} toolkit, or add the directory of its libraries to LD_LIBRARY_PATH"),
+        })
     }
 }

@@ -4,7 +4,7 @@ use crate::choice::incomplete_toolkit::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::{Candidate, FoundVia, Kind, Os, Toolkit};
-use crate::runtime::facts::{Finding, FindingId, Version, quoted};
+use crate::runtime::facts::{Finding, FindingId, Severity, Version, quoted};
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
@@ -17,10 +17,7 @@ impl PartialToolkit<'_> {
     pub fn finding(&self) -> Finding {
         let lacks = &self.lacks;
         let cpu = &self.platform.cpu;
-        let target = match self.is_cross {
-            true => format!(" for {cpu}"),
-            false => String::new(),
-        };
+        let target = after_space(self.is_cross.then(|| format!("for {cpu}")));
         let version = after_space(self.toolkit.version.map(Version::short));
         let headline = format!(
             "the CUDA{version} toolkit at `{}` does not include {}{target}",
@@ -28,17 +25,15 @@ impl PartialToolkit<'_> {
             lacks.join(" or ")
         );
         let finding = match lacks[..] {
-            ["nvcc"] => Finding::note(FindingId::PartialToolkit, headline),
-            _ => Finding::warning(FindingId::PartialToolkit, headline),
+            ["nvcc"] => FindingId::PartialToolkit.note(headline),
+            _ => FindingId::PartialToolkit.warning(headline),
         };
-        let mut finding = finding
-            .with("found via", found_via(self.candidate))
-            .with_some("also found", self.complete.map(also));
+        let via = &self.candidate.via;
         let complete = self.complete.filter(|_| self.candidate.request.is_some());
-        if let Some(complete) = complete {
-            let root = complete.root().display();
-            finding = finding.help(format!("set {} to `{root}`", self.candidate.via));
-        }
+        let finding = finding
+            .with("found via", found_via(self.candidate))
+            .with_some("also found", self.complete.map(also))
+            .helps(complete.map(|one| format!("set {via} to `{}`", one.root().display())));
         let packages = if self.is_cross {
             let targets = self.platform.toolkit_targets().join("` or `targets/");
             format!("NVIDIA's cross-compilation packages, which add `targets/{targets}`")
@@ -67,24 +62,26 @@ impl LibraryFault<'_> {
                 ))
                 .help("build without the cargo feature that needs this library"),
             Missing::Library(name, package) => {
-                let headline =
-                    format!("CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires");
                 let dirs = [&self.toolkit.link_dirs[..], &self.toolkit.stub_dirs].concat();
-                Finding::error(FindingId::LibraryNotFound, headline)
-                    .with_paths("searched", &dirs)
-                    .help(match self.os {
-                        Os::Windows if *name != "cudart" && is_of_wheels(&self.toolkit.root) => {
-                            self.replace_wheels(name)
-                        }
-                        _ => self.install(package),
-                    })
+                FindingId::LibraryNotFound.error(format!(
+                    "CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires"
+                ))
+                .with_paths("searched", &dirs)
+                .help(match self.os {
+                    Os::Windows if *name != "cudart" && is_of_wheels(&self.toolkit.root) => {
+                        self.replace_wheels(name)
+                    }
+                    _ => self.install(package),
+                })
             }
-            Missing::DriverStub => {
-                let headline =
-                    format!("CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires");
+            Missing::DriverStub(is_read) => {
                 let is_of_wheels = is_of_wheels(&self.toolkit.root);
                 let dirs = self.toolkit.link_dirs.first().filter(|_| is_of_wheels);
-                Finding::warning(FindingId::LibraryNotFound, headline).help(match dirs {
+                let headline = format!(
+                    "CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires"
+                );
+                let severity = Severity::error_if(*is_read);
+                Finding::new(FindingId::LibraryNotFound, severity, headline).help(match dirs {
                     // No wheel contains one.
                     Some(dir) => format!(
                         "create a link to the driver's library: `cd {} && mkdir -p stubs && ln -s $(ldconfig -p | grep -m1 \
@@ -97,11 +94,12 @@ impl LibraryFault<'_> {
             }
             Missing::Headers(names, package) => {
                 let first = names.first().map_or("", |name| name);
-                let headline = format!("CUDA at `{root}` does not contain `{first}`");
                 let all = if names.len() > 1 { &names[..] } else { &[] };
-                Finding::note(FindingId::PartialToolkit, headline)
-                    .with_lines("missing", all)
-                    .help(self.install(package))
+                FindingId::PartialToolkit.note(format!(
+                    "CUDA at `{root}` does not contain `{first}`"
+                ))
+                .with_lines("missing", all)
+                .help(self.install(package))
             }
         }
     }
@@ -158,10 +156,8 @@ impl LibraryFault<'_> {
                 "nvjitlink" => wheel,
                 wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
             };
-            return format!(
-                "install `{component}{}` with NVIDIA's installer",
-                component_suffix(version)
-            );
+            let version = component_suffix(version);
+            return format!("install `{component}{version}` with NVIDIA's installer");
         }
         if toolkit.root.ends_with("usr") {
             return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)".into();
@@ -184,23 +180,19 @@ impl MissingDependency {
             Some(version) => format!("of CUDA {}", version.short()),
             None => "of CUDA".into(),
         };
-        let headline = match (&self.beside, self.symbols.first()) {
-            (Some(_), symbol) => {
-                let symbol = symbol.map_or("", String::as_str);
-                format!(
-                    "`{library}` {release} calls `{symbol}`, which `{needs}` beside it does not contain: their versions differ"
-                )
-            }
-            (None, _) => format!("`{library}` {release} needs `{needs}`, which is not in `{root}`"),
-        };
+        let symbol = self.symbols.first().map_or("", String::as_str);
         let stem = needs.split(".so").next().unwrap_or_default();
-        Finding::warning(FindingId::PartialToolkit, headline)
+        FindingId::PartialToolkit
+            .warning(match &self.beside {
+                Some(_) => format!(
+                    "`{library}` {release} calls `{symbol}`, which `{needs}` beside it does not contain: their versions differ"
+                ),
+                None => format!("`{library}` {release} needs `{needs}`, which is not in `{root}`"),
+            })
             .with("library", self.library.display())
             .with_some("dependency", self.beside.as_deref().map(Path::display))
             .with_paths("also found", &self.others)
-            .help(format!(
-                "install `{library}` and `{stem}` of the same CUDA version in `{root}`"
-            ))
+            .help(format!("install `{library}` and `{stem}` of the same CUDA version in `{root}`"))
             .help("set CUDA_HOME to a complete toolkit")
     }
 }
@@ -209,20 +201,21 @@ impl NvccHeaderSkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
         let (nvcc, headers) = (nvcc.short(), headers.short());
-        let mut finding = FindingId::NvccHeaderSkew
+        let is_wheel = compiler.to_string_lossy().contains("/nvidia/cu1");
+        let wheels = || {
+            format!(
+                "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
+                 'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
+            )
+        };
+        FindingId::NvccHeaderSkew
             .error(format!(
                 "nvcc {nvcc} would compile with the headers of CUDA {headers}"
             ))
             .with("nvcc", compiler.display())
             .with("header", header.display())
-            .with_paths("also found", self.others);
-        if compiler.to_string_lossy().contains("/nvidia/cu1") {
-            finding = finding.help(format!(
-                "install the same version of all wheels: `pip install 'nvidia-cuda-nvcc=={nvcc}.*' \
-                 'nvidia-cuda-crt=={nvcc}.*' 'nvidia-cuda-runtime=={nvcc}.*' 'nvidia-nvvm=={nvcc}.*'`"
-            ));
-        }
-        finding
+            .with_paths("also found", self.others)
+            .helps(is_wheel.then(wheels))
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version")
             .help(format!(
                 "install nvcc {headers} or the headers of CUDA {nvcc} in this toolkit"

@@ -9,11 +9,8 @@ use std::path::Path;
 impl UnusableVariable<'_> {
     pub fn finding(&self) -> Finding {
         let context = self.context;
-        let (name, value) = (
-            context.env.spelling(self.variable),
-            context.value(self.variable),
-        );
-        let cpu = &context.platform.cpu;
+        let name = context.env.spelling(self.variable);
+        let (value, cpu) = (context.value(self.variable), &context.platform.cpu);
         let mut help = self.correction();
         let defect: String = match &self.fault {
             VariableFault::Place(obstacle) => {
@@ -62,28 +59,20 @@ impl UnusableVariable<'_> {
             VariableFault::NoLibrary => {
                 // The variable is already correct if it names headers.
                 if self.variable.names() == Some(Names::CudnnHeaders) {
-                    help = format!(
-                        "set CUDNN_LIB_DIR to the directory that contains {}",
-                        library_files(self.context.platform.os)
-                    );
+                    let files = library_files(self.context.platform.os);
+                    help = format!("set CUDNN_LIB_DIR to the directory that contains {files}");
                 }
                 "which does not contain a cuDNN library".into()
             }
         };
-        let mut finding = FindingId::VariableUnusable
+        let finding = FindingId::VariableUnusable
             .error(format!("{name} is set to `{value}`, {defect}"))
             .help(help);
-        match &self.fault {
-            VariableFault::Nvcc(fault, _) => {
-                let reason = fault.finding();
-                finding = finding.with("reason", &reason.summary);
-                for (label, value) in &reason.evidence {
-                    finding = finding.with(label, value);
-                }
-            }
-            VariableFault::NotOnPath(dirs) => finding = finding.with_lines("searched", &dirs[..]),
-            _ => finding = finding.with_paths("expected", &self.missed),
-        }
+        let finding = match &self.fault {
+            VariableFault::Nvcc(fault, _) => finding.with_cause("reason", fault.finding()),
+            VariableFault::NotOnPath(dirs) => finding.with_lines("searched", &dirs[..]),
+            _ => finding.with_paths("expected", &self.missed),
+        };
         match self.fault {
             VariableFault::UnprintablePath(_) | VariableFault::Nvcc(_, Some(_)) => finding,
             _ => finding.help(format!("unset {name} to search the default locations")),
@@ -117,14 +106,13 @@ impl UnusableVariable<'_> {
                 format!("set {name} to the directory that contains {file}")
             }
             (_, Some(dir)) => {
-                let product = match self.kind {
-                    Kind::Toolkit => "a CUDA toolkit",
-                    Kind::Cudnn => "cuDNN",
-                };
-                format!(
-                    "set {name} to `{}`, which contains {product}",
-                    dir.display()
-                )
+                let dir = dir.display();
+                match self.kind {
+                    Kind::Toolkit => {
+                        format!("set {name} to `{dir}`, which contains a CUDA toolkit")
+                    }
+                    Kind::Cudnn => format!("set {name} to `{dir}`, which contains cuDNN"),
+                }
             }
             (_, None) => set_directory(&name, self.kind, context),
         }
@@ -156,13 +144,9 @@ fn unpack(archive: &Path, value: &Path, name: &str, os: Os) -> String {
     let dir = archive.parent().unwrap_or(archive);
     let file = archive.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
-    let stem = ends
-        .iter()
-        .find_map(|end| Some((*end, file.strip_suffix(end)?)));
-    let (archive_word, into) = (
-        quoted(&archive.to_string_lossy()),
-        quoted(&dir.to_string_lossy()),
-    );
+    let mut ends = ends.into_iter();
+    let stem = ends.find_map(|end| Some((end, file.strip_suffix(end)?)));
+    let [archive_word, into] = [archive, dir].map(|path| quoted(&path.to_string_lossy()));
     let unzip = format!("unzip {archive_word} -d {into}");
     let (command, inside) = match stem {
         Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),

@@ -229,13 +229,13 @@ impl Probe<'_> {
         let mut findings = Vec::new();
         for name in &self.config.libs {
             if link == Link::Lazy && lazy_link::file(toolkit, name, self.host).is_none() {
-                let finding = missing_library::finding(candidate, name, platform);
-                let other = LazyLinkFault::NoLibrary(&toolkit.root, name);
-                findings.push(other.instead_of(finding));
+                let finding = missing_library::finding(candidate, name, platform, true);
+                let unknown = || LazyLinkFault::NoLibrary(&toolkit.root, name).finding();
+                findings.push(finding.unwrap_or_else(unknown));
             } else if toolkit.absent.contains(name)
                 && !find_library::is_on_linker_path(name, self.host)
             {
-                findings.extend(missing_library::finding(candidate, name, platform));
+                findings.extend(missing_library::finding(candidate, name, platform, false));
             }
         }
         findings.extend(missing_library::headers(candidate, platform));

@@ -24,20 +24,27 @@ pub enum Missing<'a> {
     LinuxOnly(&'a str),
     /// A library, with its package.
     Library(&'a str, (&'static str, &'static str)),
-    /// The stub for `.libs(["cuda"])`, which programs are linked with instead of the driver.
-    DriverStub,
+    /// The stub for `.libs(["cuda"])`, which programs are linked with instead of the driver. `true` if its functions
+    /// have to be read.
+    DriverStub(bool),
     /// Headers, with their package.
     Headers(Vec<&'a String>, (&'static str, &'static str)),
 }
 
 /// Returns the finding about a library that is neither in the toolkit nor in the linker's default directories. Names
-/// that do not resemble one of CUDA's are left to the linker, which may know their directory.
-pub fn finding(candidate: &Candidate, name: &str, platform: &Platform) -> Option<Finding> {
+/// that do not resemble one of CUDA's are left to the linker, which may know their directory. `is_read` means that the
+/// build reads the functions of the library.
+pub fn finding(
+    candidate: &Candidate,
+    name: &str,
+    platform: &Platform,
+    is_read: bool,
+) -> Option<Finding> {
     let close = |names: &[&'static str]| names.iter().copied().find(|known| is_close(known, name));
     let missing = match package(name) {
         _ if platform.os == Os::Windows && LINUX_ONLY.contains(&name) => Missing::LinuxOnly(name),
         // The linker fails unless the build script adds another directory that contains the driver's library.
-        None if name == "cuda" && platform.os == Os::Linux => Missing::DriverStub,
+        None if name == "cuda" && platform.os == Os::Linux => Missing::DriverStub(is_read),
         Some(package) => Missing::Library(name, package),
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };

@@ -176,8 +176,15 @@ impl Finding {
     }
 
     /// Adds ways to fix the fault, the most likely first.
-    pub fn helps(mut self, texts: Vec<String>) -> Self {
+    pub fn helps(mut self, texts: impl IntoIterator<Item = String>) -> Self {
         self.help.extend(texts);
+        self
+    }
+
+    /// Adds the headline of the cause under this label, and its evidence.
+    pub fn with_cause(mut self, label: &'static str, cause: Finding) -> Self {
+        self.evidence.push((label, cause.summary));
+        self.evidence.extend(cause.evidence);
         self
     }
 
