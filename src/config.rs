@@ -54,6 +54,8 @@ pub struct Config {
     pub(crate) target: Option<String>,
     pub(crate) env: Vec<(String, OsString)>,
     pub(crate) allow: Vec<String>,
+    /// `true` if the terminal program searches, on the machine that runs the programs.
+    pub(crate) is_survey: bool,
 }
 
 impl Default for Config {
@@ -80,6 +82,7 @@ impl Config {
             target: None,
             env: Vec::new(),
             allow: Vec::new(),
+            is_survey: false,
         }
     }
 

@@ -132,12 +132,11 @@ impl Config {
             // Without requirements, both are searched.
             cudnn: self.cudnn.is_some() || self.cuda.is_none(),
         };
-        let mut toolchain = Toolchain::find(self.clone(), host, needs);
-        // Programs run on the machine that is surveyed.
-        if !toolchain.allowed.contains(FindingId::PartsMissing.as_str()) {
-            let findings = toolchain.findings.iter_mut();
-            findings.for_each(Finding::stop_at_missing_parts);
-        }
+        let config = Config {
+            is_survey: true,
+            ..self.clone()
+        };
+        let mut toolchain = Toolchain::find(config, host, needs);
         let is_needed =
             |one: &Finding| !is_built_without || one.id != FindingId::CudnnHeadersMissing;
         toolchain.findings.retain(is_needed);

@@ -16,6 +16,8 @@ pub struct CheckContext<'a> {
     pub scan: &'a Scan,
     pub choice: &'a Choice,
     pub requirements: &'a Requirements,
+    /// `true` if the terminal program searches.
+    pub is_survey: bool,
     /// The finding about an nvcc whose version differs from the headers of the best toolkit.
     pub skew: Option<Finding>,
 }

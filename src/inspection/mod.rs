@@ -16,7 +16,7 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::fault::InspectionFault;
+use crate::inspection::fault::{InspectionFault, NeededDriver};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::preflight::{Other, PreflightInput};
@@ -121,7 +121,7 @@ impl Inspection {
         let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
         if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
             if let Some(needed) = findings.iter().find(|one| is_driver(one)) {
-                known.stop_program(needed);
+                *known = NeededDriver { known, needed }.finding();
             }
             findings.retain(|one| !is_driver(one));
         }
@@ -190,8 +190,9 @@ impl Inspection {
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let constants = Elf::read(&self.input.program).ok();
         let constants = constants.and_then(|elf| elf.rodata()).unwrap_or_default();
-        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, &self.input.program, &constants);
-        let by_cudarc = by_cudarc.map(|finding| finding.error_if(is_used));
+        let severity = Severity::error_if(is_used);
+        let program = &self.input.program;
+        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, program, &constants, severity);
         self.findings.extend(by_cudarc);
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
         if let Some(finding) = stub {

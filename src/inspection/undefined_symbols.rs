@@ -4,7 +4,7 @@ use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::Finding;
+use crate::runtime::facts::{Finding, Severity};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::dependencies::is_of_toolkit;
@@ -89,7 +89,12 @@ fn owner(function: &str) -> Option<&'static str> {
 }
 
 /// Returns the finding about a cudarc in the program that looks up functions that the driver does not have.
-pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, constants: &[u8]) -> Option<Finding> {
+pub fn by_cudarc(
+    graph: &mut LoadGraph,
+    program: &Path,
+    constants: &[u8],
+    severity: Severity,
+) -> Option<Finding> {
     let lookup = EagerLookup::detect(constants)?;
     let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
     // A missing driver is reported elsewhere.
@@ -99,7 +104,12 @@ pub fn by_cudarc(graph: &mut LoadGraph, program: &Path, constants: &[u8]) -> Opt
     let library = &graph.objects.get(index?)?.path;
     let names = lookup.functions.iter().map(String::as_bytes);
     let missing = Elf::read(library).ok()?.missing_symbols(names);
-    lookup.finding(Some(program), &library.display().to_string(), &missing)
+    lookup.finding(
+        Some(program),
+        &library.display().to_string(),
+        &missing,
+        severity,
+    )
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Invalid configurations in build scripts and variables.
 
 use crate::guard::InvalidGuard;
+use crate::messages::phrases::suggestion;
 use crate::runtime::facts::sub_libraries;
 use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
 use crate::toolchain::output_registry::OutputConflict;
-use crate::{Finding, FindingId, Severity};
+use crate::{Finding, FindingId};
 use std::path::Path;
 
 impl ConfigFault<'_> {
@@ -13,7 +14,7 @@ impl ConfigFault<'_> {
         match self {
             Self::AllowedId(id) => FindingId::ConfigInvalid
                 .error(format!("`.allow({id:?})` is not a finding id"))
-                .suggest(FindingId::similar(id).map(|id| format!(".allow({id:?})")))
+                .helps(suggestion(FindingId::similar(id).map(|id| format!(".allow({id:?})"))))
                 .help("use the id in brackets after the headline"),
             Self::NoRoot(path) => no_root(path, "does not exist"),
             Self::RootFile(path) => no_root(path, "is not a directory"),
@@ -34,29 +35,6 @@ fn no_root(path: &Path, what: &str) -> Finding {
     FindingId::ConfigInvalid
         .error(format!("the root `{}` {what}", path.display()))
         .help("specify a root that contains the usr/ directory of the system to examine")
-}
-
-impl Finding {
-    /// Adds that the variable, which is unusable for the toolkit, does not point to a cuDNN either.
-    pub(crate) fn with_no_cudnn(self) -> Self {
-        self.with("cuDNN", "not found there or anywhere else")
-    }
-
-    /// Prepends the help that fixes a version skew through these variables of the headers and the libraries.
-    pub(crate) fn explain_skew(&mut self, variables: &[String]) {
-        let names = variables.join(" and ");
-        let help = format!("make {names} point to headers and libraries of the same version");
-        if let Some(first) = self.help.first_mut() {
-            *first = help;
-        }
-    }
-
-    /// Makes missing sub-libraries an error, since programs that run here fail at their first convolution.
-    pub(crate) fn stop_at_missing_parts(&mut self) {
-        if self.id == FindingId::PartsMissing {
-            self.severity = Severity::Error;
-        }
-    }
 }
 
 impl ToolchainFault<'_> {

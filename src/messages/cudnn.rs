@@ -99,7 +99,10 @@ impl HeaderLibrarySkew<'_> {
             |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
         let of_headers = from(self.cudnn.files.header_owner.as_ref());
         let of_library = from(self.cudnn.owner.as_deref());
-        let stale = if let Some((of_headers, of_library)) = self.packages {
+        let stale = if let names @ [_, ..] = self.variables {
+            let names = names.join(" and ");
+            format!("make {names} point to headers and libraries of the same version")
+        } else if let Some((of_headers, of_library)) = self.packages {
             let command = same_version_command(of_headers, of_library, header > library);
             format!("run `{command}`")
         } else if file.parent().and_then(Path::parent) == path.parent().and_then(Path::parent) {

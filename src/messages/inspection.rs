@@ -1,7 +1,7 @@
 //! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{InspectionFault, LibrarySource};
+use crate::inspection::fault::{InspectionFault, LibrarySource, NeededDriver};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file};
@@ -217,21 +217,20 @@ impl MissingInterpreter<'_> {
     }
 }
 
-impl Finding {
-    /// Returns the finding as an error, or as a warning about something that may never be used.
-    pub fn error_if(self, is_error: bool) -> Self {
-        Self {
-            severity: Severity::error_if(is_error),
-            ..self
+impl NeededDriver<'_> {
+    /// Returns the finding about the machine, as an error if the program does not start.
+    pub fn finding(&self) -> Finding {
+        let Self { known, needed } = self;
+        if needed.severity != Severity::Error {
+            return (*known).clone();
         }
-    }
-
-    /// Makes this finding, which explains why the machine has no driver, the reason why a program cannot start.
-    pub(crate) fn stop_program(&mut self, needed: &Self) {
-        if needed.severity == Severity::Error {
-            self.severity = Severity::Error;
-            self.summary.clone_from(&needed.summary);
-        }
+        let finding = Finding::new(known.id, Severity::Error, &needed.summary);
+        let evidence = known.evidence.iter();
+        evidence
+            .fold(finding, |finding, (label, value)| {
+                finding.with(label, value)
+            })
+            .helps(known.help.clone())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Kernel files and the compiled results.
 
 use crate::kernels::InvalidRequest;
+use crate::messages::phrases::suggestion;
 use crate::model::ChosenBy;
 use crate::model::text::joined;
 use crate::{Finding, FindingId, Severity};
@@ -32,7 +33,7 @@ impl InvalidRequest<'_> {
                 let path = path.display();
                 let what = if *is_compiled { "kernel source" } else { "watched path" };
                 invalid(&format!("{what} `{path}` does not exist"))
-                    .suggest(near.as_ref().map(|path| path.display()))
+                    .helps(suggestion(near.as_ref().map(|path| path.display())))
                     .help("correct the path in build.rs: it is relative to the package")
             }
             InvalidRequest::Directory(path) => {
@@ -40,7 +41,7 @@ impl InvalidRequest<'_> {
                     .help(format!("select the files in it: `.files({:?})`", path.join("*.cu")))
             }
             InvalidRequest::NoMatch(pattern, near) => invalid(&format!("`{pattern}` matches no file"))
-                .suggest(near.as_ref().map(|path| path.display()))
+                .helps(suggestion(near.as_ref().map(|path| path.display())))
                 .help("correct the pattern in build.rs: it is relative to the package"),
             InvalidRequest::NoMatchForOptions(pattern) => {
                 invalid(&format!("the `for_files` pattern `{}` matches no kernel", pattern.display()))

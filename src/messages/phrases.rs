@@ -6,21 +6,11 @@ use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os};
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
 use std::fmt::Display;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-impl Finding {
-    /// Adds a piece of evidence with these paths, one per line, if there are any.
-    pub(super) fn with_paths(self, label: &'static str, paths: &[PathBuf]) -> Self {
-        self.with_lines(label, paths.iter().map(|path| path.display()))
-    }
-
-    /// Adds the help for a misspelled word if a known one is similar.
-    pub(super) fn suggest(self, meant: Option<impl Display>) -> Self {
-        match meant {
-            Some(meant) => self.help(format!("write `{meant}` if that is what you mean")),
-            None => self,
-        }
-    }
+/// Returns the help for a misspelled word if a known one is similar.
+pub fn suggestion(meant: Option<impl Display>) -> Option<String> {
+    meant.map(|meant| format!("write `{meant}` if that is what you mean"))
 }
 
 /// Returns the name of the variable for such a directory.
@@ -95,8 +85,11 @@ pub fn fetch(context: &CheckContext, place: &str) -> String {
     let FetchOptions { cuda, cudnn } = context.fetch();
     let cuda = cuda.map_or_else(String::new, |cuda| format!(" --cuda {cuda}"));
     let cudnn = cudnn.map_or_else(String::new, |cudnn| format!(" --cudnn {cudnn}"));
-    format!(
-        "run `cudnn-guard fetch{cuda}{cudnn}` to install CUDA and cuDNN {place} (to get it, run `cargo install --path . --features \
-         cli` in a clone of cudnn-guard)"
-    )
+    let help = format!("run `cudnn-guard fetch{cuda}{cudnn}` to install CUDA and cuDNN {place}");
+    match context.is_survey {
+        true => help,
+        false => {
+            help + " (to get it, run `cargo install --path . --features cli` in a clone of cudnn-guard)"
+        }
+    }
 }

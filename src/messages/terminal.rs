@@ -4,18 +4,6 @@ use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::system::files;
 
-impl Finding {
-    /// Removes the help that installs the terminal program, since its reader already has it.
-    pub fn omit_installation(&mut self) {
-        for help in &mut self.help {
-            *help = help.replace(
-                " (to get it, run `cargo install --path . --features cli` in a clone of cudnn-guard)",
-                "",
-            );
-        }
-    }
-}
-
 impl NotOpened<'_> {
     pub fn finding(&self) -> Finding {
         let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);

@@ -20,8 +20,6 @@ impl Toolchain {
     /// the cudarc of the crate in the current directory. The GPUs are left out if `root` or `target` is another system.
     pub fn examine(&self) -> ToolchainReport {
         let mut report = self.report();
-        let findings = report.findings.iter_mut();
-        findings.for_each(Finding::omit_installation);
         let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
         let lock = lock.unwrap_or_default();
         let platform = &self.host.platform;

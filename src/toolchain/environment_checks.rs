@@ -1,7 +1,7 @@
 //! Checks of the chosen libraries against each other, and against the libraries that a loader would find first.
 
 use crate::config::{Config, Link};
-use crate::cudnn::consistency::{self, NvccHeaderSkew};
+use crate::cudnn::consistency::{self, Asker, NvccHeaderSkew};
 #[cfg(feature = "cli")]
 use crate::cudnn::parts::SubLibraries;
 use crate::loader::dll_search::DllSearchPath;
@@ -26,6 +26,7 @@ pub fn cudnn_findings(
     built_with: Option<&Toolkit>,
     config: &Config,
     host: &Host,
+    asker: &Asker,
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
     // The sub-libraries that are not beside the library but that the system finds elsewhere.
@@ -34,11 +35,7 @@ pub fn cudnn_findings(
         Some(path) => path.file(file).is_some(),
         None => shadowing::loaded_file(file, host).is_some(),
     });
-    let mut findings = consistency::findings(cudnn, &elsewhere);
-    // If the program runs on this machine, the loader's result is already known.
-    if host.is_target() && host.root.is_none() {
-        findings.iter_mut().for_each(Finding::stop_at_missing_parts);
-    }
+    let mut findings = consistency::findings(cudnn, &elsewhere, asker);
     let named = || shadowing::named_path(host);
     let path = dll_path
         .as_ref()

@@ -33,7 +33,10 @@ pub fn join(
                 && other.id == FindingId::CudnnNotFound
                 && !allowed.contains(cause.id.as_str()) =>
         {
-            (Some(cause.with_no_cudnn()), None)
+            (
+                Some(cause.with("cuDNN", "not found there or anywhere else")),
+                None,
+            )
         }
         apart => apart,
     }

@@ -6,6 +6,7 @@ use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
+use crate::cudnn::consistency::Asker;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
@@ -173,6 +174,7 @@ impl Probe<'_> {
             scan,
             choice,
             requirements: self.requirements,
+            is_survey: self.config.is_survey,
         };
         let (mut findings, toolkit_fault) = self.faults(&context);
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
@@ -253,14 +255,20 @@ impl Probe<'_> {
         };
         let toolkit = context.best(Kind::Toolkit).and_then(Candidate::toolkit);
         let built_with = if self.needs.toolkit { toolkit } else { None };
-        let mut findings =
-            environment_checks::cudnn_findings(cudnn, toolkit, built_with, self.config, self.host);
-        let named = candidate.and_then(|one| separate_variables(cudnn, &one.via, self.host));
-        let skew = |one: &&mut Finding| one.id == FindingId::HeaderLibrarySkew;
-        if let (Some(named), Some(skew)) = (named, findings.iter_mut().find(skew)) {
-            skew.explain_skew(&named);
-        }
-        findings
+        let variables = candidate.and_then(|one| separate_variables(cudnn, &one.via, self.host));
+        let asker = Asker {
+            // If the program runs on this machine, the loader's result is already known.
+            runs_here: self.config.is_survey || self.host.is_target() && self.host.root.is_none(),
+            variables: &variables.unwrap_or_default(),
+        };
+        environment_checks::cudnn_findings(
+            cudnn,
+            toolkit,
+            built_with,
+            self.config,
+            self.host,
+            &asker,
+        )
     }
 
     /// Returns the known bugs of the chosen versions, and the symbols that their libraries import but do not find in

@@ -7,7 +7,7 @@ use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::{
-    Built, ComputeCapability, Finding, FindingId, Loader, Verdict, Version,
+    Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
 };
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::main_library::MainLibrary;
@@ -250,5 +250,5 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     }
     let mut missing = found.functions.clone();
     missing.retain(|name| !library.defines(name));
-    found.finding(None, &driver.library, &missing)
+    found.finding(None, &driver.library, &missing, Severity::Error)
 }

@@ -3,6 +3,7 @@
 use crate::runtime::facts::codec::named;
 use crate::runtime::facts::{Fields, FindingId, Json, is_unprintable};
 use std::fmt;
+use std::path::PathBuf;
 
 /// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,6 +168,12 @@ impl Finding {
             Some(text) => self.with(label, text),
             None => self,
         }
+    }
+
+    /// Adds a piece of evidence with these paths, one per line, if there are any.
+    #[doc(hidden)]
+    pub fn with_paths(self, label: &'static str, paths: &[PathBuf]) -> Self {
+        self.with_lines(label, paths.iter().map(|path| path.display()))
     }
 
     /// Adds a way to fix the fault.

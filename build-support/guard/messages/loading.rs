@@ -1,6 +1,6 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
-use crate::runtime::facts::{Finding, FindingId, quoted};
+use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
@@ -195,14 +195,16 @@ impl EagerLookup {
         program: Option<&Path>,
         library: &str,
         missing: &[String],
+        severity: Severity,
     ) -> Option<Finding> {
         let (first, others) = missing.split_first()?;
         let whose = match program {
             Some(program) => format!("in `{}`", program.display()),
             None => "in this program".to_string(),
         };
-        let finding = Finding::error(
+        let finding = Finding::new(
             FindingId::DriverTooOld,
+            severity,
             format!(
                 "the cudarc {whose} will panic when it first uses the driver: it looks up {first}, which is missing from \
                  `{library}`"

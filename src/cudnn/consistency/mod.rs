@@ -11,11 +11,20 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
 use std::path::{Path, PathBuf};
 
+/// The facts about the user of a cuDNN that its findings depend on.
+#[derive(Default)]
+pub struct Asker<'a> {
+    /// `true` if the programs run on this machine, and fail at their first convolution if a sub-library is missing.
+    pub runs_here: bool,
+    /// The variables of the headers and of the libraries, if they are different ones.
+    pub variables: &'a [String],
+}
+
 /// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
 /// finds in other directories.
-pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+pub fn findings(cudnn: &Cudnn, elsewhere: &[String], asker: &Asker) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(header_library(cudnn).map(|fault| fault.finding()));
+    findings.extend(header_library(cudnn, asker.variables).map(|fault| fault.finding()));
     // A cuDNN with an unusable main library is never chosen.
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         findings.extend(part.defect.as_ref().map(|defect| {
@@ -23,7 +32,7 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
             fault.needed_if(part.needed).finding()
         }));
     }
-    findings.extend(parts::findings(cudnn, elsewhere));
+    findings.extend(parts::findings(cudnn, elsewhere, asker.runs_here));
     findings
 }
 
@@ -52,6 +61,8 @@ pub struct HeaderLibrarySkew<'a> {
     pub library: (&'a Path, Version),
     /// The packages of the headers and the library, if apt can install both in the same version.
     pub packages: Option<(&'a Owner, &'a Owner)>,
+    /// The variables of the headers and of the library, if they are different ones.
+    pub variables: &'a [String],
 }
 
 /// A requested cuDNN whose main library can be neither linked nor opened.
@@ -100,7 +111,7 @@ pub fn is_same_minor(one: Version, other: Version) -> bool {
     (one.major, one.minor) == (other.major, other.minor)
 }
 
-fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
+fn header_library<'a>(cudnn: &'a Cudnn, variables: &'a [String]) -> Option<HeaderLibrarySkew<'a>> {
     let (header, library) = differing(cudnn)?;
     let headers = cudnn.files.header_owner.as_ref();
     let packages = headers.zip(cudnn.owner.as_deref());
@@ -115,6 +126,7 @@ fn header_library(cudnn: &Cudnn) -> Option<HeaderLibrarySkew<'_>> {
         header: (cudnn.header.as_ref()?, header),
         library: (cudnn.library.as_ref()?, library),
         packages,
+        variables,
     })
 }
 

@@ -27,7 +27,7 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
@@ -42,7 +42,7 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
             findings.push(fault.needed_if(true).finding());
         }
     }
-    findings.extend(missing(cudnn, elsewhere));
+    findings.extend(missing(cudnn, elsewhere, runs_here));
     let soname = cudnn
         .files
         .absent_soname
@@ -65,8 +65,8 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
     findings
 }
 
-/// Returns the warning about missing sub-libraries. They are needed only on the machine that runs the program.
-fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
+/// Returns the finding about missing sub-libraries. They are needed only on the machine that runs the program.
+fn missing(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> Option<Finding> {
     let mut files = missing_parts(cudnn);
     let is_unusable = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
@@ -81,7 +81,7 @@ fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
         folder: Path::new(&dir),
         release: cudnn.library_version,
         files: &files,
-        is_uncertain: true,
+        is_uncertain: !runs_here,
         reinstall: reinstall(cudnn),
         ..MissingSubLibraries::new(&installed, false, &|_| true)
     };

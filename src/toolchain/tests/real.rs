@@ -2,7 +2,7 @@
 //! for each.
 
 use crate::config::Config;
-use crate::cudnn::consistency;
+use crate::cudnn::consistency::{self, Asker};
 use crate::model::{Cudnn, Environment, Library, Platform};
 use crate::runtime::facts::{FindingId, Version, VersionSource};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -128,7 +128,11 @@ fn each_cudnn_is_read_correctly() {
         for part in &cudnn.parts {
             assert_eq!(part.version, Some(version), "{wheel}: {part:?}");
         }
-        assert_eq!(consistency::findings(&cudnn, &[]), [], "{wheel}");
+        assert_eq!(
+            consistency::findings(&cudnn, &[], &Asker::default()),
+            [],
+            "{wheel}"
+        );
         // Since 9.22, the main library first searches its own directory.
         let own_first = version > Version::new(9, 22, 0);
         assert_eq!(cudnn.files.own_first, own_first, "{wheel}");
