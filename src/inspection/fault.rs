@@ -95,5 +95,4 @@ pub enum Install {
     /// Install this major in addition to another one.
     Beside(Option<u32>),
     Accepted(String),
-    Dll,
 }

@@ -15,29 +15,18 @@ pub const PUT_ON_PATH: &str = "add the directory that contains it to PATH where 
 
 impl UnresolvedCudnn<'_> {
     pub fn finding(&self) -> Finding {
-        let names = self.names.join(" or ");
         let is_dll = matches!(self.request, Request::Dll);
         let path = match is_dll {
             true => "PATH where the program runs",
             false => "LD_LIBRARY_PATH",
         };
         let summary = match &self.request {
-            Request::Dll => format!("this program opens {names}, which Windows cannot find"),
             Request::Linked(user) => {
-                let user = user.display();
-                format!("`{user}` needs {names}, which the loader cannot find")
+                let (user, name) = (user.display(), self.names.join(" or "));
+                format!("`{user}` needs {name}, which the loader cannot find")
             }
-            Request::Cudarc(release) => format!(
-                "cudarc{} opens {}, but the loader cannot find this or any other name that cudarc tries",
-                after_space(release.as_ref()),
-                self.names.first().copied().unwrap_or_default()
-            ),
-            Request::Opened if self.names.len() == 1 => {
-                format!("this program opens {names}, which the loader cannot find")
-            }
-            Request::Opened => {
-                format!("this program opens {names}, but the loader cannot find any of them")
-            }
+            Request::Cudarc(version) => NotFound::headline(&self.names, Some(*version)),
+            Request::Opened | Request::Dll => NotFound::headline(&self.names, None),
         };
         let elsewhere = match &self.reach {
             None => Vec::new(),
@@ -54,22 +43,20 @@ impl UnresolvedCudnn<'_> {
                 "create a link `libcudnn.so` to it in `{dir}`, and add `{dir}` to {path}"
             )],
         };
+        let is_old =
+            matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
         let install = match &self.install {
-            Install::Major(major) => {
-                let is_old =
-                    matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
-                let link = if is_old { " with a `libcudnn.so`" } else { "" };
-                format!(
-                    "install cuDNN{}{link}, or add its directory to {path}",
-                    after_space(major.as_ref())
-                )
-            }
+            Install::Major(_) if is_dll => PUT_ON_PATH.into(),
+            Install::Major(major) => format!(
+                "install cuDNN{}{}, or add its directory to {path}",
+                after_space(*major),
+                if is_old { " with a `libcudnn.so`" } else { "" }
+            ),
             Install::Beside(major) => format!(
                 "install cuDNN{} beside it: another major version is not compatible, even if it is renamed",
-                after_space(major.as_ref())
+                after_space(*major)
             ),
             Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
-            Install::Dll => PUT_ON_PATH.into(),
         };
         let unrequested = self.unrequested.as_ref();
         let severity = Severity::error_if(self.is_needed);

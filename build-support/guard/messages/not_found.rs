@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::{Finding, FindingId, Loader, quoted};
+use crate::runtime::facts::{Finding, FindingId, Loader, Version, quoted};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
@@ -10,19 +10,13 @@ use crate::runtime::loader::not_found::{MissingCudnn, NotFound, installable};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::LOADER;
 use crate::runtime::system::platform::LIBRARY_PATH;
+use std::borrow::Borrow;
 use std::path::Path;
 
 impl MissingCudnn<'_> {
     pub fn finding(self) -> Finding {
         let cudarc = self.built.loader == Loader::Cudarc;
-        let first = self.names.first().map_or("", String::as_str);
-        let mut summary = if cudarc {
-            let release = self.built.cudarc;
-            let release = release.map_or(String::new(), |cudarc| format!(" {cudarc}"));
-            format!("cannot load `{first}` or any other name that cudarc{release} tries")
-        } else {
-            format!("cannot load `{}`", self.names.join("` or `"))
-        };
+        let mut summary = NotFound::headline(self.names, cudarc.then_some(self.built.cudarc));
         // Most of cudarc's many names belong to no cuDNN.
         let messages = match self.messages.first() {
             Some(first) if cudarc => {
@@ -73,6 +67,19 @@ impl MissingCudnn<'_> {
 }
 
 impl NotFound {
+    /// Returns the headline for a program that opens none of these names. `cudarc` is the version of the cudarc that
+    /// opens them, if known.
+    pub fn headline<S: Borrow<str>>(names: &[S], cudarc: Option<Option<Version>>) -> String {
+        let first = names.first().map_or("", S::borrow);
+        match cudarc {
+            Some(version) => {
+                let version = version.map_or(String::new(), |version| format!(" {version}"));
+                format!("cannot load `{first}` or any other name that cudarc{version} tries")
+            }
+            None => format!("cannot load `{}`", names.join("` or `")),
+        }
+    }
+
     /// Adds the help for the most specific cause to a finding: the ways to a cuDNN `elsewhere`, if one exists, else the
     /// ways to `install` one.
     pub fn explain(

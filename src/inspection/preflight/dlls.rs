@@ -60,7 +60,7 @@ impl PreflightInput {
             also_found,
             unrequested,
             reach,
-            install: Install::Dll,
+            install: Install::Major(None),
         }
     }
 

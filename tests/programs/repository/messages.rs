@@ -69,10 +69,11 @@ const PROGRAMS: [&str; 16] = [
     "sudo",
 ];
 /// Values in commands that need no quotation marks: versions, and names of packages, options and devices.
-const PLAIN: [&str; 17] = [
+const PLAIN: [&str; 19] = [
     "cpu",
     "cuda",
     "cuda_major",
+    "cudnn",
     "dev",
     "headers",
     "if",
@@ -85,6 +86,7 @@ const PLAIN: [&str; 17] = [
     "packages",
     "release",
     "required",
+    "version",
     "wheel",
     "with",
 ];
