@@ -97,16 +97,19 @@ pub struct Finding {
 
 impl FindingId {
     /// Creates an error with this headline.
+    #[doc(hidden)]
     pub fn error(self, summary: impl Into<String>) -> Finding {
         Finding::new(self, Severity::Error, summary)
     }
 
     /// Creates a warning with this headline.
+    #[doc(hidden)]
     pub fn warning(self, summary: impl Into<String>) -> Finding {
         Finding::new(self, Severity::Warning, summary)
     }
 
     /// Creates a note with this headline.
+    #[doc(hidden)]
     pub fn note(self, summary: impl Into<String>) -> Finding {
         Finding::new(self, Severity::Note, summary)
     }
@@ -189,6 +192,7 @@ impl Finding {
     }
 
     /// Adds the headline of the cause under this label, and its evidence.
+    #[doc(hidden)]
     pub fn with_cause(mut self, label: &'static str, cause: Finding) -> Self {
         self.evidence.push((label, cause.summary));
         self.evidence.extend(cause.evidence);
