@@ -220,6 +220,21 @@ fn a_later_sub_library_is_only_missing_in_later_versions() {
 }
 
 #[test]
+fn variables_for_headers_and_libraries_are_named() {
+    let mut skewed = cudnn((9, 14, 0));
+    skewed.header_version = Some(Version::new(9, 10, 0));
+    let variables = ["CUDNN_LIB_DIR", "CUDNN_INCLUDE_DIR"].map(String::from);
+    let asker = Asker {
+        variables: &variables,
+        ..Asker::default()
+    };
+    assert_eq!(
+        findings(&skewed, &[], &asker)[0].help[0],
+        "make CUDNN_LIB_DIR and CUDNN_INCLUDE_DIR point to headers and libraries of the same version"
+    );
+}
+
+#[test]
 fn packages_of_two_versions_are_brought_to_one() {
     let apt = |name: &str, version: &str| Owner {
         installer: Installer::Apt,
