@@ -64,12 +64,8 @@ impl Variable {
 
     /// Returns the variables that name this kind, in search order.
     pub fn naming(names: Names) -> Vec<Self> {
-        let mut all = Vec::new();
-        for &variable in Self::ALL {
-            if variable.names() == Some(names) {
-                all.push(variable);
-            }
-        }
+        let mut all = Self::ALL.to_vec();
+        all.retain(|variable| variable.names() == Some(names));
         all
     }
 }
@@ -141,15 +137,6 @@ variables! {
     DocsRs = "DOCS_RS", Setting;
 }
 
-/// The variables of pkg-config. The `pkg-config` crate reads them with target suffixes like the cc crate.
-const PKG_CONFIG: [Variable; 5] = [
-    Variable::PkgConfig,
-    Variable::PkgConfigAllowCross,
-    Variable::PkgConfigPath,
-    Variable::PkgConfigLibDir,
-    Variable::PkgConfigSysroot,
-];
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
     BuildScript,
@@ -193,7 +180,8 @@ impl Environment {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let has_target_names = variable.names().is_some() || PKG_CONFIG.contains(&variable);
+        // The `pkg-config` crate reads its variables with target suffixes like the cc crate.
+        let has_target_names = variable.names().is_some() || name.starts_with("PKG_CONFIG");
         if let (Some(target), true) = (&self.target, has_target_names) {
             let is_native = self.var("HOST").is_none_or(|host| host == target);
             let side = if is_native { "HOST" } else { "TARGET" };
@@ -238,15 +226,12 @@ impl Environment {
                 found.push((numbers, name.into()));
             }
         }
-        let mut dirs = Vec::new();
-        for name in newest_first(found) {
+        let named = |name: PathBuf| {
             let name = name.to_string_lossy().into_owned();
-            if let Some(value) = self.os_var(&name) {
-                let dir = self.directory.join(value);
-                dirs.push((name, dir));
-            }
-        }
-        dirs
+            let dir = self.directory.join(self.os_var(&name)?);
+            Some((name, dir))
+        };
+        newest_first(found).into_iter().filter_map(named).collect()
     }
 
     /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,
