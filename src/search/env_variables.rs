@@ -102,7 +102,7 @@ impl Places<'_> {
         let Some(dir) = self.request(Variable::GuardHome, origin) else {
             return Vec::new();
         };
-        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), false, &dir);
+        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), &dir);
         for step in &mut steps {
             step.request = Some(Variable::GuardHome);
         }
@@ -119,9 +119,9 @@ impl Places<'_> {
             };
             let via = self.via(variable);
             let inside = install_layout::cudnn(self.platform, &dir, "");
-            steps.push(context_step(&via, false, Kind::Cudnn, inside));
+            steps.push(context_step(&via, Kind::Cudnn, inside));
             if let Some(tree) = install_layout::cudnn_beside(self.platform, &dir) {
-                steps.push(context_step(&via, false, Kind::Cudnn, tree));
+                steps.push(context_step(&via, Kind::Cudnn, tree));
             }
         }
         steps
@@ -133,11 +133,9 @@ impl Places<'_> {
     }
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
-        let mut requests = Vec::new();
-        for variable in Variable::naming(names) {
-            requests.extend(self.request(variable, origin).map(|path| (variable, path)));
-        }
-        requests
+        let request = |variable| Some((variable, self.request(variable, origin)?));
+        let variables = Variable::naming(names).into_iter();
+        variables.filter_map(request).collect()
     }
 
     fn named(&self, variable: Variable) -> Named {
@@ -156,7 +154,6 @@ impl Places<'_> {
             kind,
             via: self.via(variable),
             request: Some(variable),
-            fixed: false,
             place,
         }
     }

@@ -9,8 +9,6 @@ pub struct Step {
     pub kind: Kind,
     pub via: FoundVia,
     pub request: Option<Variable>,
-    /// `true` for fixed places, which are below the host's root. Links in them stay below the root.
-    pub fixed: bool,
     pub place: Place,
 }
 
@@ -42,12 +40,11 @@ pub struct Tree {
 
 impl Step {
     /// Creates a step that no variable requests.
-    pub fn context(kind: Kind, via: &FoundVia, fixed: bool, place: Place) -> Self {
+    pub fn context(kind: Kind, via: &FoundVia, place: Place) -> Self {
         Self {
             kind,
             via: via.clone(),
             request: None,
-            fixed,
             place,
         }
     }
