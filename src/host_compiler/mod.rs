@@ -107,11 +107,8 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
 /// Returns the headers in the preprocessed text, each once.
 pub fn headers(text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for line in text.lines() {
-        if let Some(header) = header(line) {
-            add(&mut found, header);
-        }
-    }
+    let headers = text.lines().filter_map(header);
+    headers.for_each(|header| add(&mut found, header));
     found
 }
 

@@ -106,15 +106,12 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
 const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
 
 fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
-    let mut gencodes = Vec::new();
-    for &code in codes {
-        gencodes.push(Gencode::plain(Target {
-            capability,
-            suffix,
-            code,
-        }));
-    }
-    gencodes
+    let target = |&code| Target {
+        capability,
+        suffix,
+        code,
+    };
+    codes.iter().map(target).map(Gencode::plain).collect()
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
