@@ -195,7 +195,7 @@ impl Kernels<'_> {
         let setup = Setup::new(plan, toolchain);
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         // No call of this build script overwrites another one's files.
-        let how: Vec<String> = jobs.iter().map(|job| job.how(&setup)).collect();
+        let how: Vec<String> = jobs.iter().map(|job| job.artifact(&setup).how).collect();
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
             toolchain.written.register(&archive, &how.join("\n"))?;
@@ -246,20 +246,21 @@ impl Kernels<'_> {
     ) -> Result<(Setup<'a>, Fresh), Error> {
         let fresh_inputs = |setup: &Setup| -> Fresh {
             let files = StatCache::default();
-            jobs.iter().map(|job| job.fresh(setup, &files)).collect()
+            let fresh = jobs.iter().map(|job| job.artifact(setup).fresh(&files));
+            fresh.collect()
         };
         let mut fresh = fresh_inputs(&setup);
         if fresh.iter().all(Option::is_some) {
             return Ok((setup, fresh));
         }
-        let (before, mut plan) = (jobs[0].how(&setup), setup.plan);
+        let (before, mut plan) = (jobs[0].artifact(&setup).how, setup.plan);
         let out_dir = self.output_dir()?;
         for finding in host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)? {
             warn(&finding.to_string(), lines);
         }
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
-        if jobs[0].how(&setup) != before {
+        if jobs[0].artifact(&setup).how != before {
             fresh = fresh_inputs(&setup);
         }
         Ok((setup, fresh))

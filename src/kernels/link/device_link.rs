@@ -37,12 +37,11 @@ pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<P
     let output = objects[0].with_file_name("device-link.o");
     let machine = machine_code(targets);
     let command = nvcc_command::device_link(&setup.plan, &machine, objects, &output);
-    let how = format!("{command}\n{}", setup.tools);
     let made = Artifact {
-        output: &output,
-        stamp: &output.with_extension("stamp"),
-        how: &how,
-        search: &[],
+        output: output.clone(),
+        stamp: output.with_extension("stamp"),
+        how: format!("{command}\n{}", setup.tools),
+        ..Artifact::default()
     };
     made.make_of(objects, &mut || {
         let ran = programs::run_to_end(&command)?;

@@ -64,10 +64,10 @@ impl Kernels<'_> {
         let variable = |name| host.env.os_var(name).unwrap_or_default();
         let archiver = [variable("AR"), variable("ARFLAGS")];
         let made = Artifact {
-            output: &out_dir.join(format!("lib{name}.a")),
-            stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
-            how: &format!("{archiver:?}"),
-            search: &[],
+            output: out_dir.join(format!("lib{name}.a")),
+            stamp: out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
+            how: format!("{archiver:?}"),
+            ..Artifact::default()
         };
         // On Windows the library also has a second name, which the stamp does not cover.
         if host.platform.os == Os::Windows {

@@ -86,10 +86,10 @@ impl ProbeCache {
         let place = self.dir.clone().unwrap_or_default();
         let place = place.join(format!("{:016x}", hasher.finish()));
         let saved = Artifact {
-            output: &place,
-            stamp: &place.with_extension("stamp"),
-            how: &how,
-            search: &[],
+            stamp: place.with_extension("stamp"),
+            output: place,
+            how,
+            search: Vec::new(),
         };
         // A launcher may be unchanged while the program that it starts has changed.
         let same = known.iter().filter(|one| one.program == invocation.program);
@@ -100,7 +100,7 @@ impl ProbeCache {
             files.extend(fresh.iter().map(|file| file.path.clone()));
         }
         let is_fresh = !files.is_empty() && same.iter().all(|file| files.contains(file));
-        let output = match read(&place).filter(|_| is_fresh) {
+        let output = match read(&saved.output).filter(|_| is_fresh) {
             Some(output) => Ok(output),
             None => {
                 if self.dir.is_some() {
@@ -122,7 +122,10 @@ impl ProbeCache {
                     let text = codec::line("output", &streams) + "\n";
                     // If an output cannot be saved, the program is only queried again.
                     let written = out_dir::create_dir(dir);
-                    if written.and_then(|()| files::write(&place, &text)).is_ok() {
+                    if written
+                        .and_then(|()| files::write(&saved.output, &text))
+                        .is_ok()
+                    {
                         saved.write(&files, begun);
                     }
                 }
@@ -132,7 +135,7 @@ impl ProbeCache {
         known.push(Known {
             program: invocation.program.clone(),
             output: output.clone(),
-            how,
+            how: saved.how,
             files,
         });
         output
