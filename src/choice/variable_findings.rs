@@ -70,18 +70,14 @@ fn unusable_variables<'a>(
 ) -> Vec<(&'a Unusable, Option<&'a Candidate>)> {
     let place = |variable| steps.iter().position(|step| step.request == Some(variable));
     let first = requested(scan, kind).first().copied();
-    let mut all = Vec::new();
-    for unusable in &scan.unusable {
+    let with_earlier = |unusable: &'a Unusable| {
         let variable = unusable.variable;
-        if steps
-            .iter()
-            .any(|step| step.request == Some(variable) && step.kind == kind)
-        {
-            let is_before = |first: &&Candidate| first.request.and_then(place) < place(variable);
-            all.push((unusable, first.filter(is_before)));
-        }
-    }
-    all
+        let is_requesting = |step: &Step| step.request == Some(variable) && step.kind == kind;
+        let is_before = |first: &&Candidate| first.request.and_then(place) < place(variable);
+        let all = steps.iter().any(is_requesting);
+        all.then(|| (unusable, first.filter(is_before)))
+    };
+    scan.unusable.iter().filter_map(with_earlier).collect()
 }
 
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {

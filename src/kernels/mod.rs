@@ -310,11 +310,13 @@ fn run_outdated(
             output
         },
     );
-    made.sort_by_key(|(at, _)| stale[*at]);
     let mut results = Vec::new();
-    for (at, output) in made {
-        let again = |first| jobs[stale[at]].retry(&first, setup);
-        results.push(output.and_then(|made| made.or_else(again)));
+    for (place, job) in jobs.iter().enumerate() {
+        if let Some(at) = made.iter().position(|(at, _)| stale[*at] == place) {
+            let again = |first| job.retry(&first, setup);
+            let (_, output) = made.swap_remove(at);
+            results.push(output.and_then(|made| made.or_else(again)));
+        }
     }
     list_durations(&results, lines);
     results
@@ -329,16 +331,12 @@ fn longest_first(places: &mut [usize], jobs: &[Job]) {
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let mut ran: Vec<&JobOutput> = results.iter().flatten().collect();
-    ran.sort_by_key(|output| Reverse(output.time));
-    for JobOutput {
-        time,
-        size,
-        command,
-        ..
-    } in ran
-    {
-        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+    let ran: Vec<&JobOutput> = results.iter().flatten().collect();
+    let mut slowest: Vec<usize> = (0..ran.len()).collect();
+    slowest.sort_by_cached_key(|place| Reverse(ran[*place].time.as_micros() as u64));
+    for place in slowest {
+        let JobOutput { size, command, .. } = ran[place];
+        let (seconds, size) = (ran[place].time.as_secs_f64(), size / 1024);
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));

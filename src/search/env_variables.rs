@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 
 impl Places<'_> {
     pub(super) fn requested_toolkits(&self, origin: Origin) -> Vec<Step> {
+        let step = |variable, place| self.step(Kind::Toolkit, variable, place);
         let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Toolkit, origin) {
-            for tree in install_layout::named_toolkit(self.platform, &dir) {
-                steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
-            }
+            let trees = install_layout::named_toolkit(self.platform, &dir).into_iter();
+            steps.extend(trees.map(|tree| step(variable, Place::Tree(tree))));
         }
         for (variable, file) in self.requests(Names::Nvcc, origin) {
-            let files = self.named_program(variable, file);
-            steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
+            steps.push(step(
+                variable,
+                Place::Nvcc(self.named_program(variable, file)),
+            ));
         }
         steps
     }

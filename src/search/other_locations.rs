@@ -55,8 +55,7 @@ impl Places<'_> {
         let via = FoundVia::variables(&[Variable::TfCudaPaths]);
         let list = self.env.var(Variable::TfCudaPaths.name());
         let mut steps = Vec::new();
-        for dir in list.unwrap_or_default().split(',') {
-            let dir = dir.trim();
+        for dir in list.unwrap_or_default().split(',').map(str::trim) {
             if !dir.is_empty() {
                 steps.extend(self.both(&via, &self.env.directory().join(dir), ""));
             }
@@ -130,11 +129,9 @@ impl Places<'_> {
 
 /// Returns pkg-config's default directories on Debian and Fedora.
 fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for top in ["/usr/local", "/usr"] {
-        for dir in [&*format!("lib/{multiarch}"), "lib64", "lib", "share"] {
-            dirs.push(Path::new(top).join(dir).join("pkgconfig"));
-        }
-    }
-    dirs
+    let below = |top| {
+        let dirs = [&*format!("lib/{multiarch}"), "lib64", "lib", "share"];
+        dirs.map(|dir| Path::new(top).join(dir).join("pkgconfig"))
+    };
+    [below("/usr/local"), below("/usr")].concat()
 }

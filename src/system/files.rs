@@ -1,6 +1,7 @@
 //! Files and directories. An error contains the operation and the path.
 
 use crate::model::Obstacle;
+use crate::model::target_list::add;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::Finding;
 use std::ffi::OsString;
@@ -227,8 +228,8 @@ pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = glob::glob(pattern).map_err(|error| invalid_pattern(pattern, &error))?;
-    let mut paths: Vec<PathBuf> = found.flatten().collect();
-    paths.sort();
+    let mut paths = Vec::new();
+    found.flatten().for_each(|path| add(&mut paths, path));
     Ok(paths)
 }
 

@@ -126,10 +126,12 @@ impl<'a> Failure<'a> {
     }
 
     fn missing_tool(&self) -> Option<FailureCause<'a>> {
-        let lines = self.output.lines();
-        let lines = lines.filter(|one| one.contains("not found") || one.contains("No such file"));
-        let words = lines.flat_map(|line| line.split([' ', ':', '/', '\'', '"']));
-        let missing: Vec<&str> = words.collect();
+        let mut missing = Vec::new();
+        for line in self.output.lines() {
+            if line.contains("not found") || line.contains("No such file") {
+                missing.extend(line.split([' ', ':', '/', '\'', '"']));
+            }
+        }
         let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;
         Some(missing_tool(tool, wheel, self.nvcc, self.release))
     }
