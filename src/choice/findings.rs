@@ -1,10 +1,9 @@
 //! The findings about the choice.
 
-use crate::choice::context::CheckContext;
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
+use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::{consistency, headers};
 use crate::model::{Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection};
 use crate::runtime::facts::{Finding, quoted};

@@ -1,8 +1,7 @@
 //! The finding for a kind without a usable candidate.
 
-use crate::choice::context::CheckContext;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::requirement::Requirements;
+use crate::choice::{CheckContext, Requirements};
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };

@@ -9,10 +9,11 @@ pub mod query;
 #[cfg(test)]
 mod tests;
 
-use crate::host_compiler::compiler_choice::Choice;
 #[cfg(feature = "cli")]
 use crate::host_compiler::compiler_choice::MissingHostCompiler;
-use crate::host_compiler::limits::{Limits, Make, Misfit};
+pub use compiler_choice::Choice;
+pub use limits::{Limits, Make, Misfit};
+
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::Version;

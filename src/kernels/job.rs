@@ -1,20 +1,14 @@
 //! A file to compile.
 
 use crate::error::Error;
-use crate::kernels::Kernels;
 use crate::kernels::inputs::depfile_source;
 use crate::kernels::inputs::sources::within;
-use crate::kernels::nvcc::death::Death;
-use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
+use crate::kernels::nvcc::diagnostics::Failure;
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
-use crate::kernels::plan::Setup;
-use crate::model::text::joined;
-use crate::model::{Gencode, Invocation};
+use crate::kernels::{Death, Kernels, Setup, ToolFailure};
+use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
-use crate::system::directive::Directive;
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::programs::Output;
-use crate::system::{files, memory, out_dir, programs};
+use crate::system::{Artifact, Directive, Output, files, memory, out_dir, programs};
 use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -32,7 +26,6 @@ pub struct Job {
     pub stamp: PathBuf,
 }
 
-/// The result of a compilation.
 pub struct JobOutput {
     /// All files that nvcc read, the source first.
     pub files: Vec<PathBuf>,

@@ -37,10 +37,9 @@ pub mod tests;
 use crate::error::Error;
 use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
-use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::{File, StatCache};
-use crate::system::{cargo, job_pool, memory};
+use crate::system::freshness::stat_cache::File;
+use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags};
 use crate::toolkit::nvcc_optimisation::Optimisation;
@@ -49,8 +48,9 @@ use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
+pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
-use plan::Setup;
+pub use plan::Setup;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -94,7 +94,6 @@ pub enum InvalidRequest<'a> {
     /// A pattern of `for_files` that matches none of the files.
     NoMatchForOptions(&'a Path),
     NoSource,
-    /// Files that are all excluded.
     AllExcluded,
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),

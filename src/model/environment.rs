@@ -1,7 +1,6 @@
 //! A snapshot of the environment, and the declarations of all variables that are read.
 
-use crate::model::Platform;
-use crate::model::text::{newest_first, parse_numbers};
+use crate::model::{Named, Platform, newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -193,27 +192,29 @@ impl Environment {
         all
     }
 
-    /// Returns the name under which the variable is set.
+    /// Returns the variable under the name by which it is set.
+    pub fn named(&self, variable: Variable) -> Named {
+        let found = self.found(variable).map(|(named, _)| named);
+        found.unwrap_or_else(|| Named::in_process(variable.name().to_string()))
+    }
+
     pub fn spelling(&self, variable: Variable) -> String {
-        self.found(variable)
-            .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
+        self.named(variable).name
     }
 
     /// Values from the build script come first, under any of the names. An empty value hides the environment's value.
-    fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
+    fn found(&self, variable: Variable) -> Option<(Named, &OsStr)> {
         let spellings = self.spellings(variable);
         for name in &spellings {
             if let Some(value) = value(&self.build_script, name) {
-                let found = (name.clone(), value, Origin::BuildScript);
-                return (!value.is_empty()).then_some(found);
+                let (name, origin) = (name.clone(), Origin::BuildScript);
+                return (!value.is_empty()).then_some((Named { name, origin }, value));
             }
         }
-        for name in spellings {
-            if let Some(value) = value(&self.process, &name).filter(|value| !value.is_empty()) {
-                return Some((name, value, Origin::Process));
-            }
-        }
-        None
+        spellings.into_iter().find_map(|name| {
+            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
+            Some((Named::in_process(name), value))
+        })
     }
 
     /// Returns the paths in variables that consist of this prefix and a version, such as `CUDA_PATH_V13_0`, the newest
@@ -290,10 +291,5 @@ impl Environment {
         let seconds = value.trim().parse::<f64>().ok()?;
         // A day is as good as no limit, and a clock cannot overflow.
         (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(86_400.0)))
-    }
-
-    pub fn origin(&self, variable: Variable) -> Origin {
-        self.found(variable)
-            .map_or(Origin::Process, |(_, _, origin)| origin)
     }
 }

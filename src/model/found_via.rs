@@ -1,5 +1,4 @@
-use crate::model::text::joined;
-use crate::model::{Origin, Variable};
+use crate::model::{Origin, Variable, joined};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -35,7 +34,7 @@ pub struct Named {
 }
 
 impl Named {
-    fn in_process(name: String) -> Self {
+    pub fn in_process(name: String) -> Self {
         let origin = Origin::Process;
         Self { name, origin }
     }

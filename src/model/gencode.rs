@@ -51,7 +51,6 @@ impl Gencode {
     }
 }
 
-/// Returns the gencodes of machine code.
 pub fn machine_code(gencodes: &[Gencode]) -> Vec<Gencode> {
     let mut machine = gencodes.to_vec();
     machine.retain(|gencode| gencode.target.code == Code::Machine);

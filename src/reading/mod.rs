@@ -11,15 +11,12 @@ use crate::reading::unusable_variables::{
     LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
 };
 use crate::runtime::binary::defect::Defect;
-use crate::search::search_step::{Place, Step, Tree};
-use crate::search::{install_layout, pkg_config};
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::search::{Place, Step, Tree, install_layout, pkg_config};
+use crate::system::{Host, Sysroot, files};
 use crate::toolkit::nvcc::NvccFault;
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
-/// The result of reading all places.
 #[derive(Default)]
 pub struct Scan {
     /// All installations in search order.

@@ -2,8 +2,7 @@
 
 use crate::model::{FoundVia, Variable};
 use crate::search::install_layout::LEAVES;
-use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{Places, context_step};
+use crate::search::{Kind, Places, Step, Tree, context_step};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

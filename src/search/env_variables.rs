@@ -1,8 +1,7 @@
 //! Places that variables request.
 
-use crate::model::{FoundVia, Named, Names, Origin, Os, Variable};
-use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{Places, context_step, install_layout, windows};
+use crate::model::{FoundVia, Names, Origin, Os, Variable};
+use crate::search::{Kind, Place, Places, Step, Tree, context_step, install_layout, windows};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -62,11 +61,11 @@ impl Places<'_> {
         };
         let mut named = Vec::new();
         for (variable, dir) in &include {
-            named.push(self.named(*variable));
+            named.push(self.env.named(*variable));
             tree.include.push(dir.clone());
         }
         for (variable, path) in &lib {
-            named.push(self.named(*variable));
+            named.push(self.env.named(*variable));
             // `CUDNN_LIBRARY` is a file, and some users also set the other variables to a file.
             tree.lib.push(path.clone());
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -131,7 +130,7 @@ impl Places<'_> {
 
     pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
         let path = self.env.path(variable)?;
-        (self.env.origin(variable) == origin).then_some(path)
+        (self.env.named(variable).origin == origin).then_some(path)
     }
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
@@ -140,15 +139,8 @@ impl Places<'_> {
         variables.filter_map(request).collect()
     }
 
-    fn named(&self, variable: Variable) -> Named {
-        Named {
-            name: self.env.spelling(variable),
-            origin: self.env.origin(variable),
-        }
-    }
-
     fn via(&self, variable: Variable) -> FoundVia {
-        FoundVia::Variables(vec![self.named(variable)])
+        FoundVia::Variables(vec![self.env.named(variable)])
     }
 
     pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {

@@ -2,8 +2,9 @@
 
 use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
-use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{Places, context_step, install_layout, is_conda_build};
+use crate::search::{
+    Kind, Place, Places, Step, Tree, context_step, install_layout, is_conda_build,
+};
 use std::path::{Path, PathBuf};
 
 /// Python packages with a bundled cuDNN, and the directory of the copy below the Python's.

@@ -12,11 +12,12 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
+pub use search_step::{Kind, Place, Step, Tree};
+
 use crate::model::environment::Kind as Meaning;
 use crate::model::{Environment, FoundVia, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
-use crate::search::search_step::{Kind, Place, Step, Tree};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -2,8 +2,7 @@
 
 use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{PACKAGES, SITE};
-use crate::search::search_step::{Kind, Place, Step};
-use crate::search::{Places, context_step, install_layout};
+use crate::search::{Kind, Place, Places, Step, context_step, install_layout};
 use std::path::{Path, PathBuf};
 
 /// The directory where pip installs NVIDIA's wheels for Debian's own Python.

@@ -31,7 +31,6 @@ pub struct Tree {
     pub pattern: String,
     /// Possible header directories, absolute or below the pattern. A `#` here matches a CUDA version: `include/#`.
     pub include: Vec<PathBuf>,
-    /// Possible library directories.
     pub lib: Vec<PathBuf>,
     /// Those of the library directories that contain only DLLs, in addition to those in `bin`.
     pub dll_dirs: Vec<PathBuf>,

@@ -1,7 +1,6 @@
 //! Access to paths, optionally below a root.
 
-use crate::model::Obstacle;
-use crate::model::text::newest_first;
+use crate::model::{Obstacle, newest_first};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

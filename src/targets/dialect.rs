@@ -4,9 +4,8 @@ pub mod flag;
 #[cfg(test)]
 mod properties;
 
-use crate::model::Gencode;
-use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::{NUMBER, number};
+use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;

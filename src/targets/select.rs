@@ -9,11 +9,10 @@ use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::files;
 use crate::targets::dialect::Word;
-use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
-use crate::targets::nvcc_support::{Compiler, known};
+use crate::targets::nvcc_support::known;
 use crate::targets::target_lists::{add_all, keep, machine, majors, ptx, with_ptx};
-use crate::targets::target_request::TargetRequest;
+use crate::targets::{Compiler, TargetRequest, gpu_names};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {

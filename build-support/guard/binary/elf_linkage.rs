@@ -6,7 +6,6 @@ use crate::runtime::binary::elf_versions::{MOST_LETTERS, NUMBER, spend};
 const DT_VERDEF: u64 = 0x6fff_fffc;
 
 impl Elf {
-    /// Returns the versions that it defines.
     pub fn versions(&self) -> Vec<String> {
         self.defined_versions().unwrap_or_default()
     }

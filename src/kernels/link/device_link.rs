@@ -1,13 +1,10 @@
 //! The device link. nvcc links relocatable device code of different files before the host's linker sees the objects.
 //! The resulting object is added to the library.
 
-use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::plan::Setup;
-use crate::model::Gencode;
-use crate::model::gencode::machine_code;
+use crate::kernels::{Setup, ToolFailure};
+use crate::model::{Gencode, machine_code};
 use crate::runtime::facts::Finding;
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::{files, programs};
+use crate::system::{Artifact, files, programs};
 use crate::toolkit::nvcc_command;
 use std::path::PathBuf;
 

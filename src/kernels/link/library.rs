@@ -1,14 +1,11 @@
 //! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
-use crate::kernels::Kernels;
-use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
+use crate::kernels::{Kernels, ToolFailure};
 use crate::model::{Library, Os};
 use crate::runtime::facts::Finding;
-use crate::system::directive::Directive;
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::{files, out_dir};
+use crate::system::{Artifact, Directive, files, out_dir};
 use std::path::PathBuf;
 
 impl Kernels<'_> {

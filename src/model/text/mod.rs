@@ -9,7 +9,6 @@ pub mod version_header;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
     // A loop, since this function is compiled for every iterator type.
     let mut texts = Vec::new();

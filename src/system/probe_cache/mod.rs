@@ -16,10 +16,7 @@ pub mod tests;
 
 use crate::model::{Environment, Invocation, Variable};
 use crate::runtime::facts::{Finding, codec};
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::freshness::stat_cache::StatCache;
-use crate::system::programs::{Output, run};
-use crate::system::{files, out_dir};
+use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
