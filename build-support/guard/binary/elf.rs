@@ -184,12 +184,6 @@ impl Elf {
         self.dynamic_string(DT_SONAME)
     }
 
-    /// Returns `true` if the loader searches its own directories before those of LD_LIBRARY_PATH.
-    pub fn rpath_first(&self) -> Option<bool> {
-        self.dynamic.as_ref()?;
-        Some(self.dynamic_value(DT_RPATH).is_some() && self.dynamic_value(DT_RUNPATH).is_none())
-    }
-
     /// Reads `size` bytes of the file, if it has that many.
     pub fn bytes(&self, offset: u64, size: u64) -> Option<Vec<u8>> {
         self.file.read(offset, size)
