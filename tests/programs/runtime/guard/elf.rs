@@ -23,11 +23,7 @@ fn ask(path: &Path) {
     let elf = Elf::read(path).unwrap();
     let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
     let _ = (elf.cuda_major(), elf.defect(), elf.build_id());
-    let _ = (
-        elf.rpath(),
-        elf.soname(),
-        elf.folders(path),
-    );
+    let _ = (elf.rpath(), elf.soname(), elf.folders(path));
     let _ = (elf.needed(), elf.interpreter(), elf.is_nodeflib());
     let _ = (elf.named_imports(), elf.calls(), elf.versions());
     let _ = (
