@@ -5,7 +5,6 @@ use crate::inspection::provider::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
-use crate::loader::search_order::LoaderEnv;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
@@ -23,12 +22,9 @@ impl Inspection {
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
         let path = DllSearchPath::new(host, Some(own));
-        let mut env = LoaderEnv {
-            dll_path: path.path.clone(),
-            ..LoaderEnv::default()
-        };
-        env.system.root.clone_from(&host.root);
-        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), env);
+        let mut search_path = path.path.clone();
+        search_path.system.root.clone_from(&host.root);
+        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), search_path);
         let provider = provider::load(&mut graph, host, path.known);
         self.input.objects = graph.objects;
         self.input.missing = graph.missing;
