@@ -317,26 +317,12 @@ impl LoadGraph {
         let Some(file) = existing else {
             return Defect::in_the_way(path).map(Err);
         };
-        let own = self.objects.first()?;
-        let elf = match Elf::read(&file) {
-            Ok(elf) => elf,
-            Err(defect) => return Some(Err(defect)),
-        };
-        let read = match linkage::read(&file) {
-            Ok(linkage) if linkage.format == own.linkage.format => {
-                if linkage.is_usual != own.linkage.is_usual {
-                    return Some(Err(Defect::Class(own.linkage.cpu.clone())));
-                }
-                if linkage.cpu != own.linkage.cpu {
-                    let cpu = Elf::read(&own.path).ok()?.cpu()?;
-                    return Some(Err(Defect::Machine(elf.machine()?, cpu)));
-                }
-                Ok(linkage)
-            }
-            // The loader fails on a damaged file instead of searching further.
-            Ok(_) | Err(_) => Err(elf.defect()?),
-        };
-        Some(Ok((file, read)))
+        let own = &self.objects.first()?.linkage;
+        let elf = Elf::open_for(&file, &own.cpu, own.is_usual);
+        match elf.and_then(|elf| linkage::from_elf(&elf)) {
+            Err(defect) if defect.is_unread() => Some(Err(defect)),
+            read => Some(Ok((file, read))),
+        }
     }
 
     pub fn sysroot(&self) -> Sysroot<'_> {

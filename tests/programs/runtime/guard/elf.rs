@@ -139,15 +139,15 @@ fn a_defect_describes_itself() {
             "is truncated: its size is 64 bytes, but its segments extend to byte 4096".into(),
         ),
         (
-            Defect::Machine(3, std::env::consts::ARCH).to_string(),
+            Defect::Machine(3, std::env::consts::ARCH.into()).to_string(),
             format!("is for x86, but this program is for {own}"),
         ),
         (
-            Defect::Machine(21, std::env::consts::ARCH).to_string(),
+            Defect::Machine(21, std::env::consts::ARCH.into()).to_string(),
             format!("is for powerpc64, but this program is for {own}"),
         ),
         (
-            Defect::Machine(8, std::env::consts::ARCH).to_string(),
+            Defect::Machine(8, std::env::consts::ARCH.into()).to_string(),
             format!("is for the CPU with ELF number 8, but this program is for {own}"),
         ),
         (
