@@ -242,21 +242,15 @@ impl LoadGraph {
                 ..Missing::default()
             }));
         };
-        let read = linkage::read(&path);
-        let own = self.objects.first().map(|program| &*program.linkage.cpu);
-        let cpu = Pe::read(&path).ok().and_then(|file| file.cpu());
-        let defect = match &read {
-            Err(defect) => Some(defect.clone()),
-            Ok(_) => cpu
-                .filter(|cpu| Some(*cpu) != own)
-                .map(|cpu| Defect::Cpu(cpu, own.unwrap_or_default().into())),
-        };
+        let program = self.objects.first();
+        let cpu = program.map_or("", |program| &*program.linkage.cpu);
+        let read = Pe::open_for(&path, cpu).map(|dll| linkage::from_pe(&dll));
         Ok(Object {
             name: name.into(),
             path,
             requester: Some(requester),
+            defect: read.as_ref().err().cloned(),
             linkage: read.unwrap_or_default(),
-            defect,
             ..Object::default()
         })
     }

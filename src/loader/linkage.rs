@@ -67,7 +67,7 @@ pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
     })
 }
 
-fn from_pe(pe: &Pe) -> Linkage {
+pub fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
         format: Format::Pe,
         cpu: pe.cpu().unwrap_or("an unknown CPU").into(),
