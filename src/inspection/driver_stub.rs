@@ -51,7 +51,7 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
             origin,
             LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
         );
-        let system = &graph.env.system;
+        let system = &graph.path.system;
         let older = older(&library.path, system);
         let is_mounted_over = is_of_system && system.root.is_some();
         if older.is_none() && (is_mounted_over || !is_stub(&library.path)) {

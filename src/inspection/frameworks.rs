@@ -67,15 +67,16 @@ impl Framework {
         let Ok(linkage) = linkage::read(&path) else {
             return;
         };
-        let env = loader_env::capture(&linkage, false, host);
         // A made-up program beside the library that opens it.
-        let program = Linkage {
+        let program = path.with_file_name("program");
+        let search_path = loader_env::search_path(&program, &linkage, false, host);
+        let made_up = Linkage {
             needed: Vec::new(),
             soname: None,
             runpath: Some("$ORIGIN".into()),
             ..linkage.clone()
         };
-        let mut graph = LoadGraph::resolve(&path.with_file_name("program"), program, env);
+        let mut graph = LoadGraph::resolve(&program, made_up, search_path);
         graph.open(library, 0, LoadPhase::Later);
         let missing = std::mem::take(&mut graph.missing);
         // Newer providers are not linked with cuDNN but open it.

@@ -6,7 +6,7 @@ use crate::model::Owner;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version};
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::toolkit::dependencies::{imported_from, is_of_toolkit};
 use std::path::{Path, PathBuf};
 
@@ -111,36 +111,33 @@ fn compatible(graph: &LoadGraph, library: &Object, functions: &[String]) -> Opti
 /// Returns the changes of LD_LIBRARY_PATH that help. `objects` are the library and its caller.
 fn fixes(graph: &LoadGraph, objects: [&Object; 2], right: Option<&Path>) -> Vec<LibraryPathFix> {
     let mut fixes = Vec::new();
-    let mut entries: Vec<&str> = graph.env.library_path.split(':').collect();
-    entries.retain(|entry| !entry.is_empty());
     for object in objects {
-        if let Some(LoadOrigin::LibraryPath(dir)) = &object.via {
-            let mut left = entries.clone();
-            left.retain(|entry| Path::new(entry) != dir);
-            if fixes.is_empty() && is_fixed_by(graph, &left, &objects[0].name) {
+        if let Some(via @ LoadOrigin::LibraryPath(dir)) = &object.via {
+            let mut left = graph.path.clone();
+            left.directories.retain(|place| place.origin != *via);
+            if fixes.is_empty() && is_fixed_by(graph, left, &objects[0].name) {
                 fixes.push(LibraryPathFix::Remove(dir.clone()));
             }
         }
     }
     if let Some(dir) = right.and_then(Path::parent) {
-        let dir = graph.sysroot().inside(dir);
-        let text = dir.to_string_lossy();
-        entries.insert(0, &text);
-        if !graph.env.is_privileged && is_fixed_by(graph, &entries, &objects[0].name) {
-            fixes.push(LibraryPathFix::PutFirst(dir.clone()));
+        let (mut path, inside) = (graph.path.clone(), graph.sysroot().inside(dir));
+        let origin = LoadOrigin::LibraryPath(inside.clone());
+        let dir = dir.to_path_buf();
+        path.directories.insert(0, SearchDirectory { origin, dir });
+        if !path.system.is_privileged && is_fixed_by(graph, path, &objects[0].name) {
+            fixes.push(LibraryPathFix::PutFirst(inside));
         }
     }
     fixes
 }
 
-/// Returns `true` if the loader finds all libraries with these entries, including a compatible one of this name.
-fn is_fixed_by(graph: &LoadGraph, entries: &[&str], library: &str) -> bool {
+/// Returns `true` if the loader finds all libraries with this path, including a compatible one of this name.
+fn is_fixed_by(graph: &LoadGraph, path: SearchPath, library: &str) -> bool {
     let Some(program) = graph.objects.first() else {
         return false;
     };
-    let mut env = graph.env.clone();
-    env.library_path = entries.join(":");
-    let mut changed = LoadGraph::resolve(&program.path, program.linkage.clone(), env);
+    let mut changed = LoadGraph::resolve(&program.path, program.linkage.clone(), path);
     for object in &graph.objects {
         let requester = object.requester.and_then(|index| graph.objects.get(index));
         if let Some(requester) = requester.filter(|_| object.need != LoadPhase::Start) {

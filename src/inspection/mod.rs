@@ -158,8 +158,8 @@ impl Inspection {
         if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
-        let env = loader_env::capture(&self.linkage, self.input.is_privileged, host);
-        let mut graph = LoadGraph::resolve(&self.input.program, self.linkage.clone(), env);
+        let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);
+        let mut graph = LoadGraph::resolve(program, self.linkage.clone(), path);
         // A guard opens cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
         let early = (!has_guard).then(|| provider::load(&mut graph, host, true));

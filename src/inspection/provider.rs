@@ -46,7 +46,7 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     let is_library = |name: &str| name.to_ascii_lowercase().starts_with(&library);
     let linked = graph.objects.iter().position(|it| is_library(&it.name));
     let variable = host.env.var(ORT_DYLIB_PATH);
-    let named = variable.filter(|_| graph.env.system.root.is_none());
+    let named = variable.filter(|_| graph.path.system.root.is_none());
     let named = named.map(|named| path.with_file_name(named));
     let is_beside = named.is_none() && files::is_file(&path.with_file_name(&library));
     let opener = match (linked, named.filter(|named| files::is_file(named))) {

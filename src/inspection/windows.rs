@@ -5,14 +5,12 @@ use crate::inspection::provider::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library;
-use crate::loader::search_order::LoaderEnv;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::{Built, Loader, cudnn_file, majors};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::not_found::Unfit;
-use crate::system::Host;
+use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 
 impl Inspection {
@@ -23,15 +21,12 @@ impl Inspection {
         let own = program.parent().filter(|dir| !dir.as_os_str().is_empty());
         let own = own.unwrap_or(Path::new(".")).to_path_buf();
         let path = DllSearchPath::new(host, Some(own));
-        let mut env = LoaderEnv {
-            dll_path: path.path.clone(),
-            ..LoaderEnv::default()
-        };
-        env.system.root.clone_from(&host.root);
-        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), env);
+        let mut search_path = path.path.clone();
+        search_path.system.root.clone_from(&host.root);
+        let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), search_path);
         let provider = provider::load(&mut graph, host, path.known);
-        self.input.objects = graph.objects;
-        self.input.missing = graph.missing;
+        self.input.objects.clone_from(&graph.objects);
+        self.input.missing.clone_from(&graph.missing);
         self.input.path_known = path.known;
         let places = path.path.directories.iter();
         self.input.dll_directories = places.map(|place| place.origin.clone()).collect();
@@ -39,7 +34,7 @@ impl Inspection {
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
         let mut objects = self.input.objects.iter();
         let imported = objects.find_map(|one| Some((one.path.clone(), major(&one.name)?)));
-        let Some((library, major)) = imported.or_else(|| self.opened_dll(&path)) else {
+        let Some((library, major)) = imported.or_else(|| self.opened_dll(graph, &path)) else {
             if self.opens().next().is_some() && !path.known {
                 let reason = "cuDNN may be on the PATH where the program runs";
                 self.unknown.push(reason.into());
@@ -64,47 +59,38 @@ impl Inspection {
 
     /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows
     /// does not search further.
-    fn opened_dll(&mut self, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
-        let majors: Vec<u32> = self.opens().flat_map(rules::majors).collect();
-        let mut missing = Vec::new();
-        for major in majors {
+    fn opened_dll(&mut self, mut graph: LoadGraph, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
+        let imported = graph.missing.len();
+        for major in files::dedup(self.opens().flat_map(rules::majors)) {
             let name = self.input.platform.cudnn_library(major);
-            let file = path.file(&name);
-            let unfit = file.as_deref().and_then(|file| {
-                match Pe::read(file).map(|pe| (pe.defect(), pe.cpu())) {
-                    // A damaged file does not show what it is.
-                    Ok((Some(Defect::Truncated(..) | Defect::Garbled), _)) => None,
-                    Ok((Some(defect), _)) | Err(defect) => Some(defect),
-                    Ok((None, Some(cpu))) => {
-                        let own = &self.linkage.cpu;
-                        (cpu != own).then(|| Defect::Cpu(cpu, own.clone()))
-                    }
-                    Ok((None, None)) => None,
+            let Some(index) = graph.open(&name, 0, LoadPhase::Later) else {
+                continue;
+            };
+            let library = graph.objects.get(index)?;
+            let defect = match library.defect.clone() {
+                // A damaged file does not show what it is.
+                None | Some(Defect::Truncated(..) | Defect::Garbled) => {
+                    return Some((library.path.clone(), major));
                 }
-            });
-            match (file, unfit) {
-                (Some(file), None) => return Some((file, major)),
-                (file, unfit) => missing.push(Missing {
-                    name,
-                    needed_by: self.input.program.clone(),
-                    need: LoadPhase::Later,
-                    searched: path.path.folders(),
-                    unfit: file.zip(unfit).map(|(file, defect)| Unfit {
-                        found_via: found_via(file.parent().unwrap_or(&file), path),
-                        path: file,
-                        defect,
-                    }),
-                    ..Missing::default()
+                Some(defect) => defect,
+            };
+            let dir = library.path.parent().unwrap_or(&library.path);
+            graph.missing.push(Missing {
+                name,
+                needed_by: self.input.program.clone(),
+                need: LoadPhase::Later,
+                searched: path.path.folders(),
+                unfit: Some(Unfit {
+                    found_via: found_via(dir, path),
+                    path: library.path.clone(),
+                    defect,
                 }),
-            }
+                ..Missing::default()
+            });
         }
-        for one in missing {
-            let is_same = |known: &Missing| known.name.eq_ignore_ascii_case(&one.name);
-            let is_reported = self.input.missing.iter().any(is_same);
-            if !is_reported && (path.known || one.unfit.is_some()) {
-                self.input.missing.push(one);
-            }
-        }
+        let mut opened = graph.missing.split_off(imported);
+        opened.retain(|one| path.known || one.unfit.is_some());
+        self.input.missing.append(&mut opened);
         let mut known = majors::CUDNN.iter();
         self.input.unrequested =
             known.find_map(|major| path.file(&self.input.platform.cudnn_library(*major)));

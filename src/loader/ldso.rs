@@ -2,7 +2,6 @@
 
 use crate::loader::dll_dependencies::is_checked;
 use crate::loader::linkage;
-use crate::loader::search_order::{LoaderEnv, expand, own_directories};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -24,7 +23,8 @@ type Selected = (PathBuf, Result<Linkage, Defect>);
 /// The loaded files in the loader's order, and the missing libraries.
 #[derive(Clone, Debug, Default)]
 pub struct LoadGraph {
-    pub env: LoaderEnv,
+    /// The search path of a program without directories of its own.
+    pub path: SearchPath,
     /// The loaded files, the program first.
     pub objects: Vec<Object>,
     pub missing: Vec<Missing>,
@@ -35,9 +35,9 @@ pub struct LoadGraph {
 }
 
 impl LoadGraph {
-    pub fn resolve(program: &Path, linkage: Linkage, env: LoaderEnv) -> Self {
+    pub fn resolve(program: &Path, linkage: Linkage, path: SearchPath) -> Self {
         let mut graph = Self {
-            env,
+            path,
             ..Self::default()
         };
         let path = match linkage.format {
@@ -50,7 +50,7 @@ impl LoadGraph {
             linkage,
             ..Object::default()
         });
-        for (name, via) in graph.env.preload.clone() {
+        for (name, via) in graph.path.system.preload.clone() {
             graph.preload(&name, via);
         }
         graph.follow(0);
@@ -169,7 +169,7 @@ impl LoadGraph {
         let (mut path, mut candidates) = (SearchPath::default(), Vec::new());
         if name.contains('/') {
             let origin = own.map_or(Path::new(""), |own| own.origin.as_path());
-            for (_, path) in expand(name, origin, &self.env) {
+            for (_, path) in self.path.system.expand(name.as_bytes(), origin) {
                 candidates.push((LoadOrigin::Elsewhere, path));
             }
         } else {
@@ -178,7 +178,7 @@ impl LoadGraph {
         }
         if own.is_some_and(|object| object.linkage.nodeflib) {
             path.directories.retain(|place| !place.is_system());
-            let system = self.env.system.directories();
+            let system = path.system.directories();
             candidates.retain(|(origin, path)| {
                 let is_own = !matches!(
                     origin,
@@ -235,28 +235,22 @@ impl LoadGraph {
 
     /// Returns the first DLL of a name. Windows does not skip unusable ones.
     fn find_dll(&self, name: &str, requester: usize) -> Result<Object, Box<Missing>> {
-        let search_path = &self.env.dll_path;
+        let search_path = &self.path;
         let Some(path) = search_path.dlls(name).next() else {
             return Err(Box::new(Missing {
                 searched: search_path.folders(),
                 ..Missing::default()
             }));
         };
-        let read = linkage::read(&path);
-        let own = self.objects.first().map(|program| &*program.linkage.cpu);
-        let cpu = Pe::read(&path).ok().and_then(|file| file.cpu());
-        let defect = match &read {
-            Err(defect) => Some(defect.clone()),
-            Ok(_) => cpu
-                .filter(|cpu| Some(*cpu) != own)
-                .map(|cpu| Defect::Cpu(cpu, own.unwrap_or_default().into())),
-        };
+        let program = self.objects.first();
+        let cpu = program.map_or("", |program| &*program.linkage.cpu);
+        let read = Pe::open_for(&path, cpu).map(|dll| linkage::from_pe(&dll));
         Ok(Object {
             name: name.into(),
             path,
             requester: Some(requester),
+            defect: read.as_ref().err().cloned(),
             linkage: read.unwrap_or_default(),
-            defect,
             ..Object::default()
         })
     }
@@ -266,16 +260,16 @@ impl LoadGraph {
         let up = |index: &usize| self.objects.get(*index)?.requester;
         let mut chain: Vec<usize> = successors(Some(requester), up).collect();
         chain.reverse();
-        let program = self.objects.first();
-        let mut path = program.map_or_else(SearchPath::default, |one| self.env.search_path(one));
+        let mut path = self.path.clone();
         for (index, object) in chain
             .iter()
             .filter_map(|at| Some((at, self.objects.get(*at)?)))
         {
-            let has_runpath = object.linkage.runpath.is_some();
+            let (runpath, rpath) = (&object.linkage.runpath, &object.linkage.rpath);
             // The libraries of a library do not search its RUNPATH, unlike its RPATH.
-            if *index == requester || !has_runpath {
-                path = path.with_own(own_directories(object, &self.env), !has_runpath);
+            if *index == requester || runpath.is_none() {
+                let (runpath, rpath) = (runpath.clone(), rpath.clone());
+                path = path.of_opener(runpath, rpath, &object.origin, &object.name);
             }
         }
         path
@@ -285,13 +279,15 @@ impl LoadGraph {
     fn hwcaps_variant(&self, path: &Path) -> Option<PathBuf> {
         let name = path.file_name()?.to_str()?;
         let is_ours = name.starts_with("libcudnn") || dependencies::is_of_toolkit(name);
-        if self.env.is_cpu_known || !is_ours {
+        let levels = self.path.system.levels.as_deref();
+        let is_cpu_unknown = matches!(levels, Some([None, _, ..]));
+        if !is_cpu_unknown || !is_ours {
             return None;
         }
         if hwcaps_level(path).is_some() {
             return Some(path.to_path_buf());
         }
-        let mut others = self.env.system.variants(path).into_iter();
+        let mut others = self.path.system.variants(path).into_iter();
         others.find(|file| hwcaps_level(file).is_some() && self.sysroot().file(file).is_some())
     }
 
@@ -302,7 +298,7 @@ impl LoadGraph {
         placeholder: &mut Option<PathBuf>,
     ) -> Option<Result<Selected, Defect>> {
         let existing = self.sysroot().file(path);
-        if self.env.system.root.is_some() {
+        if self.path.system.root.is_some() {
             let empty = match &existing {
                 Some(file) => files::size(file) == 0,
                 None => files::is_link(path),
@@ -315,31 +311,17 @@ impl LoadGraph {
         let Some(file) = existing else {
             return Defect::in_the_way(path).map(Err);
         };
-        let own = self.objects.first()?;
-        let elf = match Elf::read(&file) {
-            Ok(elf) => elf,
-            Err(defect) => return Some(Err(defect)),
-        };
-        let read = match linkage::read(&file) {
-            Ok(linkage) if linkage.format == own.linkage.format => {
-                if linkage.is_usual != own.linkage.is_usual {
-                    return Some(Err(Defect::Class(own.linkage.cpu.clone())));
-                }
-                if linkage.cpu != own.linkage.cpu {
-                    let cpu = Elf::read(&own.path).ok()?.cpu()?;
-                    return Some(Err(Defect::Machine(elf.machine()?, cpu)));
-                }
-                Ok(linkage)
-            }
-            // The loader fails on a damaged file instead of searching further.
-            Ok(_) | Err(_) => Err(elf.defect()?),
-        };
-        Some(Ok((file, read)))
+        let own = &self.objects.first()?.linkage;
+        let elf = Elf::open_for(&file, &own.cpu, own.is_usual);
+        match elf.and_then(|elf| linkage::from_elf(&elf)) {
+            Err(defect) if defect.is_unread() => Some(Err(defect)),
+            read => Some(Ok((file, read))),
+        }
     }
 
     pub fn sysroot(&self) -> Sysroot<'_> {
         Sysroot {
-            root: self.env.system.root.as_deref(),
+            root: self.path.system.root.as_deref(),
         }
     }
 }

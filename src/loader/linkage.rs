@@ -13,7 +13,7 @@ use std::path::Path;
 /// Reads an ELF or PE file.
 pub fn read(path: &Path) -> Result<Linkage, Defect> {
     match Binary::recognize(path)? {
-        Binary::Elf(elf) => from_elf(&elf).ok_or(Defect::Garbled),
+        Binary::Elf(elf) => from_elf(&elf),
         Binary::Pe(pe) => Ok(from_pe(&pe)),
     }
 }
@@ -45,16 +45,16 @@ pub fn records(path: &Path) -> Vec<Built> {
     files::dedup(parts.iter().flat_map(|part| record::find(part)))
 }
 
-/// Reads an ELF file. Returns `None` if its header is of an unknown kind.
-fn from_elf(elf: &Elf) -> Option<Linkage> {
-    let machine = elf.machine()?;
-    Some(Linkage {
+/// Reads an ELF file. Its header may be of an unknown kind.
+pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
+    let machine = elf.machine().ok_or(Defect::Garbled)?;
+    Ok(Linkage {
         format: Format::Elf,
         cpu: cpu_name(machine).map_or_else(
             || format!("the CPU with ELF machine number {machine}"),
             String::from,
         ),
-        is_usual: elf.is_64_bit_le()?,
+        is_usual: elf.is_64_bit_le().ok_or(Defect::Garbled)?,
         soname: elf.soname(),
         needed: elf.needed(),
         delayed: Vec::new(),
@@ -67,7 +67,7 @@ fn from_elf(elf: &Elf) -> Option<Linkage> {
     })
 }
 
-fn from_pe(pe: &Pe) -> Linkage {
+pub fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
         format: Format::Pe,
         cpu: pe.cpu().unwrap_or("an unknown CPU").into(),

@@ -50,7 +50,7 @@ pub fn cudnn(
 ) -> Option<(Installed, Cudnn)> {
     let object = graph.objects.get(main_library)?;
     let (major, library) = (loaded_major(object)?, object.path.clone());
-    let root = graph.env.system.root.clone();
+    let root = graph.path.system.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
     let mut find = |name: &str| {
         if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
@@ -93,7 +93,7 @@ pub fn cudnn(
 /// Opens a library by the first of these names that the loader finds. If it finds none, only the first name counts as
 /// missing.
 fn open_any(graph: &mut LoadGraph, names: &[String], requester: usize, cuda: u32) {
-    let is_here = graph.env.system.root.is_none();
+    let is_here = graph.path.system.root.is_none();
     let has_driver = || graph.clone().open(DRIVER_SO, requester, LoadPhase::Later);
     // A missing driver is reported as such, and an image gets the links with the driver.
     if names == [PLAIN_DRIVER] && (!is_here || has_driver().is_none()) {
@@ -124,8 +124,8 @@ pub fn hidden_from_cudarc(
         return None;
     }
     // A new graph is needed, because a loaded SONAME satisfies every request for the name.
-    let (env, linkage) = (graph.env.clone(), program.linkage.clone());
-    let mut graph = LoadGraph::resolve(&program.path, linkage, env);
+    let (path, linkage) = (graph.path.clone(), program.linkage.clone());
+    let mut graph = LoadGraph::resolve(&program.path, linkage, path);
     let hidden = majors.iter().find_map(|major| {
         let index = graph.open(&cudnn_file("", *major, false), 0, LoadPhase::Later)?;
         let path = &graph.objects.get(index)?.path;
@@ -136,7 +136,7 @@ pub fn hidden_from_cudarc(
 
 /// Returns `true` if the program searches the directory of `one` before the directory of `other`.
 fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
-    let root = graph.env.system.root.as_deref();
+    let root = graph.path.system.root.as_deref();
     let real = |dir: &Path| Sysroot { root }.canonical(dir);
     let dir = |file: &Path| real(file.parent().unwrap_or(file));
     let (one, other) = (dir(one), dir(other));

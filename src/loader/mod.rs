@@ -9,6 +9,6 @@ pub mod linkage;
 #[cfg(feature = "cli")]
 pub mod main_library;
 pub mod path_shadowing;
-#[cfg(feature = "cli")]
-pub mod search_order;
 pub mod shadowing;
+#[cfg(all(test, feature = "cli"))]
+mod tests;

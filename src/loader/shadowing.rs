@@ -45,7 +45,7 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     let file = sysroot.canonical(&sysroot.at(loader));
     let bytes = files::bytes(&file).unwrap_or_default();
     let loader = Loader::parse(&bytes, &sysroot.inside(&file), cpu);
-    System::at(sysroot.root, loader)
+    System::at(sysroot.root, cpu, loader)
 }
 
 /// Returns the file of this name that this system's loader finds, and the reason.

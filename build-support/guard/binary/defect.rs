@@ -44,7 +44,7 @@ pub enum Defect {
     /// The file is for the first CPU, but the program is for the second one.
     Cpu(&'static str, String),
     /// The file is for the CPU with this ELF number, but the program is for the CPU of this name.
-    Machine(u64, &'static str),
+    Machine(u64, String),
     /// The file is for 32-bit programs, or for the other byte order. The program is for this CPU.
     Class(String),
     /// The tables of the file contradict each other.
@@ -107,8 +107,7 @@ impl Defect {
     /// Returns the program's CPU, if the file is for another one.
     pub fn program_cpu(&self) -> Option<&str> {
         match self {
-            Defect::Machine(_, own) => Some(own),
-            Defect::Cpu(_, own) | Defect::Class(own) => Some(own),
+            Defect::Machine(_, own) | Defect::Cpu(_, own) | Defect::Class(own) => Some(own),
             _ => None,
         }
     }

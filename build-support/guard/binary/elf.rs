@@ -119,17 +119,22 @@ impl Elf {
 
     /// Opens a file and checks that this process could map it.
     pub fn open(path: &Path) -> Result<Self, Defect> {
+        Self::open_for(path, std::env::consts::ARCH, true)
+    }
+
+    /// Opens a file and checks that a program for this CPU could map it. `is_usual` stands for a 64-bit, little-endian
+    /// program.
+    pub fn open_for(path: &Path, cpu: &str, is_usual: bool) -> Result<Self, Defect> {
         let elf = Self::read(path)?;
         if !elf.is_elf() || elf.length() < HEAD {
             return Err(elf.defect().unwrap_or(not_elf(&[])));
         }
-        let own = std::env::consts::ARCH;
-        if elf.start.get(4..6) != Some(&[2, 1]) {
-            return Err(Defect::Class(own.into()));
+        if elf.is_64_bit_le() != Some(is_usual) {
+            return Err(Defect::Class(cpu.into()));
         }
         let machine = elf.machine().ok_or(Defect::Garbled)?;
-        if matches!(own, "x86_64" | "aarch64") && cpu_name(machine) != Some(own) {
-            return Err(Defect::Machine(machine, own));
+        if matches!(cpu, "x86_64" | "aarch64") && cpu_name(machine) != Some(cpu) {
+            return Err(Defect::Machine(machine, cpu.into()));
         }
         match elf.defect() {
             Some(defect) => Err(defect),

@@ -138,10 +138,15 @@ impl Pe {
 
     /// Opens a file and checks that this process could load it.
     pub fn open(path: &Path) -> Result<Self, Defect> {
+        Self::open_for(path, ARCH)
+    }
+
+    /// Opens a file and checks that a program for this CPU could load it.
+    pub fn open_for(path: &Path, own: &str) -> Result<Self, Defect> {
         let pe = Self::read(path)?;
         match (pe.defect(), pe.cpu()) {
             (Some(defect), _) => Err(defect),
-            (None, Some(cpu)) if cpu != ARCH => Err(Defect::Cpu(cpu, ARCH.into())),
+            (None, Some(cpu)) if cpu != own => Err(Defect::Cpu(cpu, own.into())),
             _ => Ok(pe),
         }
     }

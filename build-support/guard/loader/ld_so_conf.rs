@@ -1,12 +1,10 @@
 //! The configuration of `ldconfig`, which lists the directories whose libraries are in the loader's cache.
 
-use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
-use crate::runtime::binary::defect::target;
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::loader::system::System;
 use std::path::{Path, PathBuf};
 
-/// Limits above the size of any configuration.
-const MOST: u64 = 1 << 14;
+/// A limit above the number of files of any configuration.
 const MOST_FILES: usize = 256;
 
 /// Returns the directories in the configuration of a system, each after the file that lists it, in the order of
@@ -22,10 +20,7 @@ fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(Pat
         return places;
     }
     known.push(file.to_path_buf());
-    let real = target(&system.path(file), system.root.as_deref());
-    let opened = real.and_then(|real| BoundedFile::open(&real).ok());
-    let bytes = opened.and_then(|opened| opened.read(0, opened.length().min(MOST)));
-    for line in String::from_utf8_lossy(&bytes.unwrap_or_default()).lines() {
+    for line in system.read(file).lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.starts_with('/') {
             places.push((file.to_path_buf(), system.path(Path::new(line))));

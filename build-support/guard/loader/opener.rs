@@ -3,6 +3,8 @@
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::file_name;
+use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::system::System;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -19,7 +21,7 @@ pub struct Opener {
 
 /// Returns the library that searches the directory of this file, preferably a library that is linked to the file. A
 /// library in LD_PRELOAD also counts if its constants contain the directory.
-pub fn find(file: &Path) -> Option<Opener> {
+pub fn find(file: &Path, system: &System) -> Option<Opener> {
     let dir = file.parent()?;
     let name = file.file_name()?.to_str()?;
     let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
@@ -27,6 +29,10 @@ pub fn find(file: &Path) -> Option<Opener> {
     let is_preloaded = |path: &Path| {
         let mut names = preload.split([':', ' ']);
         names.any(|name| Path::new(name) == path || path.file_name() == Some(name.as_ref()))
+    };
+    let nowhere = SearchPath {
+        system: system.clone(),
+        ..SearchPath::default()
     };
     let mut found: Option<(Opener, bool)> = None;
     for path in platform::mapped() {
@@ -37,8 +43,9 @@ pub fn find(file: &Path) -> Option<Opener> {
         let Ok(elf) = Elf::read(&path) else { continue };
         let preloaded = is_preloaded(&path);
         let is_linked = elf.needed().iter().any(|needed| needed == name);
-        let mut folders = elf.folders(&path).into_iter();
-        let searches_dir = folders.any(|one| platform::same_file(&one, dir));
+        let searched = nowhere.of_library(&elf, &path).directories;
+        let mut searched = searched.iter();
+        let searches_dir = searched.any(|place| platform::same_file(&place.dir, dir));
         let has_words = || {
             let dir = dir.as_os_str().as_encoded_bytes();
             let constants = elf.constants(MOST_CONSTANTS).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The system whose loader searches: its root directory, and the values that are compiled into the loader.
 
+use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache::{CACHE, lib_folders};
@@ -8,6 +9,9 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
+
+/// A limit above the size of any configuration.
+const MOST: u64 = 1 << 14;
 
 /// The paths of the loaders of distributions.
 const DISTRIBUTIONS: [&str; 3] = [
@@ -20,9 +24,15 @@ const DISTRIBUTIONS: [&str; 3] = [
 #[derive(Clone, Debug, Default)]
 pub struct System {
     pub is_windows: bool,
+    /// The architecture as in target triples.
+    pub cpu: String,
     /// The root directory of another system.
     pub root: Option<PathBuf>,
     pub loader: Loader,
+    /// The libraries that the loader loads into the program first. Those of this process are read when needed.
+    pub preload: Vec<(String, LoadOrigin)>,
+    /// `true` if the program has more privileges than its user.
+    pub is_privileged: bool,
     /// The subdirectories of `glibc-hwcaps` in the order in which they are tried, `None` for the directory itself. The
     /// loader of this process does not report them.
     pub levels: Option<Vec<Option<&'static str>>>,
@@ -57,14 +67,16 @@ impl System {
             Loader::parse(&std::fs::read(&file).unwrap_or_default(), &file, ARCH)
         });
         Self {
+            cpu: ARCH.into(),
             loader: loader.unwrap_or_default(),
             ..Self::default()
         }
     }
 
-    /// Returns the system below a root directory whose programs have this loader.
-    pub fn at(root: Option<&Path>, loader: Loader) -> Self {
+    /// Returns the system below a root directory whose programs have this CPU and loader.
+    pub fn at(root: Option<&Path>, cpu: &str, loader: Loader) -> Self {
         let mut system = Self {
+            cpu: cpu.into(),
             root: root.map(Path::to_path_buf),
             loader,
             ..Self::default()
@@ -83,6 +95,14 @@ impl System {
             (Some(root), Ok(inside)) => root.join(inside),
             _ => path.to_path_buf(),
         }
+    }
+
+    /// Returns the beginning of a configuration file of the system; nothing if it cannot be read.
+    pub fn read(&self, file: &Path) -> String {
+        let real = target(&self.path(file), self.root.as_deref());
+        let opened = real.and_then(|real| BoundedFile::open(&real).ok());
+        let bytes = opened.and_then(|opened| opened.read(0, opened.length().min(MOST)));
+        String::from_utf8_lossy(&bytes.unwrap_or_default()).into_owned()
     }
 
     /// Returns the directories that are built into the loader.

@@ -2,56 +2,145 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache::lib_folders;
+use crate::runtime::loader::load_origin::PRELOADS;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::system::System;
 use crate::runtime::system::platform::path_of;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::system::proc;
-use std::env::consts::ARCH;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
-impl Elf {
-    /// Returns the directories of the DT_RUNPATH or DT_RPATH of this library, which is the file at this path.
-    pub fn folders(&self, path: &Path) -> Vec<PathBuf> {
-        let list = self.runpath().or_else(|| self.rpath()).unwrap_or_default();
-        let mut folders = directories(list.as_bytes(), b":", path);
-        folders.retain(|folder| !folder.as_os_str().is_empty());
-        folders
-    }
-}
+/// A limit above the number of libraries that any system preloads.
+const MOST_PRELOADS: usize = 64;
 
 impl SearchPath {
     /// Returns the search path for what this library opens, which is the file at this path.
     pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
-        let is_runpath = library.runpath().is_some();
-        let origin = match is_runpath {
-            true => LoadOrigin::LibraryRunpath,
-            false => LoadOrigin::LibraryRpath,
-        };
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let own = library.folders(path).into_iter();
-        let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
-        self.with_own(own.collect(), !is_runpath)
+        let home = path.parent().unwrap_or(path);
+        self.of_opener(library.runpath(), library.rpath(), home, &name)
+    }
+
+    /// Returns the search path for what a library of this name in the directory `home` opens. The name of the program
+    /// is empty.
+    pub fn of_opener(
+        &self,
+        runpath: Option<String>,
+        rpath: Option<String>,
+        home: &Path,
+        name: &str,
+    ) -> Self {
+        let is_runpath = runpath.is_some();
+        let origin = |dir| match (name, is_runpath) {
+            ("", true) => LoadOrigin::Runpath(dir),
+            ("", false) => LoadOrigin::Rpath(dir),
+            (_, true) => LoadOrigin::LibraryRunpath(dir, name.into()),
+            (_, false) => LoadOrigin::LibraryRpath(dir, name.into()),
+        };
+        let list = runpath.or(rpath).unwrap_or_default();
+        let own = self.system.listed(list.as_bytes(), b":", home, &origin);
+        self.with_own(own, !is_runpath)
     }
 }
 
-/// Returns the directories in a list with these separators, as the loader of this process reads it for a file. The
-/// empty entry is the working directory.
-pub fn directories(list: &[u8], separators: &[u8], file: &Path) -> Vec<PathBuf> {
-    let origin = file.parent().unwrap_or(file).as_os_str();
-    let libs = lib_folders(ARCH);
-    let has_platform = list.windows(8).any(|word| word == b"PLATFORM");
-    let platform = if has_platform {
-        platform_of(ARCH)
-    } else {
-        ARCH
-    };
-    let mut directories = Vec::new();
-    for entry in list.split(|byte| separators.contains(byte)) {
-        for path in expanded(entry, origin.as_encoded_bytes(), platform, &libs) {
-            directories.push(path_of(path));
+impl System {
+    /// Returns the directories in a list with these separators, as the loader reads it for a program or library in the
+    /// directory `home`. The empty entry is the working directory.
+    pub fn listed(
+        &self,
+        list: &[u8],
+        separators: &[u8],
+        home: &Path,
+        origin: &dyn Fn(PathBuf) -> LoadOrigin,
+    ) -> Vec<SearchDirectory> {
+        let mut places = Vec::new();
+        let entries = list.split(|byte| separators.contains(byte));
+        for entry in entries.filter(|_| !list.is_empty()) {
+            for (shown, dir) in self.expand(entry, home) {
+                let origin = origin(shown);
+                if !self.is_privileged || !self.is_ignored(entry, &origin, &dir) {
+                    places.push(SearchDirectory { origin, dir });
+                }
+            }
+        }
+        places
+    }
+
+    /// Expands the tokens of ld.so(8) in a path, which may stand for several. Returns each result as it is shown in
+    /// messages, and its path on this machine. Relative paths start from the program's current directory, which is
+    /// unknown on another system. They are bytes, since the loader does not require UTF-8.
+    pub fn expand(&self, entry: &[u8], home: &Path) -> Vec<(PathBuf, PathBuf)> {
+        let entry = if entry.is_empty() { b"." } else { entry };
+        // The directory of a file is already a path on this machine.
+        let starts_here = entry.starts_with(b"$ORIGIN") || entry.starts_with(b"${ORIGIN}");
+        let entry = replace_token(entry, "ORIGIN", home.as_os_str().as_encoded_bytes());
+        let has_platform = entry.windows(8).any(|word| word == b"PLATFORM");
+        let platform = has_platform.then(|| platform_of(&self.cpu));
+        let entry = replace_token(&entry, "PLATFORM", platform.unwrap_or_default().as_bytes());
+        let known = lib_folders(&self.cpu);
+        let libs = match &*self.loader.lib {
+            [] => &known[..],
+            libs => libs,
+        };
+        let mut paths = Vec::new();
+        for lib in libs {
+            let path = path_of(replace_token(&entry, "LIB", lib.as_bytes()));
+            let is_known = paths.iter().any(|(known, _)| *known == path);
+            if is_known || self.root.is_some() && !starts_here && path.is_relative() {
+                continue;
+            }
+            let dir = match starts_here {
+                true => path.clone(),
+                false => self.path(&path),
+            };
+            paths.push((path, dir));
+        }
+        paths
+    }
+
+    /// Returns `true` if the loader ignores an entry with `$ORIGIN` because the program has more privileges than its
+    /// user. `$ORIGIN` is then only allowed at the start, and in the program's own paths only if they point into the
+    /// system directories.
+    fn is_ignored(&self, entry: &[u8], origin: &LoadOrigin, dir: &Path) -> bool {
+        let entry = String::from_utf8_lossy(entry);
+        let mut tokens = ["$ORIGIN", "${ORIGIN}"].iter();
+        let Some((token, at)) = tokens.find_map(|token| Some((token, entry.find(token)?))) else {
+            return false;
+        };
+        let is_separate = matches!(entry.as_bytes().get(token.len()), None | Some(b'/'));
+        let (plain, system) = (normalized(dir), self.directories());
+        let is_trusted = system.iter().any(|place| plain.starts_with(&place.dir));
+        let of_library = matches!(
+            origin,
+            LoadOrigin::LibraryRpath(..) | LoadOrigin::LibraryRunpath(..)
+        );
+        at > 0 || !is_separate || !of_library && !is_trusted
+    }
+
+    /// Returns the libraries that the loader loads into every program with this LD_PRELOAD.
+    pub fn preloads(&self, variable: &str) -> Vec<(String, LoadOrigin)> {
+        let everywhere = self.read(Path::new(PRELOADS));
+        let everywhere = preloads(&everywhere).into_iter().take(MOST_PRELOADS);
+        let named = variable.split([':', ' ']).filter(|name| !name.is_empty());
+        let named = named.map(|name| (name.to_string(), LoadOrigin::Preload));
+        let everywhere = everywhere.map(|name| (name.to_string(), LoadOrigin::Preloads));
+        named.chain(everywhere).collect()
+    }
+}
+
+/// Removes `.` and `..` from a path lexically.
+fn normalized(dir: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in dir.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
         }
     }
-    directories
+    plain
 }
 
 /// Returns the names in the text of `/etc/ld.so.preload`.
@@ -65,24 +154,9 @@ pub fn preloads(text: &str) -> Vec<&str> {
     names
 }
 
-/// Returns the paths that an entry of a search path may stand for, with the tokens of ld.so(8) expanded: one for each
-/// of `libs`. They are bytes, since the loader does not require UTF-8.
-pub fn expanded(entry: &[u8], origin: &[u8], platform: &str, libs: &[String]) -> Vec<Vec<u8>> {
-    let entry = replace_token(entry, "ORIGIN", origin);
-    let entry = replace_token(&entry, "PLATFORM", platform.as_bytes());
-    let mut paths = Vec::new();
-    for lib in libs {
-        let path = replace_token(&entry, "LIB", lib.as_bytes());
-        if !paths.contains(&path) {
-            paths.push(path);
-        }
-    }
-    paths
-}
-
 /// Returns the value of `$PLATFORM`. It is the name of the CPU, except on Intel CPUs with Haswell's instructions
 /// (`ld.so --list-diagnostics` of glibc 2.36).
-pub fn platform_of(cpu: &str) -> &str {
+fn platform_of(cpu: &str) -> &str {
     #[cfg(target_arch = "x86_64")]
     {
         macro_rules! has {

@@ -3,8 +3,6 @@
 use crate::runtime::binary::defect::{Defect, is_absent};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
-use crate::runtime::loader::elf::search_list::{directories, preloads};
-use crate::runtime::loader::load_origin::PRELOADS;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
 use crate::runtime::loader::{opener, unlinked};
@@ -32,19 +30,18 @@ impl SearchPath {
     ) -> Self {
         // A DT_RUNPATH disables a DT_RPATH.
         let rpath = if runpath.is_some() { None } else { rpath };
-        let program = std::env::current_exe().unwrap_or_default();
-        let entries = |list: Option<OsString>, separators: &str| -> BTreeSet<OsString> {
-            let list = list.as_ref().map(|list| list.as_encoded_bytes());
-            let entries = list.map(|list| directories(list, separators.as_bytes(), &program));
-            let entries = entries.unwrap_or_default().into_iter();
-            entries
-                .map(|entry| as_reported(entry).into_os_string())
-                .collect()
+        let (program, system) = (std::env::current_exe().unwrap_or_default(), System::this());
+        let entries = |list: Option<OsString>, separators: &str, origin: fn(_) -> _| {
+            let (list, home) = (list.unwrap_or_default(), program.parent());
+            let (list, home) = (list.as_encoded_bytes(), home.unwrap_or(&program));
+            let listed = system.listed(list, separators.as_bytes(), home, &origin);
+            let entries = listed.into_iter().map(|place| as_reported(place.dir));
+            (entries.collect::<BTreeSet<_>>(), origin)
         };
         let named = [
-            (entries(rpath, ":"), LoadOrigin::Rpath as fn(_) -> _),
-            (entries(library_path, ":;"), LoadOrigin::LibraryPath),
-            (entries(runpath, ":"), LoadOrigin::Runpath),
+            entries(rpath, ":", LoadOrigin::Rpath),
+            entries(library_path, ":;", LoadOrigin::LibraryPath),
+            entries(runpath, ":", LoadOrigin::Runpath),
         ];
         // The current list, and the directories in it so far. Directories are compared as text, like the loader does.
         let (mut stage, mut own) = (0, BTreeSet::new());
@@ -68,7 +65,7 @@ impl SearchPath {
         }
         Self {
             directories,
-            system: System::this(),
+            system,
         }
     }
 
@@ -82,14 +79,9 @@ impl SearchPath {
                 || platform::same_file(&candidate, file)
         });
         let preload = platform::first_environment("LD_PRELOAD").unwrap_or_default();
-        let preload = preload.to_string_lossy();
-        let is_it = |one: &str| Path::new(one) == file;
-        if preload.split([':', ' ']).any(is_it) {
-            return LoadOrigin::Preload;
-        }
-        let everywhere = std::fs::read_to_string(PRELOADS).unwrap_or_default();
-        if preloads(&everywhere).into_iter().any(is_it) {
-            return LoadOrigin::Preloads;
+        let mut preloads = self.system.preloads(&preload.to_string_lossy()).into_iter();
+        if let Some((_, origin)) = preloads.find(|(name, _)| Path::new(name) == file) {
+            return origin;
         }
         let mut places = self.directories.iter();
         let in_system = places.any(|place| place.is_system() && file.parent() == Some(&*place.dir));
@@ -103,7 +95,7 @@ impl SearchPath {
             _ if !in_system && is_cached() => self.system.cache_origin(),
             Some(place) => place.origin.clone(),
             None => {
-                let opened = || opener::find(file).map(LoadOrigin::Library);
+                let opened = || opener::find(file, &self.system).map(LoadOrigin::Library);
                 let origin = self.relative(file).or_else(opened);
                 origin.unwrap_or(LoadOrigin::Elsewhere)
             }
@@ -165,16 +157,13 @@ impl SearchPath {
     }
 }
 
-/// Returns an entry of a search path as the loader reports it: without slashes at its end, and `.` if it is empty.
-fn as_reported(entry: PathBuf) -> PathBuf {
+/// Returns an entry of a search path as the loader reports it: without slashes at its end.
+fn as_reported(entry: PathBuf) -> OsString {
     let mut bytes = entry.into_os_string().into_encoded_bytes();
     while bytes.len() > 1 && bytes.ends_with(b"/") {
         bytes.pop();
     }
-    if bytes.is_empty() {
-        bytes.push(b'.');
-    }
-    platform::path_of(bytes)
+    platform::path_of(bytes).into_os_string()
 }
 
 /// Returns a directory without the slash at its end. The working directory is empty.

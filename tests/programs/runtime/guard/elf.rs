@@ -4,6 +4,7 @@ use crate::support::installation::{Folder, compile};
 use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::{Version, VersionSource};
+use cudnn_guard::internals::loader::search_path::SearchPath;
 use std::io::{Seek, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,7 +24,8 @@ fn ask(path: &Path) {
     let elf = Elf::read(path).unwrap();
     let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
     let _ = (elf.cuda_major(), elf.defect(), elf.build_id());
-    let _ = (elf.rpath(), elf.soname(), elf.folders(path));
+    let _ = (elf.rpath(), elf.soname());
+    let _ = SearchPath::default().of_library(&elf, path);
     let _ = (elf.needed(), elf.interpreter(), elf.is_nodeflib());
     let _ = (elf.named_imports(), elf.calls(), elf.versions());
     let _ = (
@@ -137,15 +139,15 @@ fn a_defect_describes_itself() {
             "is truncated: its size is 64 bytes, but its segments extend to byte 4096".into(),
         ),
         (
-            Defect::Machine(3, std::env::consts::ARCH).to_string(),
+            Defect::Machine(3, std::env::consts::ARCH.into()).to_string(),
             format!("is for x86, but this program is for {own}"),
         ),
         (
-            Defect::Machine(21, std::env::consts::ARCH).to_string(),
+            Defect::Machine(21, std::env::consts::ARCH.into()).to_string(),
             format!("is for powerpc64, but this program is for {own}"),
         ),
         (
-            Defect::Machine(8, std::env::consts::ARCH).to_string(),
+            Defect::Machine(8, std::env::consts::ARCH.into()).to_string(),
             format!("is for the CPU with ELF number 8, but this program is for {own}"),
         ),
         (
@@ -283,8 +285,8 @@ fn the_symbol_versions_and_the_search_order_of_a_library_are_read() {
         assert_eq!(library.runpath().as_deref(), runpath);
         assert!(library.is_nodeflib());
         assert_eq!(
-            library.folders(&path),
-            [PathBuf::from("/x"), folder.0.join("y")]
+            SearchPath::default().of_library(&library, &path).folders(),
+            ["/x".into(), folder.0.join("y").display().to_string()]
         );
     }
     let shell = Elf::open(Path::new("/bin/sh")).unwrap();
