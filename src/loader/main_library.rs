@@ -6,12 +6,13 @@ use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::{Cudnn, Os, Owner, Platform};
 use crate::runtime::facts::sub_libraries::TENSOR_IR;
-use crate::runtime::facts::{LibraryName, cudnn_file};
+use crate::runtime::facts::{LibraryName, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
 use crate::runtime::install::version_evidence::VersionDetector;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -52,7 +53,19 @@ pub fn cudnn(
     let (major, library) = (loaded_major(object)?, object.path.clone());
     let root = graph.env.view.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
-    let mut find = |name: &str| {
+    let mut find = |name: &str, release, is_needed: bool| {
+        let mut trial = graph.clone();
+        let graph = if is_needed { &mut *graph } else { &mut trial };
+        for precise in file_name::precise(name, release) {
+            let mut trial = graph.clone();
+            let opened = trial.open(&precise, main_library, LoadPhase::Part);
+            let opened = opened.and_then(|index| trial.objects.get(index).cloned());
+            // If the loader refuses the file, cuDNN tries the next name.
+            if let Some(object) = opened.filter(|object| object.defect.is_none()) {
+                *graph = trial;
+                return Some(object.path);
+            }
+        }
         if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
             return Some(graph.objects.get(index)?.path.clone());
         }
@@ -143,13 +156,14 @@ fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a name.
+/// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a sub-library of this version;
+/// its last argument is `true` if a convolution needs the file.
 pub fn locate(
     library: &Path,
     major: u32,
     platform: &Platform,
     root: Option<&Path>,
-    find: &mut dyn FnMut(&str) -> Option<PathBuf>,
+    find: &mut dyn FnMut(&str, Option<Version>, bool) -> Option<PathBuf>,
 ) -> (Installed, Cudnn) {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
@@ -177,14 +191,14 @@ pub fn locate(
         file
     };
     let main = read("cudnn", library.to_path_buf());
+    let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
+    // If its version is unknown, it is usually that of the sub-library beside it.
+    let graph = || read("graph", own_file("graph")?).version;
+    let release = main.version.or_else(graph);
     let mut find = |name: &str, is_needed| {
         // Windows searches the directory of the main library last.
-        let is_dll = os == Os::Windows;
-        let found = (is_needed || is_dll).then(|| find(name)).flatten();
-        found.or_else(|| {
-            let mut own = own.iter().filter(|_| is_dll || !is_needed);
-            sysroot.file(&own.find(|(known, _)| known == name)?.1)
-        })
+        let own = || own_file(name).filter(|_| os == Os::Windows);
+        find(name, release, is_needed).or_else(own)
     };
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.
