@@ -1,9 +1,11 @@
 //! Other places where the loader may find a cuDNN.
 
-use crate::cudnn::consistency::file_name;
+use crate::cudnn::consistency::{file_name, missing_parts};
 use crate::cudnn::parts::{Named, SubLibraries};
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
-use crate::model::{Cudnn, Os, Toolkit, Variable};
+use crate::model::{Cudnn, Obstacle, Os, Toolkit, Variable};
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -48,8 +50,46 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     System::at(sysroot.root, loader)
 }
 
-/// Returns the file of this name that this system's loader finds, and the reason.
-pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+/// Adds the sub-libraries that are not beside the main library, or that the loader skips there, if this system's loader
+/// finds them elsewhere.
+pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
+    let mut files = missing_parts(cudnn);
+    // The loader ends its search at other obstacles.
+    let met = &cudnn.files.part_obstacles;
+    let ends = |one: &&(String, Obstacle)| !matches!(one.1.defect, Defect::Dangling(_));
+    files.retain(|file| !met.iter().filter(ends).any(|(name, _)| name == file));
+    let is_linux = host.platform.os == Os::Linux;
+    let sub_libraries = cudnn.parts.iter().filter(|part| part.name != "cudnn");
+    for part in sub_libraries.filter(|_| is_linux) {
+        let is_skipped = |it: &Defect| matches!(it, Defect::Cpu(_)) || it.is_passed_over();
+        let is_skipped = part.defect.as_ref().is_some_and(is_skipped);
+        files.extend(is_skipped.then(|| file_name(&part.path).to_string()));
+    }
+    for file in files {
+        let found = loaded_file(&file, cudnn.library.as_deref(), host);
+        let (Some(library), Some(found)) = (LibraryName::read(&file), found) else {
+            continue;
+        };
+        let name = library.sub_library().unwrap_or_default().to_string();
+        let named = vec![(name, found.1.clone())];
+        let mut opened = SubLibraries::open(named, host.sysroot(), &host.platform).files;
+        cudnn.parts.retain(|part| part.name != opened[0].name);
+        opened[0].needed = true;
+        cudnn.parts.append(&mut opened);
+        cudnn.files.elsewhere.push(found);
+    }
+}
+
+/// Returns the file of this name that this system's loader finds for a library, and the reason.
+pub fn loaded_file(
+    name: &str,
+    opener: Option<&Path>,
+    host: &Host,
+) -> Option<(LoadOrigin, PathBuf)> {
+    if let Some(dlls) = DllSearchPath::from_host(host) {
+        let file = dlls.file(name)?;
+        return Some((dlls.origin(file.parent()?)?.clone(), file));
+    }
     if !host.is_target() && host.root.is_none() {
         return None;
     }
@@ -57,6 +97,8 @@ pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
     let mut path = named_path(host);
     path.system = system(host, host.platform.loader(), cpu);
     path.directories.extend(path.system.directories());
+    let opener = opener.and_then(|file| Elf::read(file).ok());
+    path.nodeflib = opener.is_some_and(|elf| elf.is_nodeflib());
     // The loader skips files for another CPU.
     let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
     let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);

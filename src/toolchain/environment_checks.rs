@@ -28,13 +28,7 @@ pub fn cudnn_findings(
     host: &Host,
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
-    // The sub-libraries that are not beside the library but that the system finds elsewhere.
-    let mut elsewhere = consistency::missing_parts(cudnn);
-    elsewhere.retain(|file| match &dll_path {
-        Some(path) => path.file(file).is_some(),
-        None => shadowing::loaded_file(file, host).is_some(),
-    });
-    let mut findings = consistency::findings(cudnn, &elsewhere);
+    let mut findings = consistency::findings(cudnn);
     // If the program runs on this machine, the loader's result is already known.
     if host.is_target() && host.root.is_none() {
         findings.iter_mut().for_each(Finding::stop_at_missing_parts);
@@ -75,7 +69,7 @@ fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
         return None;
     }
     let file = cudnn_file(TENSOR_IR, release.major, false);
-    let (origin, path) = shadowing::loaded_file(&file, host)?;
+    let (origin, path) = shadowing::loaded_file(&file, cudnn.library.as_deref(), host)?;
     let named = vec![(TENSOR_IR.to_string(), path.clone())];
     let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
     let version = opened.files.first()?.sourced_version()?;

@@ -1,11 +1,12 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{all_files, installed, library_dir, major};
+use crate::cudnn::consistency::{all_files, file_name, installed, library_dir, major};
 use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use crate::runtime::install::mixed_sub_libraries::{self, Foreign};
 use crate::runtime::install::package_owner;
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -29,23 +30,17 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
     let needed = missing_parts(cudnn);
     let mut met = cudnn.files.part_obstacles.iter();
-    // The loader skips a link to nothing.
-    let is_skipped = |file: &String, met: &Obstacle| {
-        matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
-    };
-    if let Some((_, obstacle)) =
-        met.find(|(file, met)| needed.contains(file) && !is_skipped(file, met))
-    {
+    if let Some((_, obstacle)) = met.find(|(file, _)| needed.contains(file)) {
         let reinstall = obstacle.is_gone().then(|| reinstall(cudnn)).flatten();
         findings.push(finding(SubLibraryFault::Unusable(obstacle, reinstall)));
     }
-    findings.extend(missing(cudnn, elsewhere).map(finding));
+    findings.extend(missing(cudnn).map(finding));
     let soname = cudnn
         .files
         .absent_soname
@@ -69,13 +64,13 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
 }
 
 /// Returns the missing sub-libraries. They are needed only on the machine that runs the program.
-fn missing<'a>(cudnn: &'a Cudnn, elsewhere: &[String]) -> Option<SubLibraryFault<'a>> {
+fn missing(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let mut files = missing_parts(cudnn);
     let is_unusable = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
         met.any(|(known, _)| known == file)
     };
-    files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
+    files.retain(|file| !is_unusable(file));
     (!files.is_empty()).then(|| SubLibraryFault::Missing(files, reinstall(cudnn)))
 }
 
@@ -89,7 +84,7 @@ pub(super) fn reinstall(cudnn: &Cudnn) -> Option<String> {
     }
 }
 
-/// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.
+/// Returns the files of the sub-libraries that a convolution needs and that the loader does not find.
 pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
@@ -108,8 +103,28 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
 /// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
 /// notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
+    let mixed = mixed_versions(cudnn)?;
+    let mut foreign = Vec::new();
+    let dir = PathBuf::from(library_dir(cudnn));
+    let has_own = |path: &Path| files::is_file(&dir.join(file_name(path)));
+    for (origin, path) in &cudnn.files.elsewhere {
+        let mut others = mixed.files.iter();
+        foreign.extend(others.find(|file| file.path == *path).map(|file| Foreign {
+            path,
+            version: file.version,
+            origin: origin.clone(),
+            has_own: has_own(path),
+            yields: has_own(path),
+        }));
+    }
+    if foreign
+        .iter()
+        .any(|file| file.version.is_some_and(|own| own != mixed.version))
+    {
+        return mixed_sub_libraries::finding(&installed(cudnn), &foreign, None);
+    }
     let fault = MixedFolder {
-        mixed: mixed_versions(cudnn)?,
+        mixed,
         dir: library_dir(cudnn),
         all: all_files(cudnn),
         reinstall: reinstall(cudnn),

@@ -75,6 +75,12 @@ impl SearchPath {
             files.push((LoadOrigin::Cache, file));
         }
         files.append(&mut system);
+        let is_of_system = |(origin, file): &(LoadOrigin, PathBuf)| {
+            let mut system = self.directories.iter().filter(|place| place.is_system());
+            matches!(origin, LoadOrigin::System(_) | LoadOrigin::Cache)
+                && system.any(|place| file.starts_with(&place.dir))
+        };
+        files.retain(|file| !self.nodeflib || !is_of_system(file));
         files
     }
 }
