@@ -73,8 +73,9 @@ pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
         let name = library.sub_library().unwrap_or_default().to_string();
         let named = vec![(name, found.1.clone())];
         let mut opened = SubLibraries::open(named, host.sysroot(), &host.platform).files;
+        let skipped = cudnn.parts.iter().find(|part| part.name == opened[0].name);
+        opened[0].needed = skipped.is_none_or(|part| part.needed);
         cudnn.parts.retain(|part| part.name != opened[0].name);
-        opened[0].needed = true;
         cudnn.parts.append(&mut opened);
         cudnn.files.elsewhere.push(found);
     }
