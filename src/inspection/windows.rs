@@ -53,7 +53,7 @@ impl Inspection {
             self.input.via = path.origin(dir).cloned();
         }
         let platform = &self.input.platform;
-        let mut find = |name: &str| path.file(&cudnn_file(name, major, true));
+        let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
         let (installed, cudnn) = main_library::locate(&library, major, platform, None, &mut find);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));

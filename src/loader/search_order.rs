@@ -31,6 +31,7 @@ impl LoaderEnv {
         SearchPath {
             directories,
             system: self.system.clone(),
+            nodeflib: false,
         }
     }
 }

@@ -6,6 +6,7 @@ use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
+use crate::loader::shadowing;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
@@ -105,6 +106,9 @@ impl Probe<'_> {
                     cudnn.link_dir = dir.map(Path::to_path_buf);
                 }
                 Found::Cudnn(_) => {}
+            }
+            if let Found::Cudnn(cudnn) = &mut candidate.found {
+                shadowing::find_elsewhere(cudnn, self.host);
             }
         }
         scan

@@ -1,7 +1,7 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::Image;
-use crate::runtime::facts::{Finding, LibraryName, Version};
+use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -21,11 +21,13 @@ pub struct ForeignSubLibraries<'a> {
 }
 
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
+/// not notice. `preloaded`: the main library, if LD_PRELOAD names it. `reinstall`: the command that installs its package
+/// again.
 pub fn finding(
     installed: &Installed,
     foreign: &[Foreign<'_>],
     preloaded: Option<&Path>,
+    reinstall: Option<String>,
 ) -> Option<Finding> {
     let (release, _) = installed.version()?;
     let folder = installed.folder();
@@ -41,7 +43,7 @@ pub fn finding(
                 Some(file) if file.is_dll => "cudnn*.dll",
                 _ => "libcudnn*",
             },
-            reinstall: None,
+            reinstall,
         };
         fault.finding()
     } else {
@@ -181,4 +183,35 @@ pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<F
     let own = |file: &SubLibraryFile| folder.join(installed.file_name(&file.name));
     let foreign = outside.map(|file| Foreign::new(file, &own(file), origins));
     foreign.collect()
+}
+
+/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
+/// only if the loader can open it.
+pub struct StraySubLibrary<'a> {
+    /// The directory of the main library.
+    pub folder: &'a Path,
+    pub release: Version,
+    pub path: &'a Path,
+    pub version: SourcedVersion,
+    pub origin: LoadOrigin,
+}
+
+impl<'a> StraySubLibrary<'a> {
+    /// Creates the fault, if the file is known to have another version.
+    pub fn new(
+        installed: &'a Installed,
+        file: &'a SubLibraryFile,
+        origins: &dyn FileOrigins,
+    ) -> Option<Self> {
+        let (release, _) = installed.version()?;
+        Some(Self {
+            folder: installed.folder(),
+            release,
+            path: &file.path,
+            version: file
+                .sourced_version()
+                .filter(|(version, _)| *version != release)?,
+            origin: origins.origin_of(&file.path),
+        })
+    }
 }

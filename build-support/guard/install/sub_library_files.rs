@@ -3,12 +3,10 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{
-    Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
-};
+use crate::runtime::facts::{Built, Finding, FindingId, LibraryName, Version, sub_libraries};
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
-use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
+use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, StraySubLibrary};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
@@ -29,17 +27,6 @@ pub struct SubLibraries {
     pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
-}
-
-/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
-/// only if the loader can open it.
-pub struct StraySubLibrary<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Version,
-    pub path: &'a Path,
-    pub version: SourcedVersion,
-    pub origin: LoadOrigin,
 }
 
 impl SubLibraries {
@@ -159,28 +146,10 @@ impl Installed {
         let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));
         findings.extend(stray.map(|stray| stray.finding()));
         let preloaded = Some(&*self.main.path).filter(|_| preloaded);
-        findings.extend(mixed_sub_libraries::finding(self, &foreign, preloaded));
+        findings.extend(mixed_sub_libraries::finding(
+            self, &foreign, preloaded, None,
+        ));
         findings
-    }
-}
-
-impl<'a> StraySubLibrary<'a> {
-    /// Creates the fault, if the file is known to have another version.
-    pub fn new(
-        installed: &'a Installed,
-        file: &'a SubLibraryFile,
-        origins: &dyn FileOrigins,
-    ) -> Option<Self> {
-        let (release, _) = installed.version()?;
-        Some(Self {
-            folder: installed.folder(),
-            release,
-            path: &file.path,
-            version: file
-                .sourced_version()
-                .filter(|(version, _)| *version != release)?,
-            origin: origins.origin_of(&file.path),
-        })
     }
 }
 

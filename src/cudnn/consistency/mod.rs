@@ -11,9 +11,8 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
 use std::path::{Path, PathBuf};
 
-/// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
-/// finds in other directories.
-pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+/// Returns the findings about incompatible files of this cuDNN.
+pub fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
     // A cuDNN with an unusable main library is never chosen.
@@ -23,7 +22,8 @@ pub fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
             fault.needed_if(part.needed).finding()
         }));
     }
-    findings.extend(parts::findings(cudnn, elsewhere));
+    findings.extend(parts::findings(cudnn));
+    findings.extend(parts::stray(cudnn));
     findings
 }
 

@@ -1,13 +1,14 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{all_files, installed, library_dir, major};
-use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
-use crate::runtime::binary::defect::Defect;
+use crate::cudnn::consistency::{file_name, installed, library_dir, major};
+use crate::model::{Copies, Cudnn, Installer, Owner, Unresolved};
 use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::installed::MissingSubLibraries;
-use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use crate::runtime::install::mixed_folder::MixedVersions;
+use crate::runtime::install::mixed_sub_libraries::{self, Foreign, StraySubLibrary};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -27,22 +28,18 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
+pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
     let needed = missing_parts(cudnn);
-    // The loader skips a link to nothing.
-    let is_skipped = |file: &String, met: &Obstacle| {
-        matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
-    };
     for (file, met) in &cudnn.files.part_obstacles {
-        if needed.contains(file) && !is_skipped(file, met) {
+        if needed.contains(file) {
             let fault = UnusableFile::new(&met.path, &met.defect, reinstall(cudnn));
             findings.push(fault.needed_if(true).finding());
         }
     }
-    findings.extend(missing(cudnn, elsewhere));
+    findings.extend(missing(cudnn));
     let soname = cudnn
         .files
         .absent_soname
@@ -66,13 +63,13 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String]) -> Vec<Finding> {
 }
 
 /// Returns the warning about missing sub-libraries. They are needed only on the machine that runs the program.
-fn missing(cudnn: &Cudnn, elsewhere: &[String]) -> Option<Finding> {
+fn missing(cudnn: &Cudnn) -> Option<Finding> {
     let mut files = missing_parts(cudnn);
     let is_unusable = |file: &String| {
         let mut met = cudnn.files.part_obstacles.iter();
         met.any(|(known, _)| known == file)
     };
-    files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
+    files.retain(|file| !is_unusable(file));
     if files.is_empty() {
         return None;
     }
@@ -98,7 +95,7 @@ pub fn reinstall(cudnn: &Cudnn) -> Option<String> {
     }
 }
 
-/// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.
+/// Returns the files of the sub-libraries that a convolution needs and that the loader does not find.
 pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
@@ -117,13 +114,34 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
 /// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
 /// notice.
 pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
-    let fault = MixedFolder {
-        mixed: mixed_versions(cudnn)?,
-        dir: library_dir(cudnn),
-        all: all_files(cudnn),
-        reinstall: reinstall(cudnn),
+    let installed = installed(cudnn);
+    let mut foreign = Vec::new();
+    for (origin, file) in &cudnn.files.elsewhere {
+        let has_own = files::is_file(&installed.folder().join(file_name(&file.path)));
+        foreign.push(Foreign {
+            path: &file.path,
+            version: file.version,
+            origin: origin.clone(),
+            has_own,
+            yields: has_own,
+        });
+    }
+    mixed_sub_libraries::finding(&installed, &foreign, None, reinstall(cudnn))
+}
+
+/// Returns the finding about a sub-library of another version that this cuDNN opens although it does not contain it.
+pub(super) fn stray(cudnn: &Cudnn) -> Option<Finding> {
+    let mut elsewhere = cudnn.files.elsewhere.iter();
+    let (origin, file) = elsewhere.find(|(_, file)| !cudnn.parts.contains(file))?;
+    let (release, version) = (cudnn.library_version?, file.sourced_version()?);
+    let stray = StraySubLibrary {
+        folder: cudnn.link_dir.as_deref()?,
+        release,
+        path: &file.path,
+        version,
+        origin: origin.clone(),
     };
-    Some(fault.finding())
+    (version.0 != release).then(|| stray.finding())
 }
 
 /// Returns the sub-libraries, if they are of different versions.

@@ -30,7 +30,10 @@ impl SearchPath {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let own = library.folders(path).into_iter();
         let own = own.map(|dir| SearchDirectory::from(origin(dir, name.to_string())));
-        self.with_own(own.collect(), !is_runpath)
+        Self {
+            nodeflib: library.is_nodeflib(),
+            ..self.with_own(own.collect(), !is_runpath)
+        }
     }
 }
 

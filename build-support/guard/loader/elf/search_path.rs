@@ -69,6 +69,7 @@ impl SearchPath {
         Self {
             directories,
             system: System::this(),
+            nodeflib: false,
         }
     }
 
