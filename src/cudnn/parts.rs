@@ -226,12 +226,12 @@ pub fn cuda_major(read: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
 }
 
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,
-/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used.
+/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used, by file name.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,
     platform: &Platform,
-) -> (Named, Named, Vec<(String, Obstacle)>) {
+) -> (Named, Named, Vec<(String, SubLibraryFile)>) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut real_files = Named::new();
@@ -245,7 +245,7 @@ pub fn beside(
     };
     sub_libraries::drop_excess(&mut paths, name);
     for path in &paths {
-        let Some((name, file)) = platform.cudnn_part(path) else {
+        let Some((sub_library, file)) = platform.cudnn_part(path) else {
             continue;
         };
         // The file that programs load precedes other files of the same sub-library.
@@ -257,15 +257,20 @@ pub fn beside(
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            closed.extend(sysroot.obstacle(path).map(|met| (name.into_owned(), met)));
+            let unusable = |met: Obstacle| SubLibraryFile {
+                defect: Some(met.defect),
+                ..SubLibraryFile::new(&sub_library, met.path, None, true)
+            };
+            let unusable = sysroot.obstacle(path).map(unusable);
+            closed.extend(unusable.map(|file| (name.into_owned(), file)));
             continue;
         };
         if !is_link {
-            real_files.push((name.to_string(), path.clone()));
+            real_files.push((sub_library.to_string(), path.clone()));
         }
-        match found.iter_mut().find(|(known, _)| *known == name) {
-            None => found.push((name.to_string(), path)),
-            Some(known) if exact && name != "cudnn" => known.1 = path,
+        match found.iter_mut().find(|(known, _)| *known == sub_library) {
+            None => found.push((sub_library.to_string(), path)),
+            Some(known) if exact && sub_library != "cudnn" => known.1 = path,
             Some(_) => {}
         }
     }

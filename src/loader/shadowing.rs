@@ -1,10 +1,10 @@
 //! Other places where the loader may find a cuDNN.
 
-use crate::cudnn::consistency::{file_name, missing_parts};
+use crate::cudnn::consistency::{file_name, installed, missing_parts};
 use crate::cudnn::parts::{Named, SubLibraries};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
-use crate::model::{Cudnn, Obstacle, Os, Toolkit, Variable};
+use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
@@ -54,16 +54,12 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
 /// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
 /// library, those that it skips there, and one that cuDNN opens although it does not contain it.
 pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
-    let mut names = missing_parts(cudnn);
-    // The loader ends its search at other obstacles.
-    let ends = |met: &Obstacle| !matches!(met.defect, Defect::Dangling(_));
-    let met = &cudnn.files.part_obstacles;
-    names.retain(|file| !met.iter().any(|(name, met)| name == file && ends(met)));
+    let (mut names, installed) = (missing_parts(cudnn), installed(cudnn));
     let is_linux = host.platform.os == Os::Linux;
     let is_skipped = |it: &Defect| matches!(it, Defect::Cpu(..)) || it.is_passed_over();
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         if is_linux && part.defect.as_ref().is_some_and(is_skipped) {
-            names.push(file_name(&part.path).to_string());
+            names.push(installed.file_name(&part.name));
         }
     }
     let has_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);

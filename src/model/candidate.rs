@@ -110,8 +110,6 @@ pub struct Files {
     pub obstacle: Option<Obstacle>,
     /// The library's real file, if the link that programs load does not point to the file.
     pub unlinked: Option<PathBuf>,
-    /// Sub-libraries that exist but cannot be used, by file name.
-    pub part_obstacles: Vec<(String, Obstacle)>,
     /// The sub-libraries that the loader finds in other directories, each with the reason.
     pub elsewhere: Vec<(LoadOrigin, SubLibraryFile)>,
     /// The soname that the loader searches for, if no such file exists.

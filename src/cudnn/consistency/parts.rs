@@ -7,7 +7,6 @@ use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::mixed_sub_libraries::{self, Foreign, StraySubLibrary};
 use crate::runtime::install::package_owner;
-use crate::runtime::install::unusable_file::UnusableFile;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
@@ -32,13 +31,6 @@ pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
-    let needed = missing_parts(cudnn);
-    for (file, met) in &cudnn.files.part_obstacles {
-        if needed.contains(file) {
-            let fault = UnusableFile::new(&met.path, &met.defect, reinstall(cudnn));
-            findings.push(fault.needed_if(true).finding());
-        }
-    }
     findings.extend(missing(cudnn));
     let soname = cudnn
         .files
@@ -64,12 +56,7 @@ pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
 
 /// Returns the warning about missing sub-libraries. They are needed only on the machine that runs the program.
 fn missing(cudnn: &Cudnn) -> Option<Finding> {
-    let mut files = missing_parts(cudnn);
-    let is_unusable = |file: &String| {
-        let mut met = cudnn.files.part_obstacles.iter();
-        met.any(|(known, _)| known == file)
-    };
-    files.retain(|file| !is_unusable(file));
+    let files = missing_parts(cudnn);
     if files.is_empty() {
         return None;
     }
