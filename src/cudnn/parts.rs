@@ -4,6 +4,7 @@ use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version, sub_libraries};
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
@@ -71,12 +72,7 @@ impl SubLibraries {
         let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
         cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
         cudnn.parts = self.files;
-        let installed = consistency::installed(&cudnn);
-        cudnn.library_version = installed.version().map(|(version, _)| version);
-        for part in &mut cudnn.parts {
-            let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
-            part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
-        }
+        cudnn.library_version = determine_needed(&mut cudnn).version().map(|it| it.0);
         cudnn
     }
 
@@ -191,6 +187,16 @@ impl SubLibraries {
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))
     }
+}
+
+/// Determines which sub-libraries a convolution needs.
+pub fn determine_needed(cudnn: &mut Cudnn) -> Installed {
+    let installed = consistency::installed(cudnn);
+    for part in &mut cudnn.parts {
+        let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
+        part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
+    }
+    installed
 }
 
 /// Opens a sub-library, and returns the evidence of its version.

@@ -188,22 +188,11 @@ pub fn locate(
         file
     };
     let main = read("cudnn", library.to_path_buf());
-    let mut own = beside(dir, major, os == Os::Windows);
+    let own = beside(dir, major, os == Os::Windows);
+    let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
     // If its version is unknown, it is usually that of the sub-library beside it.
-    let own_file = |own: &parts::Named, name: &str| {
-        let mut own = own.iter();
-        sysroot.file(&own.find(|(known, _)| known == name)?.1)
-    };
-    let graph = || read("graph", own_file(&own, "graph")?).version;
+    let graph = || read("graph", own_file("graph")?).version;
     let release = main.version.or_else(graph);
-    // cuDNN opens the plain names, and names with all numbers of its own version.
-    own.retain(|(name, path)| {
-        let file = LibraryName::of(path);
-        let numbers = file.as_ref().and_then(LibraryName::release);
-        let is_plain =
-            file.is_some_and(|file| file.is_dll || path.ends_with(cudnn_file(name, major, false)));
-        is_plain || numbers.is_some() && numbers == release
-    });
     let expected = Expected {
         beside: &own,
         ..Expected::default()
@@ -211,7 +200,7 @@ pub fn locate(
     let mut find = |name: &str, is_needed| {
         // Windows searches the directory of the main library last.
         let found = find(name, release, is_needed);
-        found.or_else(|| own_file(&own, name).filter(|_| os == Os::Windows))
+        found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.

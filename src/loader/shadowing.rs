@@ -1,7 +1,7 @@
 //! Other places where the loader may find a cuDNN.
 
 use crate::cudnn::consistency::{file_name, installed, missing_parts};
-use crate::cudnn::parts::{Named, SubLibraries};
+use crate::cudnn::parts::{Named, SubLibraries, determine_needed};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
@@ -73,17 +73,12 @@ pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
             continue;
         };
         let name = library.sub_library().unwrap_or_default().to_string();
-        let is_stray = name == TENSOR_IR && stray.is_some();
-        let skipped = cudnn.parts.iter().position(|part| part.name == name);
-        let skipped = skipped.map(|index| cudnn.parts.remove(index));
-        let mut opened =
-            SubLibraries::open(vec![(name, path)], host.sysroot(), &host.platform).files;
-        for file in &mut opened {
-            file.needed = skipped.as_ref().is_none_or(|part| part.needed);
-            cudnn.files.elsewhere.push((origin.clone(), file.clone()));
-        }
-        cudnn.parts.extend(opened.into_iter().filter(|_| !is_stray));
+        cudnn.parts.retain(|part| part.name != name);
+        cudnn.files.elsewhere.push((origin, path.clone()));
+        let opened = SubLibraries::open(vec![(name, path)], host.sysroot(), &host.platform);
+        cudnn.parts.extend(opened.files);
     }
+    determine_needed(cudnn);
 }
 
 /// Returns the file of this name that this system's loader finds for a library, and the reason.

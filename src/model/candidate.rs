@@ -111,7 +111,7 @@ pub struct Files {
     /// The library's real file, if the link that programs load does not point to the file.
     pub unlinked: Option<PathBuf>,
     /// The sub-libraries that the loader finds in other directories, each with the reason.
-    pub elsewhere: Vec<(LoadOrigin, SubLibraryFile)>,
+    pub elsewhere: Vec<(LoadOrigin, PathBuf)>,
     /// The soname that the loader searches for, if no such file exists.
     pub absent_soname: Option<String>,
     /// `true` if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH, through a

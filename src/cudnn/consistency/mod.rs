@@ -5,7 +5,8 @@ pub mod parts;
 mod tests;
 
 use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
-use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource};
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
@@ -16,14 +17,8 @@ pub fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn).map(|fault| fault.finding()));
     // A cuDNN with an unusable main library is never chosen.
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        findings.extend(part.defect.as_ref().map(|defect| {
-            let fault = UnusableFile::new(&part.path, defect, reinstall(cudnn));
-            fault.needed_if(part.needed).finding()
-        }));
-    }
+    findings.extend(installed(cudnn).findings(cudnn, false));
     findings.extend(parts::findings(cudnn));
-    findings.extend(parts::stray(cudnn));
     findings
 }
 
@@ -143,7 +138,11 @@ pub fn installed(cudnn: &Cudnn) -> Installed {
         .version
         .or(version.filter(|version| version.major == major));
     let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
-    let named: Vec<_> = files.iter().map(named).collect();
+    // A version that does not contain this sub-library may open it.
+    let folder = main.path.parent().unwrap_or(Path::new(""));
+    let own = files.iter();
+    let own = own.filter(|file| file.name != TENSOR_IR || file.is_in(folder));
+    let named: Vec<_> = own.map(named).collect();
     let expected = Expected {
         beside: &named,
         ..Expected::default()

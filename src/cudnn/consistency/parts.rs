@@ -1,13 +1,13 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{file_name, installed, library_dir, major};
+use crate::cudnn::consistency::{installed, library_dir, major};
 use crate::model::{Copies, Cudnn, Installer, Owner, Unresolved};
 use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::mixed_sub_libraries::{self, Foreign, StraySubLibrary};
+use crate::runtime::install::mixed_sub_libraries::FileOrigins;
 use crate::runtime::install::package_owner;
-use crate::system::files;
+use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -42,11 +42,13 @@ pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
     findings.extend(not_linked.map(finding));
     let is_apart = cudnn.files.directories.len() > 1;
     let is_unknown = is_apart && cudnn.parts.iter().any(|part| part.version.is_none());
-    let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
-    findings.extend(mixed(cudnn).or_else(apart));
+    let is_mixed = mixed_versions(cudnn).is_some();
+    if is_unknown && !is_mixed {
+        findings.push(finding(SubLibraryFault::SeveralDirectories));
+    }
     findings.extend(unresolved(cudnn).map(finding));
     // Different versions and several wheels have findings of their own.
-    let is_other = mixed_versions(cudnn).is_none() && wheels.is_none();
+    let is_other = !is_mixed && wheels.is_none();
     let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
     findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
@@ -98,37 +100,25 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     installed(cudnn).missing
 }
 
-/// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
-/// notice.
-pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
-    let installed = installed(cudnn);
-    let mut foreign = Vec::new();
-    for (origin, file) in &cudnn.files.elsewhere {
-        let has_own = files::is_file(&installed.folder().join(file_name(&file.path)));
-        foreign.push(Foreign {
-            path: &file.path,
-            version: file.version,
-            origin: origin.clone(),
-            has_own,
-            yields: has_own,
-        });
+/// The other directories in which this system's loader finds sub-libraries.
+impl FileOrigins for Cudnn {
+    fn origin_of(&self, file: &Path) -> LoadOrigin {
+        let mut elsewhere = self.files.elsewhere.iter();
+        let found = elsewhere.find(|(_, path)| path == file);
+        found.map_or(LoadOrigin::Elsewhere, |(origin, _)| origin.clone())
     }
-    mixed_sub_libraries::finding(&installed, &foreign, None, reinstall(cudnn))
-}
 
-/// Returns the finding about a sub-library of another version that this cuDNN opens although it does not contain it.
-pub(super) fn stray(cudnn: &Cudnn) -> Option<Finding> {
-    let mut elsewhere = cudnn.files.elsewhere.iter();
-    let (origin, file) = elsewhere.find(|(_, file)| !cudnn.parts.contains(file))?;
-    let (release, version) = (cudnn.library_version?, file.sourced_version()?);
-    let stray = StraySubLibrary {
-        folder: cudnn.link_dir.as_deref()?,
-        release,
-        path: &file.path,
-        version,
-        origin: origin.clone(),
-    };
-    (version.0 != release).then(|| stray.finding())
+    fn is_before(&self, _: &Path, _: &LoadOrigin) -> bool {
+        false
+    }
+
+    fn is_valid(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn reinstall(&self, _: &Path) -> Option<String> {
+        reinstall(self)
+    }
 }
 
 /// Returns the sub-libraries, if they are of different versions.
