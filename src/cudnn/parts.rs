@@ -3,7 +3,7 @@
 use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{LibraryName, Version, sub_libraries};
+use crate::runtime::facts::{LibraryName, sub_libraries};
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
@@ -55,16 +55,6 @@ impl SubLibraries {
             directories,
             binaries,
         }
-    }
-
-    /// Returns the version of these files.
-    pub fn version(&self) -> Option<Version> {
-        let parts = self.files.clone();
-        let files = consistency::installed(&Cudnn {
-            parts,
-            ..Cudnn::default()
-        });
-        Some(files.version()?.0)
     }
 
     /// Returns this cuDNN with the facts about its sub-libraries.
@@ -146,13 +136,8 @@ impl SubLibraries {
         let mut copies = Vec::new();
         for (_, files) in groups {
             let paths = |matches: &dyn Fn(&Build) -> bool| {
-                let mut paths = Vec::new();
-                for (path, build) in &files {
-                    if matches(build) {
-                        paths.push(path.to_path_buf());
-                    }
-                }
-                paths
+                let same = files.iter().filter(|(_, build)| matches(build));
+                same.map(|(path, _)| path.to_path_buf()).collect()
             };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {

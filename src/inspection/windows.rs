@@ -47,10 +47,9 @@ impl Inspection {
             self.search_elsewhere(host);
             return provider;
         };
-        let dir = library.parent().unwrap_or(&library);
-        self.input.found_via = found_via(dir, &path);
+        self.input.found_via = found_via(&library, &path);
         if path.known && host.root.is_none() {
-            self.input.via = path.origin(dir).cloned();
+            self.input.via = path.path.finds(&library);
         }
         let platform = &self.input.platform;
         let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
@@ -90,7 +89,7 @@ impl Inspection {
                     need: LoadPhase::Later,
                     searched: path.path.folders(),
                     unfit: file.zip(unfit).map(|(file, defect)| Unfit {
-                        found_via: found_via(file.parent().unwrap_or(&file), path),
+                        found_via: found_via(&file, path),
                         path: file,
                         defect,
                     }),
@@ -119,8 +118,8 @@ impl Inspection {
     }
 }
 
-/// Returns the reason why Windows searches this directory.
-fn found_via(dir: &Path, path: &DllSearchPath) -> String {
-    let origin = path.origin(dir);
+/// Returns the reason why Windows finds this file.
+fn found_via(file: &Path, path: &DllSearchPath) -> String {
+    let origin = path.path.finds(file);
     origin.map_or_else(String::new, |origin| origin.describe(true))
 }

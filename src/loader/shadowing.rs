@@ -182,10 +182,10 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
             continue;
         }
         let opened = SubLibraries::open(found, sysroot, &host.platform);
-        let any = || opened.files.iter().find_map(|part| part.version);
+        let any = opened.files.iter().find_map(|part| part.version);
         rivals.push(ShadowingLibrary {
             own: own == Some(true),
-            version: opened.version().or_else(any),
+            version: opened.describe(Cudnn::default()).library_version.or(any),
             main_library: own.is_some(),
             parts,
             dir: dir.clone(),

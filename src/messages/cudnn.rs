@@ -5,7 +5,7 @@ use crate::choice::findings::owner;
 use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
-    HeaderLibrarySkew, RequestedUnusable, all_files, file_name, is_same_minor, library_dir,
+    HeaderLibrarySkew, RequestedUnusable, file_name, is_dll, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{after_space, also, found_at, found_via, named};
 use crate::model::{Candidate, Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
@@ -160,6 +160,7 @@ impl RequestedUnusable<'_> {
 impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
+        let is_dll = cudnn.library.as_deref().is_some_and(is_dll);
         match self {
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
@@ -199,7 +200,7 @@ impl SubLibraryFault<'_> {
                 );
                 Finding::error(FindingId::PartsMixed, headline)
                     .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                    .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
@@ -210,7 +211,7 @@ impl SubLibraryFault<'_> {
                     |(major, path): &(u32, PathBuf)| format!("CUDA {major}  {}", path.display());
                 Finding::warning(FindingId::PartsMixed, headline)
                     .with_lines("sub-libs", majors.iter().map(line))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                    .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::SeveralWheels(wheels) => {
                 let mut names = Vec::new();
@@ -237,7 +238,7 @@ impl SubLibraryFault<'_> {
                 let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
                 Finding::warning(FindingId::DuplicateCudnn, headline)
                     .with_lines("others", copies.skip(1).map(names))
-                    .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                    .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::EqualCopies(first) => {
                 let others = match cudnn.files.copies.len() - 1 {

@@ -82,10 +82,7 @@ fn finding(
         let fault = MixedFolder {
             mixed,
             dir: folder.display().to_string(),
-            all: match LibraryName::of(&installed.main.path) {
-                Some(file) if file.is_dll => "cudnn*.dll",
-                _ => "libcudnn*",
-            },
+            is_dll: LibraryName::of(&installed.main.path).is_some_and(|file| file.is_dll),
             reinstall,
         };
         fault.finding()

@@ -160,15 +160,7 @@ pub fn library_dir(cudnn: &Cudnn) -> String {
     dir.unwrap_or(&cudnn.root).display().to_string()
 }
 
-/// Returns a pattern for its library files.
-pub fn all_files(cudnn: &Cudnn) -> &'static str {
-    if cudnn.library.as_deref().is_some_and(is_dll) {
-        return "cudnn*.dll";
-    }
-    "libcudnn*"
-}
-
-fn is_dll(path: &Path) -> bool {
+pub fn is_dll(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "dll")
 }
 

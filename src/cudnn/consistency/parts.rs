@@ -58,15 +58,11 @@ pub(super) fn findings(cudnn: &Cudnn) -> Vec<Finding> {
 
 /// Returns the warning about missing sub-libraries. They are needed only on the machine that runs the program.
 fn missing(cudnn: &Cudnn) -> Option<Finding> {
-    let files = missing_parts(cudnn);
-    if files.is_empty() {
+    if missing_parts(cudnn).is_empty() {
         return None;
     }
-    let (installed, dir) = (installed(cudnn), library_dir(cudnn));
+    let installed = installed(cudnn);
     let fault = MissingSubLibraries {
-        folder: Path::new(&dir),
-        release: cudnn.library_version,
-        files: &files,
         is_uncertain: true,
         reinstall: reinstall(cudnn),
         ..MissingSubLibraries::new(&installed, false, &|_| true)
