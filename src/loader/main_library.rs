@@ -165,7 +165,7 @@ pub fn locate(
     major: u32,
     platform: &Platform,
     root: Option<&Path>,
-    find: &mut dyn FnMut(&str, Option<Version>, bool) -> Option<PathBuf>,
+    find: &mut impl FnMut(&str, Option<Version>, bool) -> Option<PathBuf>,
 ) -> (Installed, Cudnn) {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
