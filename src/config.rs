@@ -37,7 +37,7 @@ pub enum Link {
 ///     gpu.guard().write()
 /// });
 /// ```
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 #[must_use]
 pub struct Config {
     pub(crate) cuda: Option<String>,
@@ -47,7 +47,7 @@ pub struct Config {
     pub(crate) embed_ptx: bool,
     pub(crate) link: Link,
     pub(crate) libs: Vec<String>,
-    pub(crate) rpath: bool,
+    pub(crate) no_rpath: bool,
     pub(crate) rpath_origin: Vec<String>,
     pub(crate) optional: bool,
     pub(crate) root: Option<PathBuf>,
@@ -56,31 +56,10 @@ pub struct Config {
     pub(crate) allow: Vec<String>,
 }
 
-impl Default for Config {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 impl Config {
     /// Creates a configuration without requirements.
     pub fn new() -> Self {
-        Self {
-            cuda: None,
-            cudnn: None,
-            archs: Vec::new(),
-            default_archs: Vec::new(),
-            embed_ptx: false,
-            link: Link::default(),
-            libs: Vec::new(),
-            rpath: true,
-            rpath_origin: Vec::new(),
-            optional: false,
-            root: None,
-            target: None,
-            env: Vec::new(),
-            allow: Vec::new(),
-        }
+        Self::default()
     }
 
     /// Requires a CUDA toolkit version, in Cargo.toml syntax: `>=12.0`.
@@ -133,7 +112,7 @@ impl Config {
 
     /// Sets whether non-system library directories become an rpath. Default: `true`.
     pub fn rpath(mut self, on: bool) -> Self {
-        self.rpath = on;
+        self.no_rpath = !on;
         self
     }
 

@@ -29,13 +29,8 @@ impl Error {
 
     /// Returns an error with the findings that stop the build. If there are none, returns all findings.
     pub(crate) fn split_findings(findings: Vec<Finding>) -> Result<Vec<Finding>, Self> {
-        let (mut passed, mut stopping) = (Vec::new(), Vec::new());
-        for finding in findings {
-            match finding.severity {
-                Severity::Error => stopping.push(finding),
-                _ => passed.push(finding),
-            }
-        }
+        let is_error = |finding: &Finding| finding.severity == Severity::Error;
+        let (stopping, passed): (Vec<_>, Vec<_>) = findings.into_iter().partition(is_error);
         match stopping[..] {
             [] => Ok(passed),
             _ => Err(Self::new(stopping)),

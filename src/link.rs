@@ -54,7 +54,7 @@ impl Toolchain {
             }
         }
         if self.host.platform.os == Os::Linux {
-            if !is_shared || !self.config.rpath {
+            if !is_shared || self.config.no_rpath {
                 plan.loaded_from.clear();
             }
             self.plan_rpaths(&mut plan);
@@ -79,7 +79,7 @@ impl Toolchain {
         if plan.directives.is_empty() {
             plan.add(Directive::LinkLib(Library::Dynamic("cudart".into())));
         }
-        if self.host.platform.os == Os::Linux && self.config.rpath {
+        if self.host.platform.os == Os::Linux && !self.config.no_rpath {
             self.plan_rpaths(&mut plan);
         }
         let is_metadata = |one: &Directive| matches!(one, Directive::Metadata(..));

@@ -7,7 +7,6 @@ use crate::reading::Scan;
 use crate::runtime::facts::Finding;
 use crate::search::search_step::Step;
 
-/// The input and the result of the choice.
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
     pub platform: &'a Platform,

@@ -37,13 +37,9 @@ impl CheckContext<'_> {
         let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
         let cudnn_major = cudnn.cudnn()?.cuda_major?;
         let cuda = toolkit.version()?.major;
-        let mut others = Vec::new();
-        for other in candidates {
-            let is_named = std::ptr::eq(other, toolkit) || std::ptr::eq(other, cudnn);
-            if !is_named && !is_gone(other) {
-                others.push(other);
-            }
-        }
+        let is_other = |other: &&Candidate| {
+            !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn) && !is_gone(other)
+        };
         let compatible = |kind: Kind| {
             let requirement = self.requirements.get(kind);
             let is_compatible = |other: &&Candidate| {
@@ -67,7 +63,7 @@ impl CheckContext<'_> {
             toolkit,
             cudnn,
             majors: (cuda, cudnn_major),
-            others,
+            others: candidates.iter().filter(is_other).collect(),
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package,

@@ -1,10 +1,9 @@
 //! The findings about the choice.
 
-use crate::choice::context::CheckContext;
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::requirement::Requirement;
 use crate::choice::variable_findings::{UnusableVariable, VariableFault};
+use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::{consistency, headers};
 use crate::model::{Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection};
 use crate::runtime::facts::{Finding, quoted};
@@ -57,14 +56,10 @@ impl CheckContext<'_> {
 
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
-        let mut found: Vec<&Candidate> = Vec::new();
-        for is_requested in [true, false] {
-            for one in &self.scan.candidates {
-                if one.kind() == kind && one.request.is_some() == is_requested && !is_gone(one) {
-                    found.push(one);
-                }
-            }
-        }
+        let all = self.scan.candidates.iter();
+        let all = all.filter(|one| one.kind() == kind && !is_gone(one));
+        let (mut found, mut others): (Vec<_>, Vec<_>) = all.partition(|one| one.request.is_some());
+        found.append(&mut others);
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
         if let Some(finding) = unusable {
             return finding;
@@ -139,12 +134,7 @@ impl CheckContext<'_> {
         found: &[&Candidate],
         requirement: &Requirement,
     ) -> Finding {
-        let mut others = Vec::new();
-        for other in found {
-            if !std::ptr::eq(*other, candidate) {
-                others.push(*other);
-            }
-        }
+        let others = found.iter().copied();
         let meets = |other: &&Candidate| {
             let admits = |version| requirement.admits(version);
             is_offered(other, self.platform) && other.version().is_some_and(admits)
@@ -159,7 +149,9 @@ impl CheckContext<'_> {
         let fault = UnmetRequirement {
             requirement,
             candidate,
-            others,
+            others: others
+                .filter(|other| !std::ptr::eq(*other, candidate))
+                .collect(),
             better: found.iter().copied().find(meets),
             install: other.or_else(|| owner(candidate).and_then(install)),
         };

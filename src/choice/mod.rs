@@ -9,3 +9,6 @@ pub mod not_found;
 pub mod pair;
 pub mod requirement;
 pub mod variable_findings;
+
+pub use context::CheckContext;
+pub use requirement::{Requirement, Requirements};

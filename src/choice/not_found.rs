@@ -1,8 +1,7 @@
 //! The finding for a kind without a usable candidate.
 
-use crate::choice::context::CheckContext;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::requirement::Requirements;
+use crate::choice::{CheckContext, Requirements};
 use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
@@ -118,28 +117,25 @@ impl CheckContext<'_> {
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
-        for cudnn in self.scan.candidates.iter().filter_map(Candidate::cudnn) {
-            let owner = cudnn.owner.as_deref();
-            let owner = owner.filter(|owner| owner.installer.is_for_wheels());
-            if let (Some(owner), None, Kind::Cudnn) = (owner, &cudnn.library, kind) {
-                return Some((owner, &cudnn.root));
-            }
-        }
-        None
+        let mut cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
+        let cudnn = cudnns.find(|cudnn| {
+            let owner = cudnn.owner.as_ref();
+            let is_wheel = owner.is_some_and(|owner| owner.installer.is_for_wheels());
+            kind == Kind::Cudnn && is_wheel && cudnn.library.is_none()
+        })?;
+        Some((cudnn.owner.as_deref()?, &cudnn.root))
     }
 
     /// Returns the main library that was found first, with its CPU, if all libraries that were found are for other CPUs.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
-        let mut first = None;
-        for one in found {
-            if one.cudnn().is_some_and(|one| one.library.is_some()) {
-                let Some(Rejection::OtherCpu(cpu)) = defect(one, self.platform) else {
-                    return None;
-                };
-                first = first.or(Some((*one, cpu)));
-            }
-        }
-        first
+        let has_library = |one: &&&Candidate| one.cudnn().is_some_and(|it| it.library.is_some());
+        let foreign = |one: &&'a Candidate| match defect(one, self.platform) {
+            Some(Rejection::OtherCpu(cpu)) => Some((*one, cpu)),
+            _ => None,
+        };
+        let found = found.iter().filter(has_library);
+        let foreign: Option<Vec<_>> = found.map(foreign).collect();
+        foreign?.first().copied()
     }
 
     /// Returns the places that were searched: a path, or the number of directories.
@@ -207,15 +203,12 @@ impl CheckContext<'_> {
 
     /// Returns the number of directories of the same search step.
     fn directories(&self, step: &Step) -> usize {
-        let mut dirs: Vec<&Path> = Vec::new();
-        for other in self.steps {
-            if let Place::Tree(tree) = &other.place {
-                if other.via == step.via && !dirs.contains(&&*tree.base) {
-                    dirs.push(&tree.base);
-                }
-            }
-        }
-        dirs.len()
+        let same = self.steps.iter().filter(|other| other.via == step.via);
+        let dirs = same.filter_map(|other| match &other.place {
+            Place::Tree(tree) => Some(&*tree.base),
+            _ => None,
+        });
+        files::dedup(dirs).len()
     }
 
     pub fn module_system(&self) -> Option<ModuleSystem> {

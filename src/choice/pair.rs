@@ -174,13 +174,13 @@ fn unprintable_path(candidate: &Candidate) -> Option<&'static str> {
 fn doubt(candidate: &Candidate) -> Option<Rejection> {
     match &candidate.found {
         Found::Toolkit(toolkit) if !toolkit.absent.is_empty() => {
-            Some(Rejection::MissingRequired(toolkit.absent.clone()))
+            Some(Rejection::Missing(toolkit.absent.join(" or ")))
         }
         Found::Toolkit(toolkit) => match toolkit.missing_components() {
             parts if parts.is_empty() => None,
-            parts => Some(Rejection::Missing(parts)),
+            parts => Some(Rejection::Missing(parts.join(" or "))),
         },
-        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Missing(vec!["headers"])),
+        Found::Cudnn(cudnn) if cudnn.header.is_none() => Some(Rejection::Missing("headers".into())),
         Found::Cudnn(cudnn) => consistency::doubtful(cudnn),
     }
 }

@@ -70,28 +70,20 @@ fn unusable_variables<'a>(
 ) -> Vec<(&'a Unusable, Option<&'a Candidate>)> {
     let place = |variable| steps.iter().position(|step| step.request == Some(variable));
     let first = requested(scan, kind).first().copied();
-    let mut all = Vec::new();
-    for unusable in &scan.unusable {
+    let with_earlier = |unusable: &'a Unusable| {
         let variable = unusable.variable;
-        if steps
-            .iter()
-            .any(|step| step.request == Some(variable) && step.kind == kind)
-        {
-            let is_before = |first: &&Candidate| first.request.and_then(place) < place(variable);
-            all.push((unusable, first.filter(is_before)));
-        }
-    }
-    all
+        let is_requesting = |step: &Step| step.request == Some(variable) && step.kind == kind;
+        let is_before = |first: &&Candidate| first.request.and_then(place) < place(variable);
+        let all = steps.iter().any(is_requesting);
+        all.then(|| (unusable, first.filter(is_before)))
+    };
+    scan.unusable.iter().filter_map(with_earlier).collect()
 }
 
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
-    let mut requested = Vec::new();
-    for one in &scan.candidates {
-        if one.kind() == kind && one.request.is_some() {
-            requested.push(one);
-        }
-    }
-    requested
+    let all = scan.candidates.iter();
+    all.filter(|one| one.kind() == kind && one.request.is_some())
+        .collect()
 }
 
 impl CheckContext<'_> {
@@ -120,12 +112,8 @@ impl CheckContext<'_> {
     fn unusable<'a>(&'a self, unusable: &'a Unusable) -> UnusableVariable<'a> {
         let (variable, exists) = (unusable.variable, unusable.exists);
         let value = self.value(variable);
-        let mut requesting = Vec::new();
-        for step in self.steps {
-            if step.request == Some(variable) {
-                requesting.push(step);
-            }
-        }
+        let all = self.steps.iter();
+        let requesting: Vec<&Step> = all.filter(|step| step.request == Some(variable)).collect();
         let asks = |kind| requesting.iter().any(|step| step.kind == kind);
         let is_nvcc = |step: &&Step| matches!(step.place, Place::Nvcc(_));
         let requests_nvcc = requesting.iter().any(is_nvcc);
@@ -151,18 +139,16 @@ impl CheckContext<'_> {
             true => Kind::Cudnn,
             false => Kind::Toolkit,
         };
-        let has_own_evidence = matches!(
-            fault,
-            VariableFault::Place(_) | VariableFault::Nvcc(..) | VariableFault::NotOnPath(_)
-        );
-        let mut missed = Vec::new();
-        if !has_own_evidence {
-            for step in &requesting {
-                missed.extend(step.required_files(self.platform));
-            }
-        }
+        let shown: &[&Step] = match fault {
+            // These have evidence of their own.
+            VariableFault::Place(_) | VariableFault::Nvcc(..) | VariableFault::NotOnPath(_) => &[],
+            _ => &requesting,
+        };
+        let missed = shown
+            .iter()
+            .flat_map(|step| step.required_files(self.platform));
         // Links with the usual names may point to files for another CPU.
-        files::keep(&mut missed, &|path| !files::exists(path));
+        let missed = missed.filter(|path| !files::exists(path));
         let nearby = unusable.nearby.clone();
         UnusableVariable {
             context: self,
@@ -170,7 +156,7 @@ impl CheckContext<'_> {
             kind,
             exists,
             nearby: nearby.or_else(|| self.elsewhere(variable, kind)),
-            missed: files::dedup(missed.into_iter()),
+            missed: files::dedup(missed),
             fault,
         }
     }
@@ -191,14 +177,11 @@ impl CheckContext<'_> {
 
     /// Returns the libraries that are missing in the place that this variable points to.
     pub(super) fn missed_libraries(&self, variable: Variable) -> Vec<PathBuf> {
-        let mut missed: Vec<PathBuf> = Vec::new();
-        for step in self.steps {
-            if step.request == Some(variable) && step.kind == Kind::Cudnn {
-                missed.extend(step.required_files(self.platform));
-            }
-        }
-        files::keep(&mut missed, &|path| !path.ends_with("cudnn.h"));
-        files::dedup(missed.into_iter())
+        let is_requesting =
+            |step: &&Step| step.request == Some(variable) && step.kind == Kind::Cudnn;
+        let steps = self.steps.iter().filter(is_requesting);
+        let missed = steps.flat_map(|step| step.required_files(self.platform));
+        files::dedup(missed.filter(|path| !path.ends_with("cudnn.h")))
     }
 
     /// Returns the warnings about variables that request different installations.
@@ -207,18 +190,17 @@ impl CheckContext<'_> {
         let [first, others @ ..] = &requested[..] else {
             return Vec::new();
         };
-        let mut findings: Vec<Finding> = Vec::new();
-        for other in others {
+        let is_different = |other: &&&Candidate| {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
             // One variable points to the headers and the other to the libraries of the same installation.
             let header = |one: &Candidate| one.cudnn()?.header.clone();
             let together = header(first).is_some() && header(first) == header(other);
-            if same || together || other.request == first.request {
-                continue;
-            }
-            findings.push(VariablesDisagree { first, other }.finding());
-        }
-        findings
+            !same && !together && other.request != first.request
+        };
+        let different = others.iter().filter(is_different);
+        different
+            .map(|other| VariablesDisagree { first, other }.finding())
+            .collect()
     }
 
     pub fn value(&self, variable: Variable) -> String {

@@ -33,7 +33,6 @@ pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
     })
 }
 
-/// Returns the known bad versions of cuDNN.
 pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
@@ -65,7 +64,6 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
     })
 }
 
-/// Returns the newest cuDNN in the tables.
 pub fn newest_cudnn(cpu: &str) -> Option<Version> {
     gpus(cpu).into_iter().map(|row| row.last).max()
 }

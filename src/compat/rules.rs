@@ -97,10 +97,8 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    let mut newest = None;
-    for row in rows.iter().filter(|row| row.cuda == cuda) {
-        newest = newest.max(Some(row.last));
-    }
+    let same = rows.iter().filter(|row| row.cuda == cuda);
+    let newest = same.map(|row| row.last).max();
     let version = newest.map_or(version, |newest| newest.min(version));
     let support = gpu_support::Cudnn { version, cuda }.support(&rows, gpu);
     !gpu_support::is_jetson(gpu) && support != GpuSupport::No

@@ -109,7 +109,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     let elf = first.and_then(Binary::as_elf);
     cudnn.cuda_major = by_wheel.or_else(|| directory_cuda_major(&cudnn, platform));
     cudnn.cpu = first.and_then(Binary::cpu);
-    cudnn.files.own_first = elf.and_then(Elf::rpath_first) == Some(true);
+    cudnn.files.own_first = elf.and_then(Elf::rpath).is_some();
     cudnn.files.copies = parts.copies(whole, platform);
     cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.cuda_majors = parts.different_cuda_majors();

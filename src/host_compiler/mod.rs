@@ -9,10 +9,11 @@ pub mod query;
 #[cfg(test)]
 mod tests;
 
-use crate::host_compiler::compiler_choice::Choice;
 #[cfg(feature = "cli")]
 use crate::host_compiler::compiler_choice::MissingHostCompiler;
-use crate::host_compiler::limits::{Limits, Make, Misfit};
+pub use compiler_choice::Choice;
+pub use limits::{Limits, Make, Misfit};
+
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::Version;
@@ -107,11 +108,8 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
 /// Returns the headers in the preprocessed text, each once.
 pub fn headers(text: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    for line in text.lines() {
-        if let Some(header) = header(line) {
-            add(&mut found, header);
-        }
-    }
+    let headers = text.lines().filter_map(header);
+    headers.for_each(|header| add(&mut found, header));
     found
 }
 

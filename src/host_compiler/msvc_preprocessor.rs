@@ -1,7 +1,6 @@
 //! The traditional preprocessor of Microsoft's compiler, which is its default. The C++ headers of CUDA 13.2 reject it.
 
-use crate::host_compiler::HostCompiler;
-use crate::host_compiler::limits::Make;
+use crate::host_compiler::{HostCompiler, Make};
 use crate::system::files;
 use std::path::PathBuf;
 

@@ -1,18 +1,15 @@
 //! Queries of nvcc's host compiler, and the search for other compilers.
 
-use crate::host_compiler::compiler_choice::{self, Choice};
-use crate::host_compiler::limits::{Limits, Make};
+use crate::host_compiler::compiler_choice;
 use crate::host_compiler::{
-    AlternativeCompiler, HostCompiler, HostCompilerFault, QUESTION, alternative_names, headers,
-    parse_answer, parse_command,
+    AlternativeCompiler, Choice, HostCompiler, HostCompilerFault, Limits, Make, QUESTION,
+    alternative_names, headers, parse_answer, parse_command,
 };
 use crate::model::{Invocation, Os, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::probe_cache::DEADLINE;
-use crate::system::programs::{Output, on_path, run};
-use crate::system::{Host, files};
-use crate::toolkit::nvcc_command;
-use crate::toolkit::nvcc_command::Plan;
+use crate::system::{Host, Output, files, on_path, run};
+use crate::toolkit::{Plan, nvcc_command};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

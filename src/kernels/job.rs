@@ -1,25 +1,17 @@
 //! A file to compile.
 
 use crate::error::Error;
-use crate::kernels::Kernels;
 use crate::kernels::inputs::depfile_source;
 use crate::kernels::inputs::sources::within;
-use crate::kernels::nvcc::death::Death;
-use crate::kernels::nvcc::diagnostics::{Failure, ToolFailure};
+use crate::kernels::nvcc::diagnostics::Failure;
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
-use crate::kernels::plan::Setup;
-use crate::model::text::joined;
-use crate::model::{Gencode, Invocation};
+use crate::kernels::{Death, Kernels, Setup, ToolFailure};
+use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
-use crate::system::directive::Directive;
-use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::{File, StatCache};
-use crate::system::programs::Output;
-use crate::system::{files, memory, out_dir, programs};
+use crate::system::{Artifact, Directive, Output, files, memory, out_dir, programs};
 use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 /// A source and one of its products.
@@ -34,7 +26,6 @@ pub struct Job {
     pub stamp: PathBuf,
 }
 
-/// The result of a compilation.
 pub struct JobOutput {
     /// All files that nvcc read, the source first.
     pub files: Vec<PathBuf>,
@@ -116,35 +107,18 @@ impl Job {
         command
     }
 
-    /// Returns everything that determines the result, except for the contents of the input files.
-    pub fn how(&self, setup: &Setup) -> String {
+    /// Returns the output with everything that determines it, except for the contents of the input files.
+    pub fn artifact(&self, setup: &Setup) -> Artifact {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
-        format!("{command}\n{}\nwatched {watched}", setup.tools)
-    }
-
-    /// Returns the header search path. `#include "a.h"` searches the directory of the source first.
-    fn search(&self, setup: &Setup) -> Vec<PathBuf> {
-        let own = self.source.parent().map(Path::to_path_buf);
-        [
-            own.as_slice(),
-            &include_dirs(&self.flags),
-            &setup.plan.search_path(),
-        ]
-        .concat()
-    }
-
-    /// Returns the input files of the output, if it exists and none of them has changed.
-    pub fn fresh(&self, setup: &Setup, files: &StatCache) -> Option<Vec<Rc<File>>> {
-        self.made(&self.how(setup), &self.search(setup))
-            .fresh(files)
-    }
-
-    fn made<'a>(&'a self, how: &'a str, search: &'a [PathBuf]) -> build_stamp::Artifact<'a> {
-        build_stamp::Artifact {
-            output: &self.output,
-            stamp: &self.stamp,
-            how,
+        // `#include "a.h"` searches the directory of the source first.
+        let mut search = Vec::from_iter(self.source.parent().map(Path::to_path_buf));
+        search.extend(include_dirs(&self.flags));
+        search.extend(setup.plan.search_path());
+        Artifact {
+            output: self.output.clone(),
+            stamp: self.stamp.clone(),
+            how: format!("{command}\n{}\nwatched {watched}", setup.tools),
             search,
         }
     }
@@ -156,8 +130,7 @@ impl Job {
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
-        let (how, search) = (self.how(setup), self.search(setup));
-        let stamp = self.made(&how, &search);
+        let stamp = self.artifact(setup);
         stamp.remove();
         let begun = SystemTime::now();
         // A wrapper does not call gcc if it has the result in its cache.

@@ -37,10 +37,9 @@ pub mod tests;
 use crate::error::Error;
 use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
-use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::{File, StatCache};
-use crate::system::{cargo, job_pool, memory};
+use crate::system::freshness::stat_cache::File;
+use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags};
 use crate::toolkit::nvcc_optimisation::Optimisation;
@@ -49,8 +48,9 @@ use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
+pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
-use plan::Setup;
+pub use plan::Setup;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -94,7 +94,6 @@ pub enum InvalidRequest<'a> {
     /// A pattern of `for_files` that matches none of the files.
     NoMatchForOptions(&'a Path),
     NoSource,
-    /// Files that are all excluded.
     AllExcluded,
     /// A flag for nvcc that chooses GPU targets.
     TargetFlag(String),
@@ -195,7 +194,7 @@ impl Kernels<'_> {
         let setup = Setup::new(plan, toolchain);
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
         // No call of this build script overwrites another one's files.
-        let how: Vec<String> = jobs.iter().map(|job| job.how(&setup)).collect();
+        let how: Vec<String> = jobs.iter().map(|job| job.artifact(&setup).how).collect();
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
             toolchain.written.register(&archive, &how.join("\n"))?;
@@ -246,20 +245,21 @@ impl Kernels<'_> {
     ) -> Result<(Setup<'a>, Fresh), Error> {
         let fresh_inputs = |setup: &Setup| -> Fresh {
             let files = StatCache::default();
-            jobs.iter().map(|job| job.fresh(setup, &files)).collect()
+            let fresh = jobs.iter().map(|job| job.artifact(setup).fresh(&files));
+            fresh.collect()
         };
         let mut fresh = fresh_inputs(&setup);
         if fresh.iter().all(Option::is_some) {
             return Ok((setup, fresh));
         }
-        let (before, mut plan) = (jobs[0].how(&setup), setup.plan);
+        let (before, mut plan) = (jobs[0].artifact(&setup).how, setup.plan);
         let out_dir = self.output_dir()?;
         for finding in host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)? {
             warn(&finding.to_string(), lines);
         }
         let setup = Setup::new(plan, self.toolchain);
         // The host compiler is part of the stamps.
-        if jobs[0].how(&setup) != before {
+        if jobs[0].artifact(&setup).how != before {
             fresh = fresh_inputs(&setup);
         }
         Ok((setup, fresh))
@@ -309,11 +309,13 @@ fn run_outdated(
             output
         },
     );
-    made.sort_by_key(|(at, _)| stale[*at]);
     let mut results = Vec::new();
-    for (at, output) in made {
-        let again = |first| jobs[stale[at]].retry(&first, setup);
-        results.push(output.and_then(|made| made.or_else(again)));
+    for (place, job) in jobs.iter().enumerate() {
+        if let Some(at) = made.iter().position(|(at, _)| stale[*at] == place) {
+            let again = |first| job.retry(&first, setup);
+            let (_, output) = made.swap_remove(at);
+            results.push(output.and_then(|made| made.or_else(again)));
+        }
     }
     list_durations(&results, lines);
     results
@@ -328,16 +330,12 @@ fn longest_first(places: &mut [usize], jobs: &[Job]) {
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let mut ran: Vec<&JobOutput> = results.iter().flatten().collect();
-    ran.sort_by_key(|output| Reverse(output.time));
-    for JobOutput {
-        time,
-        size,
-        command,
-        ..
-    } in ran
-    {
-        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+    let ran: Vec<&JobOutput> = results.iter().flatten().collect();
+    let mut slowest: Vec<usize> = (0..ran.len()).collect();
+    slowest.sort_by_cached_key(|place| Reverse(ran[*place].time.as_micros() as u64));
+    for place in slowest {
+        let JobOutput { size, command, .. } = ran[place];
+        let (seconds, size) = (ran[place].time.as_secs_f64(), size / 1024);
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));

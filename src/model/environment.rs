@@ -1,7 +1,6 @@
 //! A snapshot of the environment, and the declarations of all variables that are read.
 
-use crate::model::Platform;
-use crate::model::text::{newest_first, parse_numbers};
+use crate::model::{Named, Platform, newest_first, parse_numbers};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -64,12 +63,8 @@ impl Variable {
 
     /// Returns the variables that name this kind, in search order.
     pub fn naming(names: Names) -> Vec<Self> {
-        let mut all = Vec::new();
-        for &variable in Self::ALL {
-            if variable.names() == Some(names) {
-                all.push(variable);
-            }
-        }
+        let mut all = Self::ALL.to_vec();
+        all.retain(|variable| variable.names() == Some(names));
         all
     }
 }
@@ -141,15 +136,6 @@ variables! {
     DocsRs = "DOCS_RS", Setting;
 }
 
-/// The variables of pkg-config. The `pkg-config` crate reads them with target suffixes like the cc crate.
-const PKG_CONFIG: [Variable; 5] = [
-    Variable::PkgConfig,
-    Variable::PkgConfigAllowCross,
-    Variable::PkgConfigPath,
-    Variable::PkgConfigLibDir,
-    Variable::PkgConfigSysroot,
-];
-
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Origin {
     BuildScript,
@@ -193,7 +179,8 @@ impl Environment {
     pub fn spellings(&self, variable: Variable) -> Vec<String> {
         let name = variable.name();
         let mut all = Vec::new();
-        let has_target_names = variable.names().is_some() || PKG_CONFIG.contains(&variable);
+        // The `pkg-config` crate reads its variables with target suffixes like the cc crate.
+        let has_target_names = variable.names().is_some() || name.starts_with("PKG_CONFIG");
         if let (Some(target), true) = (&self.target, has_target_names) {
             let is_native = self.var("HOST").is_none_or(|host| host == target);
             let side = if is_native { "HOST" } else { "TARGET" };
@@ -205,27 +192,29 @@ impl Environment {
         all
     }
 
-    /// Returns the name under which the variable is set.
+    /// Returns the variable under the name by which it is set.
+    pub fn named(&self, variable: Variable) -> Named {
+        let found = self.found(variable).map(|(named, _)| named);
+        found.unwrap_or_else(|| Named::in_process(variable.name().to_string()))
+    }
+
     pub fn spelling(&self, variable: Variable) -> String {
-        self.found(variable)
-            .map_or_else(|| variable.name().to_string(), |(name, _, _)| name)
+        self.named(variable).name
     }
 
     /// Values from the build script come first, under any of the names. An empty value hides the environment's value.
-    fn found(&self, variable: Variable) -> Option<(String, &OsStr, Origin)> {
+    fn found(&self, variable: Variable) -> Option<(Named, &OsStr)> {
         let spellings = self.spellings(variable);
         for name in &spellings {
             if let Some(value) = value(&self.build_script, name) {
-                let found = (name.clone(), value, Origin::BuildScript);
-                return (!value.is_empty()).then_some(found);
+                let (name, origin) = (name.clone(), Origin::BuildScript);
+                return (!value.is_empty()).then_some((Named { name, origin }, value));
             }
         }
-        for name in spellings {
-            if let Some(value) = value(&self.process, &name).filter(|value| !value.is_empty()) {
-                return Some((name, value, Origin::Process));
-            }
-        }
-        None
+        spellings.into_iter().find_map(|name| {
+            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
+            Some((Named::in_process(name), value))
+        })
     }
 
     /// Returns the paths in variables that consist of this prefix and a version, such as `CUDA_PATH_V13_0`, the newest
@@ -238,15 +227,12 @@ impl Environment {
                 found.push((numbers, name.into()));
             }
         }
-        let mut dirs = Vec::new();
-        for name in newest_first(found) {
+        let named = |name: PathBuf| {
             let name = name.to_string_lossy().into_owned();
-            if let Some(value) = self.os_var(&name) {
-                let dir = self.directory.join(value);
-                dirs.push((name, dir));
-            }
-        }
-        dirs
+            let dir = self.directory.join(self.os_var(&name)?);
+            Some((name, dir))
+        };
+        newest_first(found).into_iter().filter_map(named).collect()
     }
 
     /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,
@@ -305,10 +291,5 @@ impl Environment {
         let seconds = value.trim().parse::<f64>().ok()?;
         // A day is as good as no limit, and a clock cannot overflow.
         (seconds > 0.0).then(|| Duration::from_secs_f64(seconds.min(86_400.0)))
-    }
-
-    pub fn origin(&self, variable: Variable) -> Origin {
-        self.found(variable)
-            .map_or(Origin::Process, |(_, _, origin)| origin)
     }
 }

@@ -1,5 +1,4 @@
-use crate::model::text::joined;
-use crate::model::{Origin, Variable};
+use crate::model::{Origin, Variable, joined};
 use std::fmt;
 use std::path::PathBuf;
 
@@ -34,28 +33,31 @@ pub struct Named {
     pub origin: Origin,
 }
 
+impl Named {
+    pub fn in_process(name: String) -> Self {
+        let origin = Origin::Process;
+        Self { name, origin }
+    }
+}
+
 impl FoundVia {
     pub fn variable(name: impl Into<String>) -> Self {
-        Self::Variables(vec![Named {
-            name: name.into(),
-            origin: Origin::Process,
-        }])
+        Self::Variables(vec![Named::in_process(name.into())])
     }
 
     pub fn variables(variables: &[Variable]) -> Self {
-        let mut named = Vec::new();
-        for variable in variables {
-            named.push(Named {
-                name: variable.name().to_string(),
-                origin: Origin::Process,
-            });
-        }
-        Self::Variables(named)
+        let named = |variable: &Variable| Named::in_process(variable.name().to_string());
+        Self::Variables(variables.iter().map(named).collect())
     }
 
     /// Returns `true` for an environment that must be activated before programs use it.
     pub fn is_inactive(&self) -> bool {
         matches!(self, Self::InactiveVirtualEnvironment | Self::InactivePixi)
+    }
+
+    /// Returns `true` for a place that is always searched, below the host's root. Links in it stay below the root.
+    pub fn is_fixed(&self) -> bool {
+        matches!(self, Self::Directory(_) | Self::Fetched)
     }
 
     /// Returns `true` if its packages come from conda-forge.

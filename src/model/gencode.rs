@@ -51,14 +51,9 @@ impl Gencode {
     }
 }
 
-/// Returns the gencodes of machine code.
 pub fn machine_code(gencodes: &[Gencode]) -> Vec<Gencode> {
-    let mut machine = Vec::new();
-    for gencode in gencodes {
-        if gencode.target.code == Code::Machine {
-            machine.push(*gencode);
-        }
-    }
+    let mut machine = gencodes.to_vec();
+    machine.retain(|gencode| gencode.target.code == Code::Machine);
     machine
 }
 

@@ -5,6 +5,5 @@ use crate::runtime::facts::{Built, Target};
 pub struct GuardState {
     /// The targets of all compiled kernels, sorted and without duplicates.
     pub targets: Vec<Target>,
-    /// The guard that was written.
     pub written: Option<Built>,
 }

@@ -16,13 +16,9 @@ pub struct Invocation {
 
 impl Invocation {
     pub fn new(program: &Path, args: &[&str]) -> Self {
-        let mut texts = Vec::new();
-        for arg in args {
-            texts.push((*arg).to_string());
-        }
         Self {
             program: program.to_path_buf(),
-            args: texts,
+            args: args.iter().map(ToString::to_string).collect(),
             env: Vec::new(),
         }
     }

@@ -1,4 +1,3 @@
-/// The kind of a candidate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     Toolkit,

@@ -27,9 +27,8 @@ pub enum Rejection {
     /// A path that cannot be printed for cargo.
     UnprintablePath(&'static str),
     RuntimeOnly,
-    Missing(Vec<&'static str>),
-    /// Missing libraries or headers that the build requires.
-    MissingRequired(Vec<String>),
+    /// Missing components, libraries or headers.
+    Missing(String),
     /// A cuDNN for Windows without `cudnn.lib`.
     NoImportLibrary,
     NoLibrary,
@@ -69,8 +68,7 @@ impl fmt::Display for Rejection {
             Self::RuntimeOnly => {
                 f.write_str("it only contains libraries: enough to run, but not to build")
             }
-            Self::Missing(parts) => write!(f, "it does not contain {}", parts.join(" or ")),
-            Self::MissingRequired(names) => write!(f, "it does not contain {}", names.join(" or ")),
+            Self::Missing(parts) => write!(f, "it does not contain {parts}"),
             Self::NoImportLibrary => f.write_str("its import library is missing"),
             Self::NoLibrary => f.write_str("it contains headers but no library"),
             Self::Obstructed(obstacle) => obstacle.fmt(f),

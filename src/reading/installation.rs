@@ -1,10 +1,8 @@
 //! The installation in a directory.
 
 use crate::model::{Found, Kind};
-use crate::search::install_layout;
-use crate::search::search_step::Tree;
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::search::{Tree, install_layout};
+use crate::system::{Host, Sysroot, files};
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 

@@ -5,23 +5,18 @@ pub mod unusable_variables;
 
 use crate::cudnn::package_owner;
 use crate::loader::shadowing;
-use crate::model::{
-    Candidate, Cudnn, Found, FoundVia, Kind, Obstacle, Owner, Rejection, Toolkit, Variable,
-};
+use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Owner, Rejection, Toolkit, Variable};
 use crate::reading::installation::{cuda_trees, key, read_install};
 use crate::reading::unusable_variables::{
     LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
 };
 use crate::runtime::binary::defect::Defect;
-use crate::search::search_step::{Place, Step, Tree};
-use crate::search::{install_layout, pkg_config};
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::search::{Place, Step, Tree, install_layout, pkg_config};
+use crate::system::{Host, Sysroot, files};
 use crate::toolkit::nvcc::NvccFault;
 use crate::{cudnn, toolkit};
 use std::path::{Path, PathBuf};
 
-/// The result of reading all places.
 #[derive(Default)]
 pub struct Scan {
     /// All installations in search order.
@@ -66,7 +61,7 @@ impl<'a> Reader<'a> {
             Place::Tree(tree) => !files::is_dir(&tree.base) && sysroot.dir(&tree.base).is_some(),
             _ => false,
         };
-        if !step.fixed && !is_inside {
+        if !step.via.is_fixed() && !is_inside {
             sysroot.root = None;
         }
         match &step.place {
@@ -231,13 +226,7 @@ impl<'a> Reader<'a> {
     fn dangling_toolkit(&mut self, tree: &Tree, top: &Path, sysroot: Sysroot) {
         let mut headers = files::below(top, &tree.include).into_iter();
         let met = headers.find_map(|dir| sysroot.obstacle(&dir.join("cuda.h")));
-        if let Some(
-            met @ Obstacle {
-                defect: Defect::Dangling(_),
-                ..
-            },
-        ) = met
-        {
+        if let Some(met) = met.filter(|met| matches!(met.defect, Defect::Dangling(_))) {
             let command = package_owner::reinstall_toolkit(top);
             let help = command.map(|command| format!("reinstall its wheels: `{command}`"));
             self.leave_out(Kind::Toolkit, Unreadable::Dangling(met), help);
@@ -278,7 +267,7 @@ impl<'a> Reader<'a> {
                 package_owner::toolkit_records(&toolkit.root, Path::new("/"))
             }
         };
-        if step.fixed && sysroot.root.is_none() {
+        if step.via.is_fixed() && sysroot.root.is_none() {
             records.extend(package_owner::alternatives());
         }
         for record in records {
@@ -320,13 +309,11 @@ impl<'a> Reader<'a> {
     /// elsewhere for missing kinds.
     pub fn finish(mut self) -> Scan {
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, &self.failures, self.host);
-        let mut missing = Vec::new();
-        for kind in Kind::BOTH {
+        let mut missing = Kind::BOTH.to_vec();
+        missing.retain(|kind| {
             let mut found = self.scan.candidates.iter();
-            if self.searches_for(kind) && !found.any(|one| one.kind() == kind && one.is_usable()) {
-                missing.push(kind);
-            }
-        }
+            self.searches_for(*kind) && !found.any(|one| one.kind() == *kind && one.is_usable())
+        });
         if !missing.is_empty() {
             let changes = files_changed_by_installation(self.host);
             self.scan.read.extend(changes);

@@ -1,11 +1,9 @@
 use crate::host_compiler::compiler_choice;
 use crate::model::{Candidate, Found, Kind, Names, Obstacle, Variable};
 use crate::reading::installation::read_install;
-use crate::search::install_layout;
 use crate::search::pkg_config::PackageFault;
-use crate::search::search_step::{Place, Step};
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::search::{Place, Step, install_layout};
+use crate::system::{Host, Sysroot, files};
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 

@@ -2,8 +2,7 @@
 
 use crate::model::{FoundVia, Variable};
 use crate::search::install_layout::LEAVES;
-use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{Places, context_step};
+use crate::search::{Kind, Places, Step, Tree, context_step};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -18,12 +17,8 @@ const INCLUDE: [Variable; 3] = [
 impl Places<'_> {
     pub(super) fn compiler_paths(&self) -> Vec<Step> {
         let set = |variables: &[Variable]| {
-            let mut set = Vec::new();
-            for variable in variables {
-                if self.env.get(*variable).is_some() {
-                    set.push(*variable);
-                }
-            }
+            let mut set = variables.to_vec();
+            set.retain(|variable| self.env.get(*variable).is_some());
             FoundVia::variables(&set)
         };
         let [a, b, c] = INCLUDE;
@@ -42,7 +37,7 @@ impl Places<'_> {
         let via = FoundVia::variables(&[Variable::CmakePrefixPath]);
         for dir in self.listed(Variable::CmakePrefixPath) {
             if !is_system(&dir) && self.is_inside(&dir) {
-                steps.extend(self.both(&via, false, &dir, ""));
+                steps.extend(self.both(&via, &dir, ""));
             }
         }
         steps
@@ -63,7 +58,7 @@ impl Places<'_> {
             let is_named = LEAVES.iter().any(|leaf| dir.ends_with(leaf));
             let prefix = dir.parent().filter(|prefix| is_named && !is_system(prefix));
             if let Some(prefix) = prefix.filter(|prefix| !known.contains(prefix)) {
-                steps.extend(self.both(via, false, prefix, ""));
+                steps.extend(self.both(via, prefix, ""));
                 known.push(prefix);
             }
         }
@@ -74,7 +69,7 @@ impl Places<'_> {
                 lib,
                 ..Tree::default()
             };
-            steps.push(context_step(via, false, Kind::Cudnn, tree));
+            steps.push(context_step(via, Kind::Cudnn, tree));
         }
         steps
     }

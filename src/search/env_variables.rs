@@ -1,23 +1,24 @@
 //! Places that variables request.
 
-use crate::model::{FoundVia, Named, Names, Origin, Os, Variable};
-use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{Places, context_step, install_layout, windows};
+use crate::model::{FoundVia, Names, Origin, Os, Variable};
+use crate::search::{Kind, Place, Places, Step, Tree, context_step, install_layout, windows};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 impl Places<'_> {
     pub(super) fn requested_toolkits(&self, origin: Origin) -> Vec<Step> {
+        let step = |variable, place| self.step(Kind::Toolkit, variable, place);
         let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Toolkit, origin) {
-            for tree in install_layout::named_toolkit(self.platform, &dir) {
-                steps.push(self.step(Kind::Toolkit, variable, Place::Tree(tree)));
-            }
+            let trees = install_layout::named_toolkit(self.platform, &dir).into_iter();
+            steps.extend(trees.map(|tree| step(variable, Place::Tree(tree))));
         }
         for (variable, file) in self.requests(Names::Nvcc, origin) {
-            let files = self.named_program(variable, file);
-            steps.push(self.step(Kind::Toolkit, variable, Place::Nvcc(files)));
+            steps.push(step(
+                variable,
+                Place::Nvcc(self.named_program(variable, file)),
+            ));
         }
         steps
     }
@@ -60,11 +61,11 @@ impl Places<'_> {
         };
         let mut named = Vec::new();
         for (variable, dir) in &include {
-            named.push(self.named(*variable));
+            named.push(self.env.named(*variable));
             tree.include.push(dir.clone());
         }
         for (variable, path) in &lib {
-            named.push(self.named(*variable));
+            named.push(self.env.named(*variable));
             // `CUDNN_LIBRARY` is a file, and some users also set the other variables to a file.
             tree.lib.push(path.clone());
             let name = path.file_name().unwrap_or_default().to_string_lossy();
@@ -102,7 +103,7 @@ impl Places<'_> {
         let Some(dir) = self.request(Variable::GuardHome, origin) else {
             return Vec::new();
         };
-        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), false, &dir);
+        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), &dir);
         for step in &mut steps {
             step.request = Some(Variable::GuardHome);
         }
@@ -119,9 +120,9 @@ impl Places<'_> {
             };
             let via = self.via(variable);
             let inside = install_layout::cudnn(self.platform, &dir, "");
-            steps.push(context_step(&via, false, Kind::Cudnn, inside));
+            steps.push(context_step(&via, Kind::Cudnn, inside));
             if let Some(tree) = install_layout::cudnn_beside(self.platform, &dir) {
-                steps.push(context_step(&via, false, Kind::Cudnn, tree));
+                steps.push(context_step(&via, Kind::Cudnn, tree));
             }
         }
         steps
@@ -129,26 +130,17 @@ impl Places<'_> {
 
     pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
         let path = self.env.path(variable)?;
-        (self.env.origin(variable) == origin).then_some(path)
+        (self.env.named(variable).origin == origin).then_some(path)
     }
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
-        let mut requests = Vec::new();
-        for variable in Variable::naming(names) {
-            requests.extend(self.request(variable, origin).map(|path| (variable, path)));
-        }
-        requests
-    }
-
-    fn named(&self, variable: Variable) -> Named {
-        Named {
-            name: self.env.spelling(variable),
-            origin: self.env.origin(variable),
-        }
+        let request = |variable| Some((variable, self.request(variable, origin)?));
+        let variables = Variable::naming(names).into_iter();
+        variables.filter_map(request).collect()
     }
 
     fn via(&self, variable: Variable) -> FoundVia {
-        FoundVia::Variables(vec![self.named(variable)])
+        FoundVia::Variables(vec![self.env.named(variable)])
     }
 
     pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {
@@ -156,7 +148,6 @@ impl Places<'_> {
             kind,
             via: self.via(variable),
             request: Some(variable),
-            fixed: false,
             place,
         }
     }

@@ -2,8 +2,9 @@
 
 use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
-use crate::search::search_step::{Kind, Place, Step, Tree};
-use crate::search::{Places, context_step, install_layout, is_conda_build};
+use crate::search::{
+    Kind, Place, Places, Step, Tree, context_step, install_layout, is_conda_build,
+};
 use std::path::{Path, PathBuf};
 
 /// Python packages with a bundled cuDNN, and the directory of the copy below the Python's.
@@ -29,7 +30,7 @@ impl Places<'_> {
             return Vec::new();
         };
         let via = &FoundVia::Conda;
-        let mut steps = self.both(via, false, &self.below_conda(&prefix), "");
+        let mut steps = self.both(via, &self.below_conda(&prefix), "");
         // The wheels that pip installed into the environment.
         steps.extend(self.python(via, &prefix));
         steps
@@ -48,7 +49,7 @@ impl Places<'_> {
         let (Some(prefix), true) = (prefix, is_conda_build(self.env)) else {
             return Vec::new();
         };
-        let mut steps = self.both(&FoundVia::CondaBuild, false, &self.below_conda(&prefix), "");
+        let mut steps = self.both(&FoundVia::CondaBuild, &self.below_conda(&prefix), "");
         if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
             let tools = install_layout::toolkit(self.platform, &self.below_conda(&tools), "");
             for step in &mut steps {
@@ -86,19 +87,19 @@ impl Places<'_> {
                 &dirs[..]
             };
             for dir in above {
-                steps.extend(self.wheels(&via, false, &dir.join(named), self.site()));
+                steps.extend(self.wheels(&via, &dir.join(named), self.site()));
             }
         }
         if self.env.get(Variable::VirtualEnv).is_none() {
             let via = &FoundVia::InactiveVirtualEnvironment;
             for dir in &dirs {
-                steps.extend(self.wheels(via, false, &dir.join(".venv"), self.site()));
+                steps.extend(self.wheels(via, &dir.join(".venv"), self.site()));
             }
         }
         if self.env.get(Variable::CondaPrefix).is_none() && self.platform.os == Os::Linux {
             let via = &FoundVia::InactivePixi;
             for dir in &dirs {
-                steps.extend(self.both(via, false, &dir.join(".pixi/envs/default"), ""));
+                steps.extend(self.both(via, &dir.join(".pixi/envs/default"), ""));
             }
         }
         steps
@@ -117,8 +118,8 @@ impl Places<'_> {
             let prefix = bin.parent().unwrap_or(&bin).to_path_buf();
             if is_environment && !system.contains(&prefix) && !known.contains(&prefix) {
                 let own = install_layout::cudnn(self.platform, &prefix, "");
-                steps.push(context_step(via, false, Kind::Cudnn, own));
-                steps.extend(self.wheels(via, false, &prefix, SITE));
+                steps.push(context_step(via, Kind::Cudnn, own));
+                steps.extend(self.wheels(via, &prefix, SITE));
                 known.push(prefix);
             }
         }
@@ -135,16 +136,16 @@ impl Places<'_> {
     /// Returns the wheels in this environment and the bundled copies of its packages, which are never linked but may be
     /// loaded first.
     fn python(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
-        let mut steps = self.wheels(via, false, dir, self.site());
+        let mut steps = self.wheels(via, dir, self.site());
         if self.platform.os == Os::Linux {
             // The wheel that only compiles graphs at run time. It does not exist for Windows.
             let jit = install_layout::cudnn(self.platform, dir, &format!("{SITE}/cudnn_jit"));
-            steps.push(context_step(via, false, Kind::Cudnn, jit));
+            steps.push(context_step(via, Kind::Cudnn, jit));
             for (owner, pattern) in COPIES {
                 let mut tree = Tree::new(dir, pattern);
                 tree.lib.push(PathBuf::new());
                 let place = Place::Copy(owner, tree);
-                steps.push(Step::context(Kind::Cudnn, via, false, place));
+                steps.push(Step::context(Kind::Cudnn, via, place));
             }
         }
         steps

@@ -65,11 +65,10 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         _ => &[""],
     };
     let program = platform.program("nvcc");
-    let mut paths = Vec::new();
-    for cpu in cpus {
-        paths.push(Path::new("bin").join(cpu).join(&program));
-    }
+    let paths = cpus.iter();
     paths
+        .map(|cpu| Path::new("bin").join(cpu).join(&program))
+        .collect()
 }
 
 /// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.
@@ -157,13 +156,7 @@ pub fn has_cuda_dirs(tree: &Tree) -> bool {
 
 /// Returns the layout for one CUDA version: `12.5`.
 pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
-    let named = |dirs: &[PathBuf]| {
-        let mut named = Vec::new();
-        for dir in dirs {
-            named.extend(with_cuda(dir, cuda));
-        }
-        named
-    };
+    let named = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| with_cuda(dir, cuda)).collect();
     Tree {
         include: named(&tree.include),
         lib: named(&tree.lib),

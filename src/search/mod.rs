@@ -12,11 +12,13 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
+pub use search_step::{Kind, Place, Step, Tree};
+
 use crate::model::environment::Kind as Meaning;
 use crate::model::{Environment, FoundVia, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
-use crate::search::search_step::{Kind, Place, Step, Tree};
+use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -100,15 +102,15 @@ impl Places<'_> {
             return Vec::new();
         }
         let (via, place) = (&FoundVia::NvccOnPath, Place::Nvcc(files));
-        vec![Step::context(Kind::Toolkit, via, false, place)]
+        vec![Step::context(Kind::Toolkit, via, place)]
     }
 
     fn usual_directories(&self) -> Vec<Step> {
         let usual = FoundVia::Directory("NVIDIA's default directory");
         let local = self.below_root(Path::new("/usr/local"));
         [
-            self.both(&usual, true, &local, "cuda"),
-            self.both(&VERSIONED, true, &local, "cuda-#"),
+            self.both(&usual, &local, "cuda"),
+            self.both(&VERSIONED, &local, "cuda-#"),
         ]
         .concat()
     }
@@ -120,9 +122,9 @@ impl Places<'_> {
         let optional = FoundVia::Directory("the distribution's /opt");
         let opt = self.below_root(Path::new("/opt"));
         [
-            self.system_packages(&system, true, &self.below_root(Path::new("/usr"))),
-            self.both(&optional, true, &opt.join("cuda"), ""),
-            self.both(&optional, true, &opt, "cuda-#"),
+            self.system_packages(&system, &self.below_root(Path::new("/usr"))),
+            self.both(&optional, &opt.join("cuda"), ""),
+            self.both(&optional, &opt, "cuda-#"),
         ]
         .concat()
     }
@@ -135,43 +137,45 @@ impl Places<'_> {
         };
         // The fetched files of this machine are not part of an image.
         let dir = self.below_root(&dir);
-        self.fetched_in(&FoundVia::Fetched, true, &dir)
+        self.fetched_in(&FoundVia::Fetched, &dir)
     }
 
     /// Returns the places of what `cudnn-guard fetch` installs in a directory. A lock file may name the wheel that only
     /// compiles graphs at run time. It does not exist for Windows.
-    fn fetched_in(&self, via: &FoundVia, fixed: bool, dir: &Path) -> Vec<Step> {
-        let mut steps = self.wheels(via, fixed, dir, PACKAGES);
+    fn fetched_in(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
+        let mut steps = self.wheels(via, dir, PACKAGES);
         if self.platform.os == Os::Linux {
             let jit = install_layout::cudnn(self.platform, dir, &format!("{PACKAGES}/cudnn_jit"));
-            steps.push(context_step(via, fixed, Kind::Cudnn, jit));
+            steps.push(context_step(via, Kind::Cudnn, jit));
         }
         steps
     }
 
     /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's
     /// directory.
-    fn wheels(&self, via: &FoundVia, fixed: bool, dir: &Path, below: &str) -> Vec<Step> {
+    fn wheels(&self, via: &FoundVia, dir: &Path, below: &str) -> Vec<Step> {
         let unified = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
         vec![
-            context_step(via, fixed, Kind::Toolkit, unified),
-            context_step(via, fixed, Kind::Toolkit, split),
-            context_step(via, fixed, Kind::Cudnn, cudnn),
+            context_step(via, Kind::Toolkit, unified),
+            context_step(via, Kind::Toolkit, split),
+            context_step(via, Kind::Cudnn, cudnn),
         ]
     }
 
     /// Returns the places of a toolkit and of a cuDNN that was copied into it.
-    fn both(&self, via: &FoundVia, fixed: bool, base: &Path, pattern: &str) -> Vec<Step> {
+    fn both(&self, via: &FoundVia, base: &Path, pattern: &str) -> Vec<Step> {
         let usual = |kind| install_layout::usual(kind, self.platform, base, pattern);
-        context_steps(via, fixed, &usual)
+        let step = |kind| context_step(via, kind, usual(kind));
+        Kind::BOTH.map(step).to_vec()
     }
 
     /// Returns the places of a distribution's toolkit and cuDNN below `usr`.
-    fn system_packages(&self, via: &FoundVia, fixed: bool, usr: &Path) -> Vec<Step> {
+    fn system_packages(&self, via: &FoundVia, usr: &Path) -> Vec<Step> {
         let system = |kind| install_layout::system(kind, self.platform, usr);
-        context_steps(via, fixed, &system)
+        let step = |kind| context_step(via, kind, system(kind));
+        Kind::BOTH.map(step).to_vec()
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
@@ -186,15 +190,11 @@ impl Places<'_> {
         let windows = self.env.builder(self.platform).os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
-        let mut dirs = Vec::new();
-        for dir in list.split(separator) {
-            // Windows itself ignores the quotation marks around paths with spaces.
-            let dir = PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
-            // The meaning of a relative entry depends on cargo's current directory.
-            if dir.is_absolute() {
-                dirs.push(dir);
-            }
-        }
+        // Windows itself ignores the quotation marks around paths with spaces.
+        let plain = |dir: &str| PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
+        let mut dirs: Vec<PathBuf> = list.split(separator).map(plain).collect();
+        // The meaning of a relative entry depends on cargo's current directory.
+        files::keep(&mut dirs, &Path::is_absolute);
         dirs
     }
 
@@ -214,11 +214,6 @@ impl Places<'_> {
     }
 }
 
-fn context_steps(via: &FoundVia, fixed: bool, tree: &dyn Fn(Kind) -> Tree) -> Vec<Step> {
-    let step = |kind| context_step(via, fixed, kind, tree(kind));
-    vec![step(Kind::Toolkit), step(Kind::Cudnn)]
-}
-
-fn context_step(via: &FoundVia, fixed: bool, kind: Kind, tree: Tree) -> Step {
-    Step::context(kind, via, fixed, Place::Tree(tree))
+fn context_step(via: &FoundVia, kind: Kind, tree: Tree) -> Step {
+    Step::context(kind, via, Place::Tree(tree))
 }

@@ -2,8 +2,7 @@
 
 use crate::model::{FoundVia, Os, Variable};
 use crate::search::install_layout::{PACKAGES, SITE};
-use crate::search::search_step::{Kind, Place, Step};
-use crate::search::{Places, context_step, install_layout};
+use crate::search::{Kind, Place, Places, Step, context_step, install_layout};
 use std::path::{Path, PathBuf};
 
 /// The directory where pip installs NVIDIA's wheels for Debian's own Python.
@@ -18,7 +17,7 @@ impl Places<'_> {
         let [unpacked, _] = install_layout::archives(self.platform, &local);
         let [optional, _] = install_layout::archives(self.platform, &opt);
         let via = FoundVia::Directory("cuDNN's own directory");
-        let step = |tree| context_step(&via, true, Kind::Cudnn, tree);
+        let step = |tree| context_step(&via, Kind::Cudnn, tree);
         vec![
             step(below(&local.join("cudnn"), "")),
             step(below(&local, "cudnn-#")),
@@ -39,14 +38,14 @@ impl Places<'_> {
             if let Some(dir) = self.env.path(variable) {
                 let tree = install_layout::hpc_toolkit(self.platform, &dir, pattern);
                 let via = FoundVia::variables(&[variable]);
-                steps.push(context_step(&via, false, Kind::Toolkit, tree));
+                steps.push(context_step(&via, Kind::Toolkit, tree));
             }
         }
         let system = format!("/opt/nvidia/hpc_sdk/Linux_{}", self.platform.cpu);
         let usual = self.below_root(Path::new(&system));
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
         let via = FoundVia::Directory("HPC SDK");
-        steps.push(context_step(&via, true, Kind::Toolkit, tree));
+        steps.push(context_step(&via, Kind::Toolkit, tree));
         steps
     }
 
@@ -55,10 +54,9 @@ impl Places<'_> {
         let via = FoundVia::variables(&[Variable::TfCudaPaths]);
         let list = self.env.var(Variable::TfCudaPaths.name());
         let mut steps = Vec::new();
-        for dir in list.unwrap_or_default().split(',') {
-            let dir = dir.trim();
+        for dir in list.unwrap_or_default().split(',').map(str::trim) {
             if !dir.is_empty() {
-                steps.extend(self.both(&via, false, &self.env.directory().join(dir), ""));
+                steps.extend(self.both(&via, &self.env.directory().join(dir), ""));
             }
         }
         steps
@@ -68,7 +66,7 @@ impl Places<'_> {
     pub(super) fn python_packages(&self) -> Vec<Step> {
         let mut steps = Vec::new();
         let mut add = |via: &FoundVia, dir: &Path, below| {
-            steps.extend(self.wheels(via, true, &self.below_root(dir), below));
+            steps.extend(self.wheels(via, &self.below_root(dir), below));
         };
         if let Some(home) = self.env.path(Variable::Home) {
             let via = FoundVia::Directory("Python packages of this user");
@@ -93,8 +91,8 @@ impl Places<'_> {
         };
         let via = &FoundVia::variables(&[Variable::PkgConfigSysroot]);
         let usr = root.join("usr");
-        let mut steps = self.both(via, false, &usr.join("local/cuda"), "");
-        steps.extend(self.system_packages(via, false, &usr));
+        let mut steps = self.both(via, &usr.join("local/cuda"), "");
+        steps.extend(self.system_packages(via, &usr));
         steps
     }
 
@@ -105,9 +103,9 @@ impl Places<'_> {
         };
         let home = self.below_root(&home);
         let via = &FoundVia::Directory("home directory");
-        let mut steps = self.both(via, true, &home, "cuda-#");
+        let mut steps = self.both(via, &home, "cuda-#");
         let [unpacked, _] = install_layout::archives(self.platform, &home);
-        steps.push(context_step(via, true, Kind::Cudnn, unpacked));
+        steps.push(context_step(via, Kind::Cudnn, unpacked));
         steps
     }
 
@@ -123,18 +121,16 @@ impl Places<'_> {
             return Vec::new();
         }
         let place = Place::PkgConfig(dirs);
-        let step = |kind| Step::context(kind, &FoundVia::PkgConfig(None), false, place.clone());
-        vec![step(Kind::Toolkit), step(Kind::Cudnn)]
+        let step = |kind| Step::context(kind, &FoundVia::PkgConfig(None), place.clone());
+        Kind::BOTH.map(step).to_vec()
     }
 }
 
 /// Returns pkg-config's default directories on Debian and Fedora.
 fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
-    let mut dirs = Vec::new();
-    for top in ["/usr/local", "/usr"] {
-        for dir in [&*format!("lib/{multiarch}"), "lib64", "lib", "share"] {
-            dirs.push(Path::new(top).join(dir).join("pkgconfig"));
-        }
-    }
-    dirs
+    let below = |top| {
+        let dirs = [&*format!("lib/{multiarch}"), "lib64", "lib", "share"];
+        dirs.map(|dir| Path::new(top).join(dir).join("pkgconfig"))
+    };
+    [below("/usr/local"), below("/usr")].concat()
 }

@@ -3,8 +3,7 @@
 //! The crate itself reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from
 //! the process's environment, so it does not see the pairs of `Config::env`. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
-use crate::model::text::{newest_first, parse_numbers};
-use crate::model::{Invocation, Platform, Variable};
+use crate::model::{Invocation, Platform, Variable, newest_first, parse_numbers};
 use crate::runtime::facts::FindingId;
 use crate::search::install_layout::{self, LEAVES};
 use crate::search::search_step::{Kind, Tree};

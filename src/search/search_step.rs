@@ -9,8 +9,6 @@ pub struct Step {
     pub kind: Kind,
     pub via: FoundVia,
     pub request: Option<Variable>,
-    /// `true` for fixed places, which are below the host's root. Links in them stay below the root.
-    pub fixed: bool,
     pub place: Place,
 }
 
@@ -33,7 +31,6 @@ pub struct Tree {
     pub pattern: String,
     /// Possible header directories, absolute or below the pattern. A `#` here matches a CUDA version: `include/#`.
     pub include: Vec<PathBuf>,
-    /// Possible library directories.
     pub lib: Vec<PathBuf>,
     /// Those of the library directories that contain only DLLs, in addition to those in `bin`.
     pub dll_dirs: Vec<PathBuf>,
@@ -42,12 +39,11 @@ pub struct Tree {
 
 impl Step {
     /// Creates a step that no variable requests.
-    pub fn context(kind: Kind, via: &FoundVia, fixed: bool, place: Place) -> Self {
+    pub fn context(kind: Kind, via: &FoundVia, place: Place) -> Self {
         Self {
             kind,
             via: via.clone(),
             request: None,
-            fixed,
             place,
         }
     }

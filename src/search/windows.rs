@@ -15,7 +15,7 @@ impl Places<'_> {
         }
         let mut steps = Vec::new();
         for (name, dir) in self.env.numbered(EACH_TOOLKIT) {
-            steps.extend(self.both(&FoundVia::variable(name), false, &dir, ""));
+            steps.extend(self.both(&FoundVia::variable(name), &dir, ""));
         }
         // In a 32-bit program, `ProgramFiles` is a different directory.
         let variables = [Variable::ProgramW6432, Variable::ProgramFiles];
@@ -27,19 +27,19 @@ impl Places<'_> {
         };
         if let Some(files) = files {
             let toolkits = files.join("NVIDIA GPU Computing Toolkit");
-            steps.extend(self.both(&VERSIONED, true, &toolkits.join("CUDA"), "v#"));
+            steps.extend(self.both(&VERSIONED, &toolkits.join("CUDA"), "v#"));
             let cudnn = files.join("NVIDIA").join("CUDNN");
             let installed = install_layout::installed_cudnn(self.platform, &cudnn, "v#");
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
             let via = FoundVia::Directory("NVIDIA's cuDNN installer");
-            steps.push(context_step(&via, true, Kind::Cudnn, installed));
-            steps.push(context_step(&via, true, Kind::Cudnn, flat));
-            steps.push(context_step(&VERSIONED, true, Kind::Cudnn, old));
+            steps.push(context_step(&via, Kind::Cudnn, installed));
+            steps.push(context_step(&via, Kind::Cudnn, flat));
+            steps.push(context_step(&VERSIONED, Kind::Cudnn, old));
         }
         if let Some(dir) = self.drive() {
             let via = FoundVia::Directory("an old default directory");
-            steps.extend(self.both(&via, true, &dir.join("CUDA"), ""));
+            steps.extend(self.both(&via, &dir.join("CUDA"), ""));
         }
         // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. Without a root, System32 of another
         // system is unknown.
@@ -52,7 +52,7 @@ impl Places<'_> {
                 lib: vec![PathBuf::new()],
                 ..Tree::default()
             };
-            steps.push(context_step(&via, true, Kind::Cudnn, tree));
+            steps.push(context_step(&via, Kind::Cudnn, tree));
         }
         steps
     }
@@ -95,9 +95,5 @@ fn beside(dir: &Path, from: &str, to: &str) -> Vec<PathBuf> {
     };
     let tail = dir.strip_prefix(own).unwrap_or(Path::new(""));
     let top = own.with_file_name(to);
-    let mut dirs = Vec::new();
-    for tail in tail.ancestors() {
-        dirs.push(top.join(tail));
-    }
-    dirs
+    tail.ancestors().map(|tail| top.join(tail)).collect()
 }

@@ -1,6 +1,7 @@
 //! Files and directories. An error contains the operation and the path.
 
 use crate::model::Obstacle;
+use crate::model::target_list::add;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::Finding;
 use std::ffi::OsString;
@@ -205,40 +206,30 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
 
 /// Lists the files of a directory with matching names, sorted.
 pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
-    let mut paths = Vec::new();
-    for name in names(dir)? {
-        if name.to_str().is_some_and(matches) {
-            paths.push(dir.join(name));
-        }
-    }
-    Ok(paths)
+    let mut names = names(dir)?;
+    names.retain(|name| name.to_str().is_some_and(matches));
+    Ok(below(dir, &names))
 }
 
 /// Returns the sorted names in a directory.
 pub fn names(dir: &Path) -> Result<Vec<OsString>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let mut names = Vec::new();
-    for entry in entries.flatten() {
-        names.push(entry.file_name());
-    }
+    let entries = entries.flatten();
+    let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
     names.sort();
     Ok(names)
 }
 
 /// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
-    let mut paths = Vec::new();
-    for name in names {
-        paths.push(dir.join(name));
-    }
-    paths
+    names.iter().map(|name| dir.join(name)).collect()
 }
 
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.
 pub fn glob(pattern: &str) -> Result<Vec<PathBuf>, Finding> {
     let found = glob::glob(pattern).map_err(|error| invalid_pattern(pattern, &error))?;
-    let mut paths: Vec<PathBuf> = found.flatten().collect();
-    paths.sort();
+    let mut paths = Vec::new();
+    found.flatten().for_each(|path| add(&mut paths, path));
     Ok(paths)
 }
 

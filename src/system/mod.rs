@@ -23,9 +23,14 @@ pub mod probe_cache;
 pub mod programs;
 pub mod sysroot;
 
+pub use directive::Directive;
+pub use freshness::{build_stamp::Artifact, stat_cache::StatCache};
+pub use path_encoding::cargo_cannot_take;
+pub use programs::{Output, on_path, run};
+pub use sysroot::Sysroot;
+
 use crate::model::{Environment, Os, Platform, Variable};
 use crate::system::probe_cache::ProbeCache;
-use crate::system::sysroot::Sysroot;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

@@ -1,9 +1,7 @@
 //! Access to paths, optionally below a root.
 
-use crate::model::Obstacle;
-use crate::model::text::newest_first;
+use crate::model::{Obstacle, newest_first};
 use crate::system::files;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
@@ -75,14 +73,12 @@ impl Sysroot<'_> {
         let Some(dir) = self.reach(dir) else {
             return Vec::new();
         };
-        let mut found = Vec::new();
-        for path in files::list(&dir).unwrap_or_default() {
-            let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
-            if let Some(release) = name.strip_prefix(prefix).and_then(numbers) {
-                found.push((release, path));
-            }
-        }
-        let mut newest = newest_first(found);
+        let numbered = |path: PathBuf| {
+            let name = path.file_name()?.to_str()?;
+            Some((name.strip_prefix(prefix).and_then(numbers)?, path))
+        };
+        let found = files::list(&dir).unwrap_or_default().into_iter();
+        let mut newest = newest_first(found.filter_map(numbered).collect());
         newest.truncate(MOST_VERSIONS);
         newest
     }
@@ -111,10 +107,8 @@ const MOST_VERSIONS: usize = 256;
 
 /// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for part in text.split(|letter: char| !letter.is_ascii_digit()) {
-        numbers.extend(part.parse::<u32>());
-    }
+    let parts = text.split(|letter: char| !letter.is_ascii_digit());
+    let numbers: Vec<u32> = parts.flat_map(str::parse).collect();
     text.starts_with(|first: char| first.is_ascii_digit())
         .then_some(numbers)
 }

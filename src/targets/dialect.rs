@@ -4,9 +4,8 @@ pub mod flag;
 #[cfg(test)]
 mod properties;
 
-use crate::model::Gencode;
-use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::{NUMBER, number};
+use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;
@@ -106,15 +105,12 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
 const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
 
 fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
-    let mut gencodes = Vec::new();
-    for &code in codes {
-        gencodes.push(Gencode::plain(Target {
-            capability,
-            suffix,
-            code,
-        }));
-    }
-    gencodes
+    let target = |&code| Target {
+        capability,
+        suffix,
+        code,
+    };
+    codes.iter().map(target).map(Gencode::plain).collect()
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {

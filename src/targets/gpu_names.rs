@@ -31,12 +31,8 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
         "blackwellultra" => return Some(NamedGpu::Product(ComputeCapability::new(10, 3))),
         name => name,
     };
-    let mut generation = Vec::new();
-    for row in &*ROWS {
-        if row.generation == family {
-            generation.push(row.capability);
-        }
-    }
+    let rows = ROWS.iter().filter(|row| row.generation == family);
+    let generation: Vec<_> = rows.map(|row| row.capability).collect();
     match generation[..] {
         [] => product(&name).map(NamedGpu::Product),
         _ => Some(NamedGpu::Generation(generation)),
@@ -87,17 +83,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
         let (number, rest) = line.split_once(" | ")?;
         let (label, names) = rest.split_once(" |")?;
         let (major, minor) = number.split_once('.')?;
-        let mut products = Vec::new();
-        for name in names.split(',') {
-            if !name.is_empty() {
-                products.push(plain(name));
-            }
-        }
+        let names = names.split(',').filter(|name| !name.is_empty());
         Some(Row {
             capability: ComputeCapability::new(major.parse().ok()?, minor.parse().ok()?),
             label,
             generation: plain(label),
-            products,
+            products: names.map(plain).collect(),
         })
     })
 });

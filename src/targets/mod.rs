@@ -13,3 +13,6 @@ pub mod select;
 mod table;
 pub mod target_lists;
 pub mod target_request;
+
+pub use nvcc_support::Compiler;
+pub use target_request::TargetRequest;

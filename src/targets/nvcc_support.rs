@@ -38,13 +38,8 @@ impl Compiler {
     /// Returns the compiler from the table, or `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
         let row = nvcc_table::row_for(cuda)?;
-        let (mut codes, mut letters) = (Vec::new(), Vec::new());
-        for code in row.codes {
-            match code.suffix {
-                Suffix::None => codes.push(code),
-                _ => letters.push(code),
-            }
-        }
+        let is_plain = |code: &Target| code.suffix == Suffix::None;
+        let (codes, letters) = row.codes.into_iter().partition(is_plain);
         Some(Self {
             name: match nvcc {
                 Some(nvcc) => format!("`{nvcc}`"),

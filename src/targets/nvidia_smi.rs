@@ -31,11 +31,7 @@ pub fn parse(text: &str) -> Vec<Listed> {
             },
         })
     };
-    let mut listed = Vec::new();
-    for line in text.lines() {
-        listed.extend(read(line));
-    }
-    listed
+    text.lines().filter_map(read).collect()
 }
 
 /// Returns the GPUs that are visible with this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself ignores. Like
@@ -43,10 +39,7 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// are those of nvidia-smi. Without it, a number may refer to any of several different GPUs, so all of them are
 /// returned. The same applies to an entry that names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
-    let mut every = Vec::new();
-    for one in &listed {
-        every.push(one.gpu.clone());
-    }
+    let every = listed.iter().map(|one| one.gpu.clone()).collect();
     let (Some(value), Some(first)) = (variable, listed.first()) else {
         return every;
     };

@@ -7,12 +7,12 @@ use crate::model::target_list::add;
 use crate::model::{ChosenBy, Gencode, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
+use crate::system::files;
 use crate::targets::dialect::Word;
-use crate::targets::gpu_names;
 use crate::targets::gpus::GpuQueryFault;
-use crate::targets::nvcc_support::{Compiler, known};
+use crate::targets::nvcc_support::known;
 use crate::targets::target_lists::{add_all, keep, machine, majors, ptx, with_ptx};
-use crate::targets::target_request::TargetRequest;
+use crate::targets::{Compiler, TargetRequest, gpu_names};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
@@ -129,17 +129,9 @@ pub fn select<'a>(
     }
     if let Some(compiler) = compiler {
         let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
-        let mut targets: Vec<Target> = Vec::new();
-        for gencode in requested.gencodes() {
-            for target in [gencode.target, gencode.via] {
-                if is_unsupported(&target) {
-                    if !targets.contains(&target) {
-                        targets.push(target);
-                    }
-                    break;
-                }
-            }
-        }
+        let pairs = requested.gencodes().iter();
+        let pairs = pairs.map(|gencode| [gencode.target, gencode.via]);
+        let targets = files::dedup(pairs.filter_map(|pair| pair.into_iter().find(is_unsupported)));
         if !targets.is_empty() {
             return Err(fault(RequestProblem::Unsupported(compiler, targets)));
         }
@@ -195,11 +187,7 @@ pub fn default_targets(
 
 /// Returns the targets, each compiled from its own PTX.
 fn plain(targets: &[Target]) -> Vec<Gencode> {
-    let mut gencodes = Vec::new();
-    for target in targets {
-        gencodes.push(Gencode::plain(*target));
-    }
-    gencodes
+    targets.iter().copied().map(Gencode::plain).collect()
 }
 
 /// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported GPU below it,
@@ -229,16 +217,12 @@ fn generation(
     with_ptx: bool,
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
-    let (mut targets, mut possible) = (Vec::new(), Vec::new());
-    for capability in capabilities {
-        let target = machine(*capability);
-        targets.push(target);
-        if compiler.is_none_or(|compiler| compiler.can_compile(target) != Some(false)) {
-            possible.push(target);
-        }
-    }
-    if !possible.is_empty() {
-        targets = possible;
+    let mut targets: Vec<Target> = capabilities.iter().copied().map(machine).collect();
+    let is_possible = |target: &Target| {
+        compiler.is_none_or(|compiler| compiler.can_compile(*target) != Some(false))
+    };
+    if targets.iter().any(is_possible) {
+        keep(&mut targets, &is_possible);
     }
     if let (true, Some(last)) = (with_ptx, targets.last()) {
         targets.push(ptx(last.capability));

@@ -3,11 +3,10 @@
 use crate::model::{ChosenBy, Gencode, Invocation};
 use crate::runtime::driver::query::Device;
 use crate::system::programs::run_to_end;
-use crate::targets::dialect;
 use crate::targets::dialect::{Dialect, Word};
-use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::select;
-use crate::targets::target_request::{TargetRequest, needs_letters};
+use crate::targets::target_request::needs_letters;
+use crate::targets::{Compiler, TargetRequest, dialect};
 use crate::toolkit::nvcc;
 use crate::{ComputeCapability, Version};
 use std::path::{Path, PathBuf};

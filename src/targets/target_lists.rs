@@ -34,7 +34,6 @@ pub fn with_ptx(mut codes: Vec<Target>) -> Vec<Target> {
     codes
 }
 
-/// Returns the machine code target.
 pub const fn machine(capability: ComputeCapability) -> Target {
     Target {
         capability,
@@ -43,7 +42,6 @@ pub const fn machine(capability: ComputeCapability) -> Target {
     }
 }
 
-/// Returns the PTX target.
 pub const fn ptx(capability: ComputeCapability) -> Target {
     Target {
         code: Code::Ptx,

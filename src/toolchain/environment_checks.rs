@@ -40,7 +40,7 @@ pub fn cudnn_findings(
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
     }
-    let by_rpath = matches!(config.link, Link::Dynamic | Link::Lazy) && config.rpath;
+    let by_rpath = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.no_rpath;
     if let (Some(dir), true) = (&cudnn.link_dir, by_rpath) {
         let cxx = shadowing::conda_cxx(cudnn, host);
         findings.extend(cxx.map(|cxx| {

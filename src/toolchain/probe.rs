@@ -116,13 +116,9 @@ impl Probe<'_> {
 
     /// Chooses the first compatible pair that meets the requirements.
     pub fn choose(&self, steps: &[Step], scan: &Scan) -> Choice {
-        let mut blocked = Vec::new();
         let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
-        for kind in Kind::BOTH {
-            if !is_allowed && is_blocked(steps, scan, kind) {
-                blocked.push(kind);
-            }
-        }
+        let mut blocked = Kind::BOTH.to_vec();
+        blocked.retain(|kind| !is_allowed && is_blocked(steps, scan, *kind));
         let constraints = self.constraints(self.requirements, &blocked);
         let choice = choose(&scan.candidates, &constraints);
         if choice.mismatch.is_some() {
@@ -285,10 +281,7 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     let FoundVia::Variables(named) = via else {
         return None;
     };
-    let mut names = Vec::new();
-    for one in named {
-        names.push(one.name.clone());
-    }
+    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
         for variable in Variable::naming(Names::CudnnHeaders) {
             if host.env.get(variable).is_some() {

@@ -20,24 +20,20 @@ pub struct Archive {
 /// Returns the archives of a cuDNN. There are none for Windows.
 pub fn cudnn(major: u32) -> Vec<Archive> {
     let known = sub_libraries::of_major(major);
-    let mut archives = Vec::new();
     // Each archive precedes those that it calls.
-    for order in 0..u8::MAX {
+    let archives = (0..u8::MAX).map_while(|order| {
         let at = |part: &&&SubLibrary| part.archive.is_some_and(|it| it.link_order == order);
-        let Some(part) = known.iter().find(at) else {
-            break;
-        };
-        let name = part.name;
-        archives.push(Archive {
+        let SubLibrary { name, archive, .. } = known.iter().find(at)?;
+        Some(Archive {
             names: vec![
                 format!("cudnn_{name}_static_v{major}"),
                 format!("cudnn_{name}_static"),
             ],
-            needed: part.archive.is_some_and(|archive| archive.needed),
+            needed: archive.is_some_and(|archive| archive.needed),
             by: format!("cuDNN {major}"),
-        });
-    }
-    archives
+        })
+    });
+    archives.collect()
 }
 
 /// Returns the names of the single archive that cuDNN up to 8.2 consists of.

@@ -2,8 +2,7 @@
 
 use crate::model::{Library, Os, Platform, Toolkit};
 use crate::runtime::facts::{LibraryName, Version};
-use crate::search::install_layout;
-use crate::search::search_step::Kind;
+use crate::search::{Kind, install_layout};
 use crate::system::{Host, files};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};

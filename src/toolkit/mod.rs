@@ -11,16 +11,16 @@ pub mod nvcc_output;
 pub mod package_names;
 pub mod version_file;
 
+pub use nvcc::NvccFault;
+pub use nvcc_command::Plan;
+
 use crate::model::text::version_header;
 use crate::model::{Os, Platform, Toolkit};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version};
-use crate::search::install_layout;
-use crate::search::search_step::{Kind, Tree};
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::search::{Kind, Tree, install_layout};
+use crate::system::{Host, Sysroot, files};
 use crate::toolkit::find_library::shared_file;
-use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
 /// Libraries with their own development package, and a header of each.

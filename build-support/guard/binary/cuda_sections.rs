@@ -17,10 +17,7 @@ const NAME: usize = 64;
 impl Elf {
     /// Returns the CUDA major that a sub-library was built for: it opens `libcublasLt.so.N` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rodata")?;
-        if size > MOST_CONSTANTS {
-            return None;
-        }
+        let (offset, size) = self.section(".rodata").filter(is_small)?;
         cublas_major(&self.bytes(offset, size)?, b"libcublasL", b"t.so.")
     }
 }
@@ -28,12 +25,13 @@ impl Elf {
 impl Pe {
     /// Returns the CUDA major that a sub-library was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {
-        let (offset, size) = self.section(".rdata")?;
-        if size > MOST_CONSTANTS {
-            return None;
-        }
+        let (offset, size) = self.section(".rdata").filter(is_small)?;
         cublas_major(&self.bytes(offset, size)?, b"cublasL", b"t64_")
     }
+}
+
+fn is_small((_, size): &(u64, u64)) -> bool {
+    *size <= MOST_CONSTANTS
 }
 
 /// Returns the number after the name of cublasLt among the constants of a file. The name is given in two halves,
@@ -64,13 +62,8 @@ fn major_in(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
         }
         let passed = constants.get(..constants.len() - rest.len())?;
         if let (true, Some(tail)) = (passed.ends_with(before), rest.strip_prefix(behind)) {
-            let mut digits = String::new();
-            for byte in tail {
-                if !byte.is_ascii_digit() {
-                    break;
-                }
-                digits.push(char::from(*byte));
-            }
+            let digits = tail.iter().take_while(|byte| byte.is_ascii_digit());
+            let digits: String = digits.copied().map(char::from).collect();
             if let Ok(major) = digits.parse() {
                 return Some(major);
             }

@@ -24,8 +24,7 @@ const WRITABLE: u32 = 1 << 31;
 impl Pe {
     /// Returns the contents of the sections that are never written to.
     pub fn read_only(&self) -> Vec<Vec<u8>> {
-        let sections = self.sections.iter();
-        let sections = sections.filter(|one| one.flags & WRITABLE == 0);
+        let sections = self.sections.iter().filter(|one| one.flags & WRITABLE == 0);
         // The sections of a valid file do not overlap.
         let mut left = self.length();
         sections

@@ -175,23 +175,13 @@ impl Elf {
 
     /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
-        let mut needed = Vec::new();
-        for (tag, at) in self.entries() {
-            if let (DT_NEEDED, Some(name)) = (*tag, self.name(*at)) {
-                needed.push(lossy(name));
-            }
-        }
-        needed
+        let entries = self.entries().iter().filter(|(tag, _)| *tag == DT_NEEDED);
+        let names = entries.filter_map(|(_, at)| self.name(*at));
+        names.map(lossy).collect()
     }
 
     pub fn soname(&self) -> Option<String> {
         self.dynamic_string(DT_SONAME)
-    }
-
-    /// Returns `true` if the loader searches its own directories before those of LD_LIBRARY_PATH.
-    pub fn rpath_first(&self) -> Option<bool> {
-        self.dynamic.as_ref()?;
-        Some(self.dynamic_value(DT_RPATH).is_some() && self.dynamic_value(DT_RUNPATH).is_none())
     }
 
     /// Reads `size` bytes of the file, if it has that many.
@@ -306,15 +296,12 @@ impl Elf {
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {
-        for segment in self.segments() {
-            match address.checked_sub(segment.address) {
-                Some(inside) if segment.kind == PT_LOAD && inside < segment.size => {
-                    return segment.offset.checked_add(inside);
-                }
-                _ => {}
-            }
-        }
-        None
+        let mut segments = self.segments().iter();
+        let (segment, inside) = segments.find_map(|segment| {
+            let inside = address.checked_sub(segment.address)?;
+            (segment.kind == PT_LOAD && inside < segment.size).then_some((segment, inside))
+        })?;
+        segment.offset.checked_add(inside)
     }
 
     /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.

@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::binary::elf_symbols::Symbol;
-use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, NameBudget};
+use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, spend};
 
 const SHT_DYNSYM: u64 = 11;
 
@@ -26,13 +26,13 @@ impl Elf {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
         let count = table.size / self.layout?.either(16, 24);
-        let mut letters = NameBudget(MOST_LETTERS);
+        let mut letters = MOST_LETTERS;
         for index in 1..count.min(MOST_SYMBOLS) {
             let Some(symbol) = self.symbol(index) else {
                 break;
             };
             if let Some(name) = self.name(symbol.name) {
-                letters.spend(name.len())?;
+                spend(&mut letters, name.len())?;
                 with(symbol, lossy(name));
             }
         }

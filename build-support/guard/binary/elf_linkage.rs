@@ -1,12 +1,11 @@
 //! The versions that an ELF file defines and requires, and the functions that it imports, for an inspection.
 
 use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::elf_versions::{MOST_LETTERS, NUMBER, NameBudget};
+use crate::runtime::binary::elf_versions::{MOST_LETTERS, NUMBER, spend};
 
 const DT_VERDEF: u64 = 0x6fff_fffc;
 
 impl Elf {
-    /// Returns the versions that it defines.
     pub fn versions(&self) -> Vec<String> {
         self.defined_versions().unwrap_or_default()
     }
@@ -24,12 +23,18 @@ impl Elf {
 
     /// Returns the functions that it imports from any library.
     pub fn calls(&self) -> Vec<String> {
-        self.imports().unwrap_or_default()
+        let mut calls = Vec::new();
+        let read = self.each_symbol(&mut |symbol, name| {
+            if !symbol.is_defined && !symbol.is_weak {
+                calls.push(name);
+            }
+        });
+        read.map_or_else(Vec::new, |()| calls)
     }
 
     fn defined_versions(&self) -> Option<Vec<String>> {
         let layout = self.layout?;
-        let mut letters = NameBudget(MOST_LETTERS);
+        let mut letters = MOST_LETTERS;
         let mut versions = Vec::new();
         let mut at = self.dynamic_value(DT_VERDEF)?;
         for _ in 0..NUMBER {
@@ -37,7 +42,7 @@ impl Elf {
             let first = at.checked_add(layout.number(&row, 12, 4)?)?;
             // The first name is that of the version itself. The names of the versions that it inherits follow.
             let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
-            letters.spend(name.len())?;
+            spend(&mut letters, name.len())?;
             versions.push(lossy(name));
             match layout.number(&row, 16, 4)? {
                 0 => return Some(versions),
@@ -45,15 +50,5 @@ impl Elf {
             }
         }
         None
-    }
-
-    fn imports(&self) -> Option<Vec<String>> {
-        let mut imports = Vec::new();
-        self.each_symbol(&mut |symbol, name| {
-            if !symbol.is_defined && !symbol.is_weak {
-                imports.push(name);
-            }
-        })?;
-        Some(imports)
     }
 }

@@ -1,6 +1,6 @@
 //! The dynamic symbols of an ELF file, found through a hash table, as the loader does.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 
 const DT_HASH: u64 = 4;
@@ -53,13 +53,8 @@ impl Elf {
             return Vec::new();
         }
         let mut steps = MOST_STEPS;
-        let mut missing = Vec::new();
-        for name in required {
-            if matches!(self.find(name, &mut steps), Some(None)) {
-                missing.push(String::from_utf8_lossy(name).into_owned());
-            }
-        }
-        missing
+        let missing = required.filter(|name| matches!(self.find(name, &mut steps), Some(None)));
+        missing.map(|name| lossy(name.to_vec())).collect()
     }
 
     /// Returns `true` if it defines any symbol. A library that only loads other libraries defines none, so no symbol is

@@ -26,14 +26,10 @@ pub struct NeededVersion {
     pub is_weak: bool,
 }
 
-/// The number of letters that may still be kept.
-pub struct NameBudget(pub usize);
-
-impl NameBudget {
-    pub fn spend(&mut self, count: usize) -> Option<()> {
-        self.0 = self.0.checked_sub(count)?;
-        Some(())
-    }
+/// Subtracts the length of a name from the number of letters that may still be kept.
+pub fn spend(letters: &mut usize, count: usize) -> Option<()> {
+    *letters = letters.checked_sub(count)?;
+    Some(())
 }
 
 impl Elf {
@@ -44,19 +40,19 @@ impl Elf {
 
     pub fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
         let layout = self.layout?;
-        let mut letters = NameBudget(MOST_LETTERS);
+        let mut letters = MOST_LETTERS;
         let (mut needed, mut count) = (Vec::new(), 0);
         let mut at = self.dynamic_value(DT_VERNEED)?;
         while count < NUMBER {
             let row = self.entry(at, 16)?;
             let file = self.name(layout.number(&row, 4, 4)?)?;
-            letters.spend(file.len())?;
+            spend(&mut letters, file.len())?;
             let mut versions = Vec::new();
             let mut version_at = at.checked_add(layout.number(&row, 8, 4)?)?;
             for _ in 0..layout.number(&row, 2, 2)? {
                 let row = self.entry(version_at, 16)?;
                 let name = self.name(layout.number(&row, 8, 4)?)?;
-                letters.spend(name.len())?;
+                spend(&mut letters, name.len())?;
                 versions.push(NeededVersion {
                     number: layout.number(&row, 6, 2)? & NUMBER,
                     name: lossy(name),
@@ -91,7 +87,7 @@ impl Elf {
                 files[version.number as usize].get_or_insert(&needed.file);
             }
         }
-        let mut letters = NameBudget(MOST_LETTERS);
+        let mut letters = MOST_LETTERS;
         let mut imports = Vec::new();
         for index in 1..first.min(MOST_SYMBOLS) {
             let symbol = self.symbol(index)?;
@@ -102,7 +98,7 @@ impl Elf {
             let number = layout.number(&number, 0, 2)? & NUMBER;
             // A name that is longer than any of NVIDIA's is left out.
             if let (Some(file), Some(name)) = (files[number as usize], self.name(symbol.name)) {
-                letters.spend(file.len() + name.len())?;
+                spend(&mut letters, file.len() + name.len())?;
                 imports.push((file.clone(), name));
             }
         }

@@ -3,7 +3,7 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 use std::env::consts::ARCH;
 use std::path::Path;
@@ -168,18 +168,16 @@ impl Pe {
 
     /// Returns the version of a sub-library from its version symbol, or else from its version resource.
     pub fn release(&self, sub_library: &str) -> Option<SourcedVersion> {
-        let by_symbol = self.release_by_symbol(sub_library);
-        by_symbol.or_else(|| {
+        let by_symbol = || {
+            let symbol = sub_libraries::find(sub_library)?.version_symbol?;
+            let bytes = self.read_at(self.export(symbol.as_bytes())??, 4)?;
+            Some((Version::from_symbol(&bytes)?, VersionSource::Symbol(symbol)))
+        };
+        by_symbol().or_else(|| {
             let [major, minor, patch, _] = self.file_numbers()?;
             let version = Version::new(major, minor, patch);
             Some((version, VersionSource::VersionResource))
         })
-    }
-
-    fn release_by_symbol(&self, sub_library: &str) -> Option<SourcedVersion> {
-        let symbol = sub_libraries::find(sub_library)?.version_symbol?;
-        let bytes = self.read_at(self.export(symbol.as_bytes())??, 4)?;
-        Some((Version::from_symbol(&bytes)?, VersionSource::Symbol(symbol)))
     }
 
     /// Reads `size` bytes of the file, if it has that many.
@@ -189,23 +187,17 @@ impl Pe {
 
     /// Returns the offset and the size of the section of this name. Names have at most eight letters.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
-        for section in &self.sections {
+        let section = self.sections.iter().find(|section| {
             // Zeros fill a shorter name.
             let rest = section.name.strip_prefix(name.as_bytes());
-            if rest.is_some_and(|rest| rest.first().unwrap_or(&0) == &0) {
-                return Some((section.offset.into(), section.size.into()));
-            }
-        }
-        None
+            rest.is_some_and(|rest| rest.first().unwrap_or(&0) == &0)
+        })?;
+        Some((section.offset.into(), section.size.into()))
     }
 
     /// Returns the DLLs that Windows loads together with it.
     pub fn needs(&self) -> Vec<String> {
-        let mut names = Vec::new();
-        for (name, _) in self.imported() {
-            names.push(name);
-        }
-        names
+        self.imported().into_iter().map(|(name, _)| name).collect()
     }
 
     /// Returns the DLLs that are loaded on the first call of one of their functions. Linkers before Visual C++ 7 wrote
@@ -249,13 +241,8 @@ impl Pe {
 
     /// Returns the required functions that it does not export; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        let mut missing = Vec::new();
-        for name in required {
-            if self.export(name) == Some(None) {
-                missing.push(String::from_utf8_lossy(name).into_owned());
-            }
-        }
-        missing
+        let missing = required.filter(|name| self.export(name) == Some(None));
+        missing.map(|name| lossy(name.to_vec())).collect()
     }
 
     /// Returns the DLLs of its import table, each with the address of the list of functions.
@@ -265,14 +252,8 @@ impl Pe {
             let name = self.import_name(number(&entry, 12, 4)?)?;
             Some((name, number(&entry, 0, 4)?))
         };
-        let mut tables = Vec::new();
-        if self.imports != 0 {
-            for index in 0..MOST_IMPORTS {
-                let Some(table) = entry(index) else { break };
-                tables.push(table);
-            }
-        }
-        tables
+        let tables = (0..MOST_IMPORTS).map_while(entry);
+        tables.filter(|_| self.imports != 0).collect()
     }
 
     /// Reads the name of an imported DLL; `None` at the end of a table.
@@ -291,16 +272,11 @@ impl Pe {
 
     /// Returns the offset of an address in the file, and the number of bytes from there to the end of its section.
     fn file_range(&self, address: u32) -> Option<(u64, u64)> {
-        for section in &self.sections {
-            match address.checked_sub(section.address) {
-                Some(inside) if inside < section.size => {
-                    let left = section.size - inside;
-                    return Some((u64::from(section.offset) + u64::from(inside), left.into()));
-                }
-                _ => {}
-            }
-        }
-        None
+        self.sections.iter().find_map(|section| {
+            let inside = address.checked_sub(section.address)?;
+            let left = section.size.checked_sub(inside).filter(|left| *left > 0)?;
+            Some((u64::from(section.offset) + u64::from(inside), left.into()))
+        })
     }
 
     /// Reads bytes of a section at an address.

@@ -156,7 +156,6 @@ pub fn is_program() -> bool {
     own_module() == unsafe { GetModuleHandleW(std::ptr::null()) }
 }
 
-/// Returns the module of this code.
 pub fn own_module() -> *mut c_void {
     let here: fn() -> bool = is_program;
     let mut module = std::ptr::null_mut();

@@ -6,11 +6,10 @@ pub mod real;
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler::compiler_choice::{Choice, choice};
+use crate::host_compiler::compiler_choice::choice;
 use crate::host_compiler::headers::contradictions;
-use crate::host_compiler::limits::{Limits, Make};
 use crate::host_compiler::{
-    HostCompilerCheck, HostCompilerFault, limits, msvc_preprocessor, query,
+    Choice, HostCompilerCheck, HostCompilerFault, Limits, Make, limits, msvc_preprocessor, query,
 };
 use crate::model::Toolkit;
 use crate::runtime::facts::{Finding, FindingId, Version};

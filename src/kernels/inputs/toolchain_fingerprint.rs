@@ -1,10 +1,8 @@
 //! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
-use crate::model::text::joined;
-use crate::model::{Os, Variable};
-use crate::system::files;
+use crate::model::{Os, Variable, joined};
 use crate::system::freshness::stat_cache;
-use crate::system::programs::on_path;
+use crate::system::{files, on_path};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 

@@ -1,13 +1,10 @@
 //! The device link. nvcc links relocatable device code of different files before the host's linker sees the objects.
 //! The resulting object is added to the library.
 
-use crate::kernels::nvcc::diagnostics::ToolFailure;
-use crate::kernels::plan::Setup;
-use crate::model::Gencode;
-use crate::model::gencode::machine_code;
+use crate::kernels::{Setup, ToolFailure};
+use crate::model::{Gencode, machine_code};
 use crate::runtime::facts::Finding;
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::{files, programs};
+use crate::system::{Artifact, files, programs};
 use crate::toolkit::nvcc_command;
 use std::path::PathBuf;
 
@@ -37,12 +34,11 @@ pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<P
     let output = objects[0].with_file_name("device-link.o");
     let machine = machine_code(targets);
     let command = nvcc_command::device_link(&setup.plan, &machine, objects, &output);
-    let how = format!("{command}\n{}", setup.tools);
     let made = Artifact {
-        output: &output,
-        stamp: &output.with_extension("stamp"),
-        how: &how,
-        search: &[],
+        output: output.clone(),
+        stamp: output.with_extension("stamp"),
+        how: format!("{command}\n{}", setup.tools),
+        ..Artifact::default()
     };
     made.make_of(objects, &mut || {
         let ran = programs::run_to_end(&command)?;

@@ -1,14 +1,11 @@
 //! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
-use crate::kernels::Kernels;
-use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::options::Cudart;
+use crate::kernels::{Kernels, ToolFailure};
 use crate::model::{Library, Os};
 use crate::runtime::facts::Finding;
-use crate::system::directive::Directive;
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::{files, out_dir};
+use crate::system::{Artifact, Directive, files, out_dir};
 use std::path::PathBuf;
 
 impl Kernels<'_> {
@@ -64,10 +61,10 @@ impl Kernels<'_> {
         let variable = |name| host.env.os_var(name).unwrap_or_default();
         let archiver = [variable("AR"), variable("ARFLAGS")];
         let made = Artifact {
-            output: &out_dir.join(format!("lib{name}.a")),
-            stamp: &out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
-            how: &format!("{archiver:?}"),
-            search: &[],
+            output: out_dir.join(format!("lib{name}.a")),
+            stamp: out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
+            how: format!("{archiver:?}"),
+            ..Artifact::default()
         };
         // On Windows the library also has a second name, which the stamp does not cover.
         if host.platform.os == Os::Windows {

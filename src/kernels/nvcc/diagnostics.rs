@@ -1,7 +1,8 @@
 //! Explanations of nvcc's error messages.
 
+use crate::host_compiler::Choice;
 use crate::host_compiler::compiler_choice::{
-    Choice, MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
+    MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
 };
 use crate::kernels::nvcc::death::Death;
 use crate::model::{Environment, Invocation, Toolkit};
@@ -14,7 +15,6 @@ use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
 
-/// A compilation that failed.
 pub struct Failure<'a> {
     /// The output of nvcc and its host compiler.
     pub output: &'a str,

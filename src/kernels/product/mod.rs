@@ -6,8 +6,7 @@ pub mod tests;
 
 use crate::error::Error;
 use crate::kernels::{InvalidRequest, Kernels, warn};
-use crate::model::Gencode;
-use crate::model::gencode::machine_code;
+use crate::model::{Gencode, machine_code};
 use crate::runtime::driver::query;
 use crate::runtime::facts::{Code, Finding, Suffix, Target};
 use crate::system::{cargo, files, out_dir};
@@ -99,7 +98,6 @@ impl Kernels<'_> {
     }
 }
 
-/// Returns the targets for a product.
 pub fn targets(product: Product, selection: &Selection) -> Result<Vec<Gencode>, Finding> {
     let all = selection.list.gencodes();
     match product {

@@ -9,7 +9,6 @@ pub mod version_header;
 use std::fmt::Display;
 use std::path::PathBuf;
 
-/// Joins the printed values.
 pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) -> String {
     // A loop, since this function is compiled for every iterator type.
     let mut texts = Vec::new();
@@ -28,9 +27,6 @@ pub fn newest_first(mut paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
 
 /// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    for number in text.split(separator) {
-        numbers.push(number.parse().ok()?);
-    }
-    Some(numbers)
+    let numbers = text.split(separator);
+    numbers.map(|number| number.parse().ok()).collect()
 }

@@ -21,13 +21,14 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-pub struct Artifact<'a> {
-    pub output: &'a Path,
-    pub stamp: &'a Path,
+#[derive(Default)]
+pub struct Artifact {
+    pub output: PathBuf,
+    pub stamp: PathBuf,
     /// Everything that determines the output, except the files that are read: the command.
-    pub how: &'a str,
+    pub how: String,
     /// The compiler's search path for headers.
-    pub search: &'a [PathBuf],
+    pub search: Vec<PathBuf>,
 }
 
 /// Returns the milliseconds in a stamp.
@@ -37,10 +38,10 @@ pub fn duration(stamp: &Path) -> Option<u64> {
     took.parse().ok()
 }
 
-impl Artifact<'_> {
+impl Artifact {
     /// Returns the files that were read for the output, if it is up to date.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
-        let text = files::read_to_string(self.stamp).ok()?;
+        let text = files::read_to_string(&self.stamp).ok()?;
         let (mut how, mut hash, mut lines) = (String::new(), "", Vec::new());
         codec::each_line(&text, &mut |key, value| match key {
             "how" => codec::set(&mut how, value),
@@ -104,7 +105,7 @@ impl Artifact<'_> {
             }
         }
         if let Some(hash) = self.hash(&files, &seen) {
-            let how = codec::line("how", &self.how.to_string());
+            let how = codec::line("how", &self.how);
             let took = SystemTime::now().duration_since(begun).unwrap_or_default();
             let mut text = format!("took {}\n{how}\nhash {hash}\n", took.as_millis());
             for file in &files {
@@ -113,25 +114,25 @@ impl Artifact<'_> {
                 }
             }
             // Without a stamp the output is only rebuilt.
-            let _ = std::fs::write(self.stamp, text);
+            let _ = std::fs::write(&self.stamp, text);
         }
     }
 
     /// Removes the stamp before the output is rebuilt.
     pub fn remove(&self) {
-        let _ = std::fs::remove_file(self.stamp);
+        let _ = std::fs::remove_file(&self.stamp);
     }
 
     /// Returns the hash. It includes the size of the output, because a killed build or a full disk leaves a truncated
     /// file.
     fn hash(&self, files: &[Rc<File>], seen: &StatCache) -> Option<String> {
-        let size = std::fs::metadata(self.output).ok()?.len();
+        let size = std::fs::metadata(&self.output).ok()?.len();
         let mut hasher = DefaultHasher::new();
         size.hash(&mut hasher);
         for file in files {
             hasher.write_u64(file.hash);
         }
-        header_shadowing::shadowing_headers(self.search, files, seen).hash(&mut hasher);
+        header_shadowing::shadowing_headers(&self.search, files, seen).hash(&mut hasher);
         Some(format!("{:016x}", hasher.finish()))
     }
 }

@@ -119,7 +119,6 @@ pub fn path(line: &str) -> Option<PathBuf> {
     String::decode(line.splitn(3, ' ').nth(2)?).map(PathBuf::from)
 }
 
-/// Reads the state of a file.
 pub fn read(path: &Path) -> Option<String> {
     line(&std::fs::metadata(path).ok()?, path)
 }

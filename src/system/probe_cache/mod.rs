@@ -16,10 +16,7 @@ pub mod tests;
 
 use crate::model::{Environment, Invocation, Variable};
 use crate::runtime::facts::{Finding, codec};
-use crate::system::freshness::build_stamp::Artifact;
-use crate::system::freshness::stat_cache::StatCache;
-use crate::system::programs::{Output, run};
-use crate::system::{files, out_dir};
+use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
 use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -86,10 +83,10 @@ impl ProbeCache {
         let place = self.dir.clone().unwrap_or_default();
         let place = place.join(format!("{:016x}", hasher.finish()));
         let saved = Artifact {
-            output: &place,
-            stamp: &place.with_extension("stamp"),
-            how: &how,
-            search: &[],
+            stamp: place.with_extension("stamp"),
+            output: place,
+            how,
+            search: Vec::new(),
         };
         // A launcher may be unchanged while the program that it starts has changed.
         let same = known.iter().filter(|one| one.program == invocation.program);
@@ -100,7 +97,7 @@ impl ProbeCache {
             files.extend(fresh.iter().map(|file| file.path.clone()));
         }
         let is_fresh = !files.is_empty() && same.iter().all(|file| files.contains(file));
-        let output = match read(&place).filter(|_| is_fresh) {
+        let output = match read(&saved.output).filter(|_| is_fresh) {
             Some(output) => Ok(output),
             None => {
                 if self.dir.is_some() {
@@ -122,7 +119,10 @@ impl ProbeCache {
                     let text = codec::line("output", &streams) + "\n";
                     // If an output cannot be saved, the program is only queried again.
                     let written = out_dir::create_dir(dir);
-                    if written.and_then(|()| files::write(&place, &text)).is_ok() {
+                    if written
+                        .and_then(|()| files::write(&saved.output, &text))
+                        .is_ok()
+                    {
                         saved.write(&files, begun);
                     }
                 }
@@ -132,7 +132,7 @@ impl ProbeCache {
         known.push(Known {
             program: invocation.program.clone(),
             output: output.clone(),
-            how,
+            how: saved.how,
             files,
         });
         output

@@ -1,8 +1,7 @@
 //! nvcc's flags for targets.
 
-use crate::model::Gencode;
-use crate::model::text::pattern::{Pattern, pattern};
 use crate::model::text::target_name::read as target;
+use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::Code;
 use crate::targets::dialect::{BOTH, Word, targets};
 

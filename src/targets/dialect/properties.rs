@@ -3,9 +3,8 @@
 use super::*;
 use crate::model::{ChosenBy, TargetList};
 use crate::runtime::facts::Version;
-use crate::targets::nvcc_support::Compiler;
 use crate::targets::select::select;
-use crate::targets::target_request::TargetRequest;
+use crate::targets::{Compiler, TargetRequest};
 
 /// Pseudo-random numbers, the same in every run.
 struct Random(u64);

@@ -36,15 +36,13 @@ pub fn mapped() -> Vec<PathBuf> {
 /// upgrade; empty without /proc.
 pub fn replaced(filter: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let maps = std::fs::read("/proc/self/maps").unwrap_or_default();
-    let mut found = Vec::new();
-    for (name, inside) in list() {
+    let replaced = |(name, inside)| {
         let name = current_path(name, inside);
         let is_replaced = |file: File<'_>| is_other(&name, &file);
-        if filter(&name) && file_in(&maps, inside).is_some_and(is_replaced) {
-            found.push(name);
-        }
-    }
-    found
+        let is_met = filter(&name) && file_in(&maps, inside).is_some_and(is_replaced);
+        is_met.then_some(name)
+    };
+    list().into_iter().filter_map(replaced).collect()
 }
 
 /// Returns `true` if this path is now another file than the mapped one, or does not exist.

@@ -39,7 +39,12 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let variables = std::fs::read_to_string(package.path("cuda/variables")).unwrap();
     let expected_variables = "PATH=C:/VC/bin:/usr/bin:/bin LIB=C:/VC/lib INCLUDE=C:/SDK/10\n";
     assert_eq!(variables, expected_variables);
-    let fresh = |setup| jobs[0].fresh(setup, &StatCache::default()).is_some();
+    let fresh = |setup| {
+        jobs[0]
+            .artifact(setup)
+            .fresh(&StatCache::default())
+            .is_some()
+    };
     assert!(fresh(&one) && !fresh(&other), "another SDK, other headers");
     package.write("src/a.cu", "mistake");
     let Err(error) = jobs[0].make(&one, 1) else {

@@ -23,12 +23,7 @@ fn ask(path: &Path) {
     let elf = Elf::read(path).unwrap();
     let _ = (elf.release("graph"), elf.version("a"), elf.defines("f"));
     let _ = (elf.cuda_major(), elf.defect(), elf.build_id());
-    let _ = (
-        elf.rpath_first(),
-        elf.rpath(),
-        elf.soname(),
-        elf.folders(path),
-    );
+    let _ = (elf.rpath(), elf.soname(), elf.folders(path));
     let _ = (elf.needed(), elf.interpreter(), elf.is_nodeflib());
     let _ = (elf.named_imports(), elf.calls(), elf.versions());
     let _ = (
@@ -214,7 +209,7 @@ fn the_imports_and_exports_of_a_library_are_read() {
         assert!(library.calls().contains(&"elsewhere".to_string()));
         assert!(!library.calls().contains(&"perhaps".to_string()));
         assert_eq!(library.device_code(), Some((0, 0)));
-        assert_eq!(library.rpath_first(), Some(false));
+        assert_eq!(library.rpath(), None);
         let id = library.build_id().unwrap();
         assert!(id.len() == 40 && id.bytes().all(|byte| byte.is_ascii_hexdigit()));
         let (from, versions) = &library.needed_versions()[0];
@@ -286,7 +281,6 @@ fn the_symbol_versions_and_the_search_order_of_a_library_are_read() {
         assert_eq!(versions[1..], ["ONE", "TWO"], "{versions:?}");
         assert_eq!(library.rpath().as_deref(), rpath);
         assert_eq!(library.runpath().as_deref(), runpath);
-        assert_eq!(library.rpath_first(), Some(rpath.is_some()));
         assert!(library.is_nodeflib());
         assert_eq!(
             library.folders(&path),
