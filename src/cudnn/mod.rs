@@ -73,6 +73,8 @@ pub fn read_install(
     let cudnn = with_parts(cudnn, sysroot, platform);
     let mut read = Vec::from_iter(cudnn.header.clone());
     read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
+    // For cargo, a missing file has changed.
+    read.retain(|file| files::is_file(file));
     Some((cudnn, read))
 }
 
@@ -98,7 +100,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         .as_ref()
         .filter(|owner| owner.installer.is_for_wheels());
     let by_wheel = wheel.and_then(Owner::cuda_major);
-    let (found, whole, closed) = match &cudnn.library {
+    let (found, whole, mut closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
     };
@@ -111,10 +113,12 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn.files.copies = parts.copies(whole, platform);
     cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.cuda_majors = parts.different_cuda_majors();
-    cudnn.files.part_obstacles = closed;
     cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
     cudnn.files.directories.clone_from(&parts.directories);
     let mut cudnn = parts.describe(cudnn);
+    let missing = consistency::missing_parts(&cudnn);
+    closed.retain(|(name, _)| missing.contains(name));
+    cudnn.parts.extend(closed.into_iter().map(|(_, file)| file));
     if cudnn.library.is_some() {
         cudnn.cuda_major = cudnn
             .cuda_major

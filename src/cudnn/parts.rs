@@ -3,7 +3,8 @@
 use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{LibraryName, Version, sub_libraries};
+use crate::runtime::facts::{LibraryName, sub_libraries};
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
@@ -56,27 +57,12 @@ impl SubLibraries {
         }
     }
 
-    /// Returns the version of these files.
-    pub fn version(&self) -> Option<Version> {
-        let parts = self.files.clone();
-        let files = consistency::installed(&Cudnn {
-            parts,
-            ..Cudnn::default()
-        });
-        Some(files.version()?.0)
-    }
-
     /// Returns this cuDNN with the facts about its sub-libraries.
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
         let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
         cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
         cudnn.parts = self.files;
-        let installed = consistency::installed(&cudnn);
-        cudnn.library_version = installed.version().map(|(version, _)| version);
-        for part in &mut cudnn.parts {
-            let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
-            part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
-        }
+        cudnn.library_version = determine_needed(&mut cudnn).version().map(|it| it.0);
         cudnn
     }
 
@@ -150,13 +136,8 @@ impl SubLibraries {
         let mut copies = Vec::new();
         for (_, files) in groups {
             let paths = |matches: &dyn Fn(&Build) -> bool| {
-                let mut paths = Vec::new();
-                for (path, build) in &files {
-                    if matches(build) {
-                        paths.push(path.to_path_buf());
-                    }
-                }
-                paths
+                let same = files.iter().filter(|(_, build)| matches(build));
+                same.map(|(path, _)| path.to_path_buf()).collect()
             };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {
@@ -193,6 +174,16 @@ impl SubLibraries {
     }
 }
 
+/// Determines which sub-libraries a convolution needs.
+pub fn determine_needed(cudnn: &mut Cudnn) -> Installed {
+    let installed = consistency::installed(cudnn);
+    for part in &mut cudnn.parts {
+        let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
+        part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
+    }
+    installed
+}
+
 /// Opens a sub-library, and returns the evidence of its version.
 pub fn open(
     name: &str,
@@ -226,12 +217,12 @@ pub fn cuda_major(read: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
 }
 
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,
-/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used.
+/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used, by file name.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,
     platform: &Platform,
-) -> (Named, Named, Vec<(String, Obstacle)>) {
+) -> (Named, Named, Vec<(String, SubLibraryFile)>) {
     let major = LibraryName::of(library).and_then(|file| file.major());
     let mut found: Named = vec![("cudnn".into(), library.to_path_buf())];
     let mut real_files = Named::new();
@@ -245,7 +236,7 @@ pub fn beside(
     };
     sub_libraries::drop_excess(&mut paths, name);
     for path in &paths {
-        let Some((name, file)) = platform.cudnn_part(path) else {
+        let Some((sub_library, file)) = platform.cudnn_part(path) else {
             continue;
         };
         // The file that programs load precedes other files of the same sub-library.
@@ -257,15 +248,20 @@ pub fn beside(
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            closed.extend(sysroot.obstacle(path).map(|met| (name.into_owned(), met)));
+            let unusable = |met: Obstacle| SubLibraryFile {
+                defect: Some(met.defect),
+                ..SubLibraryFile::new(&sub_library, met.path, None, true)
+            };
+            let unusable = sysroot.obstacle(path).map(unusable);
+            closed.extend(unusable.map(|file| (name.into_owned(), file)));
             continue;
         };
         if !is_link {
-            real_files.push((name.to_string(), path.clone()));
+            real_files.push((sub_library.to_string(), path.clone()));
         }
-        match found.iter_mut().find(|(known, _)| *known == name) {
-            None => found.push((name.to_string(), path)),
-            Some(known) if exact && name != "cudnn" => known.1 = path,
+        match found.iter_mut().find(|(known, _)| *known == sub_library) {
+            None => found.push((sub_library.to_string(), path)),
+            Some(known) if exact && sub_library != "cudnn" => known.1 = path,
             Some(_) => {}
         }
     }

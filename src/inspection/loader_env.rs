@@ -50,5 +50,6 @@ pub fn search_path(
     SearchPath {
         directories,
         system,
+        nodeflib: false,
     }
 }

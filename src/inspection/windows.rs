@@ -42,13 +42,12 @@ impl Inspection {
             self.search_elsewhere(host);
             return provider;
         };
-        let dir = library.parent().unwrap_or(&library);
-        self.input.found_via = found_via(dir, &path);
+        self.input.found_via = found_via(&library, &path);
         if path.known && host.root.is_none() {
-            self.input.via = path.origin(dir).cloned();
+            self.input.via = path.path.finds(&library);
         }
         let platform = &self.input.platform;
-        let mut find = |name: &str| path.file(&cudnn_file(name, major, true));
+        let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
         let (installed, cudnn) = main_library::locate(&library, major, platform, None, &mut find);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));
@@ -74,14 +73,13 @@ impl Inspection {
                 }
                 Some(defect) => defect,
             };
-            let dir = library.path.parent().unwrap_or(&library.path);
             graph.missing.push(Missing {
                 name,
                 needed_by: self.input.program.clone(),
                 need: LoadPhase::Later,
                 searched: path.path.folders(),
                 unfit: Some(Unfit {
-                    found_via: found_via(dir, path),
+                    found_via: found_via(&library.path, path),
                     path: library.path.clone(),
                     defect,
                 }),
@@ -105,8 +103,8 @@ impl Inspection {
     }
 }
 
-/// Returns the reason why Windows searches this directory.
-fn found_via(dir: &Path, path: &DllSearchPath) -> String {
-    let origin = path.origin(dir);
+/// Returns the reason why Windows finds this file.
+fn found_via(file: &Path, path: &DllSearchPath) -> String {
+    let origin = path.path.finds(file);
     origin.map_or_else(String::new, |origin| origin.describe(true))
 }

@@ -62,13 +62,6 @@ impl DllSearchPath {
         Self { path, known }
     }
 
-    /// Returns the reason why Windows searches this directory.
-    #[cfg(feature = "cli")]
-    pub fn origin(&self, dir: &Path) -> Option<&LoadOrigin> {
-        let mut places = self.path.directories.iter();
-        Some(&places.find(|place| place.dir == dir)?.origin)
-    }
-
     /// Returns the file that Windows loads for a name.
     pub fn file(&self, name: &str) -> Option<PathBuf> {
         self.path.dlls(name).next()

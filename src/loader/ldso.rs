@@ -176,17 +176,6 @@ impl LoadGraph {
             path = self.search_path(requester);
             candidates = path.candidates(name);
         }
-        if own.is_some_and(|object| object.linkage.nodeflib) {
-            path.directories.retain(|place| !place.is_system());
-            let system = path.system.directories();
-            candidates.retain(|(origin, path)| {
-                let is_own = !matches!(
-                    origin,
-                    LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
-                );
-                is_own || !system.iter().any(|place| path.starts_with(&place.dir))
-            });
-        }
         let unfit_at = |path, defect, via: &LoadOrigin| Unfit {
             path,
             defect,
@@ -225,10 +214,12 @@ impl LoadGraph {
             let (path, defect) = unlinked::find(&place.dir, name)?;
             Some(unfit_at(path, defect, &place.origin))
         };
+        let places = path.directories.iter();
+        let mut searched = places.filter(|place| !path.nodeflib || !place.is_system());
         Err(Box::new(Missing {
             searched: path.looked_at(),
             placeholder,
-            unfit: unfit.or_else(|| path.directories.iter().find_map(unlinked)),
+            unfit: unfit.or_else(|| searched.find_map(unlinked)),
             ..Missing::default()
         }))
     }
@@ -272,6 +263,8 @@ impl LoadGraph {
                 path = path.of_opener(runpath, rpath, &object.origin, &object.name);
             }
         }
+        let own = self.objects.get(requester);
+        path.nodeflib = own.is_some_and(|object| object.linkage.nodeflib);
         path
     }
 

@@ -6,12 +6,13 @@ use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::{Cudnn, Os, Owner, Platform};
 use crate::runtime::facts::sub_libraries::TENSOR_IR;
-use crate::runtime::facts::{LibraryName, cudnn_file};
+use crate::runtime::facts::{LibraryName, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
 use crate::runtime::install::version_evidence::VersionDetector;
+use crate::runtime::loader::file_name;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -52,7 +53,19 @@ pub fn cudnn(
     let (major, library) = (loaded_major(object)?, object.path.clone());
     let root = graph.path.system.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
-    let mut find = |name: &str| {
+    let mut find = |name: &str, release, is_needed: bool| {
+        let mut trial = graph.clone();
+        let graph = if is_needed { &mut *graph } else { &mut trial };
+        for precise in file_name::precise(name, release) {
+            let mut trial = graph.clone();
+            let opened = trial.open(&precise, main_library, LoadPhase::Part);
+            let opened = opened.and_then(|index| trial.objects.get(index).cloned());
+            // If the loader refuses the file, cuDNN tries the next name.
+            if let Some(object) = opened.filter(|object| object.defect.is_none()) {
+                *graph = trial;
+                return Some(object.path);
+            }
+        }
         if let Some(index) = graph.open(&file(name), main_library, LoadPhase::Part) {
             return Some(graph.objects.get(index)?.path.clone());
         }
@@ -145,13 +158,14 @@ fn precedes(graph: &LoadGraph, one: &Path, other: &Path) -> bool {
     one != other && dirs.find(|dir| *dir == one || *dir == other) == Some(one)
 }
 
-/// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a name.
+/// Like [`cudnn`], but for any system. `find` returns the file that its loader uses for a sub-library of this version;
+/// its last argument is `true` if a convolution needs the file.
 pub fn locate(
     library: &Path,
     major: u32,
     platform: &Platform,
     root: Option<&Path>,
-    find: &mut dyn FnMut(&str) -> Option<PathBuf>,
+    find: &mut impl FnMut(&str, Option<Version>, bool) -> Option<PathBuf>,
 ) -> (Installed, Cudnn) {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
@@ -174,27 +188,19 @@ pub fn locate(
         file
     };
     let main = read("cudnn", library.to_path_buf());
-    let mut own = beside(dir, major, os == Os::Windows);
-    // cuDNN opens the plain names, and names with all numbers of its own version.
-    own.retain(|(name, path)| {
-        let file = LibraryName::of(path);
-        let release = file.as_ref().and_then(LibraryName::release);
-        let is_plain =
-            file.is_some_and(|file| file.is_dll || path.ends_with(cudnn_file(name, major, false)));
-        is_plain || release.is_some() && release == main.version
-    });
+    let own = beside(dir, major, os == Os::Windows);
+    let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
+    // If its version is unknown, it is usually that of the sub-library beside it.
+    let graph = || read("graph", own_file("graph")?).version;
+    let release = main.version.or_else(graph);
     let expected = Expected {
         beside: &own,
         ..Expected::default()
     };
     let mut find = |name: &str, is_needed| {
         // Windows searches the directory of the main library last.
-        let is_dll = os == Os::Windows;
-        let found = (is_needed || is_dll).then(|| find(name)).flatten();
-        found.or_else(|| {
-            let mut own = own.iter().filter(|_| is_dll || !is_needed);
-            sysroot.file(&own.find(|(known, _)| known == name)?.1)
-        })
+        let found = find(name, release, is_needed);
+        found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     // A bundled copy of 9.1.0 works with the sub-libraries of 9.10.2, because the loader in it checks no version.

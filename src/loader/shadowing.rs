@@ -1,11 +1,14 @@
 //! Other places where the loader may find a cuDNN.
 
-use crate::cudnn::consistency::file_name;
-use crate::cudnn::parts::{Named, SubLibraries};
+use crate::cudnn::consistency::{file_name, installed, missing_parts};
+use crate::cudnn::parts::{Named, SubLibraries, determine_needed};
+use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::LibraryName;
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
@@ -48,8 +51,46 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     System::at(sysroot.root, cpu, loader)
 }
 
-/// Returns the file of this name that this system's loader finds, and the reason.
-pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+/// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
+/// library, those that it skips there, and one that cuDNN opens although it does not contain it.
+pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
+    let (mut names, installed) = (missing_parts(cudnn), installed(cudnn));
+    let is_linux = host.platform.os == Os::Linux;
+    let is_skipped = |it: &Defect| matches!(it, Defect::Cpu(..)) || it.is_passed_over();
+    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+        if is_linux && part.defect.as_ref().is_some_and(is_skipped) {
+            names.push(installed.file_name(&part.name));
+        }
+    }
+    let has_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);
+    let opens =
+        |version: &Version| is_linux && !has_own && sub_libraries::opens_absent_part(*version);
+    let stray = cudnn.library_version.filter(opens);
+    names.extend(stray.map(|version| cudnn_file(TENSOR_IR, version.major, false)));
+    for file in names {
+        let found = loaded_file(&file, cudnn.library.as_deref(), host);
+        let (Some(library), Some((origin, path))) = (LibraryName::read(&file), found) else {
+            continue;
+        };
+        let name = library.sub_library().unwrap_or_default().to_string();
+        cudnn.parts.retain(|part| part.name != name);
+        cudnn.files.elsewhere.push((origin, path.clone()));
+        let opened = SubLibraries::open(vec![(name, path)], host.sysroot(), &host.platform);
+        cudnn.parts.extend(opened.files);
+    }
+    determine_needed(cudnn);
+}
+
+/// Returns the file of this name that this system's loader finds for a library, and the reason.
+pub fn loaded_file(
+    name: &str,
+    opener: Option<&Path>,
+    host: &Host,
+) -> Option<(LoadOrigin, PathBuf)> {
+    if let Some(dlls) = DllSearchPath::from_host(host) {
+        let file = dlls.file(name)?;
+        return Some((dlls.path.finds(&file)?, file));
+    }
     if !host.is_target() && host.root.is_none() {
         return None;
     }
@@ -57,6 +98,14 @@ pub fn loaded_file(name: &str, host: &Host) -> Option<(LoadOrigin, PathBuf)> {
     let mut path = named_path(host);
     path.system = system(host, host.platform.loader(), cpu);
     path.directories.extend(path.system.directories());
+    if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
+        path = path.of_library(&elf, file);
+    }
+    for place in &mut path.directories {
+        if !host.is_inside(&place.dir) {
+            place.dir = path.system.path(&place.dir);
+        }
+    }
     // The loader skips files for another CPU.
     let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
     let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
@@ -133,10 +182,10 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
             continue;
         }
         let opened = SubLibraries::open(found, sysroot, &host.platform);
-        let any = || opened.files.iter().find_map(|part| part.version);
+        let any = opened.files.iter().find_map(|part| part.version);
         rivals.push(ShadowingLibrary {
             own: own == Some(true),
-            version: opened.version().or_else(any),
+            version: opened.describe(Cudnn::default()).library_version.or(any),
             main_library: own.is_some(),
             parts,
             dir: dir.clone(),

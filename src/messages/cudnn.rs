@@ -5,7 +5,7 @@ use crate::choice::findings::owner;
 use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
-    HeaderLibrarySkew, RequestedUnusable, all_files, file_name, is_same_minor, library_dir,
+    HeaderLibrarySkew, RequestedUnusable, file_name, is_dll, is_same_minor, library_dir,
 };
 use crate::messages::phrases::{after_space, also, found_at, found_via, named};
 use crate::model::text::joined;
@@ -157,6 +157,7 @@ impl RequestedUnusable<'_> {
 impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
+        let is_dll = cudnn.library.as_deref().is_some_and(is_dll);
         match self {
             Self::AbsentSoname { soname, library } => {
                 let (shown, file) = (library.display(), file_name(library));
@@ -186,7 +187,7 @@ impl SubLibraryFault<'_> {
                 file_name(&first.sibling)
             ))
             .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
-            .help(MixedFolder::replace_all(all_files(cudnn), &dir)),
+            .help(MixedFolder::replace_all(is_dll, &dir)),
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
                 let line =
@@ -195,7 +196,7 @@ impl SubLibraryFault<'_> {
                     "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
                 ))
                 .with_lines("sub-libs", majors.iter().map(line))
-                .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
@@ -217,7 +218,7 @@ impl SubLibraryFault<'_> {
                     names(first)
                 ))
                 .with_lines("others", copies.skip(1).map(names))
-                .help(MixedFolder::replace_all(all_files(cudnn), &dir))
+                .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::EqualCopies(first) => {
                 let others = match cudnn.files.copies.len() - 1 {

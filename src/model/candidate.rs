@@ -4,6 +4,7 @@ use crate::model::{FoundVia, Kind, Library, Obstacle, Owner, Rejection, Variable
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Target, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, which may be incomplete.
@@ -109,8 +110,8 @@ pub struct Files {
     pub obstacle: Option<Obstacle>,
     /// The library's real file, if the link that programs load does not point to the file.
     pub unlinked: Option<PathBuf>,
-    /// Sub-libraries that exist but cannot be used, by file name.
-    pub part_obstacles: Vec<(String, Obstacle)>,
+    /// The sub-libraries that the loader finds in other directories, each with the reason.
+    pub elsewhere: Vec<(LoadOrigin, PathBuf)>,
     /// The soname that the loader searches for, if no such file exists.
     pub absent_soname: Option<String>,
     /// `true` if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH, through a

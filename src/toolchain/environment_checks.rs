@@ -2,17 +2,11 @@
 
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, Asker, NvccHeaderSkew};
-#[cfg(feature = "cli")]
-use crate::cudnn::parts::SubLibraries;
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, path_shadowing, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
-#[cfg(feature = "cli")]
-use crate::runtime::facts::{library_name::cudnn_file, sub_libraries, sub_libraries::TENSOR_IR};
-#[cfg(feature = "cli")]
-use crate::runtime::install::sub_library_files::StraySubLibrary;
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
@@ -29,13 +23,7 @@ pub fn cudnn_findings(
     asker: &Asker,
 ) -> Vec<Finding> {
     let dll_path = DllSearchPath::from_host(host);
-    // The sub-libraries that are not beside the library but that the system finds elsewhere.
-    let mut elsewhere = consistency::missing_parts(cudnn);
-    elsewhere.retain(|file| match &dll_path {
-        Some(path) => path.file(file).is_some(),
-        None => shadowing::loaded_file(file, host).is_some(),
-    });
-    let mut findings = consistency::findings(cudnn, &elsewhere, asker);
+    let mut findings = consistency::findings(cudnn, asker);
     let named = || shadowing::named_path(host);
     let path = dll_path
         .as_ref()
@@ -46,8 +34,6 @@ pub fn cudnn_findings(
         let dependencies = dlls.dependencies(cudnn, toolkit);
         findings.extend(dll_dependencies::findings(cudnn, &dependencies));
     }
-    #[cfg(feature = "cli")]
-    findings.extend(stray_sub_library(cudnn, host));
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
     }
@@ -60,30 +46,6 @@ pub fn cudnn_findings(
         }));
     }
     findings
-}
-
-/// Returns the finding if this version opens a sub-library that it does not contain, and the loader finds one of
-/// another version.
-#[cfg(feature = "cli")]
-fn stray_sub_library(cudnn: &Cudnn, host: &Host) -> Option<Finding> {
-    let release = cudnn.library_version?;
-    let is_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);
-    if is_own || host.platform.os != Os::Linux || !sub_libraries::opens_absent_part(release) {
-        return None;
-    }
-    let file = cudnn_file(TENSOR_IR, release.major, false);
-    let (origin, path) = shadowing::loaded_file(&file, host)?;
-    let named = vec![(TENSOR_IR.to_string(), path.clone())];
-    let opened = SubLibraries::open(named, host.sysroot(), &host.platform);
-    let version = opened.files.first()?.sourced_version()?;
-    let stray = StraySubLibrary {
-        folder: cudnn.link_dir.as_deref()?,
-        release,
-        path: &path,
-        version,
-        origin,
-    };
-    (version.0 != release).then(|| stray.finding())
 }
 
 /// Returns the finding if a library needs symbols that the others, or those in LD_LIBRARY_PATH, do not define.

@@ -7,6 +7,7 @@ use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::Asker;
+use crate::loader::shadowing;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
@@ -106,6 +107,9 @@ impl Probe<'_> {
                     cudnn.link_dir = dir.map(Path::to_path_buf);
                 }
                 Found::Cudnn(_) => {}
+            }
+            if let Found::Cudnn(cudnn) = &mut candidate.found {
+                shadowing::find_elsewhere(cudnn, self.host);
             }
         }
         scan

@@ -16,8 +16,7 @@ pub struct MixedVersions<'a> {
 pub struct MixedFolder<'a> {
     pub mixed: MixedVersions<'a>,
     pub dir: String,
-    /// The pattern of a cuDNN's file names.
-    pub all: &'a str,
+    pub is_dll: bool,
     /// The command that installs its package again.
     pub reinstall: Option<String>,
 }

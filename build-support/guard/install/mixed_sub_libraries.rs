@@ -1,10 +1,13 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::Image;
-use crate::runtime::facts::{Finding, LibraryName, Version};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
@@ -20,12 +23,54 @@ pub struct ForeignSubLibraries<'a> {
     pub mixed: Option<MixedVersions<'a>>,
 }
 
+impl Installed {
+    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
+    /// names the main library.
+    pub fn findings(&self, origins: &dyn FileOrigins, preloaded: bool) -> Vec<Finding> {
+        let folder = self.folder();
+        let foreign = foreign(self, origins);
+        let mut findings = Vec::new();
+        for file in &self.list {
+            let Some(defect) = &file.defect else {
+                continue;
+            };
+            let own = folder.join(file.path.file_name().unwrap_or_default());
+            let instead = foreign.iter().find(|foreign| foreign.path == file.path);
+            let reinstall = file.path.parent().and_then(|dir| origins.reinstall(dir));
+            let fault = UnusableFile::new(&file.path, defect, reinstall).needed_if(file.needed);
+            // A file that another program holds open may be valid.
+            let is_wrong = file.needed && *defect != Defect::Locked;
+            let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
+                Some(foreign) => UnusableFile {
+                    evidence: vec![
+                        ("found via", foreign.origin.to_string()),
+                        ("instead of", own.display().to_string()),
+                    ],
+                    help: Some(foreign.help(folder, "cuDNN")),
+                    ..fault
+                },
+                None => fault,
+            };
+            findings.push(fault.finding());
+        }
+        let stray = self.stray.as_ref();
+        let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));
+        findings.extend(stray.map(|stray| stray.finding()));
+        let preloaded = Some(&*self.main.path).filter(|_| preloaded);
+        let reinstall = origins.reinstall(folder);
+        findings.extend(finding(self, &foreign, preloaded, reinstall));
+        findings
+    }
+}
+
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
-pub fn finding(
+/// not notice. `preloaded`: the main library, if LD_PRELOAD names it. `reinstall`: the command that installs its package
+/// again.
+fn finding(
     installed: &Installed,
     foreign: &[Foreign<'_>],
     preloaded: Option<&Path>,
+    reinstall: Option<String>,
 ) -> Option<Finding> {
     let (release, _) = installed.version()?;
     let folder = installed.folder();
@@ -37,11 +82,8 @@ pub fn finding(
         let fault = MixedFolder {
             mixed,
             dir: folder.display().to_string(),
-            all: match LibraryName::of(&installed.main.path) {
-                Some(file) if file.is_dll => "cudnn*.dll",
-                _ => "libcudnn*",
-            },
-            reinstall: None,
+            is_dll: LibraryName::of(&installed.main.path).is_some_and(|file| file.is_dll),
+            reinstall,
         };
         fault.finding()
     } else {
@@ -76,6 +118,10 @@ pub trait FileOrigins {
     fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool;
     /// Returns `true` if the file can be loaded.
     fn is_valid(&self, file: &Path) -> bool;
+    /// Returns the command that installs the package of the cuDNN in this directory again.
+    fn reinstall(&self, dir: &Path) -> Option<String> {
+        package_owner::reinstall_command(dir)
+    }
 }
 
 impl FileOrigins for SearchPath {
@@ -181,4 +227,35 @@ pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<F
     let own = |file: &SubLibraryFile| folder.join(installed.file_name(&file.name));
     let foreign = outside.map(|file| Foreign::new(file, &own(file), origins));
     foreign.collect()
+}
+
+/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
+/// only if the loader can open it.
+pub struct StraySubLibrary<'a> {
+    /// The directory of the main library.
+    pub folder: &'a Path,
+    pub release: Version,
+    pub path: &'a Path,
+    pub version: SourcedVersion,
+    pub origin: LoadOrigin,
+}
+
+impl<'a> StraySubLibrary<'a> {
+    /// Creates the fault, if the file is known to have another version.
+    pub fn new(
+        installed: &'a Installed,
+        file: &'a SubLibraryFile,
+        origins: &dyn FileOrigins,
+    ) -> Option<Self> {
+        let (release, _) = installed.version()?;
+        Some(Self {
+            folder: installed.folder(),
+            release,
+            path: &file.path,
+            version: file
+                .sourced_version()
+                .filter(|(version, _)| *version != release)?,
+            origin: origins.origin_of(&file.path),
+        })
+    }
 }

@@ -11,7 +11,6 @@ pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
 pub mod mixed_folder;
-#[cfg(feature = "runtime")]
 pub mod mixed_sub_libraries;
 pub mod package_owner;
 pub mod package_record;

@@ -2,17 +2,12 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{
-    Built, Finding, FindingId, LibraryName, SourcedVersion, Version, sub_libraries,
-};
+use crate::runtime::facts::{Built, Finding, FindingId, LibraryName, Version, sub_libraries};
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
-use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins};
-use crate::runtime::install::package_owner;
+use crate::runtime::install::mixed_sub_libraries;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
-use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -29,17 +24,6 @@ pub struct SubLibraries {
     pub not_found: Vec<PathBuf>,
     /// The directories that stay in the way of another cuDNN, from `mixed_sub_libraries`.
     pub lasting: Vec<(PathBuf, Option<Version>)>,
-}
-
-/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
-/// only if the loader can open it.
-pub struct StraySubLibrary<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Version,
-    pub path: &'a Path,
-    pub version: SourcedVersion,
-    pub origin: LoadOrigin,
 }
 
 impl SubLibraries {
@@ -119,68 +103,6 @@ impl SubLibraries {
     pub fn is_mixed(&self) -> bool {
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         self.findings.iter().any(is_mixed)
-    }
-}
-
-impl Installed {
-    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
-    /// names the main library.
-    pub fn findings(&self, origins: &dyn FileOrigins, preloaded: bool) -> Vec<Finding> {
-        let folder = self.folder();
-        let foreign = mixed_sub_libraries::foreign(self, origins);
-        let mut findings = Vec::new();
-        for file in &self.list {
-            let Some(defect) = &file.defect else {
-                continue;
-            };
-            let own = folder.join(file.path.file_name().unwrap_or_default());
-            let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let reinstall = file
-                .path
-                .parent()
-                .and_then(package_owner::reinstall_command);
-            let fault = UnusableFile::new(&file.path, defect, reinstall).needed_if(file.needed);
-            // A file that another program holds open may be valid.
-            let is_wrong = file.needed && *defect != Defect::Locked;
-            let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
-                Some(foreign) => UnusableFile {
-                    evidence: vec![
-                        ("found via", foreign.origin.to_string()),
-                        ("instead of", own.display().to_string()),
-                    ],
-                    help: Some(foreign.help(folder, "cuDNN")),
-                    ..fault
-                },
-                None => fault,
-            };
-            findings.push(fault.finding());
-        }
-        let stray = self.stray.as_ref();
-        let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));
-        findings.extend(stray.map(|stray| stray.finding()));
-        let preloaded = Some(&*self.main.path).filter(|_| preloaded);
-        findings.extend(mixed_sub_libraries::finding(self, &foreign, preloaded));
-        findings
-    }
-}
-
-impl<'a> StraySubLibrary<'a> {
-    /// Creates the fault, if the file is known to have another version.
-    pub fn new(
-        installed: &'a Installed,
-        file: &'a SubLibraryFile,
-        origins: &dyn FileOrigins,
-    ) -> Option<Self> {
-        let (release, _) = installed.version()?;
-        Some(Self {
-            folder: installed.folder(),
-            release,
-            path: &file.path,
-            version: file
-                .sourced_version()
-                .filter(|(version, _)| *version != release)?,
-            origin: origins.origin_of(&file.path),
-        })
     }
 }
 

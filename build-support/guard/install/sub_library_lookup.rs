@@ -45,15 +45,10 @@ impl<'a> SubLibraryLookup<'a> {
     /// Returns the file that the loader finds under a name with all numbers. From 9 on, cuDNN tries the most precise
     /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
     fn by_precise_name(&self, name: &str) -> Option<PathBuf> {
-        let release = self.release.filter(|one| one.major >= 9 && !cfg!(windows));
-        let numbered = |numbers| {
-            let file = self.search(&format!("libcudnn_{name}.so.{numbers}"))?;
-            // If the loader refuses the file, cuDNN tries the next name.
-            let refused = Image::open(&file).is_err_and(|defect| !defect.is_unsafe());
-            (!refused).then_some(file)
-        };
-        let precise = release.and_then(|one| numbered(one.to_string()));
-        precise.or_else(|| numbered(release?.short()))
+        let names = file_name::precise(name, self.release.filter(|_| !cfg!(windows)));
+        let mut files = names.iter().filter_map(|name| self.search(name));
+        // If the loader refuses the file, cuDNN tries the next name.
+        files.find(|file| !Image::open(file).is_err_and(|defect| !defect.is_unsafe()))
     }
 
     /// Returns the file that the loader finds.

@@ -1,6 +1,6 @@
 //! The file names of a cuDNN's libraries.
 
-use crate::runtime::facts::{LibraryName, cudnn_file};
+use crate::runtime::facts::{LibraryName, Version, cudnn_file};
 use crate::runtime::system::by_system;
 use std::path::Path;
 
@@ -15,6 +15,16 @@ pub fn of_main(major: u32) -> String {
 /// Returns the name of this sub-library in every cuDNN.
 pub fn of_part(name: &str, major: u32) -> String {
     cudnn_file(name, major, cfg!(windows))
+}
+
+/// Returns the names with more numbers that this cuDNN for Linux tries first for a sub-library.
+pub fn precise(name: &str, release: Option<Version>) -> Vec<String> {
+    let release = release.filter(|one| one.major >= 9);
+    let numbers = release.map(|one| [one.to_string(), one.short()]);
+    let numbers = numbers.into_iter().flatten();
+    numbers
+        .map(|numbers| format!("libcudnn_{name}.so.{numbers}"))
+        .collect()
 }
 
 /// Returns the sub-library that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9. The

@@ -37,6 +37,8 @@ pub struct SearchPath {
     /// The directories, in the loader's order.
     pub directories: Vec<SearchDirectory>,
     pub system: System,
+    /// `true` for the libraries of a file with DF_1_NODEFLIB.
+    pub nodeflib: bool,
 }
 
 impl SearchPath {
@@ -54,7 +56,9 @@ impl SearchPath {
         for place in &self.directories {
             if self.system.is_windows || !place.is_system() {
                 lines.push(place.origin.to_string());
-            } else if platform::metadata(&place.dir).is_ok_and(|data| data.is_dir()) {
+            } else if !self.nodeflib
+                && platform::metadata(&place.dir).is_ok_and(|data| data.is_dir())
+            {
                 system.push(place.dir.display().to_string());
             }
         }
@@ -115,6 +119,7 @@ impl SearchPath {
         Self {
             directories,
             system: self.system.clone(),
+            nodeflib: false,
         }
     }
 

@@ -8,7 +8,6 @@ use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::file_name;
 
 impl NotChecked<'_> {
     pub fn finding(&self) -> Finding {
@@ -72,7 +71,7 @@ impl Disagreement<'_> {
         let unknown = self.parts.installed.list.iter().filter(is_unknown);
         finding
             .with_lines("no version", unknown.map(|part| part.path.display()))
-            .help(MixedFolder::replace_all(file_name::ALL, &folder))
+            .help(MixedFolder::replace_all(cfg!(windows), &folder))
     }
 }
 

@@ -67,7 +67,7 @@ impl MixedFolder<'_> {
             self.dir,
             if named.len() == 1 { "is" } else { "are" }
         );
-        let mut help = Self::replace_all(self.all, &self.dir);
+        let mut help = Self::replace_all(self.is_dll, &self.dir);
         if let Some(command) = &self.reinstall {
             help += &format!(": `{command}`");
         }
@@ -75,8 +75,9 @@ impl MixedFolder<'_> {
         self.mixed.with_files(finding.help(help))
     }
 
-    /// Returns the help that replaces all files of a cuDNN. `all` is the pattern of their names.
-    pub fn replace_all(all: &str, dir: &str) -> String {
+    /// Returns the help that replaces all files of a cuDNN.
+    pub fn replace_all(is_dll: bool, dir: &str) -> String {
+        let all = if is_dll { "cudnn*.dll" } else { "libcudnn*" };
         format!("remove all `{all}` files from `{dir}` and reinstall cuDNN")
     }
 }

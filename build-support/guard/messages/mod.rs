@@ -27,7 +27,6 @@ pub mod mixed_sub_libraries;
 pub mod not_found;
 #[cfg(feature = "runtime")]
 pub mod program;
-#[cfg(feature = "runtime")]
 pub mod sub_libraries;
 #[cfg(feature = "runtime")]
 pub mod variables;

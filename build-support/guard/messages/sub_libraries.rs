@@ -2,13 +2,15 @@
 
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::installed::is_absent;
-use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
+use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries, StraySubLibrary};
 use crate::runtime::install::package_owner::{self, LISTS};
-use crate::runtime::install::sub_library_files::{StraySubLibrary, SubLibraries};
+#[cfg(feature = "runtime")]
+use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::messages::mixed_sub_libraries::names;
 use std::path::Path;
 
+#[cfg(feature = "runtime")]
 impl SubLibraries {
     /// Returns the finding for sub-libraries that Windows does not find by their names.
     pub fn not_found_finding(&self) -> Finding {

@@ -5,7 +5,8 @@ pub mod parts;
 mod tests;
 
 use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
-use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource};
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
@@ -20,19 +21,13 @@ pub struct Asker<'a> {
     pub variables: &'a [String],
 }
 
-/// Returns the findings about incompatible files of this cuDNN. `elsewhere` contains the sub-libraries that the system
-/// finds in other directories.
-pub fn findings(cudnn: &Cudnn, elsewhere: &[String], asker: &Asker) -> Vec<Finding> {
+/// Returns the findings about incompatible files of this cuDNN.
+pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn, asker.variables).map(|fault| fault.finding()));
     // A cuDNN with an unusable main library is never chosen.
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        findings.extend(part.defect.as_ref().map(|defect| {
-            let fault = UnusableFile::new(&part.path, defect, reinstall(cudnn));
-            fault.needed_if(part.needed).finding()
-        }));
-    }
-    findings.extend(parts::findings(cudnn, elsewhere, asker.runs_here));
+    findings.extend(installed(cudnn).findings(cudnn, false));
+    findings.extend(parts::findings(cudnn, asker.runs_here));
     findings
 }
 
@@ -155,7 +150,11 @@ pub fn installed(cudnn: &Cudnn) -> Installed {
         .version
         .or(version.filter(|version| version.major == major));
     let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
-    let named: Vec<_> = files.iter().map(named).collect();
+    // A version that does not contain this sub-library may open it.
+    let folder = main.path.parent().unwrap_or(Path::new(""));
+    let own = files.iter();
+    let own = own.filter(|file| file.name != TENSOR_IR || file.is_in(folder));
+    let named: Vec<_> = own.map(named).collect();
     let expected = Expected {
         beside: &named,
         ..Expected::default()
@@ -173,15 +172,7 @@ pub fn library_dir(cudnn: &Cudnn) -> String {
     dir.unwrap_or(&cudnn.root).display().to_string()
 }
 
-/// Returns a pattern for its library files.
-pub fn all_files(cudnn: &Cudnn) -> &'static str {
-    if cudnn.library.as_deref().is_some_and(is_dll) {
-        return "cudnn*.dll";
-    }
-    "libcudnn*"
-}
-
-fn is_dll(path: &Path) -> bool {
+pub fn is_dll(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "dll")
 }
 

@@ -1,13 +1,13 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{all_files, installed, library_dir, major};
-use crate::model::{Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
-use crate::runtime::binary::defect::Defect;
+use crate::cudnn::consistency::{installed, library_dir, major};
+use crate::model::{Copies, Cudnn, Installer, Owner, Unresolved};
 use crate::runtime::facts::{Finding, majors, sub_libraries};
 use crate::runtime::install::installed::MissingSubLibraries;
-use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use crate::runtime::install::mixed_folder::MixedVersions;
+use crate::runtime::install::mixed_sub_libraries::FileOrigins;
 use crate::runtime::install::package_owner;
-use crate::runtime::install::unusable_file::UnusableFile;
+use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -27,22 +27,11 @@ pub enum SubLibraryFault<'a> {
     EqualCopies(&'a Copies),
 }
 
-pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> Vec<Finding> {
+pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
     let finding = |fault: SubLibraryFault| fault.finding(cudnn);
     let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
     let mut findings = Vec::new();
-    let needed = missing_parts(cudnn);
-    // The loader skips a link to nothing.
-    let is_skipped = |file: &String, met: &Obstacle| {
-        matches!(met.defect, Defect::Dangling(_)) && elsewhere.contains(file)
-    };
-    for (file, met) in &cudnn.files.part_obstacles {
-        if needed.contains(file) && !is_skipped(file, met) {
-            let fault = UnusableFile::new(&met.path, &met.defect, reinstall(cudnn));
-            findings.push(fault.needed_if(true).finding());
-        }
-    }
-    findings.extend(missing(cudnn, elsewhere, runs_here));
+    findings.extend(missing(cudnn, runs_here));
     let soname = cudnn
         .files
         .absent_soname
@@ -53,11 +42,13 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> 
     findings.extend(not_linked.map(finding));
     let is_apart = cudnn.files.directories.len() > 1;
     let is_unknown = is_apart && cudnn.parts.iter().any(|part| part.version.is_none());
-    let apart = || is_unknown.then(|| finding(SubLibraryFault::SeveralDirectories));
-    findings.extend(mixed(cudnn).or_else(apart));
+    let is_mixed = mixed_versions(cudnn).is_some();
+    if is_unknown && !is_mixed {
+        findings.push(finding(SubLibraryFault::SeveralDirectories));
+    }
     findings.extend(unresolved(cudnn).map(finding));
     // Different versions and several wheels have findings of their own.
-    let is_other = mixed_versions(cudnn).is_none() && wheels.is_none();
+    let is_other = !is_mixed && wheels.is_none();
     let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
     findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
@@ -66,21 +57,12 @@ pub(super) fn findings(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> 
 }
 
 /// Returns the finding about missing sub-libraries. They are needed only on the machine that runs the program.
-fn missing(cudnn: &Cudnn, elsewhere: &[String], runs_here: bool) -> Option<Finding> {
-    let mut files = missing_parts(cudnn);
-    let is_unusable = |file: &String| {
-        let mut met = cudnn.files.part_obstacles.iter();
-        met.any(|(known, _)| known == file)
-    };
-    files.retain(|file| !elsewhere.contains(file) && !is_unusable(file));
-    if files.is_empty() {
+fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
+    if missing_parts(cudnn).is_empty() {
         return None;
     }
-    let (installed, dir) = (installed(cudnn), library_dir(cudnn));
+    let installed = installed(cudnn);
     let fault = MissingSubLibraries {
-        folder: Path::new(&dir),
-        release: cudnn.library_version,
-        files: &files,
         is_uncertain: !runs_here,
         reinstall: reinstall(cudnn),
         ..MissingSubLibraries::new(&installed, false, &|_| true)
@@ -98,7 +80,7 @@ pub fn reinstall(cudnn: &Cudnn) -> Option<String> {
     }
 }
 
-/// Returns the files of the sub-libraries that a convolution needs and that are not beside the main library.
+/// Returns the files of the sub-libraries that a convolution needs and that the loader does not find.
 pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
         return Vec::new();
@@ -114,16 +96,25 @@ pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
     installed(cudnn).missing
 }
 
-/// Returns the finding about sub-libraries of different versions, which do not work together even if cuDNN does not
-/// notice.
-pub(super) fn mixed(cudnn: &Cudnn) -> Option<Finding> {
-    let fault = MixedFolder {
-        mixed: mixed_versions(cudnn)?,
-        dir: library_dir(cudnn),
-        all: all_files(cudnn),
-        reinstall: reinstall(cudnn),
-    };
-    Some(fault.finding())
+/// The other directories in which this system's loader finds sub-libraries.
+impl FileOrigins for Cudnn {
+    fn origin_of(&self, file: &Path) -> LoadOrigin {
+        let mut elsewhere = self.files.elsewhere.iter();
+        let found = elsewhere.find(|(_, path)| path == file);
+        found.map_or(LoadOrigin::Elsewhere, |(origin, _)| origin.clone())
+    }
+
+    fn is_before(&self, _: &Path, _: &LoadOrigin) -> bool {
+        false
+    }
+
+    fn is_valid(&self, _: &Path) -> bool {
+        false
+    }
+
+    fn reinstall(&self, _: &Path) -> Option<String> {
+        reinstall(self)
+    }
 }
 
 /// Returns the sub-libraries, if they are of different versions.

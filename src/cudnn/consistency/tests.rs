@@ -36,7 +36,7 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
 
 fn summaries(cudnn: &Cudnn) -> Vec<String> {
     let summary = |finding: &Finding| format!("{} {}", finding.severity, finding.id);
-    findings(cudnn, &[], &Asker::default())
+    findings(cudnn, &Asker::default())
         .iter()
         .map(summary)
         .collect()
@@ -45,14 +45,14 @@ fn summaries(cudnn: &Cudnn) -> Vec<String> {
 #[test]
 fn a_complete_cudnn_has_no_findings() {
     for numbers in [(9, 28, 0), (8, 9, 7)] {
-        assert_eq!(findings(&cudnn(numbers), &[], &Asker::default()), []);
+        assert_eq!(findings(&cudnn(numbers), &Asker::default()), []);
         assert_eq!(doubtful(&cudnn(numbers)), None);
     }
     // The required sub-libraries of an unknown major are unknown.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
     next.parts.truncate(1);
-    assert_eq!(findings(&next, &[], &Asker::default()), []);
+    assert_eq!(findings(&next, &Asker::default()), []);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
     assert_eq!(summaries(&one), ["error parts-mixed"]);
     // Headers of neither version.
     one.header_version = Some(Version::new(9, 1, 0));
-    let skew = findings(&one, &[], &Asker::default())[0].to_string();
+    let skew = findings(&one, &Asker::default())[0].to_string();
     assert!(
         skew.contains("have different versions: 9.1.0 and 9.14.0  ["),
         "{skew}"
@@ -125,7 +125,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
         .unwrap();
     main.told_by = Some(VersionSource::FileName);
     assert!(
-        findings(&one, &[], &Asker::default())[0]
+        findings(&one, &Asker::default())[0]
             .to_string()
             .contains("versions: 9.14.0 and 9.10.2")
     );
@@ -153,7 +153,7 @@ fn undefined_functions_are_named() {
         unresolved(&["c"]),
     ];
     assert_eq!(
-        findings(&one, &[], &Asker::default())[0].to_string(),
+        findings(&one, &Asker::default())[0].to_string(),
         "`libcudnn_cnn.so.9` in `/opt/dnn/lib` needs symbols that `libcudnn_graph.so.9` beside it does not contain: their versions differ  [parts-mixed]\n  \
          = help: remove all `libcudnn*` files from `/opt/dnn/lib` and reinstall cuDNN\n  \
          missing     libcudnn_cnn.so.9 needs _ZN5cudnn1aEv and 1 more from libcudnn_graph.so.9\n              \
@@ -175,7 +175,7 @@ fn undefined_functions_of_a_leftover_do_not_count() {
             sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
             symbols: vec!["a".into()],
         }];
-        let findings = findings(&one, &[], &Asker::default());
+        let findings = findings(&one, &Asker::default());
         let mixed = |finding: &&Finding| finding.summary.contains("needs symbols that");
         findings.iter().filter(mixed).count()
     };
@@ -229,7 +229,7 @@ fn variables_for_headers_and_libraries_are_named() {
         ..Asker::default()
     };
     assert_eq!(
-        findings(&skewed, &[], &asker)[0].help[0],
+        findings(&skewed, &asker)[0].help[0],
         "make CUDNN_LIB_DIR and CUDNN_INCLUDE_DIR point to headers and libraries of the same version"
     );
 }

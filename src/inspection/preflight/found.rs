@@ -34,6 +34,8 @@ impl FileOrigins for PreflightInput {
         let object = self.objects.iter().find(|object| object.path == path);
         let opener = object.and_then(|object| self.objects.get(object.requester?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+        // The graph does not contain the sub-libraries that no convolution needs.
+        let searched = || self.search_path.finds(path);
         match (object.and_then(|object| object.via.clone()), opener) {
             // The program itself has no name.
             (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
@@ -42,7 +44,7 @@ impl FileOrigins for PreflightInput {
                     preloaded: opener.via == Some(LoadOrigin::Preload),
                 })
             }
-            (via, _) => via.unwrap_or(LoadOrigin::Elsewhere),
+            (via, _) => via.or_else(searched).unwrap_or(LoadOrigin::Elsewhere),
         }
     }
 

@@ -49,16 +49,16 @@ fn sub_libraries_of_another_version_are_recognized_by_build_id() {
     let dir = mixed("near", "cudnn-cu13-9.14", &foreign, "cudnn-cu12-9.10");
     assert_eq!(
         messages_about(&dir),
-        "error: `libcudnn_cnn.so.9`, `libcudnn_engines_precompiled.so.9` and `libcudnn_heuristic.so.9` in `$T/lib` are version 9.10.2, but the rest of cuDNN is 9.14.0  [parts-mixed]\n  \
+        "error: `libcudnn_cnn.so.9`, `libcudnn_heuristic.so.9` and `libcudnn_engines_precompiled.so.9` in `$T/lib` are version 9.10.2, but the rest of cuDNN is 9.14.0  [parts-mixed]\n  \
          = help: remove all `libcudnn*` files from `$T/lib` and reinstall cuDNN\n  \
          sub-libs    9.14.0  $T/lib/libcudnn.so.9, version from its build-id\n              \
-         9.14.0  $T/lib/libcudnn_adv.so.9\n              \
+         9.14.0  $T/lib/libcudnn_graph.so.9\n              \
+         9.14.0  $T/lib/libcudnn_ops.so.9\n              \
          9.10.2  $T/lib/libcudnn_cnn.so.9, version from its build-id\n              \
+         9.10.2  $T/lib/libcudnn_heuristic.so.9, version from its build-id\n              \
          9.10.2  $T/lib/libcudnn_engines_precompiled.so.9, version from its build-id\n              \
          9.14.0  $T/lib/libcudnn_engines_runtime_compiled.so.9, version from its build-id\n              \
-         9.14.0  $T/lib/libcudnn_graph.so.9\n              \
-         9.10.2  $T/lib/libcudnn_heuristic.so.9, version from its build-id\n              \
-         9.14.0  $T/lib/libcudnn_ops.so.9\n"
+         9.14.0  $T/lib/libcudnn_adv.so.9\n"
     );
     let dir = mixed("shim", "cudnn-cu12-9.10", &[""], "cudnn-cu13-9.28");
     let messages = messages_about(&dir);

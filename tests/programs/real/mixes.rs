@@ -218,7 +218,7 @@ fn inspect_names_the_origin_of_foreign_sub_libraries() {
         (
             "LD_LIBRARY_PATH",
             old.text(),
-            "cuDNN 9.14.0 at `GOOD` loads 6 libraries (version 9.1.0) from `OLD`\n\
+            "cuDNN 9.14.0 at `GOOD` loads 7 libraries (version 9.1.0) from `OLD`\n\
              remove `OLD` from LD_LIBRARY_PATH, or add `GOOD` before it",
         ),
         (

@@ -78,6 +78,7 @@ impl SearchPath {
         Self {
             directories,
             system,
+            nodeflib: false,
         }
     }
 

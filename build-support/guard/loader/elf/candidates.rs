@@ -75,6 +75,22 @@ impl SearchPath {
             files.push((self.system.cache_origin(), file));
         }
         files.append(&mut system);
+        let is_of_system = |(origin, file): &(LoadOrigin, PathBuf)| {
+            let mut system = self.directories.iter().filter(|place| place.is_system());
+            let by_system = matches!(
+                origin,
+                LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
+            );
+            by_system && system.any(|place| file.starts_with(&place.dir))
+        };
+        files.retain(|file| !self.nodeflib || !is_of_system(file));
         files
+    }
+
+    /// Returns the reason why the loader tries this file.
+    pub fn finds(&self, file: &Path) -> Option<LoadOrigin> {
+        let files = self.candidates(file.file_name()?.to_str()?);
+        let mut files = files.into_iter();
+        Some(files.find(|(_, other)| other == file)?.0)
     }
 }

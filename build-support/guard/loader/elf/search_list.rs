@@ -18,7 +18,10 @@ impl SearchPath {
     pub fn of_library(&self, library: &Elf, path: &Path) -> Self {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         let home = path.parent().unwrap_or(path);
-        self.of_opener(library.runpath(), library.rpath(), home, &name)
+        Self {
+            nodeflib: library.is_nodeflib(),
+            ..self.of_opener(library.runpath(), library.rpath(), home, &name)
+        }
     }
 
     /// Returns the search path for what a library of this name in the directory `home` opens. The name of the program

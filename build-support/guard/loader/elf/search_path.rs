@@ -66,6 +66,7 @@ impl SearchPath {
         Self {
             directories,
             system,
+            nodeflib: false,
         }
     }
 
