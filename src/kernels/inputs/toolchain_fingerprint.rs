@@ -1,8 +1,7 @@
 //! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
 use crate::model::{Os, Variable, joined};
-use crate::system::freshness::stat_cache;
-use crate::system::{files, on_path};
+use crate::system::{StatCache, files, on_path};
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 
@@ -66,7 +65,10 @@ pub fn programs(plan: &Plan) -> Vec<PathBuf> {
 /// result.
 pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
     let host = plan.host;
-    let states = programs.iter().filter_map(|file| stat_cache::read(file));
+    let seen = StatCache::default();
+    let states = programs
+        .iter()
+        .filter_map(|file| seen.file(file)?.state.clone());
     let states = joined(states, "\n");
     let flags = NVCC_FLAGS.map(|variable| host.env.get(variable));
     let read = variables(host.builder().os).iter().map(|name| {
