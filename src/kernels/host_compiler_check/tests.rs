@@ -1,7 +1,7 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, ccbin};
-use crate::kernels::plan::Setup;
+use crate::kernels::Setup;
 use crate::kernels::tests::package::{Package, warned};
 use crate::model::Platform;
 use crate::runtime::facts::Version;

@@ -2,4 +2,3 @@
 
 pub mod depfile_source;
 pub mod sources;
-pub mod toolchain_fingerprint;

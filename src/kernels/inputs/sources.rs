@@ -1,7 +1,6 @@
 //! The files to compile, other files that affect the result, and what cargo watches.
 
-use crate::kernels::inputs::toolchain_fingerprint;
-use crate::kernels::{InvalidRequest, Kernels};
+use crate::kernels::{InvalidRequest, Kernels, setup};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::{Directive, cargo_cannot_take, files};
@@ -165,9 +164,10 @@ impl Kernels<'_> {
     /// variables that name further directories.
     pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
-        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
-        let variables = variables.map(ToString::to_string);
-        let mut lines: Vec<Directive> = variables.map(Directive::RerunIfEnvChanged).collect();
+        let mut lines = Vec::new();
+        for name in setup::variables(host.builder().os) {
+            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
+        }
         let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
         let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
             return lines;
