@@ -8,9 +8,9 @@ use crate::host_compiler::{
 use crate::model::{Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::{Host, Output, files, on_path};
+use crate::toolkit::Plan;
 use crate::toolkit::nvcc_command::{self, Product};
 use crate::toolkit::nvcc_optimisation::Optimisation;
-use crate::toolkit::Plan;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

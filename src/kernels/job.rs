@@ -1,10 +1,10 @@
 //! A file to compile.
 
 use crate::error::Error;
-use crate::kernels::inputs::depfile_source;
-use crate::kernels::inputs::sources::within;
+use crate::kernels::depfile_source;
 use crate::kernels::nvcc::diagnostics::Failure;
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
+use crate::kernels::sources::within;
 use crate::kernels::{Death, Kernels, Setup, ToolFailure};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
@@ -129,7 +129,7 @@ impl Job {
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
         let stamp = self.artifact(setup);
-        stamp.remove();
+        out_dir::remove(&stamp.stamp);
         let begun = SystemTime::now();
         // A wrapper does not call gcc if it has the result in its cache.
         let from_gcc =

@@ -14,9 +14,9 @@
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
+pub mod depfile_source;
 pub mod file_options;
 pub mod host_compiler_check;
-pub mod inputs;
 pub mod job;
 pub mod link {
     //! Steps after compilation: the static library, the device link and CUDA's runtime.
@@ -25,12 +25,12 @@ pub mod link {
     pub mod library;
 }
 pub mod memory_limit;
-pub mod min_capability;
 pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
 pub mod setup;
+pub mod sources;
 pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
@@ -45,13 +45,13 @@ use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags};
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use file_options::FileOptions;
-use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
 pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
 pub use setup::Setup;
+use sources::{Source, watch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -196,7 +196,7 @@ impl Kernels<'_> {
         let targets = TargetList::new(targets.copied().collect());
         let mut setup = Setup::new(plan, toolchain);
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-        let mut artifacts = artifacts(&jobs, &setup);
+        let artifacts = artifacts(&jobs, &setup);
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
             let how: Vec<&str> = artifacts.iter().map(|made| &*made.how).collect();
@@ -216,10 +216,7 @@ impl Kernels<'_> {
             // The check may have replaced the host compiler, which is part of the stamps.
             setup = Setup::new(setup.plan, toolchain);
             watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-            let before = std::mem::replace(&mut artifacts, self::artifacts(&jobs, &setup));
-            if artifacts[0].how != before[0].how {
-                fresh = fresh_inputs(&artifacts);
-            }
+            fresh = fresh_inputs(&self::artifacts(&jobs, &setup));
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let files = StatCache::default();
@@ -338,12 +335,16 @@ fn longest_first(places: &mut [usize], jobs: &[Job]) {
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let ran: Vec<&JobOutput> = results.iter().flatten().collect();
-    let mut slowest: Vec<usize> = (0..ran.len()).collect();
-    slowest.sort_by_cached_key(|place| Reverse(ran[*place].time.as_micros() as u64));
-    for place in slowest {
-        let JobOutput { size, command, .. } = ran[place];
-        let (seconds, size) = (ran[place].time.as_secs_f64(), size / 1024);
+    let mut slowest: Vec<&JobOutput> = results.iter().flatten().collect();
+    slowest.sort_by_cached_key(|output| Reverse(output.time.as_micros() as u64));
+    for JobOutput {
+        time,
+        size,
+        command,
+        ..
+    } in slowest
+    {
+        let (seconds, size) = (time.as_secs_f64(), size / 1024);
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));

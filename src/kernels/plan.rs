@@ -6,11 +6,12 @@ use crate::host_compiler::query::{self, cross_compiler};
 use crate::kernels::file_options::FileOptions;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
-use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
-use crate::model::{Gencode, Os};
-use crate::runtime::facts::{Finding, Severity};
+use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
+use crate::model::{Gencode, Os, TargetList};
+use crate::runtime::facts::{ComputeCapability, Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
+use crate::targets::select::Selection;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product, include_dirs};
 use std::path::PathBuf;
@@ -85,7 +86,7 @@ impl<'a> Kernels<'a> {
     ) -> Result<Vec<Gencode>, Error> {
         let mut selection = self.toolchain.selection_for(&options.archs)?;
         if let Some(minimum) = options.minimum {
-            let lost = min_capability::apply(minimum, &mut selection);
+            let lost = remove_below(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
         selection.findings.extend(findings);
@@ -97,5 +98,72 @@ impl<'a> Kernels<'a> {
             }
         }
         Ok(targets)
+    }
+}
+
+/// Removes the targets below a minimum.
+fn remove_below(
+    minimum: ComputeCapability,
+    selection: &mut Selection,
+) -> Option<InvalidRequest<'static>> {
+    let gencodes = selection.list.gencodes().iter().copied();
+    let (lost, kept): (Vec<Gencode>, Vec<Gencode>) =
+        gencodes.partition(|gencode| gencode.target.capability < minimum);
+    if lost.is_empty() {
+        return None;
+    }
+    let (lost, chosen_by) = (TargetList::new(lost).targets(), selection.chosen_by);
+    let are_all = kept.is_empty();
+    selection.list = TargetList::new(kept);
+    Some(match are_all {
+        true => InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by),
+        false => InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ChosenBy, Variable};
+    use crate::toolkit::nvcc_output::parse_gpu_codes;
+
+    /// Kernels that need a newer GPU than some targets are compiled for the others.
+    #[test]
+    fn targets_below_the_minimum_are_left_out() {
+        let minimum = ComputeCapability::new(8, 0);
+        let chosen = |chosen_by, codes: &str| Selection {
+            list: TargetList::new(
+                parse_gpu_codes(codes)
+                    .into_iter()
+                    .map(Gencode::plain)
+                    .collect(),
+            ),
+            chosen_by,
+            ..Selection::default()
+        };
+        let listed = ChosenBy::Variable(Variable::CudaArchs);
+        let mut some = chosen(listed, "sm_75\nsm_80\nsm_61");
+        let finding = remove_below(minimum, &mut some).unwrap().finding();
+        assert_eq!(some.list.targets(), parse_gpu_codes("sm_80"));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.to_string(),
+            "these kernels require compute capability 8.0 and are not compiled for sm_61, sm_75  \
+             [kernels-not-covering-gpu]\n  chosen by   CUDAARCHS"
+        );
+        let finding = remove_below(minimum, &mut chosen(ChosenBy::Default, "sm_75\nsm_80"));
+        let finding = finding.unwrap().finding();
+        assert_eq!(finding.severity, Severity::Note);
+        assert!(remove_below(minimum, &mut chosen(listed, "sm_80\nsm_120")).is_none());
+        let finding = remove_below(minimum, &mut chosen(ChosenBy::Gpus, "sm_75"));
+        let finding = finding.unwrap().finding();
+        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(
+            finding.to_string(),
+            "these kernels require compute capability 8.0, but the only targets are sm_75  \
+             [kernels-not-covering-gpu]\n  \
+             = help: set CUDNN_GUARD_ARCHS=80, and run the program on a GPU of that or a higher capability\n  \
+             = help: disable the feature that these kernels belong to\n  chosen by   the GPUs of this machine"
+        );
     }
 }

@@ -6,7 +6,7 @@ use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::Finding;
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{self, Plan, Product};
+use crate::toolkit::nvcc_command::{self, Product};
 use crate::toolkit::nvcc_output::without_commands;
 use std::path::Path;
 
@@ -31,7 +31,10 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
                 Some((words, is_known, findings.collect()))
             }
             Ok(None) => {
-                let output = raw_output(&plan, &cache)?;
+                // The output of nvcc, which contains no answer.
+                let question = nvcc_command::question(&plan, &cache.join("host-compiler.cpp"));
+                let output = machine.answers.query(&question, &|_| None).ok()?;
+                let output = without_commands(&output.stdout) + &without_commands(&output.stderr);
                 let missing = missing(&output, &plan.choice, &machine.env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
                 let words = "none that nvcc can start".into();
@@ -40,11 +43,4 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
             Err(_) => None,
         }
     })?
-}
-
-/// Returns the output of nvcc, for the case that it contains no answer.
-fn raw_output(plan: &Plan, dir: &Path) -> Option<String> {
-    let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
-    let output = plan.host.answers.query(&question, &|_| None).ok()?;
-    Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
 }

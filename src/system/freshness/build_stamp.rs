@@ -13,9 +13,9 @@
 //! The output is up to date if the same lines, without the first, describe it and the files now.
 
 use crate::runtime::facts::{Finding, codec};
-use crate::system::files;
 use crate::system::freshness::header_shadowing;
 use crate::system::freshness::stat_cache::{self, File, StatCache};
+use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
@@ -50,20 +50,18 @@ impl Artifact {
         (self.description(&files, seen)? == described).then_some(files)
     }
 
-    /// Makes the output of these files, unless it is up to date. Only this build script writes them, so they are stable,
-    /// however new they are.
+    /// Makes the output of these files, which `how` contains, unless it is up to date. Only this build script writes
+    /// them, so they are stable, however new they are.
     pub fn make_of(
         &self,
         files: &[PathBuf],
         make: &mut dyn FnMut() -> Result<(), Finding>,
     ) -> Result<(), Finding> {
-        let read = self.fresh(&StatCache::default());
-        if read.is_some_and(|read| read.iter().map(|file| &file.path).eq(files)) {
-            return Ok(());
+        if self.fresh(&StatCache::default()).is_none() {
+            out_dir::remove(&self.stamp);
+            make()?;
+            self.write(files, SystemTime::now() + Duration::from_secs(1));
         }
-        self.remove();
-        make()?;
-        self.write(files, SystemTime::now() + Duration::from_secs(1));
         Ok(())
     }
 
@@ -84,11 +82,6 @@ impl Artifact {
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(&self.stamp, text);
         }
-    }
-
-    /// Removes the stamp before the output is rebuilt.
-    pub fn remove(&self) {
-        let _ = std::fs::remove_file(&self.stamp);
     }
 
     /// Describes the output and the files. A killed build or a full disk leaves a truncated output, which has another

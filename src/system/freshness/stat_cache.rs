@@ -64,10 +64,7 @@ impl StatCache {
         }
         let real = match (path.parent(), path.file_name()) {
             // The parent of `a.cu` is the empty path.
-            (Some(dir), Some(name)) if !is_link => match dir.as_os_str().is_empty() {
-                true => self.dir(Path::new("."))?.join(name),
-                false => self.dir(dir)?.join(name),
-            },
+            (Some(dir), Some(name)) if !is_link => self.dir(&Path::new(".").join(dir))?.join(name),
             _ => files::canonical(path, None).ok()?,
         };
         let changed = data.modified().ok()?;

@@ -17,14 +17,13 @@ pub mod tests;
 use crate::model::{Environment, Invocation, Variable};
 use crate::runtime::facts::{Fields, Finding};
 use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
-use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The variables that change nvcc's output, or the nvcc that a launcher finds.
-const VARIABLES: &[Variable] = &[
+const VARIABLES: [Variable; 4] = [
     Variable::Path,
     Variable::NvccCcbin,
     Variable::NvccPrependFlags,
@@ -37,9 +36,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 /// The outputs of one build. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
-    dir: Option<PathBuf>,
-    variables: Vec<Option<OsString>>,
-    deadline: Option<Duration>,
+    env: Environment,
     known: Arc<Mutex<Vec<Known>>>,
 }
 
@@ -55,12 +52,8 @@ struct Known {
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let out_dir = env.os_var("OUT_DIR").map(Path::new);
-        let variables = VARIABLES.iter().map(|variable| env.get(*variable));
         Self {
-            dir: out_dir.map(|dir| dir.join("cudnn-guard").join("queries")),
-            variables: variables.map(|value| value.map(OsString::from)).collect(),
-            deadline: env.program_deadline(),
+            env: env.clone(),
             known: Arc::default(),
         }
     }
@@ -73,11 +66,12 @@ impl ProbeCache {
         depends_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut needed = profiles(&invocation.program);
-        let how = format!("{needed:?} {invocation} {:?}", self.variables);
+        let variables = VARIABLES.map(|variable| self.env.get(variable));
+        let how = format!("{invocation} {variables:?}");
         if let Some(same) = known.iter().find(|one| one.how == how) {
             return same.output.clone();
         }
+        let mut needed = profiles(&invocation.program);
         needed.push(invocation.program.clone());
         // A launcher may be unchanged while the program that it starts has changed.
         for earlier in known.iter() {
@@ -85,12 +79,13 @@ impl ProbeCache {
                 needed.extend_from_slice(&earlier.files);
             }
         }
-        let saved = self.dir.as_deref().map(|dir| saved(dir, how.clone()));
+        let out_dir = self.env.os_var("OUT_DIR").map(Path::new);
+        let saved = out_dir.map(|dir| saved(dir, how.clone()));
         let (output, files) = match saved.as_ref().and_then(|saved| read(saved, &needed)) {
             Some((output, files)) => (Ok(output), files),
             None => {
                 let begun = SystemTime::now();
-                let output = run(invocation, self.deadline.unwrap_or(DEADLINE));
+                let output = run(invocation, self.env.program_deadline().unwrap_or(DEADLINE));
                 let succeeded = output.as_ref().ok().filter(|output| output.success);
                 let mut files = Vec::new();
                 if let (Some(saved), Some(output)) = (saved, succeeded) {
@@ -125,9 +120,10 @@ fn profiles(program: &Path) -> Vec<PathBuf> {
 }
 
 /// Returns the file with the output of this query.
-fn saved(dir: &Path, how: String) -> Artifact {
+fn saved(out_dir: &Path, how: String) -> Artifact {
     let mut hasher = DefaultHasher::new();
     how.hash(&mut hasher);
+    let dir = out_dir.join("cudnn-guard").join("queries");
     let output = dir.join(format!("{:016x}", hasher.finish()));
     Artifact {
         stamp: output.with_extension("stamp"),
@@ -162,7 +158,7 @@ fn output(text: &str) -> Option<Output> {
 
 /// Saves an output. If that fails, the program is only queried again.
 fn save(saved: &Artifact, output: &Output, files: &[PathBuf], begun: SystemTime) {
-    saved.remove();
+    out_dir::remove(&saved.stamp);
     let text = vec![output.stdout.clone(), output.stderr.clone()].encode() + "\n";
     let created = saved.output.parent().map(out_dir::create_dir);
     if created.is_some_and(|created| created.is_ok()) && files::write(&saved.output, &text).is_ok()
