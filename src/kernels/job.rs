@@ -121,11 +121,6 @@ impl Job {
         }
     }
 
-    /// Returns the number of threads that nvcc can use for this job.
-    pub fn breadth(&self, setup: &Setup) -> usize {
-        nvcc_command::breadth(&setup.plan, self.targets.len())
-    }
-
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
         let stamp = self.artifact(setup);

@@ -42,7 +42,7 @@ use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::File;
 use crate::system::{Artifact, Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Product, all_flags};
+use crate::toolkit::nvcc_command::{Product, all_flags, breadth};
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use file_options::FileOptions;
 use job::{Job, JobOutput};
@@ -303,7 +303,7 @@ fn run_outdated(
     let mut made = job_pool::in_parallel(
         &stale,
         threads,
-        |place| jobs[*place].breadth(setup),
+        |place| breadth(&setup.plan, jobs[*place].targets.len()),
         |place, threads| {
             running.fetch_add(1, Ordering::SeqCst);
             let mut output = jobs[*place].make(setup, threads);

@@ -385,6 +385,17 @@ mod tests {
     }
 
     #[test]
+    #[cfg(unix)]
+    fn a_link_to_another_file_is_replaced() {
+        let name = std::env::temp_dir().join(format!("cudnn-guard-link-{}", std::process::id()));
+        for target in ["/one", "/other", "/other"] {
+            link(Path::new(target), &name).unwrap();
+            assert_eq!(std::fs::read_link(&name).unwrap(), Path::new(target));
+        }
+        std::fs::remove_file(&name).unwrap();
+    }
+
+    #[test]
     fn a_windows_path_is_accepted_by_compilers() {
         let long = format!(r"\\?\C:\{}", "d".repeat(260));
         for (given, expected) in [

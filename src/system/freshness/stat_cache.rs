@@ -79,7 +79,7 @@ impl StatCache {
     }
 
     /// Returns the files that have these states, or that had them before they changed.
-    pub fn files<'s>(&self, states: &mut dyn Iterator<Item = &'s str>) -> Option<Vec<Rc<File>>> {
+    pub fn files(&self, states: &mut dyn Iterator<Item = &str>) -> Option<Vec<Rc<File>>> {
         let before = self.before.take();
         let (mut place, mut files) = (0, Vec::new());
         for state in states {
