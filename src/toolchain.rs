@@ -5,7 +5,6 @@ pub mod findings;
 pub mod lazy_link;
 #[cfg(test)]
 mod listing;
-pub mod output_registry;
 pub mod probe;
 pub mod rerun;
 pub mod static_link;
@@ -43,7 +42,6 @@ use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{config_faults, forbids_search};
 use crate::toolchain::lazy_link::LazyLibraries;
-pub(crate) use crate::toolchain::output_registry::Written;
 use crate::toolchain::probe::{Needs, Probe, chosen_pair};
 use crate::toolchain::static_link::Archives;
 use crate::{Finding, Severity, Version};
@@ -77,7 +75,7 @@ pub struct Toolchain {
     /// The archives for `Link::Lazy`.
     pub(crate) lazy: LazyLibraries,
     /// The output files of kernels.
-    pub(crate) written: Written,
+    pub(crate) written: RefCell<Vec<(PathBuf, String)>>,
     pub(crate) guard: RefCell<GuardState>,
 }
 
@@ -279,7 +277,7 @@ impl Toolchain {
             toolkit_fault,
             selection: OnceCell::new(),
             build_system: OnceCell::new(),
-            written: Written::default(),
+            written: RefCell::default(),
             guard: RefCell::default(),
             requirements,
             allowed,

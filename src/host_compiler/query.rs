@@ -5,16 +5,48 @@ use crate::host_compiler::{
     AlternativeCompiler, Choice, HostCompiler, HostCompilerFault, Limits, Make, QUESTION,
     alternative_names, headers, parse_answer, parse_command,
 };
-use crate::model::{Invocation, Os, Variable};
+use crate::model::{Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
-use crate::system::probe_cache::DEADLINE;
-use crate::system::{Host, Output, files, on_path, run};
-use crate::toolkit::{Plan, nvcc_command};
+use crate::system::{Host, Output, files, on_path};
+use crate::toolkit::Plan;
+use crate::toolkit::nvcc_command::{self, Product};
+use crate::toolkit::nvcc_optimisation::Optimisation;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The limit of reported alternatives. Each of them has to be run.
 const MOST_REPORTED: usize = 3;
+
+/// Returns a plan with these flags of the build script and the configured host compiler.
+pub fn plan<'a>(
+    host: &'a Host,
+    toolkit: Option<&'a Toolkit>,
+    nvcc: &Path,
+    product: Product,
+    flags: Vec<String>,
+) -> Result<Plan<'a>, HostCompilerFault<'static>> {
+    let mut choice = compiler_choice::choice(&host.env, &flags);
+    match (nvcc_itself(&choice, &flags, host), &choice) {
+        // Other tools use CXX too, and it may name Kokkos's `nvcc_wrapper`.
+        (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Unset,
+        (Some(fault), _) => return Err(fault),
+        (None, _) => {}
+    }
+    let (ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
+    Ok(Plan {
+        host,
+        toolkit,
+        nvcc: nvcc.to_path_buf(),
+        product,
+        choice,
+        ccbin,
+        env,
+        flags,
+        optimisation: Optimisation::default(),
+        watched: Vec::new(),
+        is_gcc: false,
+    })
+}
 
 /// Queries the host compiler through nvcc, with the flags of the plan. Returns it and its program, or `None` for a
 /// compiler of an unknown vendor. The answer is cached until the compiler, nvcc or a header that it read changes.
@@ -83,11 +115,10 @@ pub fn installed_alternatives(
     host: &Host,
 ) -> Vec<AlternativeCompiler> {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let deadline = host.env.program_deadline().unwrap_or(DEADLINE);
     let read = |name: String| {
         let program = on_path(&name, path.as_ref())?;
         let question = Invocation::new(&program, &["-dumpfullversion", "-dumpversion"]);
-        let output = run(&question, deadline).ok()?;
+        let output = host.answers.query(&question, &|_| None).ok()?;
         let release = output.stdout.trim().to_string();
         let major: u32 = release.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();

@@ -1,8 +1,8 @@
 //! Options for some of the files.
 
 use crate::error::Error;
-use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::link::device_link;
+use crate::kernels::sources::Patterns;
 use crate::kernels::{InvalidRequest, Kernels, target_flags};
 use crate::model::Gencode;
 use crate::runtime::facts::{ComputeCapability, Finding};

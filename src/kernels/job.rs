@@ -1,10 +1,10 @@
 //! A file to compile.
 
 use crate::error::Error;
-use crate::kernels::inputs::depfile_source;
-use crate::kernels::inputs::sources::within;
+use crate::kernels::depfile_source;
 use crate::kernels::nvcc::diagnostics::Failure;
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
+use crate::kernels::sources::within;
 use crate::kernels::{Death, Kernels, Setup, ToolFailure};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
@@ -22,7 +22,6 @@ pub struct Job {
     pub targets: Vec<Gencode>,
     /// The flags of this file, which follow the flags of all files.
     flags: Vec<String>,
-    depfile: PathBuf,
     pub stamp: PathBuf,
 }
 
@@ -78,7 +77,6 @@ impl Kernels<'_> {
                     output: place.join(format!("{name}.{}", product.extension())),
                     targets,
                     flags: flags.clone(),
-                    depfile: dir.join(format!("{name}.d")),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
             }
@@ -118,24 +116,19 @@ impl Job {
         Artifact {
             output: self.output.clone(),
             stamp: self.stamp.clone(),
-            how: format!("{command}\n{}\nwatched {watched}", setup.tools),
+            how: format!("{command}\n{}\nwatched {watched}", setup.fingerprint),
             search,
         }
-    }
-
-    /// Returns the number of threads that nvcc can use for this job.
-    pub fn breadth(&self, setup: &Setup) -> usize {
-        nvcc_command::breadth(&setup.plan, self.targets.len())
     }
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
     pub fn make(&self, setup: &Setup, threads: usize) -> Result<Result<JobOutput, Death>, Finding> {
         let stamp = self.artifact(setup);
-        stamp.remove();
+        out_dir::remove(&stamp.stamp);
         let begun = SystemTime::now();
         // A wrapper does not call gcc if it has the result in its cache.
         let from_gcc =
-            setup.wrapper.is_none() && depfile_source::is_gcc(&setup.plan, &self.depfile);
+            setup.wrapper.is_none() && depfile_source::is_gcc(&setup.plan, &self.depfile());
         let (command, mut output) = self.run(setup, from_gcc, threads)?;
         let mut files = self.listed();
         if output.success && from_gcc && files.first() != Some(&self.source) {
@@ -152,10 +145,7 @@ impl Job {
         if !output.success || !files::is_file(&self.output) {
             let failure = Failure {
                 output: &printed,
-                env: &setup.plan.host.env,
-                flags: &setup.plan.flags,
-                nvcc: &setup.plan.nvcc,
-                release: setup.plan.cuda(),
+                plan: &setup.plan,
                 others: &setup.others,
             };
             let fault = ToolFailure::Compilation(&self.source, &command, &printed, failure.cause());
@@ -200,8 +190,9 @@ impl Job {
         threads: usize,
     ) -> Result<(Invocation, Output), Finding> {
         // A list from an earlier build must not remain if this run writes none.
-        out_dir::remove(&self.depfile);
-        let mut extra_args = depfile_source::args(from_gcc, &self.depfile);
+        let depfile = self.depfile();
+        out_dir::remove(&depfile);
+        let mut extra_args = depfile_source::args(from_gcc, &depfile);
         if threads > 1 {
             extra_args.extend(["--threads".to_string(), threads.to_string()]);
         }
@@ -223,9 +214,13 @@ impl Job {
         Ok((command, output))
     }
 
+    fn depfile(&self) -> PathBuf {
+        self.stamp.with_extension("d")
+    }
+
     /// Returns the files that the compilation read.
     fn listed(&self) -> Vec<PathBuf> {
-        parse_depfile(&files::read(&self.depfile).unwrap_or_default())
+        parse_depfile(&files::read(&self.depfile()).unwrap_or_default())
     }
 }
 

@@ -14,9 +14,9 @@
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```
 
+pub mod depfile_source;
 pub mod file_options;
 pub mod host_compiler_check;
-pub mod inputs;
 pub mod job;
 pub mod link {
     //! Steps after compilation: the static library, the device link and CUDA's runtime.
@@ -25,11 +25,12 @@ pub mod link {
     pub mod library;
 }
 pub mod memory_limit;
-pub mod min_capability;
 pub mod nvcc;
 pub mod options;
 pub mod plan;
 pub mod product;
+pub mod setup;
+pub mod sources;
 pub mod target_flags;
 #[cfg(all(test, unix))]
 pub mod tests;
@@ -39,18 +40,18 @@ use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::File;
-use crate::system::{Directive, StatCache, cargo, job_pool, memory};
+use crate::system::{Artifact, Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Product, all_flags};
+use crate::toolkit::nvcc_command::{Product, all_flags, breadth};
 use crate::toolkit::nvcc_optimisation::Optimisation;
 use file_options::FileOptions;
-use inputs::sources::{Source, watch};
 use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
 pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
-pub use plan::Setup;
+pub use setup::Setup;
+use sources::{Source, watch};
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -105,6 +106,8 @@ pub enum InvalidRequest<'a> {
     AllBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
     /// Like `AllBelowMinimum`, but there are other targets.
     SomeBelowMinimum(ComputeCapability, Vec<Target>, ChosenBy),
+    /// A file that the build script builds twice with different contents.
+    OutputTwice(&'a Path),
     /// A request outside a build script.
     NoOutDir,
 }
@@ -191,20 +194,30 @@ impl Kernels<'_> {
         let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
         let targets = jobs.iter().flat_map(|job| &job.targets);
         let targets = TargetList::new(targets.copied().collect());
-        let setup = Setup::new(plan, toolchain);
+        let mut setup = Setup::new(plan, toolchain);
         watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-        // No call of this build script overwrites another one's files.
-        let how: Vec<String> = jobs.iter().map(|job| job.artifact(&setup).how).collect();
+        let artifacts = artifacts(&jobs, &setup);
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
-            toolchain.written.register(&archive, &how.join("\n"))?;
+            let how: Vec<&str> = artifacts.iter().map(|made| &*made.how).collect();
+            self.register(&archive, &how.join("\n"))?;
         } else {
-            for (job, how) in jobs.iter().zip(&how) {
-                toolchain.written.register(&job.output, how)?;
+            for made in &artifacts {
+                self.register(&made.output, &made.how)?;
             }
         }
-        let (setup, fresh) = self.check_fresh(setup, &jobs, lines)?;
-        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
+        let mut fresh = fresh_inputs(&artifacts);
+        if fresh.iter().any(Option::is_none) {
+            let out_dir = self.output_dir()?;
+            for finding in host_compiler_check::host_compiler(&mut setup.plan, toolchain, &out_dir)?
+            {
+                warn(&finding.to_string(), lines);
+            }
+            // The check may have replaced the host compiler, which is part of the stamps.
+            setup = Setup::new(setup.plan, toolchain);
+            watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
+            fresh = fresh_inputs(&self::artifacts(&jobs, &setup));
+        }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let files = StatCache::default();
         let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
@@ -235,34 +248,17 @@ impl Kernels<'_> {
         Ok(outputs)
     }
 
-    /// Returns the inputs of each job whose result is up to date. If a job is outdated, checks the host compiler first,
-    /// which may replace it.
-    fn check_fresh<'a>(
-        &'a self,
-        setup: Setup<'a>,
-        jobs: &[Job],
-        lines: &mut Vec<Directive>,
-    ) -> Result<(Setup<'a>, Fresh), Error> {
-        let fresh_inputs = |setup: &Setup| -> Fresh {
-            let files = StatCache::default();
-            let fresh = jobs.iter().map(|job| job.artifact(setup).fresh(&files));
-            fresh.collect()
-        };
-        let mut fresh = fresh_inputs(&setup);
-        if fresh.iter().all(Option::is_some) {
-            return Ok((setup, fresh));
+    /// Registers an output with everything that determines it, so that no call of the build script overwrites the file of
+    /// another one.
+    fn register(&self, output: &Path, how: &str) -> Result<(), Finding> {
+        let mut written = self.toolchain.written.borrow_mut();
+        for (known, other) in &*written {
+            if known == output && other != how {
+                return Err(InvalidRequest::OutputTwice(output).finding());
+            }
         }
-        let (before, mut plan) = (jobs[0].artifact(&setup).how, setup.plan);
-        let out_dir = self.output_dir()?;
-        for finding in host_compiler_check::host_compiler(&mut plan, self.toolchain, &out_dir)? {
-            warn(&finding.to_string(), lines);
-        }
-        let setup = Setup::new(plan, self.toolchain);
-        // The host compiler is part of the stamps.
-        if jobs[0].artifact(&setup).how != before {
-            fresh = fresh_inputs(&setup);
-        }
-        Ok((setup, fresh))
+        written.push((output.to_path_buf(), how.to_string()));
+        Ok(())
     }
 
     fn output_dir(&self) -> Result<PathBuf, Finding> {
@@ -275,6 +271,15 @@ impl Kernels<'_> {
 
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
+
+fn fresh_inputs(artifacts: &[Artifact]) -> Fresh {
+    let files = StatCache::default();
+    artifacts.iter().map(|made| made.fresh(&files)).collect()
+}
+
+fn artifacts(jobs: &[Job], setup: &Setup) -> Vec<Artifact> {
+    jobs.iter().map(|job| job.artifact(setup)).collect()
+}
 
 /// Runs the outdated jobs. Returns their results in the order of the jobs.
 fn run_outdated(
@@ -298,7 +303,7 @@ fn run_outdated(
     let mut made = job_pool::in_parallel(
         &stale,
         threads,
-        |place| jobs[*place].breadth(setup),
+        |place| breadth(&setup.plan, jobs[*place].targets.len()),
         |place, threads| {
             running.fetch_add(1, Ordering::SeqCst);
             let mut output = jobs[*place].make(setup, threads);
@@ -330,12 +335,16 @@ fn longest_first(places: &mut [usize], jobs: &[Job]) {
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let ran: Vec<&JobOutput> = results.iter().flatten().collect();
-    let mut slowest: Vec<usize> = (0..ran.len()).collect();
-    slowest.sort_by_cached_key(|place| Reverse(ran[*place].time.as_micros() as u64));
-    for place in slowest {
-        let JobOutput { size, command, .. } = ran[place];
-        let (seconds, size) = (ran[place].time.as_secs_f64(), size / 1024);
+    let mut slowest: Vec<&JobOutput> = results.iter().flatten().collect();
+    slowest.sort_by_cached_key(|output| Reverse(output.time.as_micros() as u64));
+    for JobOutput {
+        time,
+        size,
+        command,
+        ..
+    } in slowest
+    {
+        let (seconds, size) = (time.as_secs_f64(), size / 1024);
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));

@@ -1,48 +1,20 @@
-//! The checked request of a build script, and what all of its files share.
+//! The checked request of a build script.
 
 use crate::error::Error;
-use crate::host_compiler::compiler_choice::{self, Choice};
-use crate::host_compiler::query::{cross_compiler, nvcc_itself, visual_studio};
+use crate::host_compiler::Choice;
+use crate::host_compiler::query::{self, cross_compiler};
 use crate::kernels::file_options::FileOptions;
-use crate::kernels::inputs::toolchain_fingerprint;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
-use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::kernels::{Kernels, min_capability, product, target_flags, warn};
-use crate::model::{Candidate, Gencode, Os, Toolkit, Variable};
-use crate::runtime::facts::{Finding, Severity};
+use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
+use crate::model::{Gencode, Os, TargetList};
+use crate::runtime::facts::{ComputeCapability, Finding, Severity};
 use crate::system::directive::Directive;
 use crate::system::path_encoding::nvcc_cannot_take;
+use crate::targets::select::Selection;
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Plan, Product, include_dirs};
-use std::path::{Path, PathBuf};
-
-/// A plan and the programs that it runs.
-pub struct Setup<'a> {
-    pub plan: Plan<'a>,
-    /// nvcc and the programs that it runs.
-    pub programs: Vec<PathBuf>,
-    /// The fingerprint of `programs`.
-    pub tools: String,
-    /// The toolkits that were not chosen.
-    pub others: Vec<&'a Toolkit>,
-    pub wrapper: Option<NvccWrapper>,
-}
-
-impl<'a> Setup<'a> {
-    /// Fingerprints the programs that this plan will run.
-    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
-        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
-        let programs = toolchain_fingerprint::programs(&plan);
-        Self {
-            tools: toolchain_fingerprint::state(&plan, &programs),
-            programs,
-            others: others.filter_map(Candidate::toolkit).collect(),
-            wrapper: NvccWrapper::find(&toolchain.host.env),
-            plan,
-        }
-    }
-}
+use std::path::PathBuf;
 
 impl<'a> Kernels<'a> {
     pub(super) fn plan(
@@ -64,7 +36,7 @@ impl<'a> Kernels<'a> {
         self.toolchain.allowed.apply(&mut refused);
         let builder = self.toolchain.build_system();
         lines.extend(builder.map_or(Vec::new(), Toolchain::reruns));
-        let Some(nvcc) = self.toolchain.nvcc().map(Path::to_path_buf) else {
+        let Some(nvcc) = self.toolchain.nvcc() else {
             return Err(match refused.pop() {
                 Some(refused) if refused.severity == Severity::Error => refused.into(),
                 _ => UnusableToolkit::NoNvcc(self.toolchain, builder, sources)
@@ -84,7 +56,7 @@ impl<'a> Kernels<'a> {
         let mut flags = device_link::with_rdc(&self.common.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
-        let own = [nvcc.clone(), self.output_dir()?];
+        let own = [nvcc.to_path_buf(), self.output_dir()?];
         // These characters are special to a Unix shell.
         if host.builder().os != Os::Windows {
             for path in [&own[..], sources, &include_dirs(&flags)].concat() {
@@ -93,29 +65,13 @@ impl<'a> Kernels<'a> {
                 }
             }
         }
-        let mut choice = compiler_choice::choice(&host.env, &flags);
-        match (nvcc_itself(&choice, &flags, host), &choice) {
-            // Other tools use CXX too, and it may name Kokkos's `nvcc_wrapper`.
-            (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Unset,
-            (Some(fault), _) => return Err(fault.finding().into()),
-            (None, _) => {}
+        let mut plan = query::plan(host, self.toolchain.toolkit(), nvcc, product, flags)
+            .map_err(|fault| fault.finding())?;
+        if plan.choice == Choice::Unset && is_linked {
+            plan.ccbin = plan.ccbin.or_else(|| cross_compiler(host));
         }
-        let (mut ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
-        if choice == Choice::Unset && is_linked {
-            ccbin = ccbin.or_else(|| cross_compiler(host));
-        }
-        let plan = Plan {
-            host,
-            toolkit: self.toolchain.toolkit(),
-            ccbin,
-            env,
-            nvcc,
-            product,
-            flags,
-            optimisation: self.optimisation,
-            watched,
-            is_gcc: false,
-        };
+        plan.optimisation = self.optimisation;
+        plan.watched = watched;
         Ok((plan, targets))
     }
 
@@ -130,7 +86,7 @@ impl<'a> Kernels<'a> {
     ) -> Result<Vec<Gencode>, Error> {
         let mut selection = self.toolchain.selection_for(&options.archs)?;
         if let Some(minimum) = options.minimum {
-            let lost = min_capability::apply(minimum, &mut selection);
+            let lost = remove_below(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }
         selection.findings.extend(findings);
@@ -142,5 +98,72 @@ impl<'a> Kernels<'a> {
             }
         }
         Ok(targets)
+    }
+}
+
+/// Removes the targets below a minimum.
+fn remove_below(
+    minimum: ComputeCapability,
+    selection: &mut Selection,
+) -> Option<InvalidRequest<'static>> {
+    let gencodes = selection.list.gencodes().iter().copied();
+    let (lost, kept): (Vec<Gencode>, Vec<Gencode>) =
+        gencodes.partition(|gencode| gencode.target.capability < minimum);
+    if lost.is_empty() {
+        return None;
+    }
+    let (lost, chosen_by) = (TargetList::new(lost).targets(), selection.chosen_by);
+    let are_all = kept.is_empty();
+    selection.list = TargetList::new(kept);
+    Some(match are_all {
+        true => InvalidRequest::AllBelowMinimum(minimum, lost, chosen_by),
+        false => InvalidRequest::SomeBelowMinimum(minimum, lost, chosen_by),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{ChosenBy, Variable};
+    use crate::toolkit::nvcc_output::parse_gpu_codes;
+
+    /// Kernels that need a newer GPU than some targets are compiled for the others.
+    #[test]
+    fn targets_below_the_minimum_are_left_out() {
+        let minimum = ComputeCapability::new(8, 0);
+        let chosen = |chosen_by, codes: &str| Selection {
+            list: TargetList::new(
+                parse_gpu_codes(codes)
+                    .into_iter()
+                    .map(Gencode::plain)
+                    .collect(),
+            ),
+            chosen_by,
+            ..Selection::default()
+        };
+        let listed = ChosenBy::Variable(Variable::CudaArchs);
+        let mut some = chosen(listed, "sm_75\nsm_80\nsm_61");
+        let finding = remove_below(minimum, &mut some).unwrap().finding();
+        assert_eq!(some.list.targets(), parse_gpu_codes("sm_80"));
+        assert_eq!(finding.severity, Severity::Warning);
+        assert_eq!(
+            finding.to_string(),
+            "these kernels require compute capability 8.0 and are not compiled for sm_61, sm_75  \
+             [kernels-not-covering-gpu]\n  chosen by   CUDAARCHS"
+        );
+        let finding = remove_below(minimum, &mut chosen(ChosenBy::Default, "sm_75\nsm_80"));
+        let finding = finding.unwrap().finding();
+        assert_eq!(finding.severity, Severity::Note);
+        assert!(remove_below(minimum, &mut chosen(listed, "sm_80\nsm_120")).is_none());
+        let finding = remove_below(minimum, &mut chosen(ChosenBy::Gpus, "sm_75"));
+        let finding = finding.unwrap().finding();
+        assert_eq!(finding.severity, Severity::Error);
+        assert_eq!(
+            finding.to_string(),
+            "these kernels require compute capability 8.0, but the only targets are sm_75  \
+             [kernels-not-covering-gpu]\n  \
+             = help: set CUDNN_GUARD_ARCHS=80, and run the program on a GPU of that or a higher capability\n  \
+             = help: disable the feature that these kernels belong to\n  chosen by   the GPUs of this machine"
+        );
     }
 }

@@ -5,7 +5,6 @@ use crate::messages::phrases::suggestion;
 use crate::runtime::facts::sub_libraries;
 use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
-use crate::toolchain::output_registry::OutputConflict;
 use crate::{Finding, FindingId};
 use std::path::Path;
 
@@ -46,20 +45,6 @@ impl ToolchainFault<'_> {
                 .with("found", lines.join("\n"))
                 .help("unset CUDNN_GUARD_PRINT to build"),
         }
-    }
-}
-
-impl OutputConflict<'_> {
-    pub fn finding(&self) -> Finding {
-        let file = self.0.display();
-        let finding = FindingId::ConfigInvalid.error(format!(
-            "build.rs builds `{file}` twice with different sources or options"
-        ));
-        match self.0.extension().is_some_and(|kind| kind == "a" || kind == "rs") {
-            true => finding.help("give the second library or module another name"),
-            false => finding.help("create a second source file with another name that defines the macros and includes the first one"),
-        }
-        .help("pass all sources in one call, which keeps files with the same name apart")
     }
 }
 

@@ -5,6 +5,7 @@ use crate::messages::phrases::suggestion;
 use crate::model::ChosenBy;
 use crate::model::text::joined;
 use crate::{Finding, FindingId, Severity};
+use std::path::Path;
 
 impl InvalidRequest<'_> {
     pub fn finding(&self) -> Finding {
@@ -93,6 +94,16 @@ impl InvalidRequest<'_> {
                     _ => Severity::Warning,
                 };
                 Finding::new(FindingId::KernelsNotCoveringGpu, severity, headline).with("chosen by", chosen_by)
+            }
+            InvalidRequest::OutputTwice(path) => {
+                let file = Path::new(path.file_name().unwrap_or_default()).display();
+                let help = match path.extension().is_some_and(|kind| kind == "a" || kind == "rs") {
+                    true => "give the second library or module another name",
+                    false => "create a second source file with another name that defines the macros and includes the first one",
+                };
+                invalid(&format!("build.rs builds `{file}` twice with different sources or options"))
+                    .help(help)
+                    .help("pass all sources in one call, which keeps files with the same name apart")
             }
             InvalidRequest::NoOutDir => invalid("cannot write compiled kernels: OUT_DIR is not set")
                 .help("call this function from a build script"),

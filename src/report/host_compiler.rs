@@ -1,13 +1,12 @@
 //! The host compiler that nvcc would use, for the report.
 
-use crate::host_compiler::compiler_choice::{ccbin, choice, missing};
+use crate::host_compiler::compiler_choice::missing;
 use crate::host_compiler::{HostCompilerFault, query};
 use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::Finding;
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{self, Plan, Product};
-use crate::toolkit::nvcc_optimisation::Optimisation;
+use crate::toolkit::nvcc_command::{self, Product};
 use crate::toolkit::nvcc_output::without_commands;
 use std::path::Path;
 
@@ -15,21 +14,9 @@ use std::path::Path;
 /// faults as warnings, since they matter only to crates that compile kernels.
 pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<Finding>)> {
     let machine = &toolchain.host;
-    let (env, platform) = (&machine.env, &machine.platform);
-    let choice = choice(env, &[]);
-    let (ccbin, variables) = ccbin(&choice, platform, query::visual_studio);
-    let mut plan = Plan {
-        host: machine,
-        toolkit: toolchain.toolkit(),
-        ccbin,
-        env: variables,
-        nvcc: nvcc.to_path_buf(),
-        product: Product::Object,
-        flags: Vec::new(),
-        optimisation: Optimisation::default(),
-        watched: Vec::new(),
-        is_gcc: false,
-    };
+    let toolkit = toolchain.toolkit();
+    let plan = query::plan(machine, toolkit, nvcc, Product::Object, Vec::new());
+    let mut plan = plan.ok()?;
     in_scratch(|dir| {
         let cache = dir.join("cudnn-guard");
         create_dir(&cache).ok()?;
@@ -44,8 +31,11 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
                 Some((words, is_known, findings.collect()))
             }
             Ok(None) => {
-                let output = raw_output(&plan, &cache)?;
-                let missing = missing(&output, &choice, env)?;
+                // The output of nvcc, which contains no answer.
+                let question = nvcc_command::question(&plan, &cache.join("host-compiler.cpp"));
+                let output = machine.answers.query(&question, &|_| None).ok()?;
+                let output = without_commands(&output.stdout) + &without_commands(&output.stderr);
+                let missing = missing(&output, &plan.choice, &machine.env)?;
                 let fault = HostCompilerFault::NotStarted(nvcc, output.clone(), missing);
                 let words = "none that nvcc can start".into();
                 Some((words, true, vec![fault.finding()]))
@@ -53,11 +43,4 @@ pub fn survey(toolchain: &Toolchain, nvcc: &Path) -> Option<(String, bool, Vec<F
             Err(_) => None,
         }
     })?
-}
-
-/// Returns the output of nvcc, for the case that it contains no answer.
-fn raw_output(plan: &Plan, dir: &Path) -> Option<String> {
-    let question = nvcc_command::question(plan, &dir.join("host-compiler.cpp"));
-    let output = plan.host.answers.query(&question, &|_| None).ok()?;
-    Some(without_commands(&output.stdout) + &without_commands(&output.stderr))
 }

@@ -94,24 +94,24 @@ pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
     std::fs::write(path, text).map_err(|error| failed("write", path, &error))
 }
 
-/// Creates a symlink, or replaces one that points elsewhere.
-#[cfg(unix)]
+/// Creates a symlink `name` to a file, or a copy if the system has no symlinks. A link to the same file is kept.
 pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     if std::fs::read_link(name).is_ok_and(|old| old == target) {
         return Ok(());
     }
-    let _ = std::fs::remove_file(name);
-    std::os::unix::fs::symlink(target, name).map_err(|error| failed("link", name, &error))
-}
-
-/// Fails, because only Linux uses links for libraries.
-#[cfg(not(unix))]
-pub fn link(_: &Path, name: &Path) -> Result<(), Finding> {
-    Err(failed(
-        "link",
-        name,
-        &std::io::ErrorKind::Unsupported.into(),
-    ))
+    match std::fs::remove_file(name) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            return Err(failed("replace", name, &error));
+        }
+        _ => {}
+    }
+    #[cfg(unix)]
+    let linked = std::os::unix::fs::symlink(target, name);
+    #[cfg(not(unix))]
+    let linked = Err(io::ErrorKind::Unsupported.into());
+    let copied = |error| std::fs::copy(target, name).map(drop).map_err(|_| error);
+    let linked = linked.or_else(copied);
+    linked.map_err(|error| failed("link", name, &error))
 }
 
 /// Returns `true` for a regular file or a link to one.
@@ -382,6 +382,17 @@ mod tests {
         std::fs::remove_file(&pipe).unwrap();
         assert_eq!(reasons, ["not a regular file", "not a regular file"]);
         assert_eq!(finding.evidence, [("reason", reasons[0].clone())]);
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn a_link_to_another_file_is_replaced() {
+        let name = std::env::temp_dir().join(format!("cudnn-guard-link-{}", std::process::id()));
+        for target in ["/one", "/other", "/other"] {
+            link(Path::new(target), &name).unwrap();
+            assert_eq!(std::fs::read_link(&name).unwrap(), Path::new(target));
+        }
+        std::fs::remove_file(&name).unwrap();
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use crate::model::Environment;
 use crate::runtime::facts::Finding;
 use crate::system::files::failed;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 
@@ -45,22 +44,6 @@ pub fn current_guard(env: &Environment) -> Option<PathBuf> {
 
 fn guard(env: &Environment) -> Option<PathBuf> {
     Some(Path::new(env.os_var("OUT_DIR")?).join("cudnn_guard.rs"))
-}
-
-/// Creates a symlink `name` to a file, or a copy if the system has no symlinks.
-pub fn alias(file: &Path, name: &Path) -> Result<(), Finding> {
-    match std::fs::remove_file(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(failed("replace", name, &error));
-        }
-        _ => {}
-    }
-    #[cfg(unix)]
-    if std::os::unix::fs::symlink(file, name).is_ok() {
-        return Ok(());
-    }
-    std::fs::copy(file, name).map_err(|error| failed("copy", file, &error))?;
-    Ok(())
 }
 
 /// Copies a file atomically. An identical copy is left unchanged.

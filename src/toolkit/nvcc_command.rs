@@ -1,5 +1,6 @@
 //! The command lines of nvcc.
 
+use crate::host_compiler::Choice;
 use crate::model::{Environment, Gencode, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Version;
 use crate::system::Host;
@@ -39,6 +40,8 @@ pub struct Plan<'a> {
     pub toolkit: Option<&'a Toolkit>,
     pub nvcc: PathBuf,
     pub product: Product,
+    /// The origin of the host compiler.
+    pub choice: Choice,
     /// The host compiler, unless nvcc searches for one itself.
     pub ccbin: Option<String>,
     /// The variables that the host compiler needs, if they were found with it. With them, nvcc does not run
@@ -249,6 +252,7 @@ pub mod tests {
             toolkit: None,
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
+            choice: Choice::Unset,
             ccbin: ccbin.map(String::from),
             env: Vec::new(),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],

@@ -6,7 +6,6 @@ pub mod real;
 pub mod tests;
 
 use crate::error::Error;
-use crate::host_compiler::compiler_choice::choice;
 use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::{
     Choice, HostCompilerCheck, HostCompilerFault, Limits, Make, limits, msvc_preprocessor, query,
@@ -41,7 +40,6 @@ pub fn host_compiler(
         plan.flags
             .extend(msvc_preprocessor::CONFORMING.map(String::from));
     }
-    let choice = choice(&machine.env, &plan.flags);
     let misfit = limits.misfit(compiler.make, compiler.number());
     let installed = |_| query::installed_alternatives(&program, &limits, machine);
     let alternatives = misfit.map(installed).unwrap_or_default();
@@ -49,7 +47,7 @@ pub fn host_compiler(
     let check = HostCompilerCheck {
         compiler: &compiler,
         program: &program,
-        choice: &choice,
+        choice: &plan.choice,
         cuda: &cuda,
         limits: &limits,
         alternatives: &alternatives,
@@ -66,7 +64,9 @@ pub fn host_compiler(
             // nvcc checks the version itself.
             _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(alternative)
-                if choice == Choice::Unset && compiler.make == Make::Gcc && machine.is_target() =>
+                if plan.choice == Choice::Unset
+                    && compiler.make == Make::Gcc
+                    && machine.is_target() =>
             {
                 plan.ccbin = Some(alternative.program.to_string_lossy().into_owned());
                 fault = HostCompilerFault::Replaced(check, misfit, alternative);

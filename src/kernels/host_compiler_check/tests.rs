@@ -1,7 +1,7 @@
 //! Kernels with a fake host compiler.
 
 use crate::host_compiler::compiler_choice::{Choice, ccbin};
-use crate::kernels::plan::Setup;
+use crate::kernels::Setup;
 use crate::kernels::tests::package::{Package, warned};
 use crate::model::Platform;
 use crate::runtime::facts::Version;
@@ -111,6 +111,11 @@ fn a_supported_gcc_replaces_the_default_one() {
         calls[0].contains(" -ccbin x86_64-linux-gnu-g++ "),
         "{calls:?}"
     );
+
+    // A CXX that is not used is not the origin of the default one.
+    let nvcc = package.path("cuda/bin/nvcc").to_string_lossy().into_owned();
+    let with_nvcc = toolchain(&package, &[("CXX", &nvcc)]);
+    assert_eq!(package.compile_with(&with_nvcc).0, Ok(()));
 }
 
 /// nvcc starts its host compiler first. An nvcc in its place would start itself again.

@@ -37,7 +37,7 @@ pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<P
     let made = Artifact {
         output: output.clone(),
         stamp: output.with_extension("stamp"),
-        how: format!("{command}\n{}", setup.tools),
+        how: format!("{command}\n{}", setup.fingerprint),
         ..Artifact::default()
     };
     made.make_of(objects, &mut || {

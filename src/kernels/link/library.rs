@@ -63,12 +63,12 @@ impl Kernels<'_> {
         let made = Artifact {
             output: out_dir.join(format!("lib{name}.a")),
             stamp: out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
-            how: format!("{archiver:?}"),
+            how: format!("{archiver:?} {objects:?}"),
             ..Artifact::default()
         };
         // On Windows the library also has a second name, which the stamp does not cover.
         if host.platform.os == Os::Windows {
-            made.remove();
+            out_dir::remove(&made.stamp);
         }
         let triple = &host.platform.triple;
         made.make_of(objects, &mut || {
@@ -106,7 +106,7 @@ impl Kernels<'_> {
             if files::is_file(&archive) {
                 let alias = format!("{name}_{suffix}");
                 let place = self.output_dir()?.join(format!("lib{alias}.a"));
-                out_dir::alias(&archive, &place)?;
+                files::link(&archive, &place)?;
                 lines.push(Directive::LinkLib(Library::Static(alias)));
                 return Ok(true);
             }

@@ -2,14 +2,15 @@
 
 use crate::host_compiler::Choice;
 use crate::host_compiler::compiler_choice::{
-    MissingHostCompiler, NO_CL, choice, missing as missing_compiler,
+    MissingHostCompiler, NO_CL, missing as missing_compiler,
 };
 use crate::kernels::nvcc::death::Death;
-use crate::model::{Environment, Invocation, Toolkit};
+use crate::model::{Invocation, Toolkit};
 use crate::runtime::facts::Version;
 #[cfg(feature = "cli")]
 use crate::system::Host;
 use crate::system::files;
+use crate::toolkit::Plan;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory};
 use std::path::Path;
 #[cfg(feature = "cli")]
@@ -18,11 +19,8 @@ use std::path::PathBuf;
 pub struct Failure<'a> {
     /// The output of nvcc and its host compiler.
     pub output: &'a str,
-    pub env: &'a Environment,
-    /// The flags from the build script.
-    pub flags: &'a [String],
-    pub nvcc: &'a Path,
-    pub release: Option<Version>,
+    pub plan: &'a Plan<'a>,
+    /// The toolkits that were not chosen.
     pub others: &'a [&'a Toolkit],
 }
 
@@ -117,7 +115,7 @@ pub fn without_cicc<'a>(toolkit: &'a Toolkit, host: &'a Host) -> Option<ToolFail
 
 impl<'a> Failure<'a> {
     pub fn cause(&self) -> FailureCause<'a> {
-        nvcc::temporary_directory(self.env)
+        nvcc::temporary_directory(&self.plan.host.env)
             .map(FailureCause::TemporaryDirectory)
             .or_else(|| self.missing_tool())
             .or_else(|| self.missing_header())
@@ -133,7 +131,7 @@ impl<'a> Failure<'a> {
             }
         }
         let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;
-        Some(missing_tool(tool, wheel, self.nvcc, self.release))
+        Some(missing_tool(tool, wheel, &self.plan.nvcc, self.plan.cuda()))
     }
 
     fn missing_header(&self) -> Option<FailureCause<'a>> {
@@ -150,18 +148,19 @@ impl<'a> Failure<'a> {
         let package = wheel
             .trim_start_matches("nvidia-")
             .trim_start_matches("cuda-");
-        Some(match pip(wheel, self.nvcc, self.release) {
+        let cuda = self.plan.cuda();
+        Some(match pip(wheel, &self.plan.nvcc, cuda) {
             Some(wheel) => FailureCause::InWheel(header, wheel),
-            None => FailureCause::MissingHeader(header, package, self.release),
+            None => FailureCause::MissingHeader(header, package, cuda),
         })
     }
 
     fn missing_compiler(&self) -> Option<FailureCause<'a>> {
-        let choice = choice(self.env, self.flags);
-        let missing = missing_compiler(self.output, &choice, self.env)?;
+        let Plan { host, choice, .. } = self.plan;
+        let missing = missing_compiler(self.output, choice, &host.env)?;
         // Otherwise Debian's own search for a compiler may have failed.
         let is_absent = self.output.contains("No such file or directory");
-        let is_cause = self.output.contains(NO_CL) || is_absent && choice != Choice::Unset;
+        let is_cause = self.output.contains(NO_CL) || is_absent && *choice != Choice::Unset;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }
@@ -204,6 +203,9 @@ fn absent_header(line: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host_compiler::query;
+    use crate::toolkit::nvcc_command::Product;
+    use crate::toolkit::nvcc_command::tests::{LINUX, host};
 
     #[track_caller]
     fn helps(output: &str, with: &str) {
@@ -212,15 +214,19 @@ mod tests {
     }
 
     fn with_env(output: &str, env: &[(&str, &str)], others: &[&Toolkit]) -> Option<String> {
-        let env = env
-            .iter()
-            .map(|(name, value)| (name.to_string(), value.into()));
+        let host = host(LINUX, env);
+        let cuda = Toolkit {
+            version: Some(Version::new(13, 5, 0)),
+            ..Toolkit::default()
+        };
+        let nvcc = Path::new("/venv/site-packages/nvidia/cu13/bin/nvcc");
+        let plan = query::plan(&host, Some(&cuda), nvcc, Product::Object, Vec::new());
+        let Ok(plan) = &plan else {
+            panic!("nvcc is its host compiler")
+        };
         let failure = Failure {
             output,
-            env: &Environment::new(env),
-            flags: &[],
-            nvcc: Path::new("/venv/site-packages/nvidia/cu13/bin/nvcc"),
-            release: Some(Version::new(13, 5, 0)),
+            plan,
             others,
         };
         failure.cause().help()

@@ -84,7 +84,7 @@ impl Kernels<'_> {
         }
         let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));
-        self.toolchain.written.register(&path, &text)?;
+        self.register(&path, &text)?;
         files::write(&path, &text).map_err(Error::from)
     }
 

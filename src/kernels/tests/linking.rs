@@ -50,6 +50,8 @@ fn relocatable_device_code_is_linked_by_nvcc() {
         );
         let calls = package.calls();
         assert_eq!((calls.len(), &calls[1]), (2, &link));
+        std::fs::remove_file(package.path("src/b.cu")).unwrap();
+        assert_eq!((package.compile().0, package.calls().len()), (Ok(()), 1));
     }
 }
 

@@ -1,8 +1,8 @@
 //! The options of kernels.
 
-use crate::kernels::inputs::sources::Patterns;
 use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
+use crate::kernels::sources::Patterns;
 use crate::kernels::tests::package::{Package, warned};
 use crate::kernels::{Kernels, list_durations, longest_first, warn_once};
 use crate::runtime::facts::ComputeCapability;

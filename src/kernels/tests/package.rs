@@ -8,9 +8,9 @@ use crate::runtime::facts::Version;
 use crate::system::Host;
 use crate::system::directive::Directive;
 use crate::system::probe_cache::ProbeCache;
+use crate::toolchain::Toolchain;
 use crate::toolchain::probe::Needs;
 use crate::toolchain::static_link::Archives;
-use crate::toolchain::{Toolchain, Written};
 use std::cell::OnceCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -106,7 +106,7 @@ impl Package {
             selection: OnceCell::new(),
             build_system: OnceCell::new(),
             guard: std::cell::RefCell::default(),
-            written: Written::default(),
+            written: std::cell::RefCell::default(),
         };
         toolchain.set(Found::Toolkit(Toolkit {
             nvcc: Some(cuda.join("bin/nvcc")),

@@ -3,14 +3,14 @@
 //! It is valid until a file may have changed. Then a new cache is created. Paths are compared as bytes, because
 //! components and hashes of paths are slow in an unoptimized build script.
 //!
-//! The state of a file is one line: size, modification time and path. A file with the same state counts as unchanged.
+//! The state of a file is one line: size, modification time, path, and the path with links resolved if it is another. A
+//! different file behind a link may have the same size and modification time, because Nix gives all files the same time.
+//! A file with the same state counts as unchanged.
 
 use crate::runtime::facts::Fields;
 use crate::system::files;
 use std::cell::{Cell, OnceCell, RefCell};
 use std::ffi::OsString;
-use std::fs::Metadata;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -25,7 +25,7 @@ pub struct StatCache {
     /// Sorted by path.
     known: RefCell<Vec<(OsString, Rc<Known>)>>,
     /// The files of the previous artifact. Most artifacts are made of the same headers, in the same order.
-    pub before: RefCell<Vec<Rc<File>>>,
+    before: RefCell<Vec<Rc<File>>>,
 }
 
 /// The results of the queries about one path.
@@ -41,13 +41,10 @@ pub struct File {
     pub path: PathBuf,
     pub is_regular: bool,
     pub changed: SystemTime,
-    /// The state, which is a line in a stamp.
-    pub line: Option<String>,
-    /// The path with links resolved. A different file behind a link may have the same size and modification time,
-    /// because Nix gives all files the same time.
+    /// The state, unless it cannot be encoded.
+    pub state: Option<String>,
+    /// The path with links resolved.
     pub real: PathBuf,
-    /// A hash of `line` and `real`.
-    pub hash: u64,
     /// `true` once a `rerun-if-changed` line was printed for it.
     pub is_reported: Cell<bool>,
 }
@@ -67,28 +64,41 @@ impl StatCache {
         }
         let real = match (path.parent(), path.file_name()) {
             // The parent of `a.cu` is the empty path.
-            (Some(dir), Some(name)) if !is_link => match dir.as_os_str().is_empty() {
-                true => self.dir(Path::new("."))?.join(name),
-                false => self.dir(dir)?.join(name),
-            },
+            (Some(dir), Some(name)) if !is_link => self.dir(&Path::new(".").join(dir))?.join(name),
             _ => files::canonical(path, None).ok()?,
         };
-        let line = line(&data, path);
-        let mut hasher = DefaultHasher::new();
-        line.hash(&mut hasher);
-        // Most paths contain no links. Then the line is sufficient.
-        if real.as_os_str() != path.as_os_str() {
-            real.as_os_str().hash(&mut hasher);
-        }
+        let changed = data.modified().ok()?;
         Some(File {
             path: path.to_path_buf(),
             is_regular: data.is_file(),
-            changed: data.modified().ok()?,
-            line,
+            changed,
+            state: state(path, &real, data.len(), changed),
             real,
-            hash: hasher.finish(),
             is_reported: Cell::new(false),
         })
+    }
+
+    /// Returns the files that have these states, or that had them before they changed.
+    pub fn files(&self, states: &mut dyn Iterator<Item = &str>) -> Option<Vec<Rc<File>>> {
+        let before = self.before.take();
+        let (mut place, mut files) = (0, Vec::new());
+        for state in states {
+            let next = before.get(place);
+            let file = match next.filter(|next| next.state.as_deref() == Some(state)) {
+                Some(next) => Rc::clone(next),
+                None => {
+                    let path = state.splitn(3, ' ').nth(2)?.split('\t').next()?;
+                    let file = self.file(Path::new(&String::decode(path)?))?;
+                    let found = before.iter().position(|one| Rc::ptr_eq(one, &file));
+                    place = found.unwrap_or(place);
+                    file
+                }
+            };
+            place += 1;
+            files.push(file);
+        }
+        self.before.replace(files.clone());
+        Some(files)
     }
 
     /// Resolves the links in a directory's path. A few directories contain hundreds of files.
@@ -114,20 +124,15 @@ impl StatCache {
     }
 }
 
-/// Returns the path in a state.
-pub fn path(line: &str) -> Option<PathBuf> {
-    String::decode(line.splitn(3, ' ').nth(2)?).map(PathBuf::from)
-}
-
-pub fn read(path: &Path) -> Option<String> {
-    line(&std::fs::metadata(path).ok()?, path)
-}
-
-/// Returns the state of a file with this metadata.
-pub fn line(data: &Metadata, path: &Path) -> Option<String> {
-    let date = data.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    let path = path.to_str()?.to_string().encode();
-    Some(format!("{} {} {path}", data.len(), date.as_nanos()))
+fn state(path: &Path, real: &Path, size: u64, changed: SystemTime) -> Option<String> {
+    let date = changed.duration_since(UNIX_EPOCH).ok()?.as_nanos();
+    let encoded = path.to_str()?.to_string().encode();
+    let mut state = format!("{size} {date} {encoded}");
+    // Most paths contain no links. An encoded path contains no tab.
+    if real.as_os_str() != path.as_os_str() {
+        state += &format!("\t{real:?}");
+    }
+    Some(state)
 }
 
 #[cfg(test)]
@@ -139,13 +144,13 @@ mod tests {
         let dir = std::env::temp_dir().join(format!("cudnn-guard-seen-{}", std::process::id()));
         std::fs::create_dir_all(&dir).unwrap();
         let path = dir.join("a.h");
-        let state = |seen: &StatCache| seen.file(&path).and_then(|file| file.line.clone());
+        let state = |seen: &StatCache| seen.file(&path).and_then(|file| file.state.clone());
         let before = StatCache::default();
         assert_eq!(state(&before), None);
         std::fs::write(&path, "a").unwrap();
         assert_eq!(state(&before), None, "the absence is cached");
         let after = StatCache::default();
-        assert_eq!(state(&after), read(&path));
+        assert!(state(&after).is_some_and(|state| state.starts_with("1 ")));
         std::fs::remove_dir_all(&dir).unwrap();
         assert!(state(&after).is_some(), "the content is cached");
     }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! $OUT_DIR/cudnn-guard/queries/
-//!   <hash>            a line: `output STDOUT STDERR`
+//!   <hash>            a line: the standard output and the standard error
 //!   <hash>.stamp      as for build outputs
 //! ```
 //!
@@ -15,16 +15,15 @@
 pub mod tests;
 
 use crate::model::{Environment, Invocation, Variable};
-use crate::runtime::facts::{Finding, codec};
+use crate::runtime::facts::{Fields, Finding};
 use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
-use std::ffi::OsString;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 /// The variables that change nvcc's output, or the nvcc that a launcher finds.
-const VARIABLES: &[Variable] = &[
+const VARIABLES: [Variable; 4] = [
     Variable::Path,
     Variable::NvccCcbin,
     Variable::NvccPrependFlags,
@@ -37,9 +36,7 @@ pub const DEADLINE: Duration = Duration::from_secs(30);
 /// The outputs of one build. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct ProbeCache {
-    dir: Option<PathBuf>,
-    variables: Vec<Option<OsString>>,
-    deadline: Option<Duration>,
+    env: Environment,
     known: Arc<Mutex<Vec<Known>>>,
 }
 
@@ -47,20 +44,16 @@ pub struct ProbeCache {
 struct Known {
     program: PathBuf,
     how: String,
-    /// The files that determine the output. Empty if the output is not saved.
-    files: Vec<PathBuf>,
     output: Result<Output, Finding>,
+    /// The files that determine the output, if it is saved.
+    files: Vec<PathBuf>,
 }
 
 impl ProbeCache {
     /// Opens the cache of a build. Outside a build script, nothing is saved.
     pub fn open(env: &Environment) -> Self {
-        let out_dir = env.os_var("OUT_DIR").map(Path::new);
-        let variables = VARIABLES.iter().map(|variable| env.get(*variable));
         Self {
-            dir: out_dir.map(|dir| dir.join("cudnn-guard").join("queries")),
-            variables: variables.map(|value| value.map(OsString::from)).collect(),
-            deadline: env.program_deadline(),
+            env: env.clone(),
             known: Arc::default(),
         }
     }
@@ -73,66 +66,42 @@ impl ProbeCache {
         depends_on: &dyn Fn(&Output) -> Option<Vec<PathBuf>>,
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let profiles = profiles(&invocation.program);
-        let how = format!("{profiles:?} {invocation} {:?}", self.variables);
+        let variables = VARIABLES.map(|variable| self.env.get(variable));
+        let how = format!("{invocation} {variables:?}");
         if let Some(same) = known.iter().find(|one| one.how == how) {
             return same.output.clone();
         }
-        let mut hasher = DefaultHasher::new();
-        how.hash(&mut hasher);
-        let place = self.dir.clone().unwrap_or_default();
-        let place = place.join(format!("{:016x}", hasher.finish()));
-        let saved = Artifact {
-            stamp: place.with_extension("stamp"),
-            output: place,
-            how,
-            search: Vec::new(),
-        };
+        let mut needed = profiles(&invocation.program);
+        needed.push(invocation.program.clone());
         // A launcher may be unchanged while the program that it starts has changed.
-        let same = known.iter().filter(|one| one.program == invocation.program);
-        let same: Vec<PathBuf> = same.flat_map(|one| one.files.clone()).collect();
-        let mut files = Vec::new();
-        if self.dir.is_some() {
-            let fresh = saved.fresh(&StatCache::default()).unwrap_or_default();
-            files.extend(fresh.iter().map(|file| file.path.clone()));
+        for earlier in known.iter() {
+            if earlier.program == invocation.program {
+                needed.extend_from_slice(&earlier.files);
+            }
         }
-        let is_fresh = !files.is_empty() && same.iter().all(|file| files.contains(file));
-        let output = match read(&saved.output).filter(|_| is_fresh) {
-            Some(output) => Ok(output),
+        let out_dir = self.env.os_var("OUT_DIR").map(Path::new);
+        let saved = out_dir.map(|dir| saved(dir, how.clone()));
+        let (output, files) = match saved.as_ref().and_then(|saved| read(saved, &needed)) {
+            Some((output, files)) => (Ok(output), files),
             None => {
-                if self.dir.is_some() {
-                    saved.remove();
-                }
                 let begun = SystemTime::now();
-                let output = run(invocation, self.deadline.unwrap_or(DEADLINE));
+                let output = run(invocation, self.env.program_deadline().unwrap_or(DEADLINE));
                 let succeeded = output.as_ref().ok().filter(|output| output.success);
-                let depends_on = succeeded.and_then(depends_on);
-                files.clear();
-                if let (Some(dir), Some(output), Some(other)) = (&self.dir, succeeded, depends_on) {
-                    files = other;
-                    files::keep(&mut files, &files::is_file);
-                    files.push(invocation.program.clone());
-                    files.extend(profiles);
-                    files.extend(same);
-                    files = files::dedup(files.into_iter());
-                    let streams = vec![output.stdout.clone(), output.stderr.clone()];
-                    let text = codec::line("output", &streams) + "\n";
-                    // If an output cannot be saved, the program is only queried again.
-                    let written = out_dir::create_dir(dir);
-                    if written
-                        .and_then(|()| files::write(&saved.output, &text))
-                        .is_ok()
-                    {
-                        saved.write(&files, begun);
+                let mut files = Vec::new();
+                if let (Some(saved), Some(output)) = (saved, succeeded) {
+                    if let Some(mut other) = depends_on(output) {
+                        files::keep(&mut other, &files::is_file);
+                        files = files::dedup(other.into_iter().chain(needed));
+                        save(&saved, output, &files, begun);
                     }
                 }
-                output
+                (output, files)
             }
         };
         known.push(Known {
             program: invocation.program.clone(),
             output: output.clone(),
-            how: saved.how,
+            how,
             files,
         });
         output
@@ -150,15 +119,34 @@ fn profiles(program: &Path) -> Vec<PathBuf> {
     profiles
 }
 
-/// Reads a saved output.
-fn read(file: &Path) -> Option<Output> {
-    let text = files::read(file).ok()?;
-    let mut streams = Vec::<String>::new();
-    codec::each_line(&text, &mut |key, value| {
-        if key == "output" {
-            codec::set(&mut streams, value);
-        }
-    });
+/// Returns the file with the output of this query.
+fn saved(out_dir: &Path, how: String) -> Artifact {
+    let mut hasher = DefaultHasher::new();
+    how.hash(&mut hasher);
+    let dir = out_dir.join("cudnn-guard").join("queries");
+    let output = dir.join(format!("{:016x}", hasher.finish()));
+    Artifact {
+        stamp: output.with_extension("stamp"),
+        output,
+        how,
+        search: Vec::new(),
+    }
+}
+
+/// Returns a saved output and the files that determine it, if they are unchanged and include the needed ones.
+fn read(saved: &Artifact, needed: &[PathBuf]) -> Option<(Output, Vec<PathBuf>)> {
+    let fresh = saved.fresh(&StatCache::default())?;
+    let files: Vec<PathBuf> = fresh.iter().map(|file| file.path.clone()).collect();
+    let output = output(&files::read(&saved.output).ok()?)?;
+    needed
+        .iter()
+        .all(|file| files.contains(file))
+        .then_some((output, files))
+}
+
+/// Parses a saved output.
+fn output(text: &str) -> Option<Output> {
+    let streams = Vec::<String>::decode(text.strip_suffix('\n')?)?;
     let [stdout, stderr] = <[String; 2]>::try_from(streams).ok()?;
     Some(Output {
         success: true,
@@ -166,4 +154,15 @@ fn read(file: &Path) -> Option<Output> {
         stderr,
         ..Output::default()
     })
+}
+
+/// Saves an output. If that fails, the program is only queried again.
+fn save(saved: &Artifact, output: &Output, files: &[PathBuf], begun: SystemTime) {
+    out_dir::remove(&saved.stamp);
+    let text = vec![output.stdout.clone(), output.stderr.clone()].encode() + "\n";
+    let created = saved.output.parent().map(out_dir::create_dir);
+    if created.is_some_and(|created| created.is_ok()) && files::write(&saved.output, &text).is_ok()
+    {
+        saved.write(files, begun);
+    }
 }

@@ -1,7 +1,6 @@
 //! The files to compile, other files that affect the result, and what cargo watches.
 
-use crate::kernels::inputs::toolchain_fingerprint;
-use crate::kernels::{InvalidRequest, Kernels};
+use crate::kernels::{InvalidRequest, Kernels, setup};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::{Directive, cargo_cannot_take, files};
@@ -12,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// A file, a pattern, or a list of these, for [`Kernels::files`].
 #[derive(Clone, Debug)]
-pub struct Patterns(pub(in crate::kernels) Vec<PathBuf>);
+pub struct Patterns(pub(super) Vec<PathBuf>);
 
 /// Implements conversions from a single file or pattern.
 macro_rules! from_one {
@@ -59,10 +58,7 @@ impl Patterns {
 
 impl Kernels<'_> {
     /// Returns the files to compile, each once, in the order in which they were added.
-    pub(in crate::kernels) fn sources(
-        &self,
-        lines: &mut Vec<Directive>,
-    ) -> Result<Vec<PathBuf>, Finding> {
+    pub(super) fn sources(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
         let mut sources: Vec<PathBuf> = Vec::new();
         for source in &self.sources {
             match source {
@@ -97,11 +93,7 @@ impl Kernels<'_> {
     }
 
     /// Returns `true` if a file matches one of the patterns. A pattern without a `/` is for the file name.
-    pub(in crate::kernels) fn is_match(
-        &self,
-        patterns: &[PathBuf],
-        path: &Path,
-    ) -> Result<bool, Finding> {
+    pub(super) fn is_match(&self, patterns: &[PathBuf], path: &Path) -> Result<bool, Finding> {
         let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
         for pattern in patterns {
             let compared = match pattern.components().count() {
@@ -116,10 +108,7 @@ impl Kernels<'_> {
     }
 
     /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.
-    pub(in crate::kernels) fn watched(
-        &self,
-        lines: &mut Vec<Directive>,
-    ) -> Result<Vec<PathBuf>, Finding> {
+    pub(super) fn watched(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
         let mut watched = Vec::new();
         for source in Patterns(self.watched.clone()).sources() {
             match source {
@@ -153,7 +142,7 @@ impl Kernels<'_> {
     }
     /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
     /// `None` if the output is below it, because every build would then run again.
-    pub(in crate::kernels) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
+    pub(super) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
         let fixed = &pattern[..pattern.find(['*', '?', '[']).unwrap_or(pattern.len())];
         let dir = Path::new(&fixed[..fixed.rfind(['/', '\\'])?]);
         let real = files::canonical(dir, None).ok()?;
@@ -163,11 +152,12 @@ impl Kernels<'_> {
 
     /// Returns the header directories within the package, since a new header may hide one in a later directory, and the
     /// variables that name further directories.
-    pub(in crate::kernels) fn header_reruns(&self) -> Vec<Directive> {
+    pub(super) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
-        let variables = toolchain_fingerprint::variables(host.builder().os).iter();
-        let variables = variables.map(ToString::to_string);
-        let mut lines: Vec<Directive> = variables.map(Directive::RerunIfEnvChanged).collect();
+        let mut lines = Vec::new();
+        for name in setup::variables(host.builder().os) {
+            lines.push(Directive::RerunIfEnvChanged(name.to_string()));
+        }
         let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
         let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
             return lines;

@@ -1,8 +1,9 @@
-//! The fingerprint of nvcc, the programs that it runs, and the variables that affect them.
+//! A plan with the fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
-use crate::model::{Os, Variable, joined};
-use crate::system::freshness::stat_cache;
-use crate::system::{files, on_path};
+use crate::kernels::nvcc::wrapper::NvccWrapper;
+use crate::model::{Candidate, Os, Toolkit, Variable};
+use crate::system::{StatCache, files, on_path};
+use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 
@@ -29,8 +30,51 @@ pub fn variables(os: Os) -> &'static [&'static str] {
     }
 }
 
+/// A plan and the programs that it runs.
+pub struct Setup<'a> {
+    pub plan: Plan<'a>,
+    /// nvcc and the programs that it runs.
+    pub programs: Vec<PathBuf>,
+    /// The states of `programs`, and the variables. With the same fingerprint, arguments and input files, the result is
+    /// the same.
+    pub fingerprint: String,
+    /// The toolkits that were not chosen.
+    pub others: Vec<&'a Toolkit>,
+    pub wrapper: Option<NvccWrapper>,
+}
+
+impl<'a> Setup<'a> {
+    /// Fingerprints the programs that this plan will run. Runs none of them.
+    pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
+        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let (programs, env) = (programs(&plan), &plan.host.env);
+        let (seen, mut fingerprint) = (StatCache::default(), String::new());
+        for program in &programs {
+            if let Some(state) = seen.file(program).and_then(|file| file.state.clone()) {
+                fingerprint += &(state + "\n");
+            }
+        }
+        for variable in NVCC_FLAGS {
+            fingerprint += &format!("{:?}\n", env.get(variable));
+        }
+        for name in variables(plan.host.builder().os) {
+            let own = plan.env.iter().find(|(own, _)| own == name);
+            let value = own.map(|(_, value)| value.as_os_str());
+            let value = value.or(env.os_var(name)).unwrap_or_default();
+            fingerprint += &format!("{value:?}\n");
+        }
+        Self {
+            programs,
+            fingerprint,
+            others: others.filter_map(Candidate::toolkit).collect(),
+            wrapper: NvccWrapper::find(&toolchain.host.env),
+            plan,
+        }
+    }
+}
+
 /// Returns nvcc, the programs that it runs and the host compiler, as found and with links resolved.
-pub fn programs(plan: &Plan) -> Vec<PathBuf> {
+fn programs(plan: &Plan) -> Vec<PathBuf> {
     let host = plan.host;
     let nvcc = files::canonical(&plan.nvcc, None).unwrap_or_else(|_| plan.nvcc.clone());
     let builder = host.builder();
@@ -60,19 +104,4 @@ pub fn programs(plan: &Plan) -> Vec<PathBuf> {
         programs.push(file);
     }
     files::dedup(programs.into_iter())
-}
-
-/// Returns the fingerprint without running a program. The same fingerprint, arguments and input files give the same
-/// result.
-pub fn state(plan: &Plan, programs: &[PathBuf]) -> String {
-    let host = plan.host;
-    let states = programs.iter().filter_map(|file| stat_cache::read(file));
-    let states = joined(states, "\n");
-    let flags = NVCC_FLAGS.map(|variable| host.env.get(variable));
-    let read = variables(host.builder().os).iter().map(|name| {
-        let own = plan.env.iter().find(|(own, _)| own == name);
-        let own = own.map(|(_, value)| value.as_os_str());
-        own.or(host.env.os_var(name)).unwrap_or_default()
-    });
-    format!("{states}\n{flags:?}\n{:?}", read.collect::<Vec<_>>())
 }

@@ -1,5 +1,0 @@
-//! Everything that the result depends on.
-
-pub mod depfile_source;
-pub mod sources;
-pub mod toolchain_fingerprint;
