@@ -38,16 +38,6 @@ pub struct Tree {
 }
 
 impl Step {
-    /// Creates a step that no variable requests.
-    pub fn context(kind: Kind, via: &FoundVia, place: Place) -> Self {
-        Self {
-            kind,
-            via: via.clone(),
-            request: None,
-            place,
-        }
-    }
-
     /// Returns the files that this place must contain, for messages.
     pub fn required_files(&self, platform: &Platform) -> Vec<PathBuf> {
         let tree = match &self.place {
