@@ -2,10 +2,10 @@
 
 use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
-use crate::choice::variable_findings::{UnusableVariable, VariableFault};
 use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::{consistency, headers};
 use crate::model::{Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection};
+use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
 use crate::runtime::facts::{Finding, quoted};
 
 /// A candidate that the build cannot use.
@@ -92,7 +92,6 @@ impl CheckContext<'_> {
         let variable = candidate.request?;
         let of_variable = |fault, missed| {
             let fault = UnusableVariable {
-                context: self,
                 variable,
                 kind: Kind::Cudnn,
                 exists: true,
@@ -100,7 +99,7 @@ impl CheckContext<'_> {
                 missed,
                 fault,
             };
-            Some(fault.finding())
+            Some(fault.finding(self, None))
         };
         match defect(candidate, self.platform)? {
             Rejection::OtherCpu(cpu) => {
@@ -119,7 +118,7 @@ impl CheckContext<'_> {
             }
             Rejection::Obstructed(obstacle) => {
                 let is_beside = candidate.cudnn()?.files.unlinked.is_some();
-                of_variable(VariableFault::Library(&obstacle, is_beside), Vec::new())
+                of_variable(VariableFault::Library(obstacle, is_beside), Vec::new())
             }
             Rejection::NoLibrary => {
                 of_variable(VariableFault::NoLibrary, self.missed_libraries(variable))
