@@ -41,10 +41,10 @@ use crate::runtime::facts::FindingId;
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
-use crate::toolchain::findings::{config_faults, forbids_search};
+use crate::toolchain::findings::config_faults;
 use crate::toolchain::lazy_link::LazyLibraries;
 pub(crate) use crate::toolchain::output_registry::Written;
-use crate::toolchain::probe::{Needs, Probe, chosen_pair};
+use crate::toolchain::probe::{Needs, chosen_pair};
 use crate::toolchain::static_link::Archives;
 use crate::{Finding, Severity, Version};
 use std::cell::{OnceCell, RefCell};
@@ -246,49 +246,28 @@ impl Toolchain {
     fn find(config: Config, host: Host, needs: Needs) -> Self {
         let (requirements, invalid) =
             Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
-        let allowed = config.allowed(&host.env);
-        let probe = Probe {
-            config: &config,
-            host: &host,
-            needs,
-            requirements: &requirements,
-            allowed: &allowed,
-            forbidden: forbids_search(&host),
-        };
-        let places = probe.places();
-        let mut scan = probe.read(&places);
-        let choice = probe.choose(&places, &scan);
-        choice.mark(&mut scan.candidates);
-        let (toolkit, cudnn) = chosen_pair(&scan.candidates);
-        let archives = static_link::find(&config, &host, toolkit, cudnn);
-        let lazy = lazy_link::build(&config, &host, toolkit, cudnn);
-        let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
         let mut findings = config_faults(&config, &host);
         findings.extend(invalid);
-        findings.extend(faults);
-        findings.extend(lazy.findings.iter().cloned());
-        allowed.apply(&mut findings);
-        let mut read = scan.read;
-        read.extend(archives.files.iter().cloned());
-        read.extend(lazy.files.iter().cloned());
-        Self {
-            candidates: scan.candidates,
+        let mut toolchain = Self {
+            allowed: config.allowed(&host.env),
+            candidates: Vec::new(),
             findings,
-            read,
+            read: Vec::new(),
             absent: None,
-            toolkit_fault,
+            toolkit_fault: None,
             selection: OnceCell::new(),
             build_system: OnceCell::new(),
+            archives: Archives::default(),
+            lazy: LazyLibraries::default(),
             written: Written::default(),
             guard: RefCell::default(),
             requirements,
-            allowed,
-            archives,
-            lazy,
             config,
             host,
             needs,
-        }
+        };
+        toolchain.search();
+        toolchain
     }
 
     /// Returns the build system's toolchain, if the target is a different system and its toolkit has no nvcc to run.

@@ -5,13 +5,11 @@ use crate::choice::requirement::Requirements;
 use crate::model::{Candidate, Environment, Kind, Platform};
 use crate::reading::Scan;
 use crate::runtime::facts::Finding;
-use crate::search::search_step::Step;
 
 pub struct CheckContext<'a> {
     pub env: &'a Environment,
     pub platform: &'a Platform,
-    pub steps: &'a [Step],
-    /// The candidates, each with the result of the choice.
+    /// The candidates have the result of the choice.
     pub scan: &'a Scan,
     pub choice: &'a Choice,
     pub requirements: &'a Requirements,

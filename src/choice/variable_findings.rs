@@ -17,18 +17,15 @@ pub struct VariablesDisagree<'a> {
 
 /// Returns `true` if a variable requests this kind in a place without an installation, and no earlier variable requests
 /// an installation that was found.
-pub fn is_blocked(steps: &[Step], scan: &Scan, kind: Kind) -> bool {
-    let unusable = unusable_variables(steps, scan, kind);
+pub fn is_blocked(scan: &Scan, kind: Kind) -> bool {
+    let unusable = unusable_variables(scan, kind);
     unusable.iter().any(|(_, is_later)| !is_later)
 }
 
 /// Returns the variables that request this kind in a place without an installation. `true` if an earlier variable
 /// requests an installation that was found.
-fn unusable_variables<'a>(
-    steps: &[Step],
-    scan: &'a Scan,
-    kind: Kind,
-) -> Vec<(&'a UnusableVariable, bool)> {
+fn unusable_variables(scan: &Scan, kind: Kind) -> Vec<(&UnusableVariable, bool)> {
+    let steps = &scan.steps;
     let place = |variable| steps.iter().position(|step| step.request == Some(variable));
     let first = requested(scan, kind)
         .first()
@@ -57,7 +54,7 @@ impl CheckContext<'_> {
     pub fn verdict(&self, kind: Kind, allowed: &Allowed) -> (Vec<Finding>, Option<Finding>) {
         let mut findings = self.disagreements(kind);
         let mut fault = None;
-        for (unusable, is_later) in unusable_variables(self.steps, self.scan, kind) {
+        for (unusable, is_later) in unusable_variables(self.scan, kind) {
             let finding = unusable.finding(self, self.elsewhere(unusable));
             match is_later {
                 true => findings.push(finding),
@@ -92,7 +89,7 @@ impl CheckContext<'_> {
     pub(super) fn missed_libraries(&self, variable: Variable) -> Vec<PathBuf> {
         let is_requesting =
             |step: &&Step| step.request == Some(variable) && step.kind == Kind::Cudnn;
-        let steps = self.steps.iter().filter(is_requesting);
+        let steps = self.scan.steps.iter().filter(is_requesting);
         let missed = steps.flat_map(|step| step.required_files(self.platform));
         files::dedup(missed.filter(|path| !path.ends_with("cudnn.h")))
     }

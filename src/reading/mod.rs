@@ -19,6 +19,8 @@ use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub struct Scan {
+    /// The places that were read.
+    pub steps: Vec<Step>,
     /// All installations in search order.
     pub candidates: Vec<Candidate>,
     /// Variables that point to a place without an installation.
