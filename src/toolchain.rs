@@ -142,8 +142,8 @@ impl Config {
         toolchain.findings.retain(is_needed);
         // A build uses the tables instead, because reading so many headers from a hard disk takes seconds.
         let os = toolchain.host.platform.os;
-        for candidate in toolchain.candidates.iter_mut().filter(|one| one.chosen) {
-            if let Found::Cudnn(cudnn) = &mut candidate.found {
+        for candidate in &mut toolchain.candidates {
+            if let (true, Found::Cudnn(cudnn)) = (candidate.is_chosen(), &mut candidate.found) {
                 cudnn.gpu_codes = device_code::read(cudnn, os);
             }
         }

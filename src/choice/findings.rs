@@ -1,6 +1,5 @@
 //! The findings about the choice.
 
-use crate::choice::message_format::is_gone;
 use crate::choice::pair::{defect, is_offered};
 use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::{consistency, headers};
@@ -57,7 +56,7 @@ impl CheckContext<'_> {
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
         let all = self.scan.candidates.iter();
-        let all = all.filter(|one| one.kind() == kind && !is_gone(one));
+        let all = all.filter(|one| one.kind() == kind && !one.is_gone());
         let (mut found, mut others): (Vec<_>, Vec<_>) = all.partition(|one| one.request.is_some());
         found.append(&mut others);
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
@@ -152,13 +151,8 @@ impl CheckContext<'_> {
                 .filter(|other| !std::ptr::eq(*other, candidate))
                 .collect(),
             better: found.iter().copied().find(meets),
-            install: other.or_else(|| owner(candidate).and_then(install)),
+            install: other.or_else(|| candidate.owner().and_then(install)),
         };
         fault.finding()
     }
-}
-
-/// Returns the package of a cuDNN.
-pub fn owner(candidate: &Candidate) -> Option<&Owner> {
-    candidate.cudnn()?.owner.as_deref()
 }

@@ -4,7 +4,6 @@ pub mod context;
 pub mod cuda_mismatch;
 pub mod findings;
 pub mod incomplete_toolkit;
-pub mod message_format;
 pub mod not_found;
 pub mod pair;
 pub mod requirement;

@@ -74,9 +74,8 @@ impl CheckContext<'_> {
     /// Returns the directory of another installation that this variable could point to.
     fn elsewhere(&self, unusable: &UnusableVariable) -> Option<PathBuf> {
         let is_unused = |one: &&Candidate| {
-            let reason = &one.rejected;
-            let is_usable = matches!(reason, None | Some(Rejection::AnotherPlaceRequested));
-            one.kind() == unusable.kind && is_usable && !one.chosen && one.request.is_none()
+            let is_usable = one.rejected == Some(Rejection::AnotherPlaceRequested);
+            one.kind() == unusable.kind && is_usable && one.request.is_none()
         };
         let other = self.scan.candidates.iter().find(is_unused)?;
         match unusable.variable.names() == Some(Names::CudnnHeaders) {

@@ -32,7 +32,8 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run.
     pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
-        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let candidates = toolchain.candidates.iter();
+        let others = candidates.filter(|other| !other.is_chosen());
         let programs = toolchain_fingerprint::programs(&plan);
         Self {
             tools: toolchain_fingerprint::state(&plan, &programs),

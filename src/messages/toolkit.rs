@@ -307,7 +307,6 @@ mod tests {
         let candidate = Candidate {
             found: Found::Toolkit(toolkit.clone()),
             via,
-            chosen: true,
             rejected: None,
             request: None,
         };

@@ -154,7 +154,7 @@ pub enum Found {
 }
 
 pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
-    let is_chosen = |one: &&Candidate| one.chosen && one.kind() == kind;
+    let is_chosen = |one: &&Candidate| one.is_chosen() && one.kind() == kind;
     candidates.iter().find(is_chosen)
 }
 
@@ -163,13 +163,17 @@ pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
 pub struct Candidate {
     pub found: Found,
     pub via: FoundVia,
-    pub chosen: bool,
+    /// After the choice, the two chosen candidates are not rejected.
     pub rejected: Option<Rejection>,
     /// The variable that requests this place.
     pub request: Option<Variable>,
 }
 
 impl Candidate {
+    pub fn is_chosen(&self) -> bool {
+        self.rejected.is_none()
+    }
+
     pub fn root(&self) -> &Path {
         match &self.found {
             Found::Toolkit(toolkit) => &toolkit.root,
@@ -195,6 +199,20 @@ impl Candidate {
         }
     }
 
+    /// Returns product and version: `CUDA 12.4`.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.product(), self.version_text())
+    }
+
+    /// Returns the version as NVIDIA writes it, for messages.
+    pub fn version_text(&self) -> String {
+        match (self.version(), self.kind()) {
+            (None, _) => "of unknown version".into(),
+            (Some(version), Kind::Toolkit) => version.short(),
+            (Some(version), Kind::Cudnn) => version.to_string(),
+        }
+    }
+
     pub fn toolkit(&self) -> Option<&Toolkit> {
         match &self.found {
             Found::Toolkit(toolkit) => Some(toolkit),
@@ -213,6 +231,30 @@ impl Candidate {
         match self.found {
             Found::Toolkit(_) => Kind::Toolkit,
             Found::Cudnn(_) => Kind::Cudnn,
+        }
+    }
+
+    /// Returns the short name of its kind, for messages.
+    pub fn product(&self) -> &'static str {
+        match self.kind() {
+            Kind::Toolkit => "CUDA",
+            Kind::Cudnn => "cuDNN",
+        }
+    }
+
+    /// Returns the package of a cuDNN.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.cudnn()?.owner.as_deref()
+    }
+
+    /// Returns `true` if only a record of it exists.
+    pub fn is_gone(&self) -> bool {
+        match &self.found {
+            Found::Toolkit(toolkit) => toolkit.missing_components().len() == 3,
+            Found::Cudnn(cudnn) => {
+                let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
+                parts.iter().all(|part| part.is_none()) && cudnn.files.obstacle.is_none()
+            }
         }
     }
 

@@ -279,7 +279,6 @@ impl<'a> Reader<'a> {
         self.scan.candidates.push(Candidate {
             found,
             via: step.via.clone(),
-            chosen: false,
             rejected,
             request: step.request,
         });
@@ -290,7 +289,6 @@ impl<'a> Reader<'a> {
         self.scan.candidates.push(Candidate {
             found,
             via,
-            chosen: false,
             rejected: Some(reason),
             request: None,
         });

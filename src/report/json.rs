@@ -98,7 +98,7 @@ fn candidate(candidate: &Candidate) -> Json {
         ("path", path(candidate.root())),
         ("found_via", Json::text(&candidate.via)),
         ("version", Json::optional(version)),
-        ("chosen", Json::bool(Some(candidate.chosen))),
+        ("chosen", Json::bool(Some(candidate.is_chosen()))),
         ("rejected", Json::optional(candidate.rejected.as_ref())),
     ])
 }
