@@ -34,10 +34,10 @@ use crate::cudnn::device_code;
 use crate::error::Error;
 #[cfg(feature = "cli")]
 use crate::model::Found;
-use crate::model::{Candidate, Cudnn, GuardState, Rejection, Toolkit, Variable};
-use crate::runtime::facts::Allowed;
+use crate::model::{Candidate, Cudnn, Rejection, Toolkit, Variable};
 #[cfg(feature = "cli")]
 use crate::runtime::facts::FindingId;
+use crate::runtime::facts::{Allowed, Built, Target};
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
@@ -79,6 +79,14 @@ pub struct Toolchain {
     /// The output files of kernels.
     pub(crate) written: Written,
     pub(crate) guard: RefCell<GuardState>,
+}
+
+/// The build script's actions that its guard reports.
+#[derive(Debug, Default)]
+pub(crate) struct GuardState {
+    /// The targets of all compiled kernels, sorted and without duplicates.
+    pub targets: Vec<Target>,
+    pub written: Option<Built>,
 }
 
 /// A reason to stop the build that is not a fault of an installation.

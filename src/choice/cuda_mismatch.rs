@@ -1,6 +1,6 @@
 //! The check of the CUDA majors of toolkit and cuDNN.
 
-use crate::choice::context::CheckContext;
+use crate::choice::CheckContext;
 use crate::choice::pair::is_offered;
 use crate::model::{Candidate, Found, Kind, Owner};
 use crate::runtime::facts::Finding;

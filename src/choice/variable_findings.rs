@@ -1,6 +1,6 @@
 //! The checks of variables that request a place.
 
-use crate::choice::context::CheckContext;
+use crate::choice::CheckContext;
 use crate::model::{Candidate, Kind, Names, Rejection, Variable};
 use crate::reading::Scan;
 use crate::reading::unusable_variables::UnusableVariable;

@@ -1,6 +1,6 @@
 //! Phrases for several topics: candidates, variables, alternatives.
 
-use crate::choice::context::CheckContext;
+use crate::choice::CheckContext;
 use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os};
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};

@@ -1,6 +1,6 @@
 //! The results of a search: toolkits and cuDNN installations, with how each was found and why it was rejected.
 
-use crate::model::{FoundVia, Kind, Library, Obstacle, Owner, Rejection, Variable};
+use crate::model::{FoundVia, Library, Obstacle, Owner, Rejection, Variable};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Target, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -142,6 +142,32 @@ impl Cudnn {
     /// Returns the version from the library, or else from the header.
     pub fn linked_version(&self) -> Option<Version> {
         self.library_version.or(self.header_version)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Toolkit,
+    Cudnn,
+}
+
+impl Kind {
+    pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
+
+    /// Returns the name of the method of `Config`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        }
+    }
+
+    /// Returns the name for messages.
+    pub fn product(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "CUDA toolkit",
+            Kind::Cudnn => "cuDNN",
+        }
     }
 }
 

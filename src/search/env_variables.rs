@@ -1,7 +1,7 @@
 //! Places that variables request.
 
-use crate::model::{FoundVia, Names, Origin, Os, Variable};
-use crate::search::{Kind, PACKAGES, Place, Places, Step, Tree, install_layout, windows};
+use crate::model::{FoundVia, Kind, Names, Origin, Os, Variable};
+use crate::search::{PACKAGES, Place, Places, Step, Tree, install_layout, windows};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Environments of Python and conda.
 
-use crate::model::{FoundVia, Os, Variable};
+use crate::model::{FoundVia, Kind, Os, Variable};
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
-use crate::search::{Kind, Place, Places, Tree, install_layout, is_conda_build};
+use crate::search::{Place, Places, Tree, install_layout, is_conda_build};
 use std::path::{Path, PathBuf};
 
 /// Python packages with a bundled cuDNN, and the directory of the copy below the Python's.

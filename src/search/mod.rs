@@ -12,10 +12,10 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-pub use search_step::{Kind, Place, Step, Tree};
+pub use search_step::{Place, Step, Tree};
 
 use crate::model::environment::Kind as Meaning;
-use crate::model::{Environment, FoundVia, Origin, Os, Platform, Variable};
+use crate::model::{Environment, FoundVia, Kind, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;

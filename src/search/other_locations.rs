@@ -1,8 +1,8 @@
 //! Less common places.
 
-use crate::model::{FoundVia, Os, Variable};
+use crate::model::{FoundVia, Kind, Os, Variable};
 use crate::search::install_layout::{PACKAGES, SITE};
-use crate::search::{Kind, Place, Places, install_layout};
+use crate::search::{Place, Places, install_layout};
 use std::path::{Path, PathBuf};
 
 /// The directory where pip installs NVIDIA's wheels for Debian's own Python.

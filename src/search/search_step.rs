@@ -1,7 +1,6 @@
 //! A place of the search.
 
-pub use crate::model::kind::Kind;
-use crate::model::{FoundVia, Os, Platform, Variable};
+use crate::model::{FoundVia, Kind, Os, Platform, Variable};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]

@@ -1,8 +1,8 @@
 //! The directories of NVIDIA's installers for Windows.
 
 use crate::loader::dll_search;
-use crate::model::{FoundVia, Os, Platform, Variable};
-use crate::search::{EACH_TOOLKIT, Kind, Places, Tree, VERSIONED, install_layout};
+use crate::model::{FoundVia, Kind, Os, Platform, Variable};
+use crate::search::{EACH_TOOLKIT, Places, Tree, VERSIONED, install_layout};
 use std::path::{Path, PathBuf};
 
 impl Places<'_> {

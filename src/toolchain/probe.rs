@@ -1,6 +1,6 @@
 //! The stages of a probe: places, scan, choose, check. The last stage is `Toolchain::settle`.
 
-use crate::choice::context::CheckContext;
+use crate::choice::CheckContext;
 use crate::choice::pair::{Choice, Constraints, choose};
 use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
@@ -14,7 +14,7 @@ use crate::search::search_step::{Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
-use crate::toolchain::findings::{forbids_search, join};
+use crate::toolchain::findings::forbids_search;
 use crate::toolchain::lazy_link::{self, LazyLinkFault};
 use crate::toolchain::{Toolchain, static_link};
 use crate::toolkit::{self, find_library, missing_library};
@@ -72,7 +72,7 @@ impl Toolchain {
         let has_pkg_config = pkg_config::is_supported(host);
         steps.retain(|step| {
             // A crate that only compiles kernels gets no findings about cuDNN.
-            (self.needs.cudnn || step.kind != Kind::Cudnn)
+            (step.kind == Kind::Toolkit || self.needs.cudnn)
                 && (has_pkg_config || !matches!(step.place, Place::PkgConfig(_)))
         });
         steps
@@ -208,8 +208,18 @@ impl Toolchain {
         }
         let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, &self.allowed);
         let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, &self.allowed);
-        if toolkit && cudnn {
-            (toolkit_fault, cudnn_fault) = join(toolkit_fault, cudnn_fault, &self.allowed);
+        // cuDNN is also searched in the toolkit. If the variable for the toolkit points to nothing, that may be the
+        // reason why no cuDNN was found, and a list of all other places would hide it.
+        let is_unusable = |fault: &Finding| {
+            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id.as_str())
+        };
+        let is_missing = |fault: &Finding| fault.id == FindingId::CudnnNotFound;
+        if toolkit_fault.as_ref().is_some_and(is_unusable)
+            && cudnn_fault.as_ref().is_some_and(is_missing)
+            && (toolkit && cudnn)
+        {
+            let also = |fault: Finding| fault.with("cuDNN", "not found there or anywhere else");
+            (toolkit_fault, cudnn_fault) = (toolkit_fault.map(also), None);
         }
         let mut findings = Vec::new();
         // A missing root is already reported, and nothing can be found below it.
