@@ -9,23 +9,27 @@ impl Installer {
     /// and before `below`. Returns `None` if no such package exists.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
         let newest = majors::NEWEST_CUDNN;
-        let install = |name: String| {
-            let (installer, version) = (self, String::new());
-            Owner {
-                installer,
-                name,
-                version,
-            }
-            .install(from, below)
+        let name = match self {
+            _ if !majors::CUDA.contains(&cuda) => return None,
+            Installer::Apt => format!("libcudnn{newest}-dev-cuda-{cuda}"),
+            Installer::Pip | Installer::Uv => format!("nvidia-cudnn-cu{cuda}"),
+            Installer::Conda => "cudnn".into(),
+        };
+        let package = Owner {
+            installer: self,
+            name,
+            version: String::new(),
         };
         match self {
-            _ if !majors::CUDA.contains(&cuda) => None,
             Installer::Apt if cuda == 11 || below.is_some_and(|below| below.major <= newest) => {
                 None
             }
-            Installer::Apt => Some(format!("sudo apt install libcudnn{newest}-dev-cuda-{cuda}")),
-            Installer::Pip | Installer::Uv => install(format!("nvidia-cudnn-cu{cuda}")),
-            Installer::Conda => Some(format!("{} cuda-version={cuda}", install("cudnn".into())?)),
+            Installer::Apt => Some(format!("sudo apt install {}", package.name)),
+            Installer::Pip | Installer::Uv => package.install(from, below),
+            Installer::Conda => {
+                let command = package.install(from, below)?;
+                Some(format!("{command} cuda-version={cuda}"))
+            }
         }
     }
 }

@@ -107,7 +107,7 @@ impl Gencode {
     pub fn is_valid(self) -> bool {
         match (self.target.code, self.via.suffix) {
             (Code::Ptx, _) | (_, Suffix::Arch) => self.is_plain(),
-            (Code::Machine, _) => self.via.runs_on(self.target.capability),
+            _ => self.via.runs_on(self.target.capability),
         }
     }
 

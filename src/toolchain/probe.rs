@@ -56,12 +56,13 @@ impl Toolchain {
         let (faults, toolkit_fault) = self.check(&scan, &choice, forbidden);
         self.toolkit_fault = toolkit_fault;
         self.findings.extend(faults);
-        self.findings.append(&mut self.archives.missing_findings);
+        self.findings.append(&mut self.archives.findings);
         self.findings.append(&mut self.lazy.findings);
         self.allowed.apply(&mut self.findings);
         self.candidates = scan.candidates;
         self.read = scan.read;
-        self.read.append(&mut self.archives.files);
+        let archives = self.archives.found.iter();
+        self.read.extend(archives.map(|(path, _)| path.clone()));
         self.read.append(&mut self.lazy.files);
     }
 
