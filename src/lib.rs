@@ -185,9 +185,9 @@ pub mod fuzzing {
     pub use crate::cudnn::device_code;
     pub use crate::kernels::nvcc::diagnostics;
     pub use crate::model::environment::Environment;
-    pub use crate::model::gencode::Gencode;
     pub use crate::model::library::Library;
     pub use crate::model::platform::Os;
+    pub use crate::model::target_list::Gencode;
     pub use crate::model::text::{target_name, version_header};
     pub use crate::runtime::facts::library_name::LibraryName;
     pub use crate::system::{directive, files, path_encoding};

@@ -60,8 +60,11 @@ impl Toolchain {
             self.plan_rpaths(&mut plan);
         }
         if self.config.link == Link::Static {
-            for directive in &self.archives.directives {
-                plan.add(directive.clone());
+            for (path, library) in &self.archives.found {
+                plan.library_in(path.parent().unwrap_or(path), library.clone());
+            }
+            for name in &self.archives.system {
+                plan.add(Directive::LinkLib(Library::Dynamic((*name).into())));
             }
             for name in &self.archives.shared {
                 self.plan_library(&mut plan, name);

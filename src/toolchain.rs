@@ -33,16 +33,16 @@ use crate::cudnn::device_code;
 use crate::error::Error;
 #[cfg(feature = "cli")]
 use crate::model::Found;
-use crate::model::{Candidate, Cudnn, GuardState, Rejection, Toolkit, Variable};
-use crate::runtime::facts::Allowed;
+use crate::model::{Candidate, Cudnn, Rejection, Toolkit, Variable};
 #[cfg(feature = "cli")]
 use crate::runtime::facts::FindingId;
+use crate::runtime::facts::{Allowed, Built, Target};
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
-use crate::toolchain::findings::{config_faults, forbids_search};
+use crate::toolchain::findings::config_faults;
 use crate::toolchain::lazy_link::LazyLibraries;
-use crate::toolchain::probe::{Needs, Probe, chosen_pair};
+use crate::toolchain::probe::{Needs, chosen_pair};
 use crate::toolchain::static_link::Archives;
 use crate::{Finding, Severity, Version};
 use std::cell::{OnceCell, RefCell};
@@ -77,6 +77,14 @@ pub struct Toolchain {
     /// The output files of kernels.
     pub(crate) written: RefCell<Vec<(PathBuf, String)>>,
     pub(crate) guard: RefCell<GuardState>,
+}
+
+/// The build script's actions that its guard reports.
+#[derive(Debug, Default)]
+pub(crate) struct GuardState {
+    /// The targets of all compiled kernels, sorted and without duplicates.
+    pub targets: Vec<Target>,
+    pub written: Option<Built>,
 }
 
 /// A reason to stop the build that is not a fault of an installation.
@@ -140,8 +148,8 @@ impl Config {
         toolchain.findings.retain(is_needed);
         // A build uses the tables instead, because reading so many headers from a hard disk takes seconds.
         let os = toolchain.host.platform.os;
-        for candidate in toolchain.candidates.iter_mut().filter(|one| one.chosen) {
-            if let Found::Cudnn(cudnn) = &mut candidate.found {
+        for candidate in &mut toolchain.candidates {
+            if let (true, Found::Cudnn(cudnn)) = (candidate.is_chosen(), &mut candidate.found) {
                 cudnn.gpu_codes = device_code::read(cudnn, os);
             }
         }
@@ -244,49 +252,28 @@ impl Toolchain {
     fn find(config: Config, host: Host, needs: Needs) -> Self {
         let (requirements, invalid) =
             Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
-        let allowed = config.allowed(&host.env);
-        let probe = Probe {
-            config: &config,
-            host: &host,
-            needs,
-            requirements: &requirements,
-            allowed: &allowed,
-            forbidden: forbids_search(&host),
-        };
-        let places = probe.places();
-        let mut scan = probe.read(&places);
-        let choice = probe.choose(&places, &scan);
-        choice.mark(&mut scan.candidates);
-        let (toolkit, cudnn) = chosen_pair(&scan.candidates);
-        let archives = static_link::find(&config, &host, toolkit, cudnn);
-        let lazy = lazy_link::build(&config, &host, toolkit, cudnn);
-        let (faults, toolkit_fault) = probe.check(&places, &scan, &choice, &archives);
         let mut findings = config_faults(&config, &host);
         findings.extend(invalid);
-        findings.extend(faults);
-        findings.extend(lazy.findings.iter().cloned());
-        allowed.apply(&mut findings);
-        let mut read = scan.read;
-        read.extend(archives.files.iter().cloned());
-        read.extend(lazy.files.iter().cloned());
-        Self {
-            candidates: scan.candidates,
+        let mut toolchain = Self {
+            allowed: config.allowed(&host.env),
+            candidates: Vec::new(),
             findings,
-            read,
+            read: Vec::new(),
             absent: None,
-            toolkit_fault,
+            toolkit_fault: None,
             selection: OnceCell::new(),
             build_system: OnceCell::new(),
+            archives: Archives::default(),
+            lazy: LazyLibraries::default(),
             written: RefCell::default(),
             guard: RefCell::default(),
             requirements,
-            allowed,
-            archives,
-            lazy,
             config,
             host,
             needs,
-        }
+        };
+        toolchain.search();
+        toolchain
     }
 
     /// Returns the build system's toolchain, if the target is a different system and its toolkit has no nvcc to run.

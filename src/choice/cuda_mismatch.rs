@@ -1,8 +1,6 @@
 //! The check of the CUDA majors of toolkit and cuDNN.
 
-use crate::choice::context::CheckContext;
-use crate::choice::findings::owner;
-use crate::choice::message_format::is_gone;
+use crate::choice::CheckContext;
 use crate::choice::pair::is_offered;
 use crate::model::{Candidate, Found, Kind, Owner};
 use crate::runtime::facts::Finding;
@@ -38,7 +36,7 @@ impl CheckContext<'_> {
         let cudnn_major = cudnn.cudnn()?.cuda_major?;
         let cuda = toolkit.version()?.major;
         let is_other = |other: &&Candidate| {
-            !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn) && !is_gone(other)
+            !std::ptr::eq(*other, toolkit) && !std::ptr::eq(*other, cudnn) && !other.is_gone()
         };
         let compatible = |kind: Kind| {
             let requirement = self.requirements.get(kind);
@@ -56,7 +54,7 @@ impl CheckContext<'_> {
             candidates.iter().find(is_compatible)
         };
         let install = |of: &Owner| self.requirements.install_cudnn(of.installer, cuda);
-        let package = owner(cudnn).and_then(|owner| Some((owner, install(owner)?)));
+        let owner = cudnn.owner();
         let library = cudnn.cudnn().and_then(|cudnn| cudnn.library.as_deref());
         let dir = library.and_then(Path::parent);
         let fault = CudaMismatch {
@@ -66,7 +64,7 @@ impl CheckContext<'_> {
             others: candidates.iter().filter(is_other).collect(),
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
-            package,
+            package: owner.and_then(|owner| Some((owner, install(owner)?))),
             overwritten: dir.and_then(|dir| package_owner::keep_help(dir, cuda)),
         };
         Some(fault.finding())

@@ -1,11 +1,12 @@
 //! The findings about the choice.
 
-use crate::choice::message_format::is_gone;
-use crate::choice::pair::{defect, is_offered};
-use crate::choice::variable_findings::{UnusableVariable, VariableFault};
+use crate::choice::pair::{defect, is_complete, is_offered};
 use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::{consistency, headers};
-use crate::model::{Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection};
+use crate::model::{
+    Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection, Toolkit,
+};
+use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
 use crate::runtime::facts::{Finding, quoted};
 
 /// A candidate that the build cannot use.
@@ -34,6 +35,18 @@ pub struct MissingHeaders<'a> {
     pub env: &'a Environment,
 }
 
+/// A chosen toolkit without nvcc, headers or libraries.
+pub struct PartialToolkit<'a> {
+    pub candidate: &'a Candidate,
+    pub toolkit: &'a Toolkit,
+    /// The missing components: `nvcc`, `headers`, `libraries`.
+    pub lacks: Vec<&'static str>,
+    pub platform: &'a Platform,
+    pub is_cross: bool,
+    /// A complete toolkit that was not chosen.
+    pub complete: Option<&'a Candidate>,
+}
+
 impl CheckContext<'_> {
     /// Returns the finding if no candidate of this kind can be used, or if the best one is incomplete.
     pub fn fault(&self, kind: Kind) -> Option<Finding> {
@@ -57,7 +70,7 @@ impl CheckContext<'_> {
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
         let all = self.scan.candidates.iter();
-        let all = all.filter(|one| one.kind() == kind && !is_gone(one));
+        let all = all.filter(|one| one.kind() == kind && !one.is_gone());
         let (mut found, mut others): (Vec<_>, Vec<_>) = all.partition(|one| one.request.is_some());
         found.append(&mut others);
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
@@ -92,7 +105,6 @@ impl CheckContext<'_> {
         let variable = candidate.request?;
         let of_variable = |fault, missed| {
             let fault = UnusableVariable {
-                context: self,
                 variable,
                 kind: Kind::Cudnn,
                 exists: true,
@@ -100,7 +112,7 @@ impl CheckContext<'_> {
                 missed,
                 fault,
             };
-            Some(fault.finding())
+            Some(fault.finding(self, None))
         };
         match defect(candidate, self.platform)? {
             Rejection::OtherCpu(cpu) => {
@@ -119,13 +131,40 @@ impl CheckContext<'_> {
             }
             Rejection::Obstructed(obstacle) => {
                 let is_beside = candidate.cudnn()?.files.unlinked.is_some();
-                of_variable(VariableFault::Library(&obstacle, is_beside), Vec::new())
+                of_variable(VariableFault::Library(obstacle, is_beside), Vec::new())
             }
             Rejection::NoLibrary => {
                 of_variable(VariableFault::NoLibrary, self.missed_libraries(variable))
             }
             _ => None,
         }
+    }
+
+    /// Returns the finding if the chosen toolkit is incomplete. It is not an error here: kernels that need a compiler
+    /// report that themselves, and a build with its own bindings needs no headers.
+    pub fn partial(&self) -> Option<Finding> {
+        let candidate = self.best(Kind::Toolkit)?;
+        let toolkit = candidate.toolkit()?;
+        let mut lacks = toolkit.missing_components();
+        let host = self.env.var("HOST").unwrap_or(&self.platform.triple);
+        // A toolkit of the build system compiles for other systems.
+        if host != self.platform.triple {
+            lacks.retain(|component| *component != "nvcc");
+        }
+        if lacks.is_empty() {
+            return None;
+        }
+        // A complete toolkit was rejected because of a variable that requests this one, or because of the cuDNN.
+        let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
+        let fault = PartialToolkit {
+            candidate,
+            toolkit,
+            lacks,
+            platform: self.platform,
+            is_cross: !host.starts_with(self.platform.cpu.as_str()),
+            complete: self.scan.candidates.iter().find(is_other),
+        };
+        Some(fault.finding())
     }
 
     fn unmet(
@@ -153,13 +192,8 @@ impl CheckContext<'_> {
                 .filter(|other| !std::ptr::eq(*other, candidate))
                 .collect(),
             better: found.iter().copied().find(meets),
-            install: other.or_else(|| owner(candidate).and_then(install)),
+            install: other.or_else(|| candidate.owner().and_then(install)),
         };
         fault.finding()
     }
-}
-
-/// Returns the package of a cuDNN.
-pub fn owner(candidate: &Candidate) -> Option<&Owner> {
-    candidate.cudnn()?.owner.as_deref()
 }

@@ -99,7 +99,7 @@ impl CheckContext<'_> {
 
     /// Returns `true` if apt has NVIDIA's package lists, which `cuda-keyring` installs.
     fn has_nvidia_packages(&self) -> bool {
-        let base = self.steps.iter().find_map(|step| match &step.place {
+        let base = self.scan.steps.iter().find_map(|step| match &step.place {
             Place::Tree(tree) if tree.base.ends_with("usr") => tree.base.parent(),
             _ => None,
         });
@@ -141,7 +141,7 @@ impl CheckContext<'_> {
     /// Returns the places that were searched: a path, or the number of directories.
     pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
         let mut places: Vec<(&FoundVia, String)> = Vec::new();
-        for step in self.steps.iter().filter(|step| step.kind == kind) {
+        for step in self.scan.steps.iter().filter(|step| step.kind == kind) {
             let via = &step.via;
             // Of the directories above the crate's own, only the first is listed.
             let is_above = via.is_inactive() && places.iter().any(|(known, _)| *known == via);
@@ -184,7 +184,7 @@ impl CheckContext<'_> {
             dirs.push(Path::new("targets").join(target).join("lib"));
         }
         let mut libraries = Vec::new();
-        for step in self.steps {
+        for step in &self.scan.steps {
             let (Kind::Cudnn, Place::Tree(tree)) = (step.kind, &step.place) else {
                 continue;
             };
@@ -203,7 +203,7 @@ impl CheckContext<'_> {
 
     /// Returns the number of directories of the same search step.
     fn directories(&self, step: &Step) -> usize {
-        let same = self.steps.iter().filter(|other| other.via == step.via);
+        let same = self.scan.steps.iter().filter(|other| other.via == step.via);
         let dirs = same.filter_map(|other| match &other.place {
             Place::Tree(tree) => Some(&*tree.base),
             _ => None,

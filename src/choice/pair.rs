@@ -45,7 +45,6 @@ impl Choice {
 
     pub fn mark(&self, candidates: &mut [Candidate]) {
         for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
-            candidate.chosen = rejected.is_none();
             candidate.rejected.clone_from(rejected);
         }
     }

@@ -66,17 +66,21 @@ pub fn targets(
     chosen_by: ChosenBy,
     platform: &Platform,
 ) -> Vec<Finding> {
-    let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
+    let Some((version, rows)) = supported(cudnn, platform) else {
         return Vec::new();
     };
-    let rows = rows(cudnn, version, cuda, platform);
     let chosen_by = chosen_by.to_string();
-    let faults = gpu_support::Cudnn { version, cuda }.targets(&rows, targets, &chosen_by);
+    let faults = version.targets(&rows, targets, &chosen_by);
     faults.iter().map(UnsupportedGpu::finding).collect()
 }
 
-/// Returns the table with a row read from this cuDNN's files, which takes precedence over the row for its version.
-fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<CudnnTargets> {
+/// Returns the version and the table, with a row read from this cuDNN's files, which takes precedence over the row for
+/// its version.
+fn supported(
+    cudnn: &Cudnn,
+    platform: &Platform,
+) -> Option<(gpu_support::Cudnn, Vec<CudnnTargets>)> {
+    let (version, cuda) = (cudnn.version()?, cudnn.cuda_major?);
     let mut rows = compat::gpus(&platform.cpu);
     if !cudnn.gpu_codes.is_empty() {
         rows.push(CudnnTargets {
@@ -86,7 +90,7 @@ fn rows(cudnn: &Cudnn, version: Version, cuda: u32, platform: &Platform) -> Vec<
             code: cudnn.gpu_codes.clone(),
         });
     }
-    rows
+    Some((gpu_support::Cudnn { version, cuda }, rows))
 }
 
 /// Returns `true` if the cuDNN may support the GPU. Returns `false` if the answer is no, and for a Jetson, about which
@@ -107,11 +111,9 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
 /// Returns the findings about GPUs of this machine that the cuDNN does not support.
 #[cfg(feature = "cli")]
 pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding> {
-    let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
+    let Some((cudnn, rows)) = supported(cudnn, platform) else {
         return Vec::new();
     };
-    let rows = rows(cudnn, version, cuda, platform);
-    let cudnn = gpu_support::Cudnn { version, cuda };
     let mut seen = Vec::new();
     let mut findings = Vec::new();
     for gpu in gpus {
@@ -126,7 +128,7 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
             // A cuDNN for an older CUDA may support the GPU.
             if let SupportGap::Dropped(last @ None) = &mut fault.gap {
                 let version = Version::new(u32::MAX, 0, 0);
-                *last = (11..cuda).rev().find_map(|cuda| {
+                *last = (11..cudnn.cuda).rev().find_map(|cuda| {
                     let newest = gpu_support::Cudnn { version, cuda };
                     Some((newest.last_with(&rows, gpu.capability)?, cuda))
                 });

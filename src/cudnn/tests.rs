@@ -2,9 +2,9 @@
 
 use super::*;
 use crate::cudnn::parts::SubLibraries;
+use crate::model::Kind;
 use crate::model::Unresolved;
 use crate::search::install_layout;
-use crate::search::search_step::Kind;
 use std::process::Command;
 
 /// Two sub-libraries, one of which imports versioned functions from the other, like NVIDIA's.

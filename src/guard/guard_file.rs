@@ -4,11 +4,11 @@ use crate::config::Link;
 use crate::error::Error;
 use crate::guard::InvalidGuard;
 use crate::guard::text::text;
-use crate::model::{Gencode, GuardState, target_list};
+use crate::model::{Gencode, target_list};
 use crate::runtime::facts::Built;
 use crate::system::{Host, files, out_dir};
-use crate::toolchain::Toolchain;
 use crate::toolchain::lazy_link::LazyLibrary;
+use crate::toolchain::{GuardState, Toolchain};
 
 impl Toolchain {
     /// Writes the guard, with the targets of the kernels compiled so far.

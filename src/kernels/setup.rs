@@ -46,7 +46,10 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run. Runs none of them.
     pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
-        let others = toolchain.candidates.iter().filter(|other| !other.chosen);
+        let others = toolchain
+            .candidates
+            .iter()
+            .filter(|other| !other.is_chosen());
         let (programs, env) = (programs(&plan), &plan.host.env);
         let (seen, mut fingerprint) = (StatCache::default(), String::new());
         for program in &programs {

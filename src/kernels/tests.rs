@@ -229,7 +229,6 @@ fn without_nvcc_the_searched_places_are_named() {
             ..Toolkit::default()
         }),
         via,
-        chosen: true,
         rejected: None,
         request: None,
     };

@@ -1,8 +1,6 @@
 //! A cuDNN whose headers, libraries and sub-libraries are inconsistent.
 
 use crate::choice::cuda_mismatch::CudaMismatch;
-use crate::choice::findings::owner;
-use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::cudnn::consistency::{
     HeaderLibrarySkew, RequestedUnusable, file_name, is_dll, is_same_minor, library_dir,
@@ -23,17 +21,16 @@ impl CudaMismatch<'_> {
         let (toolkit, cudnn) = (self.toolkit, self.cudnn);
         let (theirs, major) = self.majors;
         let others = self.others.iter();
-        let others = others.map(|other| format!("{} {}", product(other), also(other)));
+        let others = others.map(|other| format!("{} {}", other.product(), also(other)));
         let finding = FindingId::CudaFlavourMismatch
             .error(format!(
-                "{} was built for CUDA {major}, but the toolkit at `{}` is {} {}",
+                "{} was built for CUDA {major}, but the toolkit at `{}` is {}",
                 named(cudnn),
                 toolkit.root().display(),
-                product(toolkit),
-                release(toolkit)
+                toolkit.title()
             ))
             .with_lines("found via", [found_via(cudnn), found_via(toolkit)])
-            .with_some("owner", owner(cudnn))
+            .with_some("owner", cudnn.owner())
             .with_lines("also found", others);
         let place = |found: Option<&Candidate>, missing: String| match found {
             Some(other) => format!("`{}`", other.root().display()),
@@ -50,7 +47,8 @@ impl CudaMismatch<'_> {
         ];
         if self.compatible_cudnn.is_none() {
             // An installation on this machine is suggested before a download.
-            let is_wheel = owner(self.cudnn).is_some_and(|owner| owner.installer.is_for_wheels());
+            let owner = self.cudnn.owner();
+            let is_wheel = owner.is_some_and(|owner| owner.installer.is_for_wheels());
             let has_none = is_wheel && self.package.is_none();
             if self.compatible_toolkit.is_some() || has_none {
                 helps.reverse();

@@ -1,7 +1,6 @@
 //! CUDA or cuDNN that was not found.
 
 use crate::choice::findings::{CandidateFault, MissingHeaders};
-use crate::choice::message_format::is_gone;
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
@@ -79,7 +78,7 @@ impl NoUsableCandidate<'_> {
         }
         for one in &self.context.scan.candidates {
             let is_emptied = one.rejected == Some(Rejection::Emptied);
-            if one.kind() == self.kind && is_gone(one) && !is_emptied {
+            if one.kind() == self.kind && one.is_gone() && !is_emptied {
                 let (via, root) = (&one.via, one.root().display());
                 lines.push(format!("{via} points to `{root}`, which does not exist"));
             }

@@ -123,7 +123,7 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
     }
     // This toolkit is incompatible with a cuDNN for CUDA 11 or 12.
     let cudnn = candidates.iter().any(|candidate| {
-        matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.chosen && cudnn.cuda_major != Some(13))
+        matches!(&candidate.found, Found::Cudnn(cudnn) if candidate.is_chosen() && cudnn.cuda_major != Some(13))
     });
     let install = || {
         format!(

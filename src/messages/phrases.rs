@@ -1,7 +1,6 @@
 //! Phrases for several topics: candidates, variables, alternatives.
 
-use crate::choice::context::CheckContext;
-use crate::choice::message_format::{product, release};
+use crate::choice::CheckContext;
 use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os};
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
@@ -47,12 +46,7 @@ pub fn other_cpu(library: &str, cpu: &str, own: &str) -> Finding {
 
 /// Returns product, version and place: ``cuDNN 8.9.7 at `/usr` ``.
 pub fn named(candidate: &Candidate) -> String {
-    format!(
-        "{} {} at `{}`",
-        product(candidate),
-        release(candidate),
-        candidate.root().display()
-    )
+    format!("{} at `{}`", candidate.title(), candidate.root().display())
 }
 
 /// Returns how and where a candidate was found: `system directories: /usr/include/cudnn_version.h`.
@@ -67,7 +61,7 @@ pub fn found_at(via: impl Display, path: &Path) -> String {
 
 /// Returns the line of another candidate: `9.14.0 in /opt/venv/…/nvidia/cudnn (outranked by CUDNN_PATH)`.
 pub fn also(candidate: &Candidate) -> String {
-    let (version, root) = (release(candidate), candidate.root().display());
+    let (version, root) = (candidate.version_text(), candidate.root().display());
     match &candidate.rejected {
         _ if candidate.via.is_inactive() => format!("{version} in {root} (not active)"),
         Some(reason) => format!("{version} in {root} ({reason})"),

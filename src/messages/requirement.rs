@@ -1,5 +1,4 @@
-use crate::choice::findings::{UnmetRequirement, owner};
-use crate::choice::message_format::{product, release};
+use crate::choice::findings::UnmetRequirement;
 use crate::choice::requirement::InvalidRequirement;
 use crate::messages::phrases::{also, found_via, named, variable};
 use crate::model::Kind;
@@ -39,11 +38,10 @@ impl UnmetRequirement<'_> {
                 named(candidate)
             ))
             .with("found via", found_via(candidate))
-            .with_some("owner", owner(candidate))
+            .with_some("owner", candidate.owner())
             .with_lines("also found", self.others.iter().map(|one| also(one)));
         let finding = if let Some(better) = self.better {
-            let (root, version) = (better.root().display(), release(better));
-            let contents = format!("{} {version}", self::product(better));
+            let (root, contents) = (better.root().display(), better.title());
             finding.help(match better.via.is_inactive() {
                 true => format!("set {variable} to `{root}`, which contains {contents}, or activate that environment"),
                 false => format!("set {variable} to `{root}`, which contains {contents}"),

@@ -1,6 +1,6 @@
 //! Incomplete CUDA toolkits, and libraries that are not installed.
 
-use crate::choice::incomplete_toolkit::PartialToolkit;
+use crate::choice::findings::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::{Candidate, FoundVia, Kind, Os, Toolkit};
@@ -307,7 +307,6 @@ mod tests {
         let candidate = Candidate {
             found: Found::Toolkit(toolkit.clone()),
             via,
-            chosen: true,
             rejected: None,
             request: None,
         };

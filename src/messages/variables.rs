@@ -1,17 +1,19 @@
 //! Environment variables that are unusable or disagree.
 
-use crate::choice::variable_findings::{UnusableVariable, VariableFault, VariablesDisagree};
+use crate::choice::CheckContext;
+use crate::choice::variable_findings::VariablesDisagree;
 use crate::messages::phrases::{fetch, found_via, set_directory};
 use crate::model::{Kind, Names, Os, Variable};
+use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
 use crate::runtime::facts::{Finding, FindingId, quoted};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-impl UnusableVariable<'_> {
-    pub fn finding(&self) -> Finding {
-        let context = self.context;
+impl UnusableVariable {
+    /// Returns the finding. `elsewhere` is another directory that the variable could point to.
+    pub fn finding(&self, context: &CheckContext, elsewhere: Option<PathBuf>) -> Finding {
         let name = context.env.spelling(self.variable);
         let (value, cpu) = (context.value(self.variable), &context.platform.cpu);
-        let mut help = self.correction();
+        let mut help = self.correction(context, elsewhere);
         let defect: String = match &self.fault {
             VariableFault::Place(obstacle) => {
                 help = match obstacle.is_closed() {
@@ -45,7 +47,7 @@ impl UnusableVariable<'_> {
             VariableFault::Nonexistent => "which does not exist".into(),
             VariableFault::Archive(archive) => {
                 let path = Path::new(&value);
-                help = unpack(archive, path, &name, self.context.platform.os);
+                help = unpack(archive, path, &name, context.platform.os);
                 match *archive == path {
                     true => "an archive that has not been extracted".into(),
                     false => "which contains an archive that has not been extracted".into(),
@@ -59,7 +61,7 @@ impl UnusableVariable<'_> {
             VariableFault::NoLibrary => {
                 // The variable is already correct if it names headers.
                 if self.variable.names() == Some(Names::CudnnHeaders) {
-                    let files = library_files(self.context.platform.os);
+                    let files = library_files(context.platform.os);
                     help = format!("set CUDNN_LIB_DIR to the directory that contains {files}");
                 }
                 "which does not contain a cuDNN library".into()
@@ -79,15 +81,15 @@ impl UnusableVariable<'_> {
         }
     }
 
-    fn correction(&self) -> String {
-        let (context, os) = (self.context, self.context.platform.os);
+    fn correction(&self, context: &CheckContext, elsewhere: Option<PathBuf>) -> String {
+        let os = context.platform.os;
         let name = context.env.spelling(self.variable);
         let misspelt = misspelt(&context.value(self.variable), &name, os);
         if let (false, Some(help)) = (self.exists, misspelt) {
             return help;
         }
         let file = library_files(os);
-        match (self.variable.names(), &self.nearby) {
+        match (self.variable.names(), self.nearby.clone().or(elsewhere)) {
             (Some(Names::Nvcc), _) => format!("set {name} to the full path of nvcc"),
             (Some(Names::Fetched), _) if !context.is_native() => {
                 format!("unset {name}, and set CUDA_HOME and CUDNN_PATH instead")

@@ -1,6 +1,6 @@
 //! The results of a search: toolkits and cuDNN installations, with how each was found and why it was rejected.
 
-use crate::model::{FoundVia, Kind, Library, Obstacle, Owner, Rejection, Variable};
+use crate::model::{FoundVia, Library, Obstacle, Owner, Rejection, Variable};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Target, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -146,6 +146,32 @@ impl Cudnn {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    Toolkit,
+    Cudnn,
+}
+
+impl Kind {
+    pub const BOTH: [Kind; 2] = [Kind::Toolkit, Kind::Cudnn];
+
+    /// Returns the name of the method of `Config`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "cuda",
+            Kind::Cudnn => "cudnn",
+        }
+    }
+
+    /// Returns the name for messages.
+    pub fn product(self) -> &'static str {
+        match self {
+            Kind::Toolkit => "CUDA toolkit",
+            Kind::Cudnn => "cuDNN",
+        }
+    }
+}
+
 /// A toolkit or a cuDNN.
 #[derive(Clone, Debug, PartialEq)]
 #[allow(clippy::large_enum_variant)] // there are a dozen of them
@@ -155,7 +181,7 @@ pub enum Found {
 }
 
 pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
-    let is_chosen = |one: &&Candidate| one.chosen && one.kind() == kind;
+    let is_chosen = |one: &&Candidate| one.is_chosen() && one.kind() == kind;
     candidates.iter().find(is_chosen)
 }
 
@@ -164,13 +190,17 @@ pub fn chosen(candidates: &[Candidate], kind: Kind) -> Option<&Candidate> {
 pub struct Candidate {
     pub found: Found,
     pub via: FoundVia,
-    pub chosen: bool,
+    /// After the choice, the two chosen candidates are not rejected.
     pub rejected: Option<Rejection>,
     /// The variable that requests this place.
     pub request: Option<Variable>,
 }
 
 impl Candidate {
+    pub fn is_chosen(&self) -> bool {
+        self.rejected.is_none()
+    }
+
     pub fn root(&self) -> &Path {
         match &self.found {
             Found::Toolkit(toolkit) => &toolkit.root,
@@ -196,6 +226,20 @@ impl Candidate {
         }
     }
 
+    /// Returns product and version: `CUDA 12.4`.
+    pub fn title(&self) -> String {
+        format!("{} {}", self.product(), self.version_text())
+    }
+
+    /// Returns the version as NVIDIA writes it, for messages.
+    pub fn version_text(&self) -> String {
+        match (self.version(), self.kind()) {
+            (None, _) => "of unknown version".into(),
+            (Some(version), Kind::Toolkit) => version.short(),
+            (Some(version), Kind::Cudnn) => version.to_string(),
+        }
+    }
+
     pub fn toolkit(&self) -> Option<&Toolkit> {
         match &self.found {
             Found::Toolkit(toolkit) => Some(toolkit),
@@ -214,6 +258,30 @@ impl Candidate {
         match self.found {
             Found::Toolkit(_) => Kind::Toolkit,
             Found::Cudnn(_) => Kind::Cudnn,
+        }
+    }
+
+    /// Returns the short name of its kind, for messages.
+    pub fn product(&self) -> &'static str {
+        match self.kind() {
+            Kind::Toolkit => "CUDA",
+            Kind::Cudnn => "cuDNN",
+        }
+    }
+
+    /// Returns the package of a cuDNN.
+    pub fn owner(&self) -> Option<&Owner> {
+        self.cudnn()?.owner.as_deref()
+    }
+
+    /// Returns `true` if only a record of it exists.
+    pub fn is_gone(&self) -> bool {
+        match &self.found {
+            Found::Toolkit(toolkit) => toolkit.missing_components().len() == 3,
+            Found::Cudnn(cudnn) => {
+                let parts = [&cudnn.header, &cudnn.library, &cudnn.link_dir];
+                parts.iter().all(|part| part.is_none()) && cudnn.files.obstacle.is_none()
+            }
         }
     }
 

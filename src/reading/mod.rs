@@ -8,7 +8,7 @@ use crate::loader::shadowing;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Owner, Rejection, Toolkit, Variable};
 use crate::reading::installation::{cuda_trees, key, read_install};
 use crate::reading::unusable_variables::{
-    LeftOut, Unreadable, Unusable, unusable, without_host_compiler,
+    LeftOut, Unreadable, UnusableVariable, unusable, without_host_compiler,
 };
 use crate::runtime::binary::defect::Defect;
 use crate::search::{Place, Step, Tree, install_layout, pkg_config};
@@ -19,10 +19,12 @@ use std::path::{Path, PathBuf};
 
 #[derive(Default)]
 pub struct Scan {
+    /// The places that were read.
+    pub steps: Vec<Step>,
     /// All installations in search order.
     pub candidates: Vec<Candidate>,
     /// Variables that point to a place without an installation.
-    pub unusable: Vec<Unusable>,
+    pub unusable: Vec<UnusableVariable>,
     /// Compilers and .pc files that are not requested and could not be read.
     pub left_out: Vec<LeftOut>,
     /// The files that were read, and the package records of the installations.
@@ -277,7 +279,6 @@ impl<'a> Reader<'a> {
         self.scan.candidates.push(Candidate {
             found,
             via: step.via.clone(),
-            chosen: false,
             rejected,
             request: step.request,
         });
@@ -288,7 +289,6 @@ impl<'a> Reader<'a> {
         self.scan.candidates.push(Candidate {
             found,
             via,
-            chosen: false,
             rejected: Some(reason),
             request: None,
         });

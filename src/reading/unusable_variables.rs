@@ -2,27 +2,46 @@ use crate::host_compiler::compiler_choice;
 use crate::model::{Candidate, Found, Kind, Names, Obstacle, Variable};
 use crate::reading::installation::read_install;
 use crate::search::pkg_config::PackageFault;
-use crate::search::{Place, Step, install_layout};
+use crate::search::{Step, install_layout};
 use crate::system::{Host, Sysroot, files};
 use crate::toolkit::nvcc::NvccFault;
 use std::path::{Path, PathBuf};
 
-/// A variable that points to a place without an installation.
-pub struct Unusable {
+/// A variable that requests a place without a usable installation.
+pub struct UnusableVariable {
     pub variable: Variable,
+    pub kind: Kind,
     pub exists: bool,
-    /// The reason why the place cannot be used although it exists.
-    pub obstacle: Option<Obstacle>,
-    /// An archive of cuDNN in that place, or the place itself if it is one.
-    pub archive: Option<PathBuf>,
-    /// The targets for other CPUs that it contains: `sbsa-linux`.
-    pub foreign: Vec<String>,
-    /// A directory close to it that contains what was requested.
+    /// A directory that contains what was requested.
     pub nearby: Option<PathBuf>,
-    /// The reason why a compiler that exists could not be queried.
-    pub reason: Option<NvccFault>,
-    /// The help if its host compiler is the cause.
-    pub host_compiler: Option<String>,
+    pub missed: Vec<PathBuf>,
+    pub fault: VariableFault,
+}
+
+/// The reason why no installation in a place can be used.
+pub enum VariableFault {
+    /// An inaccessible place, or a dangling link.
+    Place(Obstacle),
+    /// An unusable library. `true` if its file is beside its link.
+    Library(Obstacle, bool),
+    /// A path that cannot be printed for cargo, with the reason.
+    UnprintablePath(&'static str),
+    /// A toolkit that is only for these other targets: `sbsa-linux`.
+    ForeignToolkit(Vec<String>),
+    /// An nvcc that fails, with the help if its host compiler is the cause.
+    Nvcc(NvccFault, Option<String>),
+    /// The name of a program that is in none of these directories.
+    NotOnPath(Vec<String>),
+    NoProgram,
+    Nonexistent,
+    /// An archive of cuDNN in the place, or the place itself.
+    Archive(PathBuf),
+    /// A place without the requested kinds.
+    NotInstalled {
+        toolkit: bool,
+        cudnn: bool,
+    },
+    NoLibrary,
 }
 
 /// A compiler or a .pc file that is not requested and could not be read.
@@ -39,34 +58,78 @@ pub enum Unreadable {
     Dangling(Obstacle),
 }
 
-/// Returns the variables that point to a place without an installation.
+/// Returns the variables that point to a place without an installation. `failures` contains the compilers in variables
+/// that could not be queried.
 pub fn unusable(
     steps: &[Step],
     candidates: &[Candidate],
     failures: &[(Variable, NvccFault)],
     host: &Host,
-) -> Vec<Unusable> {
-    let mut found: Vec<Unusable> = Vec::new();
+) -> Vec<UnusableVariable> {
+    let mut found: Vec<UnusableVariable> = Vec::new();
     for variable in steps.iter().filter_map(|step| step.request) {
         let used = candidates.iter().any(|one| one.request == Some(variable));
-        if used || found.iter().any(|known| known.variable == variable) {
-            continue;
+        if !used && !found.iter().any(|known| known.variable == variable) {
+            let failure = failures.iter().find(|(failed, _)| *failed == variable);
+            let failure = failure.map(|(_, fault)| fault);
+            found.push(unusable_variable(variable, steps, failure, host));
         }
-        let value = host.env.path(variable).unwrap_or_default();
-        let failure = failures.iter().find(|(failed, _)| *failed == variable);
-        let reason = failure.map(|(_, fault)| fault);
-        found.push(Unusable {
-            variable,
-            exists: files::is_dir(&value) || files::is_file(&value),
-            obstacle: files::obstacle(&value, None).map(|met| met.seen_from(&value)),
-            archive: archive(&value),
-            foreign: foreign(&value, host),
-            nearby: nearby(steps, variable, &value, host),
-            host_compiler: reason.and_then(|reason| without_host_compiler(reason, host)),
-            reason: reason.cloned(),
-        });
     }
     found
+}
+
+fn unusable_variable(
+    variable: Variable,
+    steps: &[Step],
+    failure: Option<&NvccFault>,
+    host: &Host,
+) -> UnusableVariable {
+    let mut steps: Vec<&Step> = steps.iter().collect();
+    steps.retain(|step| step.request == Some(variable));
+    let requests = |kind| steps.iter().any(|step| step.kind == kind);
+    let (toolkit, cudnn) = (requests(Kind::Toolkit), requests(Kind::Cudnn));
+    let kind = if cudnn { Kind::Cudnn } else { Kind::Toolkit };
+    let is_nvcc = variable.names() == Some(Names::Nvcc);
+    let text = host.env.get(variable).unwrap_or_default().to_string_lossy();
+    let is_bare_name = is_nvcc && !text.contains(['/', '\\']);
+    let value = host.env.path(variable).unwrap_or_default();
+    let exists = files::is_dir(&value) || files::is_file(&value);
+    let foreign = foreign(&value, host);
+    let obstacle = files::obstacle(&value, None).map(|obstacle| obstacle.seen_from(&value));
+    let fault = match (obstacle, failure) {
+        (Some(obstacle), None) if !is_bare_name => VariableFault::Place(obstacle),
+        _ if toolkit && !foreign.is_empty() => VariableFault::ForeignToolkit(foreign),
+        (_, Some(fault)) => VariableFault::Nvcc(fault.clone(), without_host_compiler(fault, host)),
+        _ if is_bare_name => {
+            VariableFault::NotOnPath(steps.iter().map(|step| step.description()).collect())
+        }
+        _ if is_nvcc && exists => VariableFault::NoProgram,
+        _ if !exists => VariableFault::Nonexistent,
+        _ => match archive(&value) {
+            Some(archive) => VariableFault::Archive(archive),
+            None => VariableFault::NotInstalled { toolkit, cudnn },
+        },
+    };
+    let nearby = match is_nvcc || toolkit && cudnn {
+        true => None,
+        false => nearby(variable, kind, &value, host),
+    };
+    use VariableFault::{NotOnPath, Nvcc, Place};
+    if let Place(_) | Nvcc(..) | NotOnPath(_) = fault {
+        // These have evidence of their own.
+        steps.clear();
+    }
+    let missed = steps.iter();
+    let missed = missed.flat_map(|step| step.required_files(&host.platform));
+    UnusableVariable {
+        variable,
+        kind,
+        exists,
+        nearby,
+        // Links with the usual names may point to files for another CPU.
+        missed: files::dedup(missed.filter(|path| !files::exists(path))),
+        fault,
+    }
 }
 
 /// Returns the help for an nvcc that cannot start its host compiler.
@@ -104,7 +167,7 @@ fn archive(value: &Path) -> Option<PathBuf> {
 
 /// Returns the directory that was probably meant. Some users specify `bin` or the compiler instead of the toolkit, or
 /// the directory of all wheels instead of one wheel.
-fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Option<PathBuf> {
+fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<PathBuf> {
     // A header file in a variable that requires its directory.
     if variable.names() == Some(Names::CudnnHeaders) {
         return match value.ends_with("cudnn.h") && files::is_file(value) {
@@ -112,19 +175,11 @@ fn nearby(steps: &[Step], variable: Variable, value: &Path, host: &Host) -> Opti
             false => None,
         };
     }
-    let is_tree =
-        |step: &Step| step.request == Some(variable) && matches!(step.place, Place::Tree(_));
-    let requests = |kind| steps.iter().any(|step| is_tree(step) && step.kind == kind);
     let above = value.ancestors().skip(1).take(2);
     let mut dirs: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
-    let kind = match [requests(Kind::Toolkit), requests(Kind::Cudnn)] {
-        [true, false] => Kind::Toolkit,
-        [false, true] => {
-            dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
-            Kind::Cudnn
-        }
-        _ => return None,
-    };
+    if kind == Kind::Cudnn {
+        dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
+    }
     dirs.into_iter().find(|dir| {
         let tree = install_layout::usual(kind, &host.platform, dir, "");
         match read_install(kind, dir, &tree, Sysroot { root: None }, host) {

@@ -1,11 +1,11 @@
 //! The report as JSON. Keys are never renamed and always present. An unknown value is `null` or an empty list.
 
+use crate::model::Kind;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Installer, Owner, Toolkit};
 use crate::report::ToolchainReport;
 use crate::runtime::facts::{Json, VersionSource};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::json_members::{device, document, driver};
-use crate::search::search_step::Kind;
 use crate::{Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -98,7 +98,7 @@ fn candidate(candidate: &Candidate) -> Json {
         ("path", path(candidate.root())),
         ("found_via", Json::text(&candidate.via)),
         ("version", Json::optional(version)),
-        ("chosen", Json::bool(Some(candidate.chosen))),
+        ("chosen", Json::bool(Some(candidate.is_chosen()))),
         ("rejected", Json::optional(candidate.rejected.as_ref())),
     ])
 }

@@ -16,10 +16,9 @@ mod tests;
 pub mod text;
 
 use crate::model::candidate::chosen;
-use crate::model::{Candidate, Cudnn, FoundVia, Toolkit};
+use crate::model::{Candidate, Cudnn, FoundVia, Kind, Toolkit};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Finding, Severity, Target, Verdict};
-use crate::search::search_step::Kind;
 use crate::toolchain::Toolchain;
 use std::fmt;
 use std::path::PathBuf;

@@ -65,8 +65,8 @@ impl Config {
                 findings.extend(selection.findings);
                 (selection.list, selection.chosen_by)
             }
-            Err(errors) => {
-                findings.extend(errors);
+            Err(error) => {
+                findings.push(error);
                 let from = request.map_or(ChosenBy::Default, |request| request.from);
                 (TargetList::default(), from)
             }

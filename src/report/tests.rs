@@ -82,21 +82,18 @@ fn complete_report() -> ToolchainReport {
             Candidate {
                 found: Found::Toolkit(toolkit()),
                 via: FoundVia::variable("CUDA_HOME"),
-                chosen: true,
                 rejected: None,
                 request: None,
             },
             Candidate {
                 found: Found::Toolkit(older),
                 via: FoundVia::Directory("NVIDIA's versioned directories"),
-                chosen: false,
                 rejected: Some(Rejection::CudnnBuiltForCuda(13)),
                 request: None,
             },
             Candidate {
                 found: Found::Cudnn(cudnn()),
                 via: FoundVia::variable("CUDNN_PATH"),
-                chosen: true,
                 rejected: None,
                 request: None,
             },

@@ -3,12 +3,11 @@
 //! A mark appears only in the third column of a line, after two spaces. The command line tool relies on that for
 //! colors.
 
-use crate::choice::message_format::{product, release};
 use crate::cudnn::consistency::missing_parts;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::text::joined;
-use crate::model::{Cudnn, Kind, Rejection};
+use crate::model::{Cudnn, Kind};
 use crate::report::ToolchainReport;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
 use crate::runtime::facts::finding_id::section;
@@ -276,20 +275,20 @@ fn long_evidence(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result
 
 /// Writes the installations that were not chosen.
 fn others(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
-    let others = report.candidates.iter().filter(|other| !other.chosen);
+    let others = report.candidates.iter().filter(|other| !other.is_chosen());
     for (index, other) in others.enumerate() {
         if index == 0 {
             writeln!(f, "\nalso found")?;
         }
-        let (product, root) = (product(other), shown(other.root()));
+        let (title, root) = (other.title(), shown(other.root()));
         let built = other.cudnn().and_then(|cudnn| cudnn.cuda_major);
         let built = built.map_or(String::new(), |major| format!(" for CUDA {major}"));
-        writeln!(f, "  {product} {}{built} at {root}", release(other))?;
-        let reason = other.rejected.as_ref().map(Rejection::to_string);
-        let reason = reason.unwrap_or_else(|| "not examined".into());
+        writeln!(f, "  {title}{built} at {root}")?;
         writeln!(f, "    found via {}", printable(&other.via.to_string()))?;
-        let reason = wrapped(&printable(&reason), 4, columns(f));
-        writeln!(f, "    not chosen: {reason}")?;
+        if let Some(reason) = &other.rejected {
+            let reason = wrapped(&printable(&reason.to_string()), 4, columns(f));
+            writeln!(f, "    not chosen: {reason}")?;
+        }
     }
     Ok(())
 }

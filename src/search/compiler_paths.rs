@@ -1,8 +1,8 @@
 //! The default paths of the C compiler and linker. They are the only place where modules, Nix and Guix name cuDNN.
 
-use crate::model::{FoundVia, Variable};
+use crate::model::{FoundVia, Kind, Variable};
 use crate::search::install_layout::LEAVES;
-use crate::search::{Kind, Places, Step, Tree, context_step};
+use crate::search::{Places, Tree};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const INCLUDE: [Variable; 3] = [
 ];
 
 impl Places<'_> {
-    pub(super) fn compiler_paths(&self) -> Vec<Step> {
+    pub(super) fn compiler_paths(&mut self) {
         let set = |variables: &[Variable]| {
             let mut set = variables.to_vec();
             set.retain(|variable| self.env.get(*variable).is_some());
@@ -24,7 +24,7 @@ impl Places<'_> {
         let [a, b, c] = INCLUDE;
         let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
         let lib = self.listed(Variable::LibraryPath);
-        let mut steps = self.named_dirs(&set(&[a, b, c, Variable::LibraryPath]), include, lib);
+        self.named_dirs(&set(&[a, b, c, Variable::LibraryPath]), include, lib);
         let flags = |variable: Variable, flags: &[&str]| {
             let text = self.env.get(variable).and_then(OsStr::to_str);
             flagged(text.unwrap_or_default(), flags)
@@ -32,33 +32,26 @@ impl Places<'_> {
         let include = flags(Variable::NixCFlags, &["-isystem", "-I"]);
         let lib = flags(Variable::NixLdFlags, &["-L"]);
         let via = set(&[Variable::NixCFlags, Variable::NixLdFlags]);
-        steps.extend(self.named_dirs(&via, include, lib));
+        self.named_dirs(&via, include, lib);
         // Spack and Nix list the prefixes of loaded packages.
         let via = FoundVia::variables(&[Variable::CmakePrefixPath]);
         for dir in self.listed(Variable::CmakePrefixPath) {
             if !is_system(&dir) && self.is_inside(&dir) {
-                steps.extend(self.both(&via, &dir, ""));
+                self.both(&via, &dir, "");
             }
         }
-        steps
     }
 
-    /// Returns the parents of all `include` and `lib` directories, followed by a step with all of the directories.
-    fn named_dirs(
-        &self,
-        via: &FoundVia,
-        mut include: Vec<PathBuf>,
-        mut lib: Vec<PathBuf>,
-    ) -> Vec<Step> {
+    /// Adds the parents of all `include` and `lib` directories, followed by a step with all of the directories.
+    fn named_dirs(&mut self, via: &FoundVia, mut include: Vec<PathBuf>, mut lib: Vec<PathBuf>) {
         files::keep(&mut include, &|dir| self.is_inside(dir));
         files::keep(&mut lib, &|dir| self.is_inside(dir));
-        let mut steps = Vec::new();
         let mut known = Vec::new();
         for dir in include.iter().chain(&lib) {
             let is_named = LEAVES.iter().any(|leaf| dir.ends_with(leaf));
             let prefix = dir.parent().filter(|prefix| is_named && !is_system(prefix));
             if let Some(prefix) = prefix.filter(|prefix| !known.contains(prefix)) {
-                steps.extend(self.both(via, prefix, ""));
+                self.both(via, prefix, "");
                 known.push(prefix);
             }
         }
@@ -69,9 +62,8 @@ impl Places<'_> {
                 lib,
                 ..Tree::default()
             };
-            steps.push(context_step(via, Kind::Cudnn, tree));
+            self.tree(Kind::Cudnn, via, tree);
         }
-        steps
     }
 }
 

@@ -1,31 +1,26 @@
 //! Places that variables request.
 
-use crate::model::{FoundVia, Names, Origin, Os, Variable};
-use crate::search::{Kind, Place, Places, Step, Tree, context_step, install_layout, windows};
+use crate::model::{FoundVia, Kind, Names, Origin, Os, Variable};
+use crate::search::{PACKAGES, Place, Places, Step, Tree, install_layout, windows};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 impl Places<'_> {
-    pub(super) fn requested_toolkits(&self, origin: Origin) -> Vec<Step> {
-        let step = |variable, place| self.step(Kind::Toolkit, variable, place);
-        let mut steps = Vec::new();
+    pub(super) fn requested_toolkits(&mut self, origin: Origin) {
         for (variable, dir) in self.requests(Names::Toolkit, origin) {
-            let trees = install_layout::named_toolkit(self.platform, &dir).into_iter();
-            steps.extend(trees.map(|tree| step(variable, Place::Tree(tree))));
+            for tree in install_layout::named_toolkit(self.platform, &dir) {
+                self.add_requested(Kind::Toolkit, variable, Place::Tree(tree));
+            }
         }
         for (variable, file) in self.requests(Names::Nvcc, origin) {
-            steps.push(step(
-                variable,
-                Place::Nvcc(self.named_program(variable, file)),
-            ));
+            let place = Place::Nvcc(self.named_program(variable, file));
+            self.add_requested(Kind::Toolkit, variable, place);
         }
-        steps
     }
 
-    pub(super) fn requested_cudnns(&self, origin: Origin) -> Vec<Step> {
+    pub(super) fn requested_cudnns(&mut self, origin: Origin) {
         let headers = self.requests(Names::CudnnHeaders, origin);
-        let mut steps = Vec::new();
         for (variable, dir) in self.requests(Names::Cudnn, origin) {
             let mut named = install_layout::named_cudnn(self.platform, &dir);
             // A separate variable for headers takes precedence.
@@ -40,27 +35,30 @@ impl Places<'_> {
                 Os::Other => {}
             }
             for tree in trees {
-                steps.push(self.step(Kind::Cudnn, variable, Place::Tree(tree)));
+                self.add_requested(Kind::Cudnn, variable, Place::Tree(tree));
             }
         }
-        steps.extend(self.cudnn_from_parts(origin));
-        steps
+        self.cudnn_from_parts(origin, &headers);
     }
 
     /// Combines separately requested headers and libraries. If only one is requested, the other is searched beside it.
-    pub(super) fn cudnn_from_parts(&self, origin: Origin) -> Option<Step> {
-        let include = self.requests(Names::CudnnHeaders, origin);
+    fn cudnn_from_parts(&mut self, origin: Origin, include: &[(Variable, PathBuf)]) {
         let lib = self.requests(Names::CudnnLibrary, origin);
-        let (_, base) = include.first().or(lib.first())?.clone();
         // Missing libraries are more serious, so their variable comes first.
-        let variable = lib.first().or(include.first())?.0;
+        let (first, variable) = (
+            include.first().or(lib.first()),
+            lib.first().or(include.first()),
+        );
+        let (Some((_, base)), Some((variable, _))) = (first.cloned(), variable) else {
+            return;
+        };
         let multiarch = self.platform.multiarch();
         let mut tree = Tree {
             base,
             ..Tree::default()
         };
         let mut named = Vec::new();
-        for (variable, dir) in &include {
+        for (variable, dir) in include {
             named.push(self.env.named(*variable));
             tree.include.push(dir.clone());
         }
@@ -94,66 +92,65 @@ impl Places<'_> {
         if self.platform.os == Os::Windows {
             windows::complete(&mut tree, self.platform);
         }
-        let mut step = self.step(Kind::Cudnn, variable, Place::Tree(tree));
-        step.via = FoundVia::Variables(named);
-        Some(step)
+        self.steps.push(Step {
+            kind: Kind::Cudnn,
+            via: FoundVia::Variables(named),
+            request: Some(*variable),
+            place: Place::Tree(tree),
+        });
     }
 
-    pub(super) fn guard_home(&self, origin: Origin) -> Vec<Step> {
-        let Some(dir) = self.request(Variable::GuardHome, origin) else {
-            return Vec::new();
-        };
-        let mut steps = self.fetched_in(&self.via(Variable::GuardHome), &dir);
-        for step in &mut steps {
+    pub(super) fn guard_home(&mut self, origin: Origin) {
+        let first = self.steps.len();
+        for (variable, dir) in self.requests(Names::Fetched, origin) {
+            self.all_wheels(&self.via(variable), &dir, PACKAGES);
+        }
+        for step in self.steps.iter_mut().skip(first) {
             step.request = Some(Variable::GuardHome);
         }
-        steps
     }
 
-    /// Returns the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's
+    /// Adds the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's
     /// wheel. They come after the requested places, because they are only requested indirectly.
-    pub(super) fn cudnn_in_requested_toolkits(&self) -> Vec<Step> {
-        let mut steps = Vec::new();
+    pub(super) fn cudnn_in_requested_toolkits(&mut self) {
         for variable in Variable::naming(Names::Toolkit) {
             let Some(dir) = self.env.path(variable) else {
                 continue;
             };
             let via = self.via(variable);
             let inside = install_layout::cudnn(self.platform, &dir, "");
-            steps.push(context_step(&via, Kind::Cudnn, inside));
+            self.tree(Kind::Cudnn, &via, inside);
             if let Some(tree) = install_layout::cudnn_beside(self.platform, &dir) {
-                steps.push(context_step(&via, Kind::Cudnn, tree));
+                self.tree(Kind::Cudnn, &via, tree);
             }
         }
-        steps
-    }
-
-    pub(super) fn request(&self, variable: Variable, origin: Origin) -> Option<PathBuf> {
-        let path = self.env.path(variable)?;
-        (self.env.named(variable).origin == origin).then_some(path)
     }
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
-        let request = |variable| Some((variable, self.request(variable, origin)?));
-        let variables = Variable::naming(names).into_iter();
-        variables.filter_map(request).collect()
+        let mut requests = Vec::new();
+        for variable in Variable::naming(names) {
+            if self.env.named(variable).origin == origin {
+                requests.extend(self.env.path(variable).map(|path| (variable, path)));
+            }
+        }
+        requests
     }
 
     fn via(&self, variable: Variable) -> FoundVia {
         FoundVia::Variables(vec![self.env.named(variable)])
     }
 
-    pub(super) fn step(&self, kind: Kind, variable: Variable, place: Place) -> Step {
-        Step {
+    fn add_requested(&mut self, kind: Kind, variable: Variable, place: Place) {
+        self.steps.push(Step {
             kind,
             via: self.via(variable),
             request: Some(variable),
             place,
-        }
+        });
     }
 
     /// Returns the compilers that `NVCC` or `CUDACXX` may refer to: a path or a bare name, optionally after a launcher.
-    pub(super) fn named_program(&self, variable: Variable, path: PathBuf) -> Vec<PathBuf> {
+    fn named_program(&self, variable: Variable, path: PathBuf) -> Vec<PathBuf> {
         let value = self.env.get(variable).and_then(OsStr::to_str);
         let value = value.unwrap_or_default();
         let last = value.split_whitespace().last().unwrap_or_default();

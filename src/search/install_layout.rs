@@ -1,7 +1,7 @@
 //! The layouts of headers, libraries and the compiler in an installation.
 
-use crate::model::{Os, Platform};
-use crate::search::search_step::{Kind, Tree, with_cuda};
+use crate::model::{Kind, Os, Platform};
+use crate::search::search_step::{Tree, with_cuda};
 use std::path::{Path, PathBuf};
 
 /// NVIDIA's wheels up to CUDA 12, one directory each, without cuDNN's.

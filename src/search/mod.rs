@@ -12,10 +12,10 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-pub use search_step::{Kind, Place, Step, Tree};
+pub use search_step::{Place, Step, Tree};
 
 use crate::model::environment::Kind as Meaning;
-use crate::model::{Environment, FoundVia, Origin, Os, Platform, Variable};
+use crate::model::{Environment, FoundVia, Kind, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;
@@ -42,140 +42,141 @@ pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
 
 /// Returns all places in search order.
 pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
-    let places = Places {
+    let mut places = Places {
         env,
         platform,
         root,
+        steps: Vec::new(),
     };
-    [
-        // Places that the build script requests, then those that the environment requests.
-        places.requested_toolkits(Origin::BuildScript),
-        places.requested_cudnns(Origin::BuildScript),
-        places.guard_home(Origin::BuildScript),
-        places.requested_toolkits(Origin::Process),
-        places.requested_cudnns(Origin::Process),
-        places.guard_home(Origin::Process),
-        places.cudnn_in_requested_toolkits(),
-        // The active environment.
-        places.virtual_environment(),
-        places.conda_build(),
-        places.conda(),
-        places.on_linux(Places::compiler_paths),
-        // The machine's own installations.
-        places.nvcc_on_path(),
-        places.on_linux(Places::usual_directories),
-        places.windows(),
-        places.on_linux(Places::distribution),
-        // The rest.
-        places.on_linux(Places::cudnn_directories),
-        places.on_linux(Places::hpc_sdk),
-        places.tensorflow_paths(),
-        places.on_linux(Places::environments_on_path),
-        places.on_linux(Places::python_packages),
-        places.beside_the_manifest(),
-        places.on_linux(Places::sysroot),
-        places.pkg_config(),
-        places.on_linux(Places::home),
-        // The directory of `cudnn-guard fetch`.
-        places.fetched(),
-    ]
-    .concat()
+    // Places that the build script requests, then those that the environment requests.
+    for origin in [Origin::BuildScript, Origin::Process] {
+        places.requested_toolkits(origin);
+        places.requested_cudnns(origin);
+        places.guard_home(origin);
+    }
+    places.cudnn_in_requested_toolkits();
+    // The active environment.
+    places.virtual_environment();
+    places.conda_build();
+    places.conda();
+    places.on_linux(Places::compiler_paths);
+    // The machine's own installations.
+    places.nvcc_on_path();
+    places.on_linux(Places::usual_directories);
+    places.windows();
+    places.on_linux(Places::distribution);
+    // The rest.
+    places.on_linux(Places::cudnn_directories);
+    places.on_linux(Places::hpc_sdk);
+    places.tensorflow_paths();
+    places.on_linux(Places::environments_on_path);
+    places.on_linux(Places::python_packages);
+    places.beside_the_manifest();
+    places.on_linux(Places::sysroot);
+    places.pkg_config();
+    places.on_linux(Places::home);
+    // The directory of `cudnn-guard fetch`.
+    places.fetched();
+    places.steps
 }
 
 struct Places<'a> {
     env: &'a Environment,
     platform: &'a Platform,
     root: Option<&'a Path>,
+    /// The places so far.
+    steps: Vec<Step>,
 }
 
 impl Places<'_> {
-    fn on_linux(&self, steps: fn(&Self) -> Vec<Step>) -> Vec<Step> {
-        match self.platform.os {
-            Os::Linux => steps(self),
-            _ => Vec::new(),
+    fn on_linux(&mut self, add: fn(&mut Self)) {
+        if self.platform.os == Os::Linux {
+            add(self);
         }
     }
 
-    fn nvcc_on_path(&self) -> Vec<Step> {
+    fn nvcc_on_path(&mut self) {
         let files = self.on_path("nvcc");
-        if files.is_empty() {
-            return Vec::new();
+        if !files.is_empty() {
+            self.add(Kind::Toolkit, &FoundVia::NvccOnPath, Place::Nvcc(files));
         }
-        let (via, place) = (&FoundVia::NvccOnPath, Place::Nvcc(files));
-        vec![Step::context(Kind::Toolkit, via, place)]
     }
 
-    fn usual_directories(&self) -> Vec<Step> {
+    fn usual_directories(&mut self) {
         let usual = FoundVia::Directory("NVIDIA's default directory");
         let local = self.below_root(Path::new("/usr/local"));
-        [
-            self.both(&usual, &local, "cuda"),
-            self.both(&VERSIONED, &local, "cuda-#"),
-        ]
-        .concat()
+        self.both(&usual, &local, "cuda");
+        self.both(&VERSIONED, &local, "cuda-#");
     }
 
-    /// Returns the places of distributions' packages. Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux
-    /// only cuDNN. Arch Linux and Gentoo have `/opt/cuda`, with older versions beside it.
-    fn distribution(&self) -> Vec<Step> {
+    /// Adds the places of distributions' packages. Debian and Fedora install CUDA and cuDNN in `/usr`, Arch Linux only
+    /// cuDNN. Arch Linux and Gentoo have `/opt/cuda`, with older versions beside it.
+    fn distribution(&mut self) {
         let system = FoundVia::Directory("system directories");
         let optional = FoundVia::Directory("the distribution's /opt");
         let opt = self.below_root(Path::new("/opt"));
-        [
-            self.system_packages(&system, &self.below_root(Path::new("/usr"))),
-            self.both(&optional, &opt.join("cuda"), ""),
-            self.both(&optional, &opt, "cuda-#"),
-        ]
-        .concat()
+        self.system_packages(&system, &self.below_root(Path::new("/usr")));
+        self.both(&optional, &opt.join("cuda"), "");
+        self.both(&optional, &opt, "cuda-#");
     }
 
-    fn fetched(&self) -> Vec<Step> {
+    fn fetched(&mut self) {
         let variable = |name: &str| Some(self.env.os_var(name)?.to_os_string());
         let is_windows = self.env.builder(self.platform).os == Os::Windows;
-        let Some(dir) = fetch_dir(is_windows, &variable) else {
-            return Vec::new();
-        };
-        // The fetched files of this machine are not part of an image.
-        let dir = self.below_root(&dir);
-        self.fetched_in(&FoundVia::Fetched, &dir)
-    }
-
-    /// Returns the places of what `cudnn-guard fetch` installs in a directory. A lock file may name the wheel that only
-    /// compiles graphs at run time. It does not exist for Windows.
-    fn fetched_in(&self, via: &FoundVia, dir: &Path) -> Vec<Step> {
-        let mut steps = self.wheels(via, dir, PACKAGES);
-        if self.platform.os == Os::Linux {
-            let jit = install_layout::cudnn(self.platform, dir, &format!("{PACKAGES}/cudnn_jit"));
-            steps.push(context_step(via, Kind::Cudnn, jit));
+        if let Some(dir) = fetch_dir(is_windows, &variable) {
+            // The fetched files of this machine are not part of an image.
+            let dir = self.below_root(&dir);
+            self.all_wheels(&FoundVia::Fetched, &dir, PACKAGES);
         }
-        steps
     }
 
-    /// Returns the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's
+    fn add(&mut self, kind: Kind, via: &FoundVia, place: Place) {
+        self.steps.push(Step {
+            kind,
+            via: via.clone(),
+            request: None,
+            place,
+        });
+    }
+
+    fn tree(&mut self, kind: Kind, via: &FoundVia, tree: Tree) {
+        self.add(kind, via, Place::Tree(tree));
+    }
+
+    /// Adds the places of NVIDIA's wheels: one directory since CUDA 13, one for each component before, and cuDNN's
     /// directory.
-    fn wheels(&self, via: &FoundVia, dir: &Path, below: &str) -> Vec<Step> {
+    fn wheels(&mut self, via: &FoundVia, dir: &Path, below: &str) {
         let unified = install_layout::toolkit(self.platform, dir, &format!("{below}/cu#"));
         let split = install_layout::split_toolkit(self.platform, dir, below);
         let cudnn = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn"));
-        vec![
-            context_step(via, Kind::Toolkit, unified),
-            context_step(via, Kind::Toolkit, split),
-            context_step(via, Kind::Cudnn, cudnn),
-        ]
+        self.tree(Kind::Toolkit, via, unified);
+        self.tree(Kind::Toolkit, via, split);
+        self.tree(Kind::Cudnn, via, cudnn);
     }
 
-    /// Returns the places of a toolkit and of a cuDNN that was copied into it.
-    fn both(&self, via: &FoundVia, base: &Path, pattern: &str) -> Vec<Step> {
-        let usual = |kind| install_layout::usual(kind, self.platform, base, pattern);
-        let step = |kind| context_step(via, kind, usual(kind));
-        Kind::BOTH.map(step).to_vec()
+    /// Adds the places of all wheels, including the cuDNN that only compiles graphs at run time, which does not exist for
+    /// Windows.
+    fn all_wheels(&mut self, via: &FoundVia, dir: &Path, below: &str) {
+        self.wheels(via, dir, below);
+        if self.platform.os == Os::Linux {
+            let jit = install_layout::cudnn(self.platform, dir, &format!("{below}/cudnn_jit"));
+            self.tree(Kind::Cudnn, via, jit);
+        }
     }
 
-    /// Returns the places of a distribution's toolkit and cuDNN below `usr`.
-    fn system_packages(&self, via: &FoundVia, usr: &Path) -> Vec<Step> {
-        let system = |kind| install_layout::system(kind, self.platform, usr);
-        let step = |kind| context_step(via, kind, system(kind));
-        Kind::BOTH.map(step).to_vec()
+    /// Adds the places of a toolkit and of a cuDNN that was copied into it.
+    fn both(&mut self, via: &FoundVia, base: &Path, pattern: &str) {
+        for kind in Kind::BOTH {
+            let tree = install_layout::usual(kind, self.platform, base, pattern);
+            self.tree(kind, via, tree);
+        }
+    }
+
+    /// Adds the places of a distribution's toolkit and cuDNN below `usr`.
+    fn system_packages(&mut self, via: &FoundVia, usr: &Path) {
+        for kind in Kind::BOTH {
+            self.tree(kind, via, install_layout::system(kind, self.platform, usr));
+        }
     }
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
@@ -212,8 +213,4 @@ impl Places<'_> {
             _ => path.to_path_buf(),
         }
     }
-}
-
-fn context_step(via: &FoundVia, kind: Kind, tree: Tree) -> Step {
-    Step::context(kind, via, Place::Tree(tree))
 }

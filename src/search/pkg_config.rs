@@ -3,10 +3,10 @@
 //! The crate itself reads `PKG_CONFIG`, `PKG_CONFIG_SYSROOT_DIR`, `PKG_CONFIG_ALLOW_CROSS`, `TARGET` and `HOST` from
 //! the process's environment, so it does not see the pairs of `Config::env`. Its `get_variable` prints lines for cargo, so it cannot be used here.
 
-use crate::model::{Invocation, Platform, Variable, newest_first, parse_numbers};
+use crate::model::{Invocation, Kind, Platform, Variable, newest_first, parse_numbers};
 use crate::runtime::facts::FindingId;
 use crate::search::install_layout::{self, LEAVES};
-use crate::search::search_step::{Kind, Tree};
+use crate::search::search_step::Tree;
 use crate::system::programs::CAP;
 use crate::system::{Host, files};
 use pkg_config::{Config, Error};
@@ -35,17 +35,13 @@ fn config() -> Config {
 pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
     let mut all: Vec<PathBuf> = Vec::new();
     for dir in dirs {
-        let is_package = |name: &str| version_in_name(name, kind).is_some();
         // `cudart` precedes `cuda`, which may describe only the driver.
         let mut found = Vec::new();
-        for file in files::list_named(dir, &is_package).unwrap_or_default() {
+        for file in files::list(dir).unwrap_or_default() {
             let name = file.file_name().unwrap_or_default();
-            if all.iter().any(|known| known.ends_with(name)) {
-                continue;
-            }
-            if let Some(release) = version_in_name(&name.to_string_lossy(), kind) {
-                found.push((release, file));
-            }
+            let version = name.to_str().and_then(|name| version_in_name(name, kind));
+            let version = version.filter(|_| !all.iter().any(|known| known.ends_with(name)));
+            found.extend(version.map(|version| (version, file)));
         }
         all.append(&mut newest_first(found));
     }

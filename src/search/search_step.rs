@@ -1,7 +1,6 @@
 //! A place of the search.
 
-pub use crate::model::kind::Kind;
-use crate::model::{FoundVia, Os, Platform, Variable};
+use crate::model::{FoundVia, Kind, Os, Platform, Variable};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug)]
@@ -38,16 +37,6 @@ pub struct Tree {
 }
 
 impl Step {
-    /// Creates a step that no variable requests.
-    pub fn context(kind: Kind, via: &FoundVia, place: Place) -> Self {
-        Self {
-            kind,
-            via: via.clone(),
-            request: None,
-            place,
-        }
-    }
-
     /// Returns the files that this place must contain, for messages.
     pub fn required_files(&self, platform: &Platform) -> Vec<PathBuf> {
         let tree = match &self.place {

@@ -1,21 +1,19 @@
 //! The directories of NVIDIA's installers for Windows.
 
 use crate::loader::dll_search;
-use crate::model::{FoundVia, Os, Platform, Variable};
-use crate::search::search_step::{Kind, Step, Tree};
-use crate::search::{EACH_TOOLKIT, Places, VERSIONED, context_step, install_layout};
+use crate::model::{FoundVia, Kind, Os, Platform, Variable};
+use crate::search::{EACH_TOOLKIT, Places, Tree, VERSIONED, install_layout};
 use std::path::{Path, PathBuf};
 
 impl Places<'_> {
-    /// Returns the toolkits in the installers' variables, then all toolkits below `Program Files`, the newest first,
+    /// Adds the toolkits in the installers' variables, then all toolkits below `Program Files`, the newest first,
     /// then the directories of old installers, then the system directory.
-    pub(super) fn windows(&self) -> Vec<Step> {
+    pub(super) fn windows(&mut self) {
         if self.platform.os != Os::Windows {
-            return Vec::new();
+            return;
         }
-        let mut steps = Vec::new();
         for (name, dir) in self.env.numbered(EACH_TOOLKIT) {
-            steps.extend(self.both(&FoundVia::variable(name), &dir, ""));
+            self.both(&FoundVia::variable(name), &dir, "");
         }
         // In a 32-bit program, `ProgramFiles` is a different directory.
         let variables = [Variable::ProgramW6432, Variable::ProgramFiles];
@@ -27,19 +25,19 @@ impl Places<'_> {
         };
         if let Some(files) = files {
             let toolkits = files.join("NVIDIA GPU Computing Toolkit");
-            steps.extend(self.both(&VERSIONED, &toolkits.join("CUDA"), "v#"));
+            self.both(&VERSIONED, &toolkits.join("CUDA"), "v#");
             let cudnn = files.join("NVIDIA").join("CUDNN");
             let installed = install_layout::installed_cudnn(self.platform, &cudnn, "v#");
             let flat = install_layout::cudnn(self.platform, &cudnn, "v#");
             let old = install_layout::cudnn(self.platform, &toolkits, "cudnn#");
             let via = FoundVia::Directory("NVIDIA's cuDNN installer");
-            steps.push(context_step(&via, Kind::Cudnn, installed));
-            steps.push(context_step(&via, Kind::Cudnn, flat));
-            steps.push(context_step(&VERSIONED, Kind::Cudnn, old));
+            self.tree(Kind::Cudnn, &via, installed);
+            self.tree(Kind::Cudnn, &via, flat);
+            self.tree(Kind::Cudnn, &VERSIONED, old);
         }
         if let Some(dir) = self.drive() {
             let via = FoundVia::Directory("an old default directory");
-            steps.extend(self.both(&via, &dir.join("CUDA"), ""));
+            self.both(&via, &dir.join("CUDA"), "");
         }
         // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. Without a root, System32 of another
         // system is unknown.
@@ -52,9 +50,8 @@ impl Places<'_> {
                 lib: vec![PathBuf::new()],
                 ..Tree::default()
             };
-            steps.push(context_step(&via, Kind::Cudnn, tree));
+            self.tree(Kind::Cudnn, &via, tree);
         }
-        steps
     }
 
     /// Returns the root of the system drive: `C:\`.

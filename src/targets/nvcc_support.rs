@@ -37,9 +37,9 @@ impl Compiler {
 
     /// Returns the compiler from the table, or `None` if the version is older than the table.
     pub fn from_table(nvcc: Option<&str>, cuda: Version) -> Option<Self> {
-        let row = nvcc_table::row_for(cuda)?;
+        let (_, codes) = nvcc_table::row_for(cuda)?;
         let is_plain = |code: &Target| code.suffix == Suffix::None;
-        let (codes, letters) = row.codes.into_iter().partition(is_plain);
+        let (codes, letters) = codes.into_iter().partition(is_plain);
         Some(Self {
             name: match nvcc {
                 Some(nvcc) => format!("`{nvcc}`"),

@@ -5,13 +5,8 @@ use crate::{Code, Target, Version, compat};
 
 const TABLE: &str = include_str!("../../build-support/compat/nvcc-targets.txt");
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
-    /// The first CUDA version with these targets.
-    pub cuda: Version,
-    /// The machine code targets, with and without letters, in numeric order.
-    pub codes: Vec<Target>,
-}
+/// The first CUDA version with these machine code targets, and the targets, with and without letters, in numeric order.
+pub type Row = (Version, Vec<Target>);
 
 /// Parses the table, which has the oldest version first.
 pub fn rows() -> Vec<Row> {
@@ -22,7 +17,7 @@ pub fn rows() -> Vec<Row> {
         for number in numbers.split(' ') {
             add(&mut codes, code(number)?);
         }
-        Some(Row { cuda, codes })
+        Some((cuda, codes))
     })
 }
 
@@ -34,23 +29,19 @@ fn code(text: &str) -> Option<Target> {
 /// Returns the targets of this version, or `None` if it is older than the table.
 pub fn row_for(cuda: Version) -> Option<Row> {
     let mut rows = rows();
-    while rows.last().is_some_and(|row| row.cuda > cuda) {
+    while rows.last().is_some_and(|(first, _)| *first > cuda) {
         rows.pop();
     }
     rows.pop()
 }
 
 pub fn newest() -> Version {
-    rows()
-        .last()
-        .map_or(Version::new(0, 0, 0), |newest| newest.cuda)
+    rows().pop().map_or(Version::new(0, 0, 0), |(cuda, _)| cuda)
 }
 
 pub fn first_with(target: Target) -> Option<Version> {
-    rows()
-        .iter()
-        .find(|row| has(row, target))
-        .map(|row| row.cuda)
+    let (cuda, _) = rows().into_iter().find(|row| has(row, target))?;
+    Some(cuda)
 }
 
 /// Returns the versions that support this target, for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up
@@ -60,9 +51,9 @@ pub fn supported_by(target: Target) -> String {
     let Some(first) = rows.iter().position(|row| has(row, target)) else {
         return format!("no CUDA up to {}", newest().short());
     };
-    let since = (first > 0).then(|| rows[first].cuda.short());
+    let since = (first > 0).then(|| rows[first].0.short());
     let gone = rows[first..].iter().find(|row| !has(row, target));
-    match (since, gone.map(|row| before(row.cuda))) {
+    match (since, gone.map(|(cuda, _)| before(*cuda))) {
         (Some(since), Some(last)) => format!("CUDA {since} to {last}"),
         (Some(since), None) => format!("CUDA {since} and newer"),
         (None, Some(last)) => format!("CUDA up to {last}"),
@@ -70,8 +61,8 @@ pub fn supported_by(target: Target) -> String {
     }
 }
 
-fn has(row: &Row, target: Target) -> bool {
-    row.codes.contains(&Target {
+fn has((_, codes): &Row, target: Target) -> bool {
+    codes.contains(&Target {
         code: Code::Machine,
         ..target
     })
@@ -96,8 +87,8 @@ mod tests {
     #[test]
     fn every_row_is_read_completely_and_in_order() {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#'));
-        for (line, row) in lines.zip(rows()) {
-            let targets: Vec<String> = row.codes.iter().map(Target::to_string).collect();
+        for (line, (_, codes)) in lines.zip(rows()) {
+            let targets: Vec<String> = codes.iter().map(Target::to_string).collect();
             let words: Vec<String> = targets
                 .iter()
                 .map(|target| target.replace("sm_", ""))
@@ -108,13 +99,13 @@ mod tests {
             read.sort_unstable();
             assert_eq!(read, written, "{line}");
         }
-        let releases: Vec<Version> = rows().iter().map(|row| row.cuda).collect();
+        let releases: Vec<Version> = rows().iter().map(|(cuda, _)| *cuda).collect();
         assert!(releases.is_sorted() && releases.len() == 13, "{releases:?}");
     }
 
     #[test]
     fn a_version_between_two_rows_has_the_older_ones_targets() {
-        let of = |major, minor| row_for(Version::new(major, minor, 0)).map(|row| row.cuda);
+        let of = |major, minor| row_for(Version::new(major, minor, 0)).map(|(cuda, _)| cuda);
         assert_eq!(of(12, 6), Some(Version::new(12, 0, 0)));
         assert_eq!(of(12, 8), Some(Version::new(12, 8, 0)));
         assert_eq!(of(14, 2), Some(Version::new(13, 5, 0)));

@@ -20,28 +20,6 @@ pub enum ConfigFault<'a> {
     NarrowTarget(&'a str, &'a str),
 }
 
-/// Combines two faults with the same cause. cuDNN is also searched in the toolkit. If the variable for the toolkit
-/// points to nothing, that may be the reason why no cuDNN was found, and a list of all other places would hide it.
-pub fn join(
-    toolkit: Option<Finding>,
-    cudnn: Option<Finding>,
-    allowed: &Allowed,
-) -> (Option<Finding>, Option<Finding>) {
-    match (toolkit, cudnn) {
-        (Some(cause), Some(other))
-            if cause.id == FindingId::VariableUnusable
-                && other.id == FindingId::CudnnNotFound
-                && !allowed.contains(cause.id.as_str()) =>
-        {
-            (
-                Some(cause.with("cuDNN", "not found there or anywhere else")),
-                None,
-            )
-        }
-        apart => apart,
-    }
-}
-
 /// Returns the findings about the build script's configuration.
 pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
     let mut findings = Vec::new();

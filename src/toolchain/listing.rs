@@ -11,7 +11,7 @@ impl Toolchain {
     pub(crate) fn listing(&self) -> String {
         let mut out = String::new();
         for candidate in &self.candidates {
-            let mark = if candidate.chosen { "+" } else { "-" };
+            let mark = if candidate.is_chosen() { "+" } else { "-" };
             let what = match &candidate.found {
                 Found::Toolkit(toolkit) => describe_toolkit(toolkit),
                 Found::Cudnn(cudnn) => describe_cudnn(cudnn),

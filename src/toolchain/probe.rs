@@ -1,38 +1,26 @@
-//! The stages of a probe: places, read, choose, check. The last stage is `Toolchain::settle`.
+//! The stages of a probe: places, scan, choose, check. The last stage is `Toolchain::settle`.
 
-use crate::choice::context::CheckContext;
+use crate::choice::CheckContext;
 use crate::choice::pair::{Choice, Constraints, choose};
 use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
-use crate::config::{Config, Link};
+use crate::config::Link;
 use crate::cudnn::consistency::Asker;
 use crate::loader::shadowing;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
-use crate::runtime::facts::Allowed;
 use crate::search::search_step::{Place, Step};
 use crate::search::{pkg_config, steps};
 use crate::system::{Host, files};
 use crate::toolchain::environment_checks::{self, compiler_skew};
-use crate::toolchain::findings::join;
+use crate::toolchain::findings::forbids_search;
 use crate::toolchain::lazy_link::{self, LazyLinkFault};
-use crate::toolchain::static_link::Archives;
+use crate::toolchain::{Toolchain, static_link};
 use crate::toolkit::{self, find_library, missing_library};
 use crate::{Finding, FindingId};
 use std::path::Path;
-
-/// The input of all stages of a probe.
-pub struct Probe<'a> {
-    pub config: &'a Config,
-    pub host: &'a Host,
-    pub needs: Needs,
-    pub requirements: &'a Requirements,
-    pub allowed: &'a Allowed,
-    /// The reason why nothing is searched, if any.
-    pub forbidden: Option<Finding>,
-}
 
 /// The kinds of installations that the build requires.
 #[derive(Clone, Copy, Debug)]
@@ -52,28 +40,51 @@ impl Needs {
     }
 }
 
-impl Probe<'_> {
+impl Toolchain {
+    /// Runs all stages.
+    pub(super) fn search(&mut self) {
+        let forbidden = forbids_search(&self.host);
+        let places = match forbidden {
+            Some(_) => Vec::new(),
+            None => self.places(),
+        };
+        let mut scan = self.scan(places);
+        let choice = self.choose(&scan);
+        choice.mark(&mut scan.candidates);
+        let (toolkit, cudnn) = chosen_pair(&scan.candidates);
+        self.archives = static_link::find(&self.config, &self.host, toolkit, cudnn);
+        self.lazy = lazy_link::build(&self.config, &self.host, toolkit, cudnn);
+        let (faults, toolkit_fault) = self.check(&scan, &choice, forbidden);
+        self.toolkit_fault = toolkit_fault;
+        self.findings.extend(faults);
+        self.findings.append(&mut self.archives.findings);
+        self.findings.append(&mut self.lazy.findings);
+        self.allowed.apply(&mut self.findings);
+        self.candidates = scan.candidates;
+        self.read = scan.read;
+        let archives = self.archives.found.iter();
+        self.read.extend(archives.map(|(path, _)| path.clone()));
+        self.read.append(&mut self.lazy.files);
+    }
+
     /// Returns every place where a toolkit or a cuDNN may be.
-    pub fn places(&self) -> Vec<Step> {
-        let host = self.host;
-        if self.forbidden.is_some() {
-            return Vec::new();
-        }
+    fn places(&self) -> Vec<Step> {
+        let host = &self.host;
         let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         let has_pkg_config = pkg_config::is_supported(host);
         steps.retain(|step| {
             // A crate that only compiles kernels gets no findings about cuDNN.
-            (self.needs.cudnn || step.kind != Kind::Cudnn)
+            (step.kind == Kind::Toolkit || self.needs.cudnn)
                 && (has_pkg_config || !matches!(step.place, Place::PkgConfig(_)))
         });
         steps
     }
 
     /// Reads the installations in the places. Runs pkg-config only if the earlier places are not sufficient.
-    pub fn read(&self, steps: &[Step]) -> Scan {
-        let constraints = self.constraints(self.requirements, &[]);
-        let mut reader = Reader::new(steps, self.host);
-        for step in steps {
+    fn scan(&self, places: Vec<Step>) -> Scan {
+        let constraints = self.constraints(&self.requirements, &[]);
+        let mut reader = Reader::new(&places, &self.host);
+        for step in &places {
             reader.read(step);
             let Place::PkgConfig(dirs) = &step.place else {
                 continue;
@@ -87,6 +98,7 @@ impl Probe<'_> {
             }
         }
         let mut scan = reader.finish();
+        scan.steps = places;
         let opens_dlls = self.config.link == Link::Runtime && self.host.platform.os == Os::Windows;
         for candidate in &mut scan.candidates {
             let is_sound = candidate.rejected.is_none();
@@ -109,18 +121,18 @@ impl Probe<'_> {
                 Found::Cudnn(_) => {}
             }
             if let Found::Cudnn(cudnn) = &mut candidate.found {
-                shadowing::find_elsewhere(cudnn, self.host);
+                shadowing::find_elsewhere(cudnn, &self.host);
             }
         }
         scan
     }
 
     /// Chooses the first compatible pair that meets the requirements.
-    pub fn choose(&self, steps: &[Step], scan: &Scan) -> Choice {
+    fn choose(&self, scan: &Scan) -> Choice {
         let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
         let mut blocked = Kind::BOTH.to_vec();
-        blocked.retain(|kind| !is_allowed && is_blocked(steps, scan, *kind));
-        let constraints = self.constraints(self.requirements, &blocked);
+        blocked.retain(|kind| !is_allowed && is_blocked(scan, *kind));
+        let constraints = self.constraints(&self.requirements, &blocked);
         let choice = choose(&scan.candidates, &constraints);
         if choice.mismatch.is_some() {
             return choice;
@@ -135,7 +147,7 @@ impl Probe<'_> {
         if is_eased(Kind::Cudnn, FindingId::CudnnRequirementUnmet) {
             relaxed.cudnn = None;
         }
-        if relaxed == *self.requirements {
+        if relaxed == self.requirements {
             choice
         } else {
             choose(&scan.candidates, &self.constraints(&relaxed, &blocked))
@@ -156,27 +168,25 @@ impl Probe<'_> {
     }
 
     /// Returns the findings about the choice, and the reason why there is no toolkit.
-    pub fn check(
+    fn check(
         &self,
-        steps: &[Step],
         scan: &Scan,
         choice: &Choice,
-        archives: &Archives,
+        forbidden: Option<Finding>,
     ) -> (Vec<Finding>, Option<Finding>) {
         let misfit = choice
             .mismatch
             .and_then(|(toolkit, _)| scan.candidates.get(toolkit)?.toolkit());
         let context = CheckContext {
-            skew: misfit.and_then(|one| compiler_skew(one, &scan.candidates, self.host)),
+            skew: misfit.and_then(|one| compiler_skew(one, &scan.candidates, &self.host)),
             env: &self.host.env,
             platform: &self.host.platform,
-            steps,
             scan,
             choice,
-            requirements: self.requirements,
+            requirements: &self.requirements,
             is_survey: self.config.is_survey,
         };
-        let (mut findings, toolkit_fault) = self.faults(&context);
+        let (mut findings, toolkit_fault) = self.faults(&context, forbidden);
         if self.needs.toolkit && self.needs.cudnn && choice.toolkit.is_some() {
             findings.extend(context.mismatch());
         }
@@ -186,22 +196,35 @@ impl Probe<'_> {
         }
         findings.extend(self.missing_libraries(&scan.candidates));
         findings.extend(self.releases(&scan.candidates));
-        findings.extend(archives.missing_findings.iter().cloned());
         (findings, toolkit_fault)
     }
 
     /// Returns the reasons why no toolkit or no cuDNN can be used, with the faults of the variables that point to one.
     /// The fault of the toolkit is separate, because it matters only if a toolkit is needed later.
-    fn faults(&self, context: &CheckContext) -> (Vec<Finding>, Option<Finding>) {
+    fn faults(
+        &self,
+        context: &CheckContext,
+        forbidden: Option<Finding>,
+    ) -> (Vec<Finding>, Option<Finding>) {
         let Needs { toolkit, cudnn } = self.needs;
-        if let Some(finding) = &self.forbidden {
-            let shown = (toolkit || cudnn).then(|| finding.clone());
-            return (shown.into_iter().collect(), Some(finding.clone()));
+        if forbidden.is_some() {
+            let shown = forbidden.clone().filter(|_| toolkit || cudnn);
+            return (shown.into_iter().collect(), forbidden);
         }
-        let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, self.allowed);
-        let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, self.allowed);
-        if toolkit && cudnn {
-            (toolkit_fault, cudnn_fault) = join(toolkit_fault, cudnn_fault, self.allowed);
+        let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, &self.allowed);
+        let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, &self.allowed);
+        // cuDNN is also searched in the toolkit. If the variable for the toolkit points to nothing, that may be the
+        // reason why no cuDNN was found, and a list of all other places would hide it.
+        let is_unusable = |fault: &Finding| {
+            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id.as_str())
+        };
+        let is_missing = |fault: &Finding| fault.id == FindingId::CudnnNotFound;
+        if toolkit_fault.as_ref().is_some_and(is_unusable)
+            && cudnn_fault.as_ref().is_some_and(is_missing)
+            && (toolkit && cudnn)
+        {
+            let also = |fault: Finding| fault.with("cuDNN", "not found there or anywhere else");
+            (toolkit_fault, cudnn_fault) = (toolkit_fault.map(also), None);
         }
         let mut findings = Vec::new();
         // A missing root is already reported, and nothing can be found below it.
@@ -230,12 +253,12 @@ impl Probe<'_> {
         let platform = &self.host.platform;
         let mut findings = Vec::new();
         for name in &self.config.libs {
-            if link == Link::Lazy && lazy_link::file(toolkit, name, self.host).is_none() {
+            if link == Link::Lazy && lazy_link::file(toolkit, name, &self.host).is_none() {
                 let finding = missing_library::finding(candidate, name, platform, true);
                 let unknown = || LazyLinkFault::NoLibrary(&toolkit.root, name).finding();
                 findings.push(finding.unwrap_or_else(unknown));
             } else if toolkit.absent.contains(name)
-                && !find_library::is_on_linker_path(name, self.host)
+                && !find_library::is_on_linker_path(name, &self.host)
             {
                 findings.extend(missing_library::finding(candidate, name, platform, false));
             }
@@ -255,7 +278,7 @@ impl Probe<'_> {
         };
         let toolkit = context.best(Kind::Toolkit).and_then(Candidate::toolkit);
         let built_with = if self.needs.toolkit { toolkit } else { None };
-        let variables = candidate.and_then(|one| separate_variables(cudnn, &one.via, self.host));
+        let variables = candidate.and_then(|one| separate_variables(cudnn, &one.via, &self.host));
         let asker = Asker {
             // If the program runs on this machine, the loader's result is already known.
             runs_here: self.config.is_survey || self.host.is_target() && self.host.root.is_none(),
@@ -265,8 +288,8 @@ impl Probe<'_> {
             cudnn,
             toolkit,
             built_with,
-            self.config,
-            self.host,
+            &self.config,
+            &self.host,
             &asker,
         )
     }
@@ -278,7 +301,7 @@ impl Probe<'_> {
         let toolkit = if self.needs.toolkit { toolkit } else { None };
         let cudnn = if self.needs.cudnn { cudnn } else { None };
         let mut findings = rules::releases(toolkit, cudnn, &self.host.platform);
-        let unmet = |toolkit| environment_checks::unmet_needs(self.config, self.host, toolkit);
+        let unmet = |toolkit| environment_checks::unmet_needs(&self.config, &self.host, toolkit);
         findings.extend(toolkit.and_then(unmet));
         findings
     }

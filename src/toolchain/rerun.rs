@@ -47,7 +47,7 @@ impl Toolchain {
         });
         let on_path = [FoundVia::NvccOnPath, FoundVia::EnvironmentOnPath];
         let mut candidates = self.candidates.iter();
-        bare || candidates.any(|one| one.chosen && on_path.contains(&one.via))
+        bare || candidates.any(|one| one.is_chosen() && on_path.contains(&one.via))
     }
 }
 

@@ -3,10 +3,8 @@
 use crate::config::{Config, Link};
 use crate::model::{Cudnn, Library, Os, Toolkit};
 use crate::runtime::facts::{Finding, majors};
-use crate::system::directive::Directive;
 use crate::system::{Host, files};
-use crate::toolkit::archives;
-use crate::toolkit::archives::Archive;
+use crate::toolkit::archives::{self, Archive};
 use crate::toolkit::package_names::{is_of_wheels, package_suffix};
 use std::path::{Path, PathBuf};
 
@@ -56,10 +54,12 @@ pub enum ArchiveSource {
 /// The archives in link order, and the missing ones.
 #[derive(Debug, Default)]
 pub struct Archives {
-    pub directives: Vec<Directive>,
-    pub files: Vec<PathBuf>,
+    /// The path of each, and how it is linked.
+    pub found: Vec<(PathBuf, Library)>,
+    /// The libraries of the system that they depend on.
+    pub system: Vec<&'static str>,
     /// Findings about missing archives.
-    pub missing_findings: Vec<Finding>,
+    pub findings: Vec<Finding>,
     /// Libraries that exist only as shared libraries, such as the driver.
     pub shared: Vec<String>,
 }
@@ -77,7 +77,7 @@ pub fn find(
     let os = host.platform.os;
     if config.cudnn.is_some() && os == Os::Windows {
         let fault = StaticLinkFault::CudnnOnWindows;
-        all.missing_findings.push(fault.finding());
+        all.findings.push(fault.finding());
         return all;
     }
     let major = cudnn.and_then(|cudnn| Some(cudnn.version()?.major));
@@ -98,34 +98,17 @@ pub fn find(
             needed_by: &first.by,
             source: source(toolkit, &lacking, os),
         };
-        all.missing_findings.push(fault.finding());
+        all.findings.push(fault.finding());
     }
     if os == Os::Linux {
-        // NVIDIA's archives depend on these system libraries; zlib is for cuDNN.
-        let mut libraries = vec!["stdc++", "rt", "dl", "pthread"];
-        if major.is_some() {
-            libraries.insert(0, "z");
-        }
-        for system in libraries {
-            let library = Library::Dynamic(system.into());
-            all.directives.push(Directive::LinkLib(library));
-        }
+        // cuDNN needs zlib.
+        all.system.extend(major.map(|_| "z"));
+        all.system.extend(["stdc++", "rt", "dl", "pthread"]);
     }
     all
 }
 
 impl Archives {
-    fn take(&mut self, path: PathBuf, library: Library) {
-        if let Some(dir) = path.parent() {
-            let search = Directive::LinkSearch(dir.to_path_buf());
-            if !self.directives.contains(&search) {
-                self.directives.push(search);
-            }
-        }
-        self.directives.push(Directive::LinkLib(library));
-        self.files.push(path);
-    }
-
     /// Adds the archives in these directories. Returns the required archives that are missing.
     fn add_each(
         &mut self,
@@ -136,8 +119,8 @@ impl Archives {
     ) -> Vec<Archive> {
         let mut lacking = Vec::new();
         for archive in archives {
-            match in_dirs(dirs, &archive, os) {
-                Some((path, name)) => self.take(path, library(name)),
+            match in_dirs(dirs, &archive.names, os) {
+                Some((path, name)) => self.found.push((path, library(name))),
                 None if archive.needed => lacking.push(archive),
                 None => {}
             }
@@ -150,13 +133,8 @@ impl Archives {
             return;
         };
         let dirs = std::slice::from_ref(dir);
-        let in_one = Archive {
-            names: archives::cudnn_in_one(major),
-            needed: false,
-            by: String::new(),
-        };
-        if let Some((path, name)) = in_dirs(dirs, &in_one, Os::Linux) {
-            return self.take(path, Library::Whole(name));
+        if let Some((path, name)) = in_dirs(dirs, &archives::cudnn_in_one(major), Os::Linux) {
+            return self.found.push((path, Library::Whole(name)));
         }
         let lacking = self.add_each(archives::cudnn(major), dirs, Os::Linux, Library::Whole);
         if lacking.is_empty() {
@@ -178,7 +156,7 @@ impl Archives {
             missing,
             installer,
         };
-        self.missing_findings.push(fault.finding());
+        self.findings.push(fault.finding());
     }
 }
 
@@ -189,9 +167,9 @@ fn file_name(name: &str, os: Os) -> String {
     }
 }
 
-/// Returns the path of an archive and the name under which it exists.
-fn in_dirs(dirs: &[PathBuf], archive: &Archive, os: Os) -> Option<(PathBuf, String)> {
-    archive.names.iter().find_map(|name| {
+/// Returns the path of an archive with one of these names, and the name under which it exists.
+fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, String)> {
+    names.iter().find_map(|name| {
         // On Windows `cublas.lib` is the import library of a DLL.
         if os == Os::Windows && !name.ends_with("_static") {
             return None;

@@ -89,15 +89,14 @@ impl Toolchain {
             Some(cudnn) => rules::may_support(cudnn, gpu, &self.host.platform),
             None => true,
         };
-        let chosen = choose(
+        let mut selection = choose(
             request.as_ref(),
             fallback.as_ref(),
             compiler.as_ref(),
             &is_supported,
             &self.host,
             &mut findings,
-        );
-        let mut selection = chosen.map_err(Error::new)?;
+        )?;
         findings.append(&mut selection.findings);
         selection.findings = findings;
         if self.config.embed_ptx {
@@ -169,7 +168,7 @@ pub(crate) fn choose(
     is_served: &dyn Fn(ComputeCapability) -> bool,
     host: &Host,
     findings: &mut Vec<Finding>,
-) -> Result<Selection, Vec<Finding>> {
+) -> Result<Selection, Finding> {
     let (mut gpus, mut gpu_fault) = (Vec::new(), None);
     if target_request::needs_gpus(request) {
         match gpus::gpus(&host.env) {
@@ -183,7 +182,7 @@ pub(crate) fn choose(
     let mut selection = match request_for(request, fallback, &gpus) {
         request @ Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
             let gpu_fault = gpu_fault.as_ref();
-            vec![RequestFault { gpu_fault, ..fault }.finding()]
+            RequestFault { gpu_fault, ..fault }.finding()
         })?,
         None => select::default_targets(compiler, &gpus, is_served),
     };

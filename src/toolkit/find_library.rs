@@ -1,8 +1,8 @@
 //! The search for shared libraries, as a linker does it.
 
-use crate::model::{Library, Os, Platform, Toolkit};
+use crate::model::{Kind, Library, Os, Platform, Toolkit};
 use crate::runtime::facts::{LibraryName, Version};
-use crate::search::{Kind, install_layout};
+use crate::search::install_layout;
 use crate::system::{Host, files};
 use std::cmp::Reverse;
 use std::path::{Path, PathBuf};

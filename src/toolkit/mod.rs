@@ -15,10 +15,10 @@ pub use nvcc::NvccFault;
 pub use nvcc_command::Plan;
 
 use crate::model::text::version_header;
-use crate::model::{Os, Platform, Toolkit};
+use crate::model::{Kind, Os, Platform, Toolkit};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version};
-use crate::search::{Kind, Tree, install_layout};
+use crate::search::{Tree, install_layout};
 use crate::system::{Host, Sysroot, files};
 use crate::toolkit::find_library::shared_file;
 use std::path::{Path, PathBuf};

@@ -15,7 +15,6 @@ fn toolkit(via: &'static str, version: (u32, u32), nvcc: bool) -> Candidate {
     Candidate {
         found,
         via: FoundVia::Directory(via),
-        chosen: false,
         rejected: None,
         request: None,
     }
@@ -32,7 +31,6 @@ fn cudnn(via: &'static str, version: (u32, u32, u32), cuda_major: u32) -> Candid
     Candidate {
         found,
         via: FoundVia::Directory(via),
-        chosen: false,
         rejected: None,
         request: None,
     }

@@ -205,18 +205,17 @@ impl Toolchain {
         let chosen = Candidate {
             found,
             via: FoundVia::variable("CUDA_HOME"),
-            chosen: true,
             rejected: None,
             request: None,
         };
         self.candidates
-            .retain(|one| !one.chosen || one.kind() != chosen.kind());
+            .retain(|one| !one.is_chosen() || one.kind() != chosen.kind());
         self.candidates.push(chosen);
     }
 
     /// Sets the version of the chosen toolkit.
     pub(crate) fn set_cuda(&mut self, version: Version) {
-        for candidate in self.candidates.iter_mut().filter(|one| one.chosen) {
+        for candidate in self.candidates.iter_mut().filter(|one| one.is_chosen()) {
             if let Found::Toolkit(toolkit) = &mut candidate.found {
                 toolkit.version = Some(version);
             }
