@@ -66,8 +66,9 @@ pub fn judge(
     }
     let mismatch = answer.cuda_major;
     let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));
-    if let Some(fault) = mismatch {
-        let finding = main_library.explain_cuda_mismatch(fault.finding(), fault.built_with);
+    if let Some(mut fault) = mismatch {
+        fault.keep = Some(main_library.cuda_help(fault.built_with));
+        let finding = fault.finding().with_all(main_library.evidence());
         report.contents.findings.push(finding);
     }
     if let Some(problem) = &answer.problem {

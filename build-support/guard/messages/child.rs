@@ -16,7 +16,7 @@ impl ChildNotStarted {
         } else {
             "cannot create a child process to test cuDNN safely"
         };
-        let finding = Finding::warning(FindingId::ChildNotStarted, summary);
+        let finding = FindingId::ChildNotStarted.warning(summary);
         match &self.obstacle {
             ForkObstacle::CudaStarted => finding
                 .with(
@@ -52,15 +52,11 @@ impl InterruptedTest<'_> {
         } else {
             "the test process"
         };
-        let not_started = |summary| Finding::warning(FindingId::ChildNotStarted, summary);
-        let aborted = |summary| Finding::error(FindingId::CudnnAborted, summary);
+        let not_started = |summary| FindingId::ChildNotStarted.warning(summary);
+        let aborted = |summary| FindingId::CudnnAborted.error(summary);
         let crash = |signal| format!("cuDNN crashed the test process ({signal}) while {stage}");
-        let late = || {
-            Finding::warning(
-                FindingId::ConvolutionTimeout,
-                format!("{who} timed out while {stage}"),
-            )
-        };
+        let late =
+            || FindingId::ConvolutionTimeout.warning(format!("{who} timed out while {stage}"));
         let mut finding = match &self.cause {
             Interruption::MissingFunction(words) => aborted(format!(
                 "the loader stopped the test process while {stage}: a function is missing"
@@ -94,12 +90,9 @@ impl InterruptedTest<'_> {
                 "close other programs"
             )),
             Interruption::UnderTool(signal, tool) => {
-                let finding = Finding::warning(
-                    FindingId::CudnnAborted,
-                    format!(
+                let finding = FindingId::CudnnAborted.warning(format!(
                         "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"
-                    ),
-                );
+                    ));
                 match tool {
                     Tool::Injected(name, value) => finding
                         .with("tool", format!("{name}={value}"))
@@ -127,7 +120,7 @@ impl InterruptedTest<'_> {
                 } else {
                     format!("NVIDIA's driver crashed the test process ({signal})")
                 };
-                let mut finding = Finding::warning(FindingId::DriverError, summary);
+                let mut finding = FindingId::DriverError.warning(summary);
                 for (name, value) in set {
                     finding = finding.with("variable", format!("{name}={value}")).help(format!(
                         "unset {name}, which loads a library into the process"
