@@ -1,7 +1,7 @@
 //! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{InspectionFault, LibrarySource, NeededDriver};
+use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file};
@@ -65,9 +65,7 @@ impl InspectionFault<'_> {
                         "libcudnn" => FindingId::CudnnNotLoadable,
                         _ => FindingId::LibraryNotFound,
                     };
-                    id.error(format!(
-                        "`{user}` calls {first}, which `{library}` does not contain"
-                    ))
+                    id.error(format!("`{user}` calls {first}, which `{library}` does not contain"))
                     .help(format!(
                         "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
                     ))
@@ -212,17 +210,17 @@ impl MissingInterpreter<'_> {
     }
 }
 
-impl NeededDriver<'_> {
-    /// Returns the finding about the machine, as an error if the program does not start.
-    pub fn finding(&self) -> Finding {
-        let Self { known, needed } = self;
-        if needed.severity != Severity::Error {
-            return (*known).clone();
+impl Finding {
+    /// Returns the finding about a driver that the machine does not have, as an error if the program that needs it does
+    /// not start.
+    pub(crate) fn with_needed_driver(self, needed: &Finding) -> Finding {
+        match needed.severity {
+            Severity::Error => {
+                let finding = self.id.error(&needed.summary);
+                finding.with_all(self.evidence).helps(self.help)
+            }
+            _ => self,
         }
-        let finding = known.id.error(&needed.summary);
-        finding
-            .with_all(known.evidence.clone())
-            .helps(known.help.clone())
     }
 }
 

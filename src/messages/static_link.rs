@@ -1,7 +1,7 @@
 use crate::messages::phrases::after_space;
 use crate::model::text::joined;
 use crate::runtime::messages::mixed_sub_libraries::names;
-use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFault};
+use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
 use crate::{Finding, FindingId, Version};
 use std::path::Path;
@@ -19,7 +19,7 @@ impl StaticLinkFault<'_> {
                 cudnn,
                 dir,
                 missing,
-                installer,
+                package,
             } => {
                 let version = after_space(cudnn.version());
                 FindingId::PartsMissing.error(format!(
@@ -29,15 +29,10 @@ impl StaticLinkFault<'_> {
                 ))
                 .with("missing", missing.join("\n"))
                 .with("searched", dir.display())
-                .help(match installer {
-                    CudnnInstaller::System { major: major @ 9.., cuda } => {
-                        format!("install `libcudnn{major}-static-cuda-{cuda}`")
-                    }
-                    CudnnInstaller::System { major, .. } => {
-                        format!("install `libcudnn{major}-dev`")
-                    }
-                    CudnnInstaller::Wheels => "set CUDNN_PATH to an extracted archive from NVIDIA: wheels do not contain a static cuDNN".to_string(),
-                    CudnnInstaller::Other => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
+                .help(match package {
+                    Some((major @ 9.., cuda)) => format!("install `libcudnn{major}-static-cuda-{cuda}`"),
+                    Some((major, _)) => format!("install `libcudnn{major}-dev`"),
+                    None => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
                 })
                 .help(DYNAMIC)
             }

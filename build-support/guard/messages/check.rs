@@ -86,14 +86,6 @@ impl ChangedFile<'_> {
 }
 
 impl MainLibrary {
-    /// Adds the foreign sub-libraries that were mapped to the finding about their versions.
-    pub fn add_foreign(&self, finding: Finding, foreign: &[SubLibraryFile]) -> Finding {
-        let foreign = foreign.iter().map(|part| part.path.display());
-        let mut finding = finding.with_lines("also", foreign);
-        self.add_evidence(&mut finding);
-        finding
-    }
-
     /// Returns the help that loads a cuDNN for this CUDA major instead.
     pub fn cuda_help(&self, cuda: u32) -> String {
         let help = package_owner::keep_help(self.folder(), cuda);

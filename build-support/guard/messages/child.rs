@@ -63,9 +63,7 @@ impl InterruptedTest<'_> {
             ))
             .with("loader", words)
             .help("reinstall cuDNN and the CUDA libraries that it is linked against, each in one version"),
-            Interruption::Unknown => not_started(format!(
-                "{who} ended silently while {stage}"
-            )),
+            Interruption::Unknown => not_started(format!("{who} ended silently while {stage}")),
             // The first start on such a GPU takes minutes. Later starts use the compiled code from the cache.
             Interruption::CompilingPtx(cache) => late().help(format!(
                 "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, so the driver compiles its PTX and caches the result in `{cache}` (CUDA_CACHE_PATH), which must be writable"
@@ -75,9 +73,7 @@ impl InterruptedTest<'_> {
             } else {
                 "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and the driver handles them one at a time"
             }),
-            Interruption::NoMemory => not_started(format!(
-                "{who} ran out of memory while {stage}"
-            ))
+            Interruption::NoMemory => not_started(format!("{who} ran out of memory while {stage}"))
             .help(by_system!(
                 "raise the memory limit (`ulimit -v`), or check with `free -m` whether memory is left",
                 "close other programs, or let the Windows page file grow"

@@ -11,9 +11,7 @@ impl BusyDevice {
             BusyDevice::SharedWithRank { rank, gpu } => busy(format!(
                 "local rank {rank} shares GPU {gpu} with local rank {gpu}, which tests it"
             ))
-            .help(format!(
-                "set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too"
-            )),
+            .help(format!("set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too")),
             BusyDevice::Restricted {
                 mode,
                 device,

@@ -145,7 +145,7 @@ impl SuspectLibrary {
                 link,
             } => {
                 let summary = format!(
-                    "`{}` opens {name} when it needs it, but {LOADER} cannot find it",
+                    "`{}` opens {name}, which {LOADER} cannot find",
                     part.display()
                 );
                 let finding = id.warning(summary).with("searched", looked_at.join("\n"));

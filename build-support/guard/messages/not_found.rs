@@ -47,14 +47,12 @@ impl MissingCudnn<'_> {
                 "use a build of this program for cuDNN {major}; linking one name to the other does not help"
             ));
         }
+        let available = self.other.map(|(_, path)| path.display().to_string());
         let finding = FindingId::CudnnNotLoadable
             .error(summary)
-            .with_lines("reason", self.misplaced.map(|misplaced| misplaced.reason()))
+            .with_some("reason", self.misplaced.map(|misplaced| misplaced.reason()))
             .with("loader", messages)
-            .with_lines(
-                "available",
-                self.other.map(|(_, path)| path.display().to_string()),
-            )
+            .with_some("available", available)
             .with("searched", self.looked_at.join("\n"));
         self.not_found.explain(finding, elsewhere, install)
     }

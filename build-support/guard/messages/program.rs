@@ -66,15 +66,11 @@ fn range(with: Version, policy: Policy) -> String {
 impl CudaMajorMismatch {
     pub fn finding(&self) -> Finding {
         let (loaded, built_with) = (self.loaded, self.built_with);
-        let headline = format!(
+        let help = self.keep.clone();
+        FindingId::CudaFlavourMismatch.warning(format!(
             "loaded cuDNN was built for CUDA {loaded}, but this program was built with cuDNN for CUDA {built_with}"
-        );
-        FindingId::CudaFlavourMismatch
-            .warning(headline)
-            .help(match &self.keep {
-                Some(keep) => keep.clone(),
-                None => format!("install the cuDNN for CUDA {built_with}"),
-            })
+        ))
+        .help(help.unwrap_or_else(|| format!("install the cuDNN for CUDA {built_with}")))
     }
 }
 

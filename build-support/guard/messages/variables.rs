@@ -36,9 +36,7 @@ impl VariableFault {
                 finding(format!(
                     "CUDNN_GUARD_DEVICES requests GPU {numbers}, but the number of visible GPUs is {count}"
                 ))
-                .help(format!(
-                    "set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"
-                ))
+                .help(format!("set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"))
             }
         }
     }
