@@ -157,7 +157,7 @@ mod tests {
     use super::*;
 
     fn is_not_found(ids: &[FindingId]) -> bool {
-        let findings = ids.iter().map(|id| Finding::error(*id, "it is so"));
+        let findings = ids.iter().map(|id| id.error("it is so"));
         Error::new(findings.collect()).is_not_found()
     }
 
@@ -215,8 +215,7 @@ mod tests {
         assert_eq!(error.to_string(), text);
         assert_eq!(format!("{error:?}"), text);
         // Errors of this crate keep their findings inside a box.
-        let boxed: Box<dyn std::error::Error> =
-            Error::from(Finding::error(FindingId::NoGpu, "x")).into();
+        let boxed: Box<dyn std::error::Error> = Error::from(FindingId::NoGpu.error("x")).into();
         assert_eq!(Error::from(boxed).findings().len(), 1);
     }
 }

@@ -84,7 +84,7 @@ fn json(text: &str) {
             Some(number).filter(|number| number.is_finite())
         );
     }
-    let finding = Finding::error(FindingId::CudnnNotFound, text)
+    let finding = FindingId::CudnnNotFound.error(text)
         .with("found via", text)
         .with_lines("searched", &lines)
         .help(text);

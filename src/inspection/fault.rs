@@ -2,7 +2,7 @@
 
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, Version};
+use crate::runtime::facts::Version;
 use std::path::{Path, PathBuf};
 
 pub enum InspectionFault<'a> {
@@ -29,12 +29,6 @@ pub enum InspectionFault<'a> {
     NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource),
     /// A missing DLL. `true` if PATH on the system that runs the program is known.
     NoDll(&'a Missing, bool, Option<&'a Path>),
-}
-
-/// A driver that the machine does not have, and the finding about the program that needs it.
-pub struct NeededDriver<'a> {
-    pub known: &'a Finding,
-    pub needed: &'a Finding,
 }
 
 /// A file that the loader does not reach, with its version if known.

@@ -16,7 +16,7 @@ pub mod windows;
 
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::fault::{InspectionFault, NeededDriver};
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::preflight::{Other, PreflightInput};
@@ -121,7 +121,7 @@ impl Inspection {
         let is_driver = |one: &Finding| one.id == FindingId::DriverMissing;
         if let Some(known) = inspection.findings.iter_mut().find(|one| is_driver(one)) {
             if let Some(needed) = findings.iter().find(|one| is_driver(one)) {
-                *known = NeededDriver { known, needed }.finding();
+                *known = known.clone().with_needed_driver(needed);
             }
             findings.retain(|one| !is_driver(one));
         }

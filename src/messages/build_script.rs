@@ -6,7 +6,6 @@ use crate::runtime::facts::sub_libraries;
 use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
 use crate::{Finding, FindingId};
-use std::path::Path;
 
 impl ConfigFault<'_> {
     pub fn finding(&self) -> Finding {
@@ -15,8 +14,9 @@ impl ConfigFault<'_> {
                 .error(format!("`.allow({id:?})` is not a finding id"))
                 .helps(suggestion(FindingId::similar(id).map(|id| format!(".allow({id:?})"))))
                 .help("use the id in brackets after the headline"),
-            Self::NoRoot(path) => no_root(path, "does not exist"),
-            Self::RootFile(path) => no_root(path, "is not a directory"),
+            Self::NoRoot(path) => FindingId::ConfigInvalid
+                .error(format!("the root `{}` is not an existing directory", path.display()))
+                .help("specify a root that contains the usr/ directory of the system to examine"),
             Self::Deadline(name, value) => FindingId::VariableUnusable.error(format!(
                 "{name}={value:?} is not a positive number of seconds"
             ))
@@ -28,12 +28,6 @@ impl ConfigFault<'_> {
             .help("call `.optional(true)` in build.rs to build without CUDA"),
         }
     }
-}
-
-fn no_root(path: &Path, what: &str) -> Finding {
-    FindingId::ConfigInvalid
-        .error(format!("the root `{}` {what}", path.display()))
-        .help("specify a root that contains the usr/ directory of the system to examine")
 }
 
 impl ToolchainFault<'_> {

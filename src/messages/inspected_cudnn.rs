@@ -4,10 +4,11 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{FoundFile, Install, Reach, Request, UnresolvedCudnn};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
-use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
+use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::NotFound;
+use crate::runtime::messages::not_found::install_cudnn;
 use std::path::Path;
 
 /// The help for a DLL that Windows does not find.
@@ -47,11 +48,7 @@ impl UnresolvedCudnn<'_> {
             matches!(self.request, Request::Cudarc(Some(one)) if one < FIRST_CUDARC_WITH_9);
         let install = match &self.install {
             Install::Major(_) if is_dll => PUT_ON_PATH.into(),
-            Install::Major(major) => format!(
-                "install cuDNN{}{}, or add its directory to {path}",
-                after_space(*major),
-                if is_old { " with a `libcudnn.so`" } else { "" }
-            ),
+            Install::Major(major) => install_cudnn(*major, is_old, path),
             Install::Beside(major) => format!(
                 "install cuDNN{} beside it: another major version is not compatible, even if it is renamed",
                 after_space(*major)
@@ -59,8 +56,8 @@ impl UnresolvedCudnn<'_> {
             Install::Accepted(required) => LoadOrigin::Cache.help(Path::new(""), required),
         };
         let unrequested = self.unrequested.as_ref();
-        let severity = Severity::error_if(self.is_needed);
-        let finding = Finding::new(FindingId::CudnnNotLoadable, severity, summary)
+        let finding = FindingId::CudnnNotLoadable
+            .error_if(self.is_needed, summary)
             .with("searched", self.missing.searched.join("\n"))
             .with_lines("also found", self.also_found.iter().map(found_file))
             .with_some("available", unrequested.map(|(file, _)| file.display()));

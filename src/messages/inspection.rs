@@ -1,7 +1,7 @@
 //! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{InspectionFault, LibrarySource, NeededDriver};
+use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file};
@@ -57,8 +57,7 @@ impl InspectionFault<'_> {
                     let summary = format!(
                         "`{user}` calls {first}, which the NVIDIA driver at `{library}` does not contain"
                     );
-                    let severity = Severity::error_if(!is_image);
-                    Finding::new(FindingId::DriverTooOld, severity, summary)
+                    FindingId::DriverTooOld.error_if(!is_image, summary)
                         .help("upgrade the NVIDIA driver")
                         .help("build the program with the CUDA version that `nvidia-smi` shows")
                 } else {
@@ -66,9 +65,7 @@ impl InspectionFault<'_> {
                         "libcudnn" => FindingId::CudnnNotLoadable,
                         _ => FindingId::LibraryNotFound,
                     };
-                    id.error(format!(
-                        "`{user}` calls {first}, which `{library}` does not contain"
-                    ))
+                    id.error(format!("`{user}` calls {first}, which `{library}` does not contain"))
                     .help(format!(
                         "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
                     ))
@@ -101,8 +98,7 @@ impl InspectionFault<'_> {
             Self::RefusedLibrary(library, defect, user) => {
                 let summary = format!("`{}` {defect}", library.path.display());
                 // The program starts without a library that it opens itself.
-                let severity = Severity::error_if(library.need != LoadPhase::Later);
-                Finding::new(defect.id(), severity, summary)
+                defect.id().error_if(library.need != LoadPhase::Later, summary)
                     .with_some("needed by", user.map(|user| user.path.display()))
                     .help(replacement_help(defect))
             }
@@ -124,8 +120,7 @@ impl InspectionFault<'_> {
                 };
                 // The loader ends a program without a library that the program needs from its start.
                 let ends_the_program = missing.need == LoadPhase::Start && !is_image;
-                let severity = Severity::error_if(ends_the_program);
-                let finding = Finding::new(FindingId::DriverMissing, severity, summary).help(help);
+                let finding = FindingId::DriverMissing.error_if(ends_the_program, summary).help(help);
                 match &missing.unfit {
                     Some(unfit) => unfit.instead_of_driver(finding),
                     None => finding,
@@ -141,15 +136,14 @@ impl InspectionFault<'_> {
                     "`{user}` {verb} {name}, which the loader cannot find{}",
                     existing.unwrap_or_default()
                 );
-                let finding = Finding::new(FindingId::LibraryNotFound, Severity::error_if(!is_later), summary)
+                let finding = FindingId::LibraryNotFound.error_if(!is_later, summary)
                     .with_some("found via", unfit.map(|file| &file.found_via))
                     .with("searched", missing.searched.join("\n"))
                     .with_lines("also found", also_found.iter().map(found_file));
-                if let (None, Some(link)) = (unfit, &missing.link) {
-                    return link.explain(finding);
-                }
-                if let Some(unfit) = unfit {
-                    return finding.help(replacement_help(&unfit.defect));
+                match (unfit, &missing.link) {
+                    (Some(unfit), _) => return finding.help(replacement_help(&unfit.defect)),
+                    (None, Some(link)) => return link.explain(finding),
+                    (None, None) => {}
                 }
                 finding.help(match source {
                     LibrarySource::Directory(dir) => format!("add `{dir}` to LD_LIBRARY_PATH"),
@@ -182,9 +176,8 @@ impl InspectionFault<'_> {
                     true => FindingId::CudnnNotLoadable,
                     false => FindingId::LibraryNotFound,
                 };
-                let severity = Severity::error_if(*is_path_known && !is_later);
                 let summary = format!("`{user}` {verb} `{name}`{when}, but {reason}");
-                Finding::new(id, severity, summary)
+                id.error_if(*is_path_known && !is_later, summary)
                     .with_some("available", other.map(Path::display))
                     .with("searched", missing.searched.join("\n"))
                     .help(match other.and_then(Path::parent) {
@@ -217,20 +210,17 @@ impl MissingInterpreter<'_> {
     }
 }
 
-impl NeededDriver<'_> {
-    /// Returns the finding about the machine, as an error if the program does not start.
-    pub fn finding(&self) -> Finding {
-        let Self { known, needed } = self;
-        if needed.severity != Severity::Error {
-            return (*known).clone();
+impl Finding {
+    /// Returns the finding about a driver that the machine does not have, as an error if the program that needs it does
+    /// not start.
+    pub(crate) fn with_needed_driver(self, needed: &Finding) -> Finding {
+        match needed.severity {
+            Severity::Error => {
+                let finding = self.id.error(&needed.summary);
+                finding.with_all(self.evidence).helps(self.help)
+            }
+            _ => self,
         }
-        let finding = Finding::new(known.id, Severity::Error, &needed.summary);
-        let evidence = known.evidence.iter();
-        evidence
-            .fold(finding, |finding, (label, value)| {
-                finding.with(label, value)
-            })
-            .helps(known.help.clone())
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::cudnn::consistency::file_name;
 use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
 use crate::loader::path_shadowing::{PathFault, Shadowed};
-use crate::{Finding, FindingId, Severity, Version};
+use crate::messages::phrases::after_space;
+use crate::{Finding, FindingId, Severity};
 use std::path::Path;
 
 impl PathFault<'_> {
@@ -78,16 +79,18 @@ impl PathFault<'_> {
 fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
     let (rival, library) = (shadowed.rival, shadowed.library);
     let (dir, file) = (rival.dir.display(), file_name(library));
-    let (theirs, ours) = (release(rival.version), release(shadowed.version));
+    let [theirs, ours] = [rival.version, shadowed.version].map(after_space);
     let (summary, first) = match rival.main_library {
         true => (
             format!(
-                "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
+                "{by} makes the program load cuDNN{theirs} from `{dir}`, but it is linked with cuDNN{ours}"
             ),
             rival.dir.join(file).display().to_string(),
         ),
         false => (
-            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`"),
+            format!(
+                "{by} makes `{file}` of cuDNN{ours} load the sub-libraries of cuDNN{theirs} in `{dir}`"
+            ),
             rival.parts.join("\n"),
         ),
     };
@@ -95,12 +98,6 @@ fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
         .warning(summary)
         .with("linked", library.display())
         .with("loaded", first)
-}
-
-fn release(version: Option<Version>) -> String {
-    version.map_or("a cuDNN of unknown version".into(), |version| {
-        format!("cuDNN {version}")
-    })
 }
 
 fn directory(library: &Path) -> String {

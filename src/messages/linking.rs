@@ -20,9 +20,7 @@ impl LostRpath<'_> {
             "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
              arguments"
         ))
-        .help(format!(
-            "add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"
-        ))
+        .help(format!("add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"))
         .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
     }
 }
@@ -65,9 +63,7 @@ impl LazyLinkFault<'_> {
                 "CUDA at `{}` does not contain the library `{name}`, whose functions `Link::Lazy` needs",
                 toolkit.display()
             ))
-            .help(format!(
-                "remove `{name}` from `.libs(..)` in build.rs, or correct it"
-            )),
+            .help(format!("remove `{name}` from `.libs(..)` in build.rs, or correct it")),
             Self::Name(library, name) => FindingId::ConfigInvalid.error(format!(
                 "`{}` exports `{name}`, a name that `Link::Lazy` does not support",
                 library.display()

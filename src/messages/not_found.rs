@@ -9,7 +9,8 @@ use crate::messages::phrases::{
 use crate::messages::toolkit::packages;
 use crate::model::{Cudnn, Installer, Kind, Obstacle, Os, Rejection, Variable};
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
-use crate::runtime::facts::{Finding, FindingId, LibraryName, majors, quoted};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::{Finding, FindingId, LibraryName, majors};
 use crate::search::pkg_config::PackageFault;
 
 impl NoUsableCandidate<'_> {
@@ -218,7 +219,8 @@ impl CandidateFault<'_> {
                 );
                 let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
                 let library = library.unwrap_or(candidate.root());
-                Finding::error(FindingId::CudnnNotFound, headline)
+                FindingId::CudnnNotFound
+                    .error(headline)
                     .with("found via", found_at(&candidate.via, library))
                     .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
                     .help("set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`")
@@ -237,18 +239,12 @@ impl MissingHeaders<'_> {
         let library = link.unwrap_or(&cudnn.root);
         let root = cudnn.root.display();
         if let Some(header) = &cudnn.files.unreadable_header {
-            let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
             return FindingId::CudnnHeadersMissing
                 .error(format!(
                     "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
                 ))
                 .with("found via", found_at(self.via, header))
-                .help(match cfg!(windows) {
-                    true => format!(
-                        "make them readable: use the Security tab in the properties of {dir}"
-                    ),
-                    false => format!("make them readable: `sudo chmod -R a+rX {dir}`"),
-                })
+                .help(Defect::Forbidden.help(header.parent().unwrap_or(header)))
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
@@ -283,11 +279,6 @@ impl MissingHeaders<'_> {
         };
         let path = library.to_string_lossy();
         let at = |part: &str| path.contains(part);
-        let wheels = [
-            ("nvidia/cudnn", "nvidia-cudnn"),
-            ("nvidia/cudnn_jit", "nvidia-cudnn-jit"),
-        ];
-        let wheel = wheels.iter().find(|(dir, _)| cudnn.root.ends_with(dir));
         let is_conda = self.env.path(Variable::CondaPrefix).is_some_and(|prefix| {
             let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
             dir.starts_with(prefix)
@@ -295,10 +286,8 @@ impl MissingHeaders<'_> {
         let owner = cudnn.owner.as_deref();
         let libraries_alone =
             owner.filter(|owner| owner.installer == Installer::Conda && owner.name == "libcudnn");
-        let install = if let Some((_, wheel)) = wheel {
-            let site = cudnn.root.ancestors().nth(2).unwrap_or(&cudnn.root);
-            let pip = Installer::of_environment(site).pip();
-            format!("reinstall the wheel: `{pip} install --force-reinstall {wheel}-cu{cuda_major}`")
+        let install = if let Some(wheel) = owner.filter(|owner| owner.installer.is_for_wheels()) {
+            format!("reinstall the package: `{}`", wheel.reinstall_wheel(&[]))
         } else if let Some(owner) = libraries_alone {
             let headers = format!("libcudnn-dev={}", owner.version);
             match at("/.pixi/") {

@@ -3,6 +3,7 @@
 use crate::choice::CheckContext;
 use crate::choice::not_found::FetchOptions;
 use crate::model::{Candidate, Kind, Os};
+pub use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, Version, majors, printable};
 use std::fmt::Display;
 use std::path::Path;
@@ -67,11 +68,6 @@ pub fn also(candidate: &Candidate) -> String {
         Some(reason) => format!("{version} in {root} ({reason})"),
         None => format!("{version} in {root}"),
     }
-}
-
-/// Returns a version or a number after a space, if known.
-pub fn after_space(version: Option<impl Display>) -> String {
-    version.map_or_else(String::new, |version| format!(" {version}"))
 }
 
 /// Returns the help that installs both with `cudnn-guard fetch`.

@@ -1,8 +1,10 @@
 use crate::messages::phrases::after_space;
 use crate::model::text::joined;
-use crate::toolchain::static_link::{ArchiveSource, CudnnInstaller, StaticLinkFault};
+use crate::runtime::messages::mixed_sub_libraries::names;
+use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
-use crate::{Finding, FindingId};
+use crate::{Finding, FindingId, Version};
+use std::path::Path;
 
 const DYNAMIC: &str = "remove `.link(Link::Static)` from build.rs to link dynamically";
 
@@ -17,28 +19,20 @@ impl StaticLinkFault<'_> {
                 cudnn,
                 dir,
                 missing,
-                installer,
+                package,
             } => {
-                let what = match &missing[..] {
-                    [one] => format!("`{one}`"),
-                    more => format!("{} static libraries", more.len()),
-                };
                 let version = after_space(cudnn.version());
                 FindingId::PartsMissing.error(format!(
-                    "cuDNN{version} at `{}` is missing {what}, which `.link(Link::Static)` requires",
-                    cudnn.root.display()
+                    "cuDNN{version} at `{}` is missing {}, which `.link(Link::Static)` requires",
+                    cudnn.root.display(),
+                    archives(missing)
                 ))
                 .with("missing", missing.join("\n"))
                 .with("searched", dir.display())
-                .help(match installer {
-                    CudnnInstaller::System { major: major @ 9.., cuda } => {
-                        format!("install `libcudnn{major}-static-cuda-{cuda}`")
-                    }
-                    CudnnInstaller::System { major, .. } => {
-                        format!("install `libcudnn{major}-dev`")
-                    }
-                    CudnnInstaller::Wheels => "set CUDNN_PATH to an extracted archive from NVIDIA: wheels do not contain a static cuDNN".to_string(),
-                    CudnnInstaller::Other => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
+                .help(match package {
+                    Some((major @ 9.., cuda)) => format!("install `libcudnn{major}-static-cuda-{cuda}`"),
+                    Some((major, _)) => format!("install `libcudnn{major}-dev`"),
+                    None => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
                 })
                 .help(DYNAMIC)
             }
@@ -48,35 +42,24 @@ impl StaticLinkFault<'_> {
                 needed_by,
                 source,
             } => {
-                let others = match missing.len() {
-                    0 | 1 => String::new(),
-                    2 => " and one more archive".to_string(),
-                    all => format!(" and {} more archives", all - 1),
-                };
-                let version = match toolkit.version {
-                    Some(version) => format!("CUDA {}", version.short()),
-                    None => "the CUDA toolkit".to_string(),
-                };
-                let dirs = toolkit
-                    .link_dirs
-                    .iter()
-                    .map(|dir| dir.display().to_string());
-                let none = toolkit
-                    .link_dirs
-                    .is_empty()
-                    .then(|| "no library directory".to_string());
+                let cuda = after_space(toolkit.version.map(Version::short));
                 FindingId::PartialToolkit.error(format!(
-                    "{version} at `{}` does not contain `{}`{others}, which {needed_by} needs for static linking",
+                    "CUDA{cuda} at `{}` does not contain {}, which {needed_by} needs for static linking",
                     toolkit.root.display(),
-                    missing.first().map_or("", String::as_str)
+                    archives(missing)
                 ))
-                .with_some("missing", (missing.len() > 1).then(|| missing.join("\n")))
-                .with_lines("searched", dirs.chain(none))
+                .with_lines("missing", Some(missing).filter(|all| all.len() > 1).into_iter().flatten())
+                .with_paths("searched", &toolkit.link_dirs)
                 .helps(source.as_ref().map(ArchiveSource::help))
                 .help(DYNAMIC)
             }
         }
     }
+}
+
+/// Returns the names of archives, or their number if there are many.
+fn archives(missing: &[String]) -> String {
+    names(&missing.iter().map(Path::new).collect::<Vec<_>>())
 }
 
 impl ArchiveSource {

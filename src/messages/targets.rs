@@ -238,13 +238,11 @@ impl GpuQueryFault {
                 .with("cudarc", error)
                 .help("run `nvidia-smi` to check the driver"),
             Self::SmiNotRun(cause) => {
-                let mut finding = cause.clone();
-                if cause.id == FindingId::ProgramTimeout {
-                    finding = finding.help(match cfg!(windows) {
-                        true => "check the Windows event log for errors of nvlddmkm: a driver that hangs has to be restarted",
-                        false => "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted",
-                    });
-                }
+                let hangs = (cause.id == FindingId::ProgramTimeout).then(|| match cfg!(windows) {
+                    true => "check the Windows event log for errors of nvlddmkm: a driver that hangs has to be restarted".into(),
+                    false => "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted".into(),
+                });
+                let finding = cause.clone().helps(hangs);
                 finding.help("set CUDNN_GUARD_ARCHS so that the driver is not queried")
             }
             Self::SmiFailed { program, output } => {

@@ -13,14 +13,8 @@ impl NotOpened<'_> {
         let users = users.map(|(name, part)| format!("{part}: {name}"));
         let finding = FindingId::CudnnNotLoadable
             .warning(format!(
-                "the cuDNN at `{}` opens {all} at run time, but {}",
-                cudnn.root.display(),
-                match (self.aside.is_empty(), names.len()) {
-                    (false, 1) => "the loader does not search its directory",
-                    (false, _) => "the loader does not search their directories",
-                    (true, 1) => "it was not found",
-                    (true, _) => "they were not found",
-                }
+                "the cuDNN at `{}` opens {all} at run time, which the loader cannot find",
+                cudnn.root.display()
             ))
             .with_lines("opened by", users)
             .with_paths("available", &self.aside);

@@ -4,7 +4,7 @@ use crate::choice::findings::PartialToolkit;
 use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::{Candidate, FoundVia, Kind, Os, Toolkit};
-use crate::runtime::facts::{Finding, FindingId, Severity, Version, quoted};
+use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::{LibraryFault, Missing};
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
@@ -69,7 +69,13 @@ impl LibraryFault<'_> {
                 .with_paths("searched", &dirs)
                 .help(match self.os {
                     Os::Windows if *name != "cudart" && is_of_wheels(&self.toolkit.root) => {
-                        self.replace_wheels(name)
+                        let variable = match self.candidate.request {
+                            Some(_) => self.candidate.via.to_string(),
+                            None => variable(Kind::Toolkit).into(),
+                        };
+                        format!(
+                            "set {variable} to a toolkit from NVIDIA's installer, which contains `{name}.lib`: NVIDIA's wheels for Windows do not"
+                        )
                     }
                     _ => self.install(package),
                 })
@@ -80,8 +86,7 @@ impl LibraryFault<'_> {
                 let headline = format!(
                     "CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires"
                 );
-                let severity = Severity::error_if(*is_read);
-                Finding::new(FindingId::LibraryNotFound, severity, headline).help(match dirs {
+                FindingId::LibraryNotFound.error_if(*is_read, headline).help(match dirs {
                     // No wheel contains one.
                     Some(dir) => format!(
                         "create a link to the driver's library: `cd {} && mkdir -p stubs && ln -s $(ldconfig -p | grep -m1 \
@@ -102,17 +107,6 @@ impl LibraryFault<'_> {
                 .help(self.install(package))
             }
         }
-    }
-
-    /// Returns the advice to link with another toolkit: NVIDIA's wheels for Windows contain DLLs without import libraries.
-    fn replace_wheels(&self, name: &str) -> String {
-        let variable = match self.candidate.request {
-            Some(_) => self.candidate.via.to_string(),
-            None => variable(Kind::Toolkit).into(),
-        };
-        format!(
-            "set {variable} to a toolkit from NVIDIA's installer, which contains `{name}.lib`: NVIDIA's wheels for Windows do not"
-        )
     }
 
     /// Returns the command that installs the package of a library, with the installer of the toolkit.
@@ -176,18 +170,15 @@ impl MissingDependency {
         let file = self.library.file_name().unwrap_or_default();
         let (library, needs) = (file.to_string_lossy(), &self.needs);
         let root = toolkit.root.display();
-        let release = match toolkit.version {
-            Some(version) => format!("of CUDA {}", version.short()),
-            None => "of CUDA".into(),
-        };
+        let cuda = after_space(toolkit.version.map(Version::short));
         let symbol = self.symbols.first().map_or("", String::as_str);
         let stem = needs.split(".so").next().unwrap_or_default();
         FindingId::PartialToolkit
             .warning(match &self.beside {
                 Some(_) => format!(
-                    "`{library}` {release} calls `{symbol}`, which `{needs}` beside it does not contain: their versions differ"
+                    "`{library}` of CUDA{cuda} calls `{symbol}`, which `{needs}` beside it does not contain: their versions differ"
                 ),
-                None => format!("`{library}` {release} needs `{needs}`, which is not in `{root}`"),
+                None => format!("`{library}` of CUDA{cuda} needs `{needs}`, which is not in `{root}`"),
             })
             .with("library", self.library.display())
             .with_some("dependency", self.beside.as_deref().map(Path::display))

@@ -108,13 +108,8 @@ impl UnusableVariable {
                 format!("set {name} to the directory that contains {file}")
             }
             (_, Some(dir)) => {
-                let dir = dir.display();
-                match self.kind {
-                    Kind::Toolkit => {
-                        format!("set {name} to `{dir}`, which contains a CUDA toolkit")
-                    }
-                    Kind::Cudnn => format!("set {name} to `{dir}`, which contains cuDNN"),
-                }
+                let (dir, product) = (dir.display(), self.kind.product());
+                format!("set {name} to `{dir}`, which contains a {product}")
             }
             (_, None) => set_directory(&name, self.kind, context),
         }

@@ -9,8 +9,8 @@ use crate::report::{Machine, ToolchainReport};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{
-    Code, ComputeCapability, Finding, FindingId, Json, Suffix, Target, Verdict, Version,
-    VersionSource, is_unprintable,
+    Code, ComputeCapability, FindingId, Json, Suffix, Target, Verdict, Version, VersionSource,
+    is_unprintable,
 };
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 
@@ -168,7 +168,7 @@ fn unknown_items_have_no_tick() {
     let machine = report.machine.as_mut().unwrap();
     machine.driver = None;
     let silent = "the NVIDIA driver did not respond within 5 s";
-    let silent = Finding::warning(FindingId::DriverError, silent);
+    let silent = FindingId::DriverError.warning(silent);
     report.findings.push(silent);
     let text = report.to_string();
     for row in [
@@ -189,7 +189,8 @@ fn long_evidence_comes_last() {
     let places = ["/a", "/b", "/c", "/d", "/e"];
     let report = ToolchainReport {
         findings: vec![
-            Finding::error(FindingId::CudaNotFound, "no CUDA toolkit was found")
+            FindingId::CudaNotFound
+                .error("no CUDA toolkit was found")
                 .with_lines("searched", places)
                 .with_lines("also found", &places[..4])
                 .help(
@@ -294,7 +295,8 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         }
     }
     report.findings = vec![
-        Finding::error(FindingId::IoError, evil)
+        FindingId::IoError
+            .error(evil)
             .with("found", format!("x\u{7}{evil}"))
             .help(evil),
     ];

@@ -13,7 +13,6 @@ use std::path::Path;
 pub enum ConfigFault<'a> {
     AllowedId(&'a str),
     NoRoot(&'a Path),
-    RootFile(&'a Path),
     /// A variable with a deadline that is not a number of seconds above 0.
     Deadline(&'a str, &'a OsStr),
     /// A 32-bit target, for which CUDA and cuDNN do not exist, and a 64-bit target to use instead.
@@ -29,12 +28,7 @@ pub fn config_faults(config: &Config, host: &Host) -> Vec<Finding> {
         }
     }
     if let Some(path) = host.root.as_deref().filter(|root| !files::is_dir(root)) {
-        let fault = if files::exists(path) {
-            ConfigFault::RootFile(path)
-        } else {
-            ConfigFault::NoRoot(path)
-        };
-        findings.push(fault.finding());
+        findings.push(ConfigFault::NoRoot(path).finding());
     }
     let deadline = Variable::GuardProgramDeadline;
     if let (Some(value), None) = (host.env.get(deadline), host.env.program_deadline()) {
@@ -110,7 +104,7 @@ mod tests {
             FindingId::PartsMissing,
             FindingId::NoGpu,
         ]
-        .map(|id| Finding::error(id, "x"));
+        .map(|id| id.error("x"));
         allowed.apply(&mut findings);
         let [by_user, by_script, stays] = findings.map(|finding| finding.to_string());
         assert_eq!(

@@ -18,7 +18,8 @@ pub enum StaticLinkFault<'a> {
         dir: &'a Path,
         /// The file names of the missing archives.
         missing: Vec<String>,
-        installer: CudnnInstaller,
+        /// The majors of cuDNN and CUDA if it is a package of the system.
+        package: Option<(u32, u32)>,
     },
     Toolkit {
         toolkit: &'a Toolkit,
@@ -28,18 +29,6 @@ pub enum StaticLinkFault<'a> {
         needed_by: &'a str,
         source: Option<ArchiveSource>,
     },
-}
-
-/// The origin of a cuDNN whose archives are missing.
-pub enum CudnnInstaller {
-    /// A package of the system, for these majors of cuDNN and CUDA.
-    System {
-        major: u32,
-        cuda: u32,
-    },
-    /// NVIDIA's wheels, which contain no archives.
-    Wheels,
-    Other,
 }
 
 /// A source of archives that are missing from a toolkit.
@@ -141,20 +130,14 @@ impl Archives {
             return;
         }
         let path = dir.to_string_lossy();
-        let installer = if path.contains("-linux-gnu") || path.starts_with("/usr/lib64") {
-            let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
-            CudnnInstaller::System { major, cuda }
-        } else if cudnn.root.ends_with("nvidia/cudnn") {
-            CudnnInstaller::Wheels
-        } else {
-            CudnnInstaller::Other
-        };
+        let is_package = path.contains("-linux-gnu") || path.starts_with("/usr/lib64");
+        let cuda = cudnn.cuda_major.or(cuda).unwrap_or(majors::USUAL_CUDA);
         let missing = named(&lacking, Os::Linux);
         let fault = StaticLinkFault::Cudnn {
             cudnn,
             dir,
             missing,
-            installer,
+            package: is_package.then_some((major, cuda)),
         };
         self.findings.push(fault.finding());
     }

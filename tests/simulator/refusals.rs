@@ -78,7 +78,7 @@ const GIB: &str = "1073741824";
 #[test]
 fn a_lack_of_memory_is_recognized_by_any_of_its_statuses() {
     let low = "unknown None
-warning: Simulated GPU has 1024 MiB of free memory, which may be too little to test a convolution  [device-memory-low]
+warning: Simulated GPU may have too little free memory to test a convolution: 1024 MiB  [device-memory-low]
   = help: free memory on the GPU: `nvidia-smi` shows which processes use it
 ";
     for version in ALL {

@@ -66,8 +66,9 @@ pub fn judge(
     }
     let mismatch = answer.cuda_major;
     let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));
-    if let Some(fault) = mismatch {
-        let finding = main_library.explain_cuda_mismatch(fault.finding(), fault.built_with);
+    if let Some(mut fault) = mismatch {
+        fault.keep = Some(main_library.cuda_help(fault.built_with));
+        let finding = fault.finding().with_all(main_library.evidence());
         report.contents.findings.push(finding);
     }
     if let Some(problem) = &answer.problem {
@@ -97,13 +98,9 @@ pub fn judge(
     }
     // The finding about a crash names the library.
     let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
-    if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
-    {
-        report
-            .contents
-            .findings
-            .push(missing.finding(&outcome.output));
-    }
+    let unnamed = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened));
+    let unnamed = unnamed.map(|missing| missing.finding(&outcome.output));
+    report.contents.findings.extend(unnamed);
 }
 
 /// Adds the findings of the convolutions. Without a passed convolution the verdict is unknown, unless the program
@@ -170,10 +167,8 @@ fn judge_devices(
     let too_old = driver.cuda.and_then(too_old).map(|fault| fault.finding());
     if count == 0 {
         // Without a GPU an old driver is no error yet.
-        report
-            .contents
-            .findings
-            .extend(too_old.map(Finding::into_warning));
+        let too_old = too_old.map(Finding::into_warning);
+        report.contents.findings.extend(too_old);
         return false;
     }
     let (mut findings, mut stub) = (Vec::new(), None);

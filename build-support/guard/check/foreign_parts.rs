@@ -62,10 +62,8 @@ pub fn judge(
     let here = platform::mapped();
     copies.retain(|copy| here.contains(copy));
     if !copies.is_empty() {
-        report
-            .contents
-            .findings
-            .push(main_library.others_finding(&copies));
+        let finding = main_library.others_finding(&copies);
+        report.contents.findings.push(finding);
     }
     if foreign.is_empty() {
         return false;
@@ -81,7 +79,9 @@ pub fn judge(
         foreign: &elsewhere,
         mixed: None,
     };
-    let finding = main_library.add_foreign(fault.finding(), &installed.list);
+    let also = installed.list.iter().map(|part| part.path.display());
+    let mut finding = fault.finding().with_lines("also", also);
+    main_library.add_evidence(&mut finding);
     report.contents.findings.push(finding);
     true
 }

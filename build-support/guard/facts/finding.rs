@@ -113,6 +113,11 @@ impl FindingId {
     pub fn note(self, summary: impl Into<String>) -> Finding {
         Finding::new(self, Severity::Note, summary)
     }
+
+    /// Creates a finding with this headline: an error if the condition is met, else a warning.
+    pub(crate) fn error_if(self, is_error: bool, summary: impl Into<String>) -> Finding {
+        Finding::new(self, Severity::error_if(is_error), summary)
+    }
 }
 
 impl Finding {
@@ -179,6 +184,12 @@ impl Finding {
         self.with_lines(label, paths.iter().map(|path| path.display()))
     }
 
+    /// Adds these pieces of evidence.
+    pub(crate) fn with_all(mut self, evidence: Vec<(&'static str, String)>) -> Self {
+        self.evidence.extend(evidence);
+        self
+    }
+
     /// Adds a way to fix the fault.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
@@ -193,10 +204,8 @@ impl Finding {
 
     /// Adds the headline of the cause under this label, and its evidence.
     #[doc(hidden)]
-    pub fn with_cause(mut self, label: &'static str, cause: Finding) -> Self {
-        self.evidence.push((label, cause.summary));
-        self.evidence.extend(cause.evidence);
-        self
+    pub fn with_cause(self, label: &'static str, cause: Finding) -> Self {
+        self.with(label, cause.summary).with_all(cause.evidence)
     }
 
     /// Returns the finding as a warning, for a caller that continues.
@@ -302,6 +311,11 @@ pub fn listed(words: &[String]) -> String {
         Some((last, others @ [_, ..])) => format!("{} and {last}", others.join(", ")),
         _ => words.concat(),
     }
+}
+
+/// Returns a version or a number after a space, if known.
+pub fn after_space(version: Option<impl fmt::Display>) -> String {
+    version.map_or_else(String::new, |version| format!(" {version}"))
 }
 
 /// Quotes a word for a shell, if necessary.

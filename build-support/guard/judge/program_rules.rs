@@ -26,7 +26,7 @@ pub struct CudaMajorMismatch {
     pub loaded: u32,
     /// The CUDA major of the cuDNN that the program was built with.
     pub built_with: u32,
-    /// The help to keep only the wheel for that CUDA, if another has overwritten its files.
+    /// The help that gets a cuDNN for that CUDA, if it is known.
     pub keep: Option<String>,
 }
 

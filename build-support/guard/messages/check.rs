@@ -11,13 +11,13 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 impl NotChecked<'_> {
     pub fn finding(&self) -> Finding {
-        let unsupported = |summary| Finding::warning(FindingId::PlatformUnsupported, summary);
-        let unknown = |summary| Finding::warning(FindingId::UnknownNewerVersion, summary);
-        let untested = |summary| Finding::warning(FindingId::ConvolutionFailed, summary);
+        let unsupported = |summary| FindingId::PlatformUnsupported.warning(summary);
+        let unknown = |summary| FindingId::UnknownNewerVersion.warning(summary);
+        let untested = |summary| FindingId::ConvolutionFailed.warning(summary);
         match self {
             NotChecked::BuiltWithoutCuda(reason) => {
                 let summary = "this program was built without CUDA";
-                Finding::warning(FindingId::BuiltWithoutCuda, summary).with("reason", reason)
+                FindingId::BuiltWithoutCuda.warning(summary).with("reason", reason)
             }
             NotChecked::StaticLibc => unsupported(
                 "cuDNN cannot be checked in a program with a statically linked C library (crt-static)".to_string(),
@@ -53,23 +53,22 @@ impl NotChecked<'_> {
 impl Disagreement<'_> {
     pub fn finding(&self) -> Finding {
         let folder = self.main_library.folder().display().to_string();
-        let summary = format!("the sub-libraries of cuDNN at `{folder}` do not match each other");
-        let mut finding = Finding::error(FindingId::PartsMixed, summary);
-        finding.evidence = self.main_library.evidence();
-        if let (Some(files), Some(called)) = (self.files, self.called) {
-            if files != called {
-                finding = finding.with(
-                    "versions",
-                    format!("cuDNN reports {called}, but its files are {files}"),
-                );
+        let versions = match (self.files, self.called) {
+            (Some(files), Some(called)) if files != called => {
+                Some(format!("cuDNN reports {called}, but its files are {files}"))
             }
-        }
-        if !self.failed_checks.is_empty() {
-            finding = finding.with("mismatch", self.failed_checks.join(", "));
-        }
+            _ => None,
+        };
+        let failed = Some(self.failed_checks.join(", ")).filter(|failed| !failed.is_empty());
         let is_unknown = |part: &&SubLibraryFile| part.needed && part.version.is_none();
         let unknown = self.parts.installed.list.iter().filter(is_unknown);
-        finding
+        FindingId::PartsMixed
+            .error(format!(
+                "the sub-libraries of cuDNN at `{folder}` do not match each other"
+            ))
+            .with_all(self.main_library.evidence())
+            .with_some("versions", versions)
+            .with_some("mismatch", failed)
             .with_lines("no version", unknown.map(|part| part.path.display()))
             .help(MixedFolder::replace_all(cfg!(windows), &folder))
     }
@@ -77,33 +76,22 @@ impl Disagreement<'_> {
 
 impl ChangedFile<'_> {
     pub fn finding(&self) -> Finding {
-        Finding::error(
-            FindingId::PartsMixed,
-            "cuDNN's files changed during the check",
-        )
-        .with("checked", self.checked.display())
-        .with("loaded", printable(&self.loaded.to_string_lossy()))
-        .help("restart the program when no installation is running")
+        FindingId::PartsMixed
+            .error("cuDNN's files changed during the check")
+            .with("checked", self.checked.display())
+            .with("loaded", printable(&self.loaded.to_string_lossy()))
+            .help("restart the program when no installation is running")
     }
 }
 
 impl MainLibrary {
-    /// Adds the foreign sub-libraries that were mapped to the finding about their versions.
-    pub fn add_foreign(&self, finding: Finding, foreign: &[SubLibraryFile]) -> Finding {
-        let foreign = foreign.iter().map(|part| part.path.display());
-        let mut finding = finding.with_lines("also", foreign);
-        self.add_evidence(&mut finding);
-        finding
-    }
-
-    /// Adds this library to the finding about its CUDA major, and the help that loads a cuDNN for this CUDA major
-    /// instead.
-    pub fn explain_cuda_mismatch(&self, mut finding: Finding, cuda: u32) -> Finding {
-        let required = format!("the cuDNN for CUDA {cuda}");
-        finding.evidence = self.evidence();
+    /// Returns the help that loads a cuDNN for this CUDA major instead.
+    pub fn cuda_help(&self, cuda: u32) -> String {
         let help = package_owner::keep_help(self.folder(), cuda);
-        finding.help = vec![help.unwrap_or_else(|| self.origin.help(self.folder(), &required))];
-        finding
+        help.unwrap_or_else(|| {
+            self.origin
+                .help(self.folder(), &format!("the cuDNN for CUDA {cuda}"))
+        })
     }
 }
 

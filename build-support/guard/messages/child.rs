@@ -16,7 +16,7 @@ impl ChildNotStarted {
         } else {
             "cannot create a child process to test cuDNN safely"
         };
-        let finding = Finding::warning(FindingId::ChildNotStarted, summary);
+        let finding = FindingId::ChildNotStarted.warning(summary);
         match &self.obstacle {
             ForkObstacle::CudaStarted => finding
                 .with(
@@ -52,24 +52,18 @@ impl InterruptedTest<'_> {
         } else {
             "the test process"
         };
-        let not_started = |summary| Finding::warning(FindingId::ChildNotStarted, summary);
-        let aborted = |summary| Finding::error(FindingId::CudnnAborted, summary);
+        let not_started = |summary| FindingId::ChildNotStarted.warning(summary);
+        let aborted = |summary| FindingId::CudnnAborted.error(summary);
         let crash = |signal| format!("cuDNN crashed the test process ({signal}) while {stage}");
-        let late = || {
-            Finding::warning(
-                FindingId::ConvolutionTimeout,
-                format!("{who} timed out while {stage}"),
-            )
-        };
+        let late =
+            || FindingId::ConvolutionTimeout.warning(format!("{who} timed out while {stage}"));
         let mut finding = match &self.cause {
             Interruption::MissingFunction(words) => aborted(format!(
                 "the loader stopped the test process while {stage}: a function is missing"
             ))
             .with("loader", words)
             .help("reinstall cuDNN and the CUDA libraries that it is linked against, each in one version"),
-            Interruption::Unknown => not_started(format!(
-                "{who} ended silently while {stage}"
-            )),
+            Interruption::Unknown => not_started(format!("{who} ended silently while {stage}")),
             // The first start on such a GPU takes minutes. Later starts use the compiled code from the cache.
             Interruption::CompilingPtx(cache) => late().help(format!(
                 "set CUDNN_GUARD_DEADLINE=900 for the first start: the GPU is newer than this cuDNN, so the driver compiles its PTX and caches the result in `{cache}` (CUDA_CACHE_PATH), which must be writable"
@@ -79,9 +73,7 @@ impl InterruptedTest<'_> {
             } else {
                 "set CUDNN_GUARD_DEADLINE=300: other processes may be starting CUDA too, and the driver handles them one at a time"
             }),
-            Interruption::NoMemory => not_started(format!(
-                "{who} ran out of memory while {stage}"
-            ))
+            Interruption::NoMemory => not_started(format!("{who} ran out of memory while {stage}"))
             .help(by_system!(
                 "raise the memory limit (`ulimit -v`), or check with `free -m` whether memory is left",
                 "close other programs, or let the Windows page file grow"
@@ -94,12 +86,9 @@ impl InterruptedTest<'_> {
                 "close other programs"
             )),
             Interruption::UnderTool(signal, tool) => {
-                let finding = Finding::warning(
-                    FindingId::CudnnAborted,
-                    format!(
+                let finding = FindingId::CudnnAborted.warning(format!(
                         "the test process crashed ({signal}) while {stage}, under a tool that may be the cause"
-                    ),
-                );
+                    ));
                 match tool {
                     Tool::Injected(name, value) => finding
                         .with("tool", format!("{name}={value}"))
@@ -127,7 +116,7 @@ impl InterruptedTest<'_> {
                 } else {
                     format!("NVIDIA's driver crashed the test process ({signal})")
                 };
-                let mut finding = Finding::warning(FindingId::DriverError, summary);
+                let mut finding = FindingId::DriverError.warning(summary);
                 for (name, value) in set {
                     finding = finding.with("variable", format!("{name}={value}")).help(format!(
                         "unset {name}, which loads a library into the process"

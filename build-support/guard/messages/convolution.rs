@@ -10,7 +10,7 @@ use crate::runtime::convolution::failure::{
 use crate::runtime::cudnn::shape::{dimensions, indices, pair};
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::device_memory::Breach;
-use crate::runtime::facts::{Finding, FindingId, Severity, Verdict, Version};
+use crate::runtime::facts::{Finding, FindingId, Verdict, Version};
 use crate::runtime::messages::cuda_status;
 use crate::runtime::system::{by_system, proc};
 
@@ -26,8 +26,9 @@ impl FailedCase<'_> {
         let (version, device, case) = (self.version, self.device, self.case);
         let cudnn = format!("cuDNN {version}");
         let words = case.words();
+        let wrong = |summary: String| FindingId::ConvolutionWrong.error(summary);
         let untried =
-            |summary| self.start(FindingId::ConvolutionFailed, Severity::Warning, summary);
+            |summary: String| self.in_context(FindingId::ConvolutionFailed.warning(summary));
         match self.failure {
             CaseFailure::Unsupported(reason) => {
                 untried(format!("no {words} was tested: {}", reason.words()))
@@ -53,58 +54,58 @@ impl FailedCase<'_> {
             }
             CaseFailure::Crashed { code, .. } => {
                 let named = cuda_status::status_name(*code);
-                let summary = format!("{cudnn} failed to compute a {words} on {device}: {named}");
-                self.of_case(FindingId::ConvolutionFailed, Severity::Error, summary)
-                    .with("meaning", cuda_status::explain(*code).words)
-                    .help(BELONG)
+                self.of_case(FindingId::ConvolutionFailed.error(format!(
+                    "{cudnn} failed to compute a {words} on {device}: {named}"
+                )))
+                .with("meaning", cuda_status::explain(*code).words)
+                .help(BELONG)
             }
             CaseFailure::Dimensions(reported) => {
                 let (reported, right) = (dimensions(*reported), dimensions(case.shape.y()));
-                let summary = format!(
+                self.of_case(wrong(format!(
                     "{cudnn} reports {reported} as the output size of a convolution, but {right} is correct"
-                );
-                self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
-                    .help(BELONG)
+                )))
+                .help(BELONG)
             }
             CaseFailure::Breach { buffer, place, .. } => {
-                let (place, severity, help) = match place {
-                    Breach::Before => ("before the beginning", Severity::Error, BELONG),
+                let (place, is_error, help) = match place {
+                    Breach::Before => ("before the beginning", true, BELONG),
                     Breach::JustPast => (
                         "within 512 bytes past the end",
-                        Severity::Warning,
+                        false,
                         "run the program under `compute-sanitizer` to see whether cuDNN writes past the program's own buffers",
                     ),
-                    Breach::FarPast => ("past the end", Severity::Error, BELONG),
+                    Breach::FarPast => ("past the end", true, BELONG),
                 };
                 let summary = format!(
                     "{cudnn} wrote {place} of its {buffer} buffer in a {words} on {device}"
                 );
-                self.of_case(FindingId::ConvolutionWrong, severity, summary)
+                self.of_case(FindingId::ConvolutionWrong.error_if(is_error, summary))
                     .help(help)
             }
             CaseFailure::Rounded {
                 comparison,
                 allowed,
-                is_requested: is_asked,
+                is_requested,
                 ..
             } => {
-                let (severity, reason) = if *is_asked {
-                    (Severity::Note, format!("as {OVERRIDE}=1 requests"))
-                } else {
-                    (Severity::Warning, "although TF32 is disabled".to_string())
-                };
-                let summary =
-                    format!("{cudnn} rounds single precision to TF32 on {device}, {reason}");
-                let largest = format!(
-                    "error {:.1e} exceeds the limit of about {:.1e}",
-                    comparison.largest_error, allowed
+                let (id, summary) = (
+                    FindingId::ConvolutionWrong,
+                    format!("{cudnn} rounds single precision to TF32 on {device}"),
                 );
-                let finding = self.of_case(FindingId::ConvolutionWrong, severity, summary);
-                let finding = finding.with("largest", largest);
-                if *is_asked {
-                    return finding;
-                }
-                finding.help(format!("set {OVERRIDE}=0 for full single precision"))
+                let finding = match is_requested {
+                    true => id.note(format!("{summary}, as {OVERRIDE}=1 requests")),
+                    false => id
+                        .warning(format!("{summary}, although TF32 is disabled"))
+                        .help(format!("set {OVERRIDE}=0 for full single precision")),
+                };
+                self.of_case(finding).with(
+                    "largest",
+                    format!(
+                        "error {:.1e} exceeds the limit of about {allowed:.1e}",
+                        comparison.largest_error
+                    ),
+                )
             }
             CaseFailure::Wrong {
                 comparison,
@@ -122,26 +123,25 @@ impl FailedCase<'_> {
                         "every number is rounded to the 8 bits of bf16".to_string()
                     }
                     None if there.is_finite() => format!(
-                        "error {:.1e} exceeds the limit of {:.1e}",
-                        (f64::from(*there) - expected).abs(),
-                        allowed
+                        "error {:.1e} exceeds the limit of {allowed:.1e}",
+                        (f64::from(*there) - expected).abs()
                     ),
                     None => "a result is not a number".to_string(),
                 };
-                let summary = format!("{cudnn} computed a wrong {words} on {device}: {what}");
                 let [a, b, c, d] = indices(case.result(), comparison.worst.unwrap_or(0));
                 let result = case.operation.result();
                 let place =
                     format!("{result}[{a}][{b}][{c}][{d}] is {there}, but should be {expected:.7}");
-                let wrong = format!("{} of {} numbers", comparison.wrong, comparison.of);
+                let count = format!("{} of {} numbers", comparison.wrong, comparison.of);
                 let other = other.map(|(by, verdict)| match verdict {
                     Verdict::Pass => format!("{by} computes correctly"),
                     Verdict::Fail => format!("{by} is wrong too"),
                     Verdict::Unknown => format!("{by} fails"),
                 });
-                self.of_case(FindingId::ConvolutionWrong, Severity::Error, summary)
+                let summary = format!("{cudnn} computed a wrong {words} on {device}: {what}");
+                self.of_case(wrong(summary))
                     .with("element", place)
-                    .with("wrong", wrong)
+                    .with("wrong", count)
                     .with_lines("comparison", other)
                     .help(BELONG)
                     .help(
@@ -151,26 +151,25 @@ impl FailedCase<'_> {
         }
     }
 
-    /// Creates the finding of a failure; only a warning with the reason, if the failure is in doubt.
-    fn start(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
+    /// Turns the finding into a warning with the reason if the failure is in doubt.
+    fn in_context(&self, finding: Finding) -> Finding {
         if !self.in_doubt {
-            return Finding::new(id, severity, summary);
+            return finding;
         }
-        Finding::warning(id, summary).with(
-            "context",
-            "shared with this program, whose own work may have failed",
-        )
+        let reason = "shared with this program, whose own work may have failed";
+        finding.into_warning().with("context", reason)
     }
 
-    /// Creates the finding of a failure, with the operation and its shape.
-    fn of_case(&self, id: FindingId, severity: Severity, summary: String) -> Finding {
+    /// Adds the operation and its shape to the finding of a failure.
+    fn of_case(&self, finding: Finding) -> Finding {
         let (case, shape) = (self.case, self.case.shape);
-        let mut words = vec![
-            case.operation.name().to_string(),
-            case.data_type.name().to_string(),
-            case.layout.name().to_string(),
+        let names = [
+            case.operation.name(),
+            case.data_type.name(),
+            case.layout.name(),
         ];
-        words.extend(self.failure.algorithm().map(|by| by.to_string()));
+        let algorithm = self.failure.algorithm();
+        let algorithm = algorithm.map_or_else(String::new, |algorithm| format!(", {algorithm}"));
         let sizes = format!(
             "x {}, w {}, padding {}, stride {}",
             dimensions(shape.x()),
@@ -178,8 +177,8 @@ impl FailedCase<'_> {
             pair(shape.pad),
             pair(shape.stride)
         );
-        self.start(id, severity, summary)
-            .with("operation", words.join(", "))
+        self.in_context(finding)
+            .with("operation", names.join(", ") + &algorithm)
             .with("shape", sizes)
     }
 
@@ -188,10 +187,8 @@ impl FailedCase<'_> {
         let Some(code) = code else {
             let summary =
                 format!("NVIDIA's driver does not contain `{call}`, so no convolution was tested");
-            let id = FindingId::DriverError;
-            return self
-                .start(id, Severity::Warning, summary)
-                .help("update NVIDIA's driver");
+            let finding = FindingId::DriverError.warning(summary);
+            return self.in_context(finding).help("update NVIDIA's driver");
         };
         let answered = format!("`{call}` returned {}", cuda_status::status_name(code));
         if is_memory(code) && !proc::has_shadow_gap() {
@@ -203,31 +200,28 @@ impl FailedCase<'_> {
     /// Returns the finding for a GPU that cannot be used because of this `CUresult`.
     fn unusable(&self, code: i32) -> Finding {
         let (device, error) = (self.device, cuda_status::explain(code));
-        let id = if is_elsewhere(code) && !is_hardware(code) {
-            FindingId::DeviceBusy
-        } else {
-            FindingId::DriverError
+        let id = match is_elsewhere(code) && !is_hardware(code) {
+            true => FindingId::DeviceBusy,
+            false => FindingId::DriverError,
         };
-        let words = error.words;
-        let summary = format!("{device} could not be used for a convolution: {words}");
-        self.start(id, Severity::Warning, summary).help(error.help)
+        let summary = format!(
+            "{device} could not be used for a convolution: {}",
+            error.words
+        );
+        self.in_context(id.warning(summary)).help(error.help)
     }
 
     /// Returns the finding for too little memory to test anything. `free`: the free memory in bytes, if known.
     fn memory_low(&self, free: Option<usize>, label: &'static str, reason: &str) -> Finding {
         let device = self.device;
-        let summary = match free {
-            Some(free) if free >= LOW_MEMORY => format!(
-                "{device} has {} MiB of free memory, which may be too little to test a convolution",
-                free / MIB
-            ),
-            Some(free) => format!(
-                "{device} has too little free memory to test a convolution: {} MiB",
-                free / MIB
-            ),
-            None => format!("{device} has too little free memory to test a convolution"),
+        let certainty = match free {
+            Some(LOW_MEMORY..) => "may have",
+            _ => "has",
         };
-        self.start(FindingId::DeviceMemoryLow, Severity::Warning, summary)
+        let free = free.map_or_else(String::new, |free| format!(": {} MiB", free / MIB));
+        let summary =
+            format!("{device} {certainty} too little free memory to test a convolution{free}");
+        self.in_context(FindingId::DeviceMemoryLow.warning(summary))
             .with(label, reason)
             .help("free memory on the GPU: `nvidia-smi` shows which processes use it")
     }
@@ -237,7 +231,7 @@ impl FailedCase<'_> {
         let major = version.major;
         let outside = error.gpu.filter(|code| is_outside_cudnn(*code));
         let words = Some(&error.last_error).filter(|words| !words.is_empty());
-        let with_words = |finding: Finding| finding.with_lines("last error", words);
+        let with_words = |finding: Finding| finding.with_some("last error", words);
         let answered = answered(error, major);
         let may_be_memory = error.gpu.is_none_or(is_memory)
             && (status::may_be_memory(error.status, major)
@@ -249,25 +243,22 @@ impl FailedCase<'_> {
             return with_words(self.memory_low(error.low_memory(major), "cuDNN", &answered));
         }
         if let Some(code) = outside {
-            return with_words(
-                self.refused_by_gpu(WAIT, Some(code))
-                    .with("cuDNN", answered),
-            );
+            let finding = self.refused_by_gpu(WAIT, Some(code));
+            return with_words(finding.with("cuDNN", answered));
         }
         // A program that uses the graph API expects refusals, and may have another way.
         let is_fault = case.api == Api::Legacy
             || error.call == "cudnnBackendExecute"
             || status::is_internal(error.status);
         let fails = error.gpu.is_some() || error.is_mismatch(major) || self.counts && is_fault;
-        let severity = Severity::error_if(fails);
         let summary = format!(
             "`{}` of cuDNN {version} returned {} on {device}",
             error.call,
             status::status_name(error.status, major)
         );
         let finding = match error.call {
-            "cudnnCreate" => self.start(FindingId::CudnnCreateFailed, severity, summary),
-            _ => self.of_case(FindingId::ConvolutionFailed, severity, summary),
+            "cudnnCreate" => self.in_context(FindingId::CudnnCreateFailed.error_if(fails, summary)),
+            _ => self.of_case(FindingId::ConvolutionFailed.error_if(fails, summary)),
         };
         let finding = finding.with_some("GPU", error.gpu.map(cuda_status::status_name));
         with_words(finding).help(help(error.status, major))
@@ -324,11 +315,9 @@ impl CaseResult {
     /// Changes the verdict to unknown, since the graph API computes in this format.
     pub fn excuse(&mut self, format: &str) {
         self.verdict = Verdict::Unknown;
-        if let Some(finding) = &mut self.finding {
-            finding.severity = Severity::Warning;
-            let words = format!("computes in {format} on this GPU");
-            finding.evidence.push(("graph API", words));
-        }
+        let words = format!("computes in {format} on this GPU");
+        let finding = self.finding.take();
+        self.finding = finding.map(|finding| finding.into_warning().with("graph API", words));
     }
 }
 

@@ -21,20 +21,15 @@ impl fmt::Display for Defect {
                 let dir = dir.display();
                 write!(f, "cannot be reached: no permission to enter `{dir}`")
             }
-            Defect::Dangling(target) => {
-                let target = target.display();
-                write!(f, "is a broken link to `{target}`")
-            }
+            Defect::Dangling(target) => write!(f, "is a broken link to `{}`", target.display()),
             Defect::SymlinkLoop => f.write_str("is a symlink loop"),
             Defect::Directory => f.write_str("is a directory, not a file"),
             Defect::Special => f.write_str("is a pipe or a device, not a file"),
             Defect::Unlinked(name) => write!(f, "has no link `{name}` next to it"),
-            Defect::Alone(name) => {
-                write!(
-                    f,
-                    "has no `{name}` next to it, through which programs use it"
-                )
-            }
+            Defect::Alone(name) => write!(
+                f,
+                "has no `{name}` next to it, through which programs use it"
+            ),
             Defect::Empty => f.write_str("is empty"),
             Defect::Foreign(kind, words) if words.is_empty() => write!(f, "is not {kind}"),
             Defect::Foreign(kind, _) if self.is_lfs_pointer() => {
@@ -146,13 +141,13 @@ impl Defect {
 impl UnusableFile<'_> {
     pub fn finding(&self) -> Finding {
         let summary = format!("`{}` {}", self.path.display(), self.defect);
-        let mut finding = Finding::new(self.defect.id(), self.severity, summary);
-        finding.evidence.clone_from(&self.evidence);
-        finding.help(match (&self.help, &self.reinstall) {
-            (Some(help), _) => help.clone(),
-            (None, Some(command)) => format!("reinstall the package: `{command}`"),
-            (None, None) => self.defect.help(self.path),
-        })
+        Finding::new(self.defect.id(), self.severity, summary)
+            .with_all(self.evidence.clone())
+            .help(match (&self.help, &self.reinstall) {
+                (Some(help), _) => help.clone(),
+                (None, Some(command)) => format!("reinstall the package: `{command}`"),
+                (None, None) => self.defect.help(self.path),
+            })
     }
 }
 

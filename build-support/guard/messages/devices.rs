@@ -6,14 +6,12 @@ use crate::runtime::system::by_system;
 
 impl BusyDevice {
     pub fn finding(&self) -> Finding {
-        let busy = |summary: String| Finding::warning(FindingId::DeviceBusy, summary);
+        let busy = |summary: String| FindingId::DeviceBusy.warning(summary);
         match self {
             BusyDevice::SharedWithRank { rank, gpu } => busy(format!(
                 "local rank {rank} shares GPU {gpu} with local rank {gpu}, which tests it"
             ))
-            .help(format!(
-                "set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too"
-            )),
+            .help(format!("set CUDNN_GUARD_DEVICES={gpu} to test the GPU in this process too")),
             BusyDevice::Restricted {
                 mode,
                 device,

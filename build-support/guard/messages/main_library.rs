@@ -24,9 +24,7 @@ impl UnsuitableMainLibrary<'_> {
             )),
             None => {}
         }
-        let mut finding = self.mismatch.finding(evidence);
-        finding.help.append(&mut help);
-        finding
+        self.mismatch.finding(evidence).helps(help)
     }
 }
 
@@ -42,7 +40,7 @@ impl NotLoadedYet {
                 "call `check()` after the first use of cuDNN, to check the loaded one",
             ),
         };
-        Finding::warning(FindingId::NotLoadedYet, summary).help(help)
+        FindingId::NotLoadedYet.warning(summary).help(help)
     }
 }
 
@@ -51,7 +49,8 @@ impl MainLibrary {
     pub fn others_finding(&self, others: &[PathBuf]) -> Finding {
         let judged = self.path.display();
         let summary = format!("more than one cuDNN is loaded in this process; checking `{judged}`");
-        Finding::warning(FindingId::DuplicateCudnn, summary)
+        FindingId::DuplicateCudnn
+            .warning(summary)
             .with_lines("also", others.iter().map(|other| other.display()))
     }
 

@@ -1,6 +1,6 @@
 //! Sub-libraries that are missing or of different versions.
 
-use crate::runtime::facts::finding::listed;
+use crate::runtime::facts::finding::{after_space, listed};
 use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
@@ -10,12 +10,10 @@ impl MissingSubLibraries<'_> {
     /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
         let here = self.folder.display().to_string();
-        let release = self
-            .release
-            .map_or_else(String::new, |release| format!(" {release}"));
+        let version = after_space(self.release);
         let files: Vec<&Path> = self.files.iter().map(Path::new).collect();
         let summary = format!(
-            "cuDNN{release} at `{here}` is missing {}, which {}",
+            "cuDNN{version} at `{here}` is missing {}, which {}",
             names(&files),
             if self.is_declared {
                 "this program needs"
@@ -33,19 +31,15 @@ impl MissingSubLibraries<'_> {
             }
             (None, Some(command)) => format!("reinstall the package: `{command}`"),
             (None, None) => format!(
-                "reinstall cuDNN{release} in `{here}`: the main library opens the others from there"
+                "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
             ),
         };
-        let all = if files.len() > MOST_NAMES {
-            self.files
-        } else {
-            &[]
-        };
+        let all = Some(self.files).filter(|files| files.len() > MOST_NAMES);
         let own = self.looked_at.first().map(|_| &here);
         let others = self.looked_at.iter().filter(|place| **place != here);
-        let severity = Severity::error_if(!self.is_uncertain);
-        Finding::new(FindingId::PartsMissing, severity, summary)
-            .with_lines("missing", all)
+        FindingId::PartsMissing
+            .error_if(!self.is_uncertain, summary)
+            .with_lines("missing", all.into_iter().flatten())
             .with_lines("searched", own.into_iter().chain(others))
             .help(help)
     }
@@ -55,12 +49,8 @@ impl MixedFolder<'_> {
     pub fn finding(&self) -> Finding {
         let (most, odd) = self.mixed.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
-        let mut named = Vec::new();
-        for file in odd {
-            if file.version == Some(other) {
-                named.push(file.path.as_path());
-            }
-        }
+        let named = odd.iter().filter(|file| file.version == Some(other));
+        let named: Vec<&Path> = named.map(|file| file.path.as_path()).collect();
         let summary = format!(
             "{} in `{}` {} version {other}, but the rest of cuDNN is {most}",
             names(&named),
@@ -71,7 +61,7 @@ impl MixedFolder<'_> {
         if let Some(command) = &self.reinstall {
             help += &format!(": `{command}`");
         }
-        let finding = Finding::error(FindingId::PartsMixed, summary);
+        let finding = FindingId::PartsMixed.error(summary);
         self.mixed.with_files(finding.help(help))
     }
 

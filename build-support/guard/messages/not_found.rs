@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::ld_so_cache::CACHE;
+use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, Loader, Version, quoted};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
@@ -37,16 +38,8 @@ impl MissingCudnn<'_> {
             }
         }
         if let Some(major) = installable(self.majors) {
-            let file = file_name::of_main(major);
-            install.push(if self.names.contains(&file) {
-                format!(
-                    "install cuDNN {major}, or add the directory of its {file} to {LIBRARY_PATH}"
-                )
-            } else {
-                format!(
-                    "install cuDNN {major} with a `{FIRST}`, or add its directory to {LIBRARY_PATH}"
-                )
-            });
+            let is_named = self.names.contains(&file_name::of_main(major));
+            install.push(install_cudnn(Some(major), !is_named, LIBRARY_PATH));
         }
         if let Some((major, _)) = &self.other {
             summary += &format!("; only `{}` was found", file_name::of_main(*major));
@@ -54,16 +47,22 @@ impl MissingCudnn<'_> {
                 "use a build of this program for cuDNN {major}; linking one name to the other does not help"
             ));
         }
-        let finding = Finding::error(FindingId::CudnnNotLoadable, summary)
-            .with_lines("reason", self.misplaced.map(|misplaced| misplaced.reason()))
+        let available = self.other.map(|(_, path)| path.display().to_string());
+        let finding = FindingId::CudnnNotLoadable
+            .error(summary)
+            .with_some("reason", self.misplaced.map(|misplaced| misplaced.reason()))
             .with("loader", messages)
-            .with_lines(
-                "available",
-                self.other.map(|(_, path)| path.display().to_string()),
-            )
+            .with_some("available", available)
             .with("searched", self.looked_at.join("\n"));
         self.not_found.explain(finding, elsewhere, install)
     }
+}
+
+/// Returns the help that installs this major of cuDNN. `with_link`: only its name without a number is tried.
+pub fn install_cudnn(major: Option<u32>, with_link: bool, path: &str) -> String {
+    let (major, link) = (after_space(major), format!(" with a `{FIRST}`"));
+    let link = if with_link { &link } else { "" };
+    format!("install cuDNN{major}{link}, or add its directory to {path}")
 }
 
 impl NotFound {
@@ -73,7 +72,7 @@ impl NotFound {
         let first = names.first().map_or("", S::borrow);
         match cudarc {
             Some(version) => {
-                let version = version.map_or(String::new(), |version| format!(" {version}"));
+                let version = after_space(version);
                 format!("cannot load `{first}` or any other name that cudarc{version} tries")
             }
             None => format!("cannot load `{}`", names.join("` or `")),

@@ -28,51 +28,49 @@ impl ReleaseMismatch {
                 } else {
                     "is newer than"
                 };
-                let range = match policy {
-                    Policy::Compatible | Policy::Requirement => or_later(*with),
-                    Policy::SameMinor => format!("any {}", with.short()),
-                    Policy::Exact => format!("only {with}"),
-                };
                 (
                     format!(
                         "loaded cuDNN {name} {relation} {with}, which this program was built with"
                     ),
-                    format!("{with} (compatible: {range})"),
+                    format!("{with} (compatible: {})", range(*with, *policy)),
                 )
             }
         };
-        let mut finding = Finding::error(FindingId::CudnnVersionMismatch, headline);
-        finding.evidence = loaded;
-        finding.with("built with", allowed)
+        FindingId::CudnnVersionMismatch
+            .error(headline)
+            .with_all(loaded)
+            .with("built with", allowed)
     }
 
     /// Returns the cuDNN to install: "cuDNN 9.28 or later 9.x".
     pub fn required_cudnn(&self) -> String {
         match &self.accepted {
             AcceptedReleases::Requirement(text) => format!("a cuDNN that meets `{text}`"),
-            AcceptedReleases::BuiltWith(with, policy) => match policy {
-                Policy::Compatible | Policy::Requirement => format!("cuDNN {}", or_later(*with)),
-                Policy::SameMinor => format!("cuDNN {}", with.short()),
-                Policy::Exact => format!("cuDNN {with}"),
-            },
+            AcceptedReleases::BuiltWith(with, policy) => {
+                format!("cuDNN {}", range(*with, *policy))
+            }
         }
     }
 }
 
-fn or_later(with: Version) -> String {
-    format!("{} or later {}.x", with.short(), with.major)
+fn range(with: Version, policy: Policy) -> String {
+    match policy {
+        Policy::Compatible | Policy::Requirement => {
+            format!("{} or later {}.x", with.short(), with.major)
+        }
+        Policy::SameMinor => format!("{}.x", with.short()),
+        Policy::Exact => with.to_string(),
+    }
 }
 
 impl CudaMajorMismatch {
     pub fn finding(&self) -> Finding {
         let (loaded, built_with) = (self.loaded, self.built_with);
-        let headline = format!(
+        let help = self.keep.clone();
+        FindingId::CudaFlavourMismatch.warning(format!(
             "loaded cuDNN was built for CUDA {loaded}, but this program was built with cuDNN for CUDA {built_with}"
-        );
-        Finding::warning(FindingId::CudaFlavourMismatch, headline).help(match &self.keep {
-            Some(keep) => keep.clone(),
-            None => format!("install the cuDNN for CUDA {built_with}"),
-        })
+        ))
+        .help(help.unwrap_or_else(|| format!("install the cuDNN for CUDA {built_with}")))
     }
 }
 
@@ -86,19 +84,19 @@ impl DriverTooOld {
             DriverUser::ChosenToolkit => ("the toolkit requires", false),
         };
         let (driver, needed) = (self.driver.short(), self.needed);
-        let headline =
-            format!("the NVIDIA driver supports CUDA {driver}, but {what} CUDA {needed}");
-        let severity = Severity::error_if(is_program && self.has_gpu);
-        let finding = Finding::new(FindingId::DriverTooOld, severity, headline).help(
-            match &self.first_driver {
+        let finding = FindingId::DriverTooOld
+            .error_if(
+                is_program && self.has_gpu,
+                format!("the NVIDIA driver supports CUDA {driver}, but {what} CUDA {needed}"),
+            )
+            .help(match &self.first_driver {
                 Some(first) => format!(
                     "upgrade the NVIDIA driver to {first} or later, which supports CUDA {needed}"
                 ),
                 None => {
                     format!("upgrade the NVIDIA driver to a version that supports CUDA {needed}")
                 }
-            },
-        );
+            });
         if !is_program {
             return finding;
         }
@@ -112,16 +110,14 @@ impl DriverTooOld {
 impl UncoveredGpu<'_> {
     /// Returns the finding, a warning if the program may run without the GPU.
     pub fn finding(&self) -> Finding {
-        let severity = Severity::error_if(self.gpu.is_required);
         let gpu = self.gpu.words();
         let finding = match self.newer_ptx {
-            None => Finding::new(
-                FindingId::KernelsNotCoveringGpu,
-                severity,
+            None => FindingId::KernelsNotCoveringGpu.error_if(
+                self.gpu.is_required,
                 format!("no kernel of this program runs on {gpu}"),
             ),
             Some(ptx) => ptx.finding(
-                severity,
+                Severity::error_if(self.gpu.is_required),
                 &format!("the only code that could run on {gpu} is"),
             ),
         };

@@ -1,5 +1,6 @@
 //! The sub-libraries of a program's cuDNN that are from elsewhere, or that Windows does not find.
 
+use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::installed::is_absent;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries, StraySubLibrary};
@@ -14,16 +15,16 @@ use std::path::Path;
 impl SubLibraries {
     /// Returns the finding for sub-libraries that Windows does not find by their names.
     pub fn not_found_finding(&self) -> Finding {
-        let release = self.installed.version();
-        let release = release.map_or_else(String::new, |(release, _)| format!(" {release}"));
+        let version = after_space(self.installed.version().map(|(version, _)| version));
         let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
         let (files, here) = (names(&files), self.installed.folder().display());
-        let summary = format!(
-            "Windows cannot find {files} of cuDNN{release} at `{here}`, which cuDNN opens by name"
-        );
-        Finding::warning(FindingId::PartsMissing, summary).help(format!(
-            "add `{here}` to PATH, or open these files by path before you call cuDNN"
-        ))
+        FindingId::PartsMissing
+            .warning(format!(
+                "Windows cannot find {files} of cuDNN{version} at `{here}`, which cuDNN opens by name"
+            ))
+            .help(format!(
+                "add `{here}` to PATH, or open these files by path before you call cuDNN"
+            ))
     }
 }
 
@@ -41,20 +42,21 @@ impl StraySubLibrary<'_> {
             self.path.display(),
             by.with_article()
         );
-        let finding = Finding::warning(FindingId::PartsMixed, summary)
+        let finding = FindingId::PartsMixed
+            .warning(summary)
             .with("other file", file)
             .with("origin", &self.origin)
             .help("install cuDNN 9.21 or later, which includes this file");
         let folder = self.path.parent().unwrap_or(self.path);
-        let package = || package_owner::debian_package(folder, &Path::new("/").join(LISTS));
+        let lists = Path::new("/").join(LISTS);
         match &self.origin {
             LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
-            LoadOrigin::Cache | LoadOrigin::System(_) => match package() {
-                Some(name) => finding.help(format!(
-                    "remove the package that contains it: `sudo apt remove {name}`"
-                )),
-                None => finding,
-            },
+            LoadOrigin::Cache | LoadOrigin::System(_) => {
+                let package = package_owner::debian_package(folder, &lists);
+                finding.helps(package.map(|name| {
+                    format!("remove the package that contains it: `sudo apt remove {name}`")
+                }))
+            }
             _ => finding,
         }
     }
@@ -62,10 +64,8 @@ impl StraySubLibrary<'_> {
 
 impl ForeignSubLibraries<'_> {
     pub fn finding(&self) -> Finding {
-        let (version, complete) = match self.release {
-            Some(release) => (format!(" {release}"), format!("cuDNN {release}")),
-            None => (String::new(), "cuDNN".to_string()),
-        };
+        let version = after_space(self.release);
+        let complete = format!("cuDNN{version}");
         let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
         for part in self.foreign {
             let dir = part.path.parent().unwrap_or(part.path);
@@ -75,21 +75,20 @@ impl ForeignSubLibraries<'_> {
                 };
                 let same = self.foreign.iter().filter(is_same);
                 let same: Vec<&Path> = same.map(|other| other.path).collect();
+                let from = part.version.map_or_else(
+                    || "another version".to_string(),
+                    |version| format!("version {version}"),
+                );
                 summary = format!(
-                    "cuDNN{version} at `{}` loads {} ({}) from `{}`",
+                    "cuDNN{version} at `{}` loads {} ({from}) from `{}`",
                     self.folder.display(),
                     names(&same),
-                    match part.version {
-                        Some(version) => format!("version {version}"),
-                        None => "another version".to_string(),
-                    },
                     dir.display()
                 );
             }
             let way = part.origin.to_string();
-            // A complete cuDNN of this version would use that file too.
+            // A complete cuDNN of this version would use that file too, which may belong to a complete cuDNN.
             let help = match (is_absent(part.path, self.release), &part.origin) {
-                // The file may belong to a complete cuDNN.
                 (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
                     "install a cuDNN that includes {} in `{}`",
                     names(&[part.path]),
@@ -97,8 +96,10 @@ impl ForeignSubLibraries<'_> {
                 ),
                 (
                     true,
-                    LoadOrigin::LibraryPath(_) | LoadOrigin::Rpath(_) | LoadOrigin::Runpath(_),
-                ) => part.origin.removal(part.path),
+                    origin @ (LoadOrigin::LibraryPath(_)
+                    | LoadOrigin::Rpath(_)
+                    | LoadOrigin::Runpath(_)),
+                ) => origin.removal(part.path),
                 _ => part.help(self.folder, &complete),
             };
             if !ways.contains(&way) {
@@ -108,8 +109,8 @@ impl ForeignSubLibraries<'_> {
                 helps.push(help);
             }
         }
-        let mut finding = Finding::error(FindingId::PartsMixed, summary).with_lines("origin", ways);
-        finding.help = helps;
+        let finding = FindingId::PartsMixed.error(summary);
+        let finding = finding.with_lines("origin", ways).helps(helps);
         match &self.mixed {
             Some(mixed) => mixed.with_files(finding),
             None => finding,
@@ -124,42 +125,35 @@ impl Foreign<'_> {
         let folder = folder.display();
         let install = format!("install a complete {complete} in `{folder}`");
         let is_dll = self.path.extension().is_some_and(|end| end == "dll");
-        match &self.origin {
+        let remove = match &self.origin {
             // Linux searches these directories last, Windows before PATH.
-            LoadOrigin::System(_) if !is_dll => install,
-            LoadOrigin::LibraryPath(_) => {
+            LoadOrigin::System(_) if !is_dll => return install,
+            LoadOrigin::LibraryPath(_) if self.has_own && self.yields => {
                 let remove = self.origin.removal(self.path);
-                match (self.has_own, self.yields) {
-                    (true, true) => format!("{remove}, or add `{folder}` before it"),
-                    (true, false) => remove,
-                    (false, true) => install,
-                    (false, false) => format!("{install}, and {remove}"),
-                }
+                return format!("{remove}, or add `{folder}` before it");
             }
+            LoadOrigin::LibraryPath(_) => self.origin.removal(self.path),
             LoadOrigin::Application(dir)
             | LoadOrigin::DllDirectory(dir)
             | LoadOrigin::AddedDirectory(dir)
             | LoadOrigin::WorkingDirectory(dir)
-            | LoadOrigin::System(dir)
-                if self.has_own || !self.yields =>
-            {
-                let remove = format!(
-                    "remove the `cudnn*.dll` files from `{}`, which Windows searches before `{}`",
-                    dir.display(),
-                    folder
-                );
-                if self.has_own {
-                    return remove;
-                }
-                format!("{install}, and {remove}")
-            }
+            | LoadOrigin::System(dir) => format!(
+                "remove the `cudnn*.dll` files from `{}`, which Windows searches before `{folder}`",
+                dir.display()
+            ),
             LoadOrigin::Preload
             | LoadOrigin::Preloads
             | LoadOrigin::Library(_)
-            | LoadOrigin::Elsewhere => self
-                .origin
-                .help(self.path.parent().unwrap_or(self.path), complete),
-            _ => install,
+            | LoadOrigin::Elsewhere => {
+                let dir = self.path.parent().unwrap_or(self.path);
+                return self.origin.help(dir, complete);
+            }
+            _ => return install,
+        };
+        match (self.has_own, self.yields) {
+            (true, _) => remove,
+            (false, true) => install,
+            (false, false) => format!("{install}, and {remove}"),
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::runtime::report::env_config::{RequireGpu, VariableFault};
 
 impl VariableFault {
     pub fn finding(&self) -> Finding {
-        let finding = |summary| Finding::warning(FindingId::VariableUnusable, summary);
+        let finding = |summary| FindingId::VariableUnusable.warning(summary);
         match self {
             VariableFault::Invalid {
                 name,
@@ -16,19 +16,16 @@ impl VariableFault {
                 "{name}={value:?} is not {expected}; using {default}"
             )),
             VariableFault::UnknownId(id) => {
-                let meant = FindingId::similar(id);
-                let meant = meant.map_or(String::new(), |id| format!("; did you mean `{id}`?"));
+                let meant = FindingId::similar(id).map(|id| format!("; did you mean `{id}`?"));
+                let meant = meant.unwrap_or_default();
                 finding(format!(
                     "CUDNN_GUARD_ALLOW: unknown finding id {id:?}{meant}"
                 ))
             }
-            VariableFault::UnwrittenReport(path, error) => Finding::warning(
-                FindingId::IoError,
-                format!(
-                    "CUDNN_GUARD_REPORT: cannot write `{}`: {error}",
-                    path.display()
-                ),
-            ),
+            VariableFault::UnwrittenReport(path, error) => FindingId::IoError.warning(format!(
+                "CUDNN_GUARD_REPORT: cannot write `{}`: {error}",
+                path.display()
+            )),
             VariableFault::Privileged(names) => finding(format!(
                 "ignoring {}: this program runs with elevated privileges (setuid, capabilities)",
                 names.join(", ")
@@ -36,16 +33,10 @@ impl VariableFault {
             VariableFault::DevicesOutOfRange(numbers, count) => {
                 let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
                 let numbers = numbers.join(", ");
-                let visible = match count {
-                    1 => "GPU 0 is".to_string(),
-                    _ => format!("GPUs 0 to {} are", count.saturating_sub(1)),
-                };
                 finding(format!(
-                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but only {visible} visible"
+                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but the number of visible GPUs is {count}"
                 ))
-                .help(format!(
-                    "set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"
-                ))
+                .help(format!("set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"))
             }
         }
     }

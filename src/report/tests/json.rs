@@ -6,7 +6,7 @@ use crate::runtime::facts::FindingId;
 #[test]
 fn the_json_contains_the_values() {
     let mut report = complete_report();
-    report.findings = vec![Finding::note(FindingId::NoGpu, "a note")];
+    report.findings = vec![FindingId::NoGpu.note("a note")];
     let json: serde_json::Value = serde_json::from_str(&report.to_json()).expect("JSON");
     for (pointer, value) in [
         ("/schema", serde_json::json!(1)),

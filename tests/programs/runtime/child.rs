@@ -327,7 +327,7 @@ fn a_setuid_program_is_not_advised_to_set_ld_library_path() {
     assert!(!looked_at.contains("LD_LIBRARY_PATH"), "{looked_at}");
     assert_eq!(
         finding["help"][0],
-        "install cuDNN 9, or add the directory of its libcudnn.so.9 to /etc/ld.so.conf and run `ldconfig`"
+        "install cuDNN 9, or add its directory to /etc/ld.so.conf and run `ldconfig`"
     );
     assert_eq!(
         finding["evidence"]["setuid"],

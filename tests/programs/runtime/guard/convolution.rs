@@ -9,7 +9,7 @@ use cudnn_guard::internals::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use cudnn_guard::internals::convolution::stage::Stage;
-use cudnn_guard::internals::facts::{Finding, Verdict, Version};
+use cudnn_guard::internals::facts::{Verdict, Version};
 use cudnn_guard::internals::system::platform::Library;
 
 pub fn run(
@@ -56,27 +56,20 @@ pub fn run(
             outcome.verdict = Verdict::Fail;
             outcome.largest_error = Some(f64::NAN);
             outcome.finding = Some(
-                Finding::error(
-                    cudnn_guard::FindingId::ConvolutionWrong,
-                    "numbers are wrong",
-                )
-                .help("do it again"),
+                cudnn_guard::FindingId::ConvolutionWrong
+                    .error("numbers are wrong")
+                    .help("do it again"),
             );
         }
         "refused" => {
             outcome.verdict = Verdict::Fail;
-            outcome.finding = Some(Finding::error(
-                cudnn_guard::FindingId::ConvolutionFailed,
-                "it was refused",
-            ));
+            outcome.finding =
+                Some(cudnn_guard::FindingId::ConvolutionFailed.error("it was refused"));
         }
         "second-busy" if number == 0 => {}
         "busy" | "second-busy" => {
             outcome.verdict = Verdict::Unknown;
-            outcome.finding = Some(Finding::warning(
-                cudnn_guard::FindingId::DeviceBusy,
-                "the GPU is busy",
-            ));
+            outcome.finding = Some(cudnn_guard::FindingId::DeviceBusy.warning("the GPU is busy"));
         }
         "unsupported" => {
             outcome.verdict = Verdict::Unknown;

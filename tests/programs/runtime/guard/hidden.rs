@@ -180,7 +180,7 @@ fn unversioned_names_in_the_files_of_cudnn_8_are_found() {
         for finding in findings {
             let summary = finding["summary"].as_str().unwrap();
             if let Some((_, name)) = summary.split_once("libcudnn_cnn_infer.so.8` opens ") {
-                let name = name.split(' ').next().unwrap();
+                let name = name.split(',').next().unwrap();
                 helps.push(format!("{name}: {}", finding["help"][0].as_str().unwrap()));
                 let places = finding["evidence"]["searched"].to_string();
                 assert!(places.contains("LD_LIBRARY_PATH"), "{places}");

@@ -6,7 +6,7 @@ use cudnn_guard::internals::binary::defect::Defect;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::protocol::ChildReport;
 use cudnn_guard::internals::child::work::{ChildOutcome, SecondTry};
-use cudnn_guard::internals::facts::{Finding, FindingId};
+use cudnn_guard::internals::facts::FindingId;
 use std::io::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -267,7 +267,7 @@ fn a_refusal_in_the_second_test_process_is_named() {
             unprotected: None,
             second_try: None,
         };
-        let mut finding = Finding::error(FindingId::CudnnAborted, "crashed");
+        let mut finding = FindingId::CudnnAborted.error("crashed");
         SecondTry(Some(Box::new(outcome))).lower(&mut finding);
         finding.evidence.remove(0)
     };

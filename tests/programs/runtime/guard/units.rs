@@ -8,9 +8,7 @@ use cudnn_guard::internals::child::{Sink, in_process};
 use cudnn_guard::internals::convolution::case_result::{Api, CaseResult, SetupTimes};
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::codec::{each_line, line};
-use cudnn_guard::internals::facts::{
-    Built, Fields, Finding, Policy, Requirement, Verdict, Version,
-};
+use cudnn_guard::internals::facts::{Built, Fields, Policy, Requirement, Verdict, Version};
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::loader::file_name;
@@ -43,12 +41,12 @@ fn a_mismatch_lists_the_compatible_versions() {
     assert_eq!(
         text(&built(Policy::Exact), Version::new(9, 14, 1)),
         "loaded cuDNN 9.14.1 is newer than 9.14.0, which this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: only 9.14.0)\ncuDNN 9.14.0"
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: 9.14.0)\ncuDNN 9.14.0"
     );
     assert_eq!(
         text(&built(Policy::SameMinor), Version::new(9, 15, 0)),
         "loaded cuDNN 9.15.0 is newer than 9.14.0, which this program was built with  \
-         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: any 9.14)\ncuDNN 9.14"
+         [cudnn-version-mismatch]\n  built with  9.14.0 (compatible: 9.14.x)\ncuDNN 9.14.x"
     );
     let wanted = Requirement {
         text: ">=9.1, <10".into(),
@@ -141,7 +139,9 @@ fn an_answer_of_the_child_keeps_its_outcomes() {
         verdict: Verdict::Fail,
         tf32: Some(false),
         finding: Some(
-            Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "wrong").with("where", "here"),
+            cudnn_guard::FindingId::ConvolutionWrong
+                .error("wrong")
+                .with("where", "here"),
         ),
         ..passed.clone()
     };
@@ -186,7 +186,8 @@ fn words_from_the_child_are_limited_and_printable() {
 
 #[test]
 fn an_answer_of_the_child_keeps_its_text() {
-    let finding = Finding::error(cudnn_guard::FindingId::ConvolutionWrong, "a\tb\\n\nc")
+    let finding = cudnn_guard::FindingId::ConvolutionWrong
+        .error("a\tb\\n\nc")
         .with("printed", "one\ntwo")
         .with("empty", "")
         .help("do this")
