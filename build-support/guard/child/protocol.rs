@@ -3,7 +3,7 @@
 use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::codec::{join, row};
+use crate::runtime::facts::codec::{join, parsed, row, split};
 use crate::runtime::facts::{
     ComputeCapability, Fields, Finding, FindingId, Severity, Version, codec, printable,
 };
@@ -49,7 +49,7 @@ impl Fields for f64 {
     }
 
     fn decode(text: &str) -> Option<Self> {
-        text.parse().ok().map(f64::from_bits)
+        parsed(text).map(f64::from_bits)
     }
 }
 
