@@ -116,9 +116,7 @@ pub fn judge_convolutions(report: &mut Report, built: &Built) {
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
-            let through = outcome.api.api_words();
-            let kind = format!("{} {}", outcome.data_type, outcome.operation);
-            report.unchecked(format!("{kind}{through}: {reason}"));
+            report.unchecked(format!("{}: {reason}", outcome.title()));
         }
         report.contents.outcomes.push(outcome);
     }

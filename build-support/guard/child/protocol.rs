@@ -164,16 +164,6 @@ const MOST_INTERNED: usize = 256;
 /// Printable strings from the pipe. Each is kept once, for the lifetime of the process.
 static INTERNED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
-impl Fields for &'static str {
-    fn encode(&self) -> String {
-        self.to_string().encode()
-    }
-
-    fn decode(text: &str) -> Option<Self> {
-        String::decode(text).map(|text| intern(&text))
-    }
-}
-
 fn intern(text: &str) -> &'static str {
     let Ok(mut interned) = INTERNED.lock() else {
         return "unknown";

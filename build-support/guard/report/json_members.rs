@@ -97,13 +97,13 @@ pub fn outcome(outcome: &CaseResult) -> Json {
         .unzip();
     Json::object(&[
         ("device", Json::text(&outcome.device)),
-        ("operation", Json::text(&outcome.operation)),
-        ("data_type", Json::text(&outcome.data_type)),
+        ("operation", Json::text(&outcome.operation.name())),
+        ("data_type", Json::text(&outcome.data_type.name())),
         ("verdict", Json::text(&outcome.verdict)),
         ("largest_error", Json::float(outcome.largest_error)),
         ("milliseconds", Json::float(Some(outcome.milliseconds))),
         ("api", Json::text(&outcome.api.name())),
-        ("layout", Json::text(&outcome.layout)),
+        ("layout", Json::text(&outcome.layout.name())),
         ("algorithm", Json::optional(algorithm)),
         ("rounds_to_tf32", Json::bool(outcome.tf32)),
         ("left_out", Json::optional(outcome.left_out.as_ref())),

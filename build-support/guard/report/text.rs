@@ -99,11 +99,7 @@ impl<'a> ResultGroup<'a> {
 
     fn text(&self) -> String {
         let first = self.first;
-        let through = first.api.api_words();
-        let mut text = format!(
-            "{} {}{} on {}: {}",
-            first.data_type, first.operation, through, first.device, first.verdict
-        );
+        let mut text = format!("{} on {}: {}", first.title(), first.device, first.verdict);
         if self.times > 1 {
             text = format!("{}, {} times", text, self.times);
         }
