@@ -9,7 +9,7 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::result::Report;
+use crate::runtime::report::contents::Contents;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// disagreement (`disagree`), sub-libraries without a version count as foreign too. Returns `true` if there are foreign
 /// ones.
 pub fn judge(
-    report: &mut Report,
+    report: &mut Contents,
     cudnn: &LocatedCudnn<'_>,
     parts: &SubLibraries,
     mapped: &[PathBuf],
@@ -29,7 +29,7 @@ pub fn judge(
         return false;
     }
     let release = report.cudnn_version();
-    let build_ids = report.contents.built.tables.build_ids.clone();
+    let build_ids = report.built.tables.build_ids.clone();
     let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
@@ -62,10 +62,7 @@ pub fn judge(
     let here = platform::mapped();
     copies.retain(|copy| here.contains(copy));
     if !copies.is_empty() {
-        report
-            .contents
-            .findings
-            .push(main_library.others_finding(&copies));
+        report.findings.push(main_library.others_finding(&copies));
     }
     if foreign.is_empty() {
         return false;
@@ -82,6 +79,6 @@ pub fn judge(
         mixed: None,
     };
     let finding = main_library.add_foreign(fault.finding(), &installed.list);
-    report.contents.findings.push(finding);
+    report.findings.push(finding);
     true
 }
