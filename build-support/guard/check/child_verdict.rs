@@ -17,7 +17,7 @@ use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::report::contents::Contents;
+use crate::runtime::report::result::Contents;
 use std::path::Path;
 
 /// A cuDNN whose reported version differs from that of its files, or whose sub-libraries disagree with each other,

@@ -7,7 +7,7 @@ use crate::runtime::convolution::stage::Stage;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::loader::elf::dlerror_messages;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::contents::Contents;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::{platform, proc};
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@ use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::FindingId;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::program_rules;
-use crate::runtime::report::contents::Contents;
+use crate::runtime::report::result::Contents;
 
 /// Adds the version, the sub-libraries and the findings about them to a report.
 pub fn add(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {

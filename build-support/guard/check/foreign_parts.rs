@@ -9,7 +9,7 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::contents::Contents;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 

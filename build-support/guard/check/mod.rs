@@ -22,10 +22,9 @@ use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{loader_words, map_failures};
-use crate::runtime::report::contents::Contents;
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
-use crate::runtime::report::result::{Failure, Report};
+use crate::runtime::report::result::{Contents, Failure, Report};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 use std::time::Duration;

@@ -5,7 +5,7 @@ use crate::runtime::facts::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::report::contents::Contents;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 

@@ -223,6 +223,7 @@ impl Node {
 }
 
 impl Drop for Node {
+    #[inline(never)]
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once.
         let _ = unsafe { self.functions.destroy(self.pointer) };

@@ -19,15 +19,20 @@ impl CallStatus {
 }
 
 /// Returns an error unless the call succeeded. The name of the call does not contain the version of the function.
+#[inline(never)]
 pub fn check(function: &'static str, code: c_int) -> Result<(), CallStatus> {
     if code == 0 {
         return Ok(());
     }
-    let (call, code) = (function.trim_end_matches("_v2"), Some(code));
-    Err(CallStatus { call, code })
+    let call = function.strip_suffix("_v2").unwrap_or(function);
+    Err(CallStatus {
+        call,
+        code: Some(code),
+    })
 }
 
 /// Returns the address of the first of these functions that the library has. Older versions have only the last one.
+#[inline(never)]
 pub fn address(library: Library, names: &[&'static str]) -> Result<*mut c_void, CallStatus> {
     let found = names.iter().find_map(|name| library.symbol(name));
     let (call, code) = (names.last().copied().unwrap_or_default(), None);
@@ -55,10 +60,12 @@ macro_rules! functions {
                 Ok(Self(library))
             }
 
-            $($view unsafe fn $method(self, $($value: $type),*) -> Result<(), CallStatus> {
+            $(#[inline(never)]
+            $view unsafe fn $method(self, $($value: $type),*) -> Result<(), CallStatus> {
                 functions!(@call self, [$symbol $(, $older)?], $($value: $type),*)
             })+
-            $($view unsafe fn $shared(self, $by: &'static str, $($part: $kind),*) -> Result<(), CallStatus> {
+            $(#[inline(never)]
+            $view unsafe fn $shared(self, $by: &'static str, $($part: $kind),*) -> Result<(), CallStatus> {
                 functions!(@call self, [$by], $($part: $kind),*)
             })*
         }

@@ -179,7 +179,7 @@ macro_rules! named {
             }
 
             fn decode(text: &str) -> Option<Self> {
-                match text {
+                match String::decode(text)?.as_str() {
                     $($name => Some($type::$value),)+
                     _ => None,
                 }

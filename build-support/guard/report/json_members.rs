@@ -4,7 +4,7 @@ use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Built, BuiltFinding, Finding, Json, Verdict, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::report::contents::LoadedCudnn;
+use crate::runtime::report::result::LoadedCudnn;
 
 /// The version of the JSON. It rises if a key is removed or changes its meaning.
 const SCHEMA: u32 = 1;

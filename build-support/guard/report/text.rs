@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::{Finding, Version, printable};
-use crate::runtime::report::contents::{Contents, LoadedCudnn};
+use crate::runtime::report::result::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 
