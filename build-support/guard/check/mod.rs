@@ -36,13 +36,13 @@ impl BuiltRecord {
     /// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
     /// a stream made with `CU_STREAM_NON_BLOCKING`.
     pub fn check(&self) -> Result<Report, Failure> {
-        check_with(self.facts(), REAL)
+        check_with(self.facts(), REAL, Extent::Quick)
     }
 
     /// Like [`check`](Self::check), but with every kind of convolution, through both APIs. It may take many times as
     /// long.
     pub fn check_thoroughly(&self) -> Result<Report, Failure> {
-        check_thoroughly_with(self.facts(), REAL)
+        check_with(self.facts(), REAL, Extent::Thorough)
     }
 
     /// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
@@ -84,31 +84,18 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
     Report::finish(report, &env_config)
 }
 
-/// Like [`BuiltRecord::check`], but calls the driver and cuDNN through `functions`.
-pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let mode = CheckMode::Anywhere(Extent::Quick);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
+/// Checks, but calls the driver and cuDNN through `functions`.
+pub fn check_with(built: &Built, functions: Functions, extent: Extent) -> Result<Report, Failure> {
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), extent, true, functions))
 }
 
-/// Like [`BuiltRecord::check_thoroughly`], but calls the driver and cuDNN through `functions`.
-pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let mode = CheckMode::Anywhere(Extent::Thorough);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
-}
-
-/// The extent of the convolutions, and whether this process itself may call cuDNN.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum CheckMode {
-    /// If there is no child, this process calls cuDNN, and the report shows that.
-    Anywhere(Extent),
-    /// If there is no child, the verdict is unknown.
-    InChild(Extent),
-}
-
+/// Checks. If there is no child, and `allow_in_process` is `true`, this process calls cuDNN, and the report shows that.
+/// Otherwise the verdict is unknown.
 pub fn check_for(
     built: &Built,
     env_config: &EnvConfig,
-    mode: CheckMode,
+    extent: Extent,
+    allow_in_process: bool,
     functions: Functions,
 ) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
@@ -116,7 +103,7 @@ pub fn check_for(
     report.findings = env_config.findings();
     let located = locate_cudnn(&mut report, built, env_config, Some(functions));
     if let Some((cudnn, parts, is_determined)) = located {
-        let by_name = (parts, is_determined);
+        let (by_name, mode) = ((parts, is_determined), (extent, allow_in_process));
         run_checks(&mut report, &cudnn, by_name, env_config, mode, functions);
     }
     let result = Report::finish(report, env_config);
@@ -295,7 +282,7 @@ fn run_checks(
     cudnn: &LocatedCudnn<'_>,
     (by_name, is_determined): (SubLibraries, bool),
     env_config: &EnvConfig,
-    mode: CheckMode,
+    (extent, allow_in_process): (Extent, bool),
     functions: Functions,
 ) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
@@ -314,10 +301,6 @@ fn run_checks(
         };
         return report.unchecked(format!("driver, GPU and convolution: {alone}"));
     }
-    let (allow_in_process, extent) = match mode {
-        CheckMode::Anywhere(extent) => (true, extent),
-        CheckMode::InChild(extent) => (false, extent),
-    };
     let is_explicit = env_config.devices.is_explicit();
     let shared = (!is_explicit).then(devices::find_mps).flatten();
     let scope = Scope {

@@ -2,7 +2,6 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
-#[cfg(not(windows))]
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
@@ -10,7 +9,6 @@ use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::{ComputeCapability, Version};
-#[cfg(not(windows))]
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
@@ -214,21 +212,14 @@ fn open_complete(name: &str) -> Result<Library, (String, Option<Defect>)> {
 }
 
 /// Returns the file that the loader would select for a name, if it is truncated or contradicts itself: opening it would
-/// crash this process with SIGBUS.
-#[cfg(not(windows))]
+/// crash this process with SIGBUS. Windows checks files before it maps them.
 pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
-    if Library::loaded(name).is_some() {
+    if cfg!(windows) || Library::loaded(name).is_some() {
         return None;
     }
     let path = SearchPath::of_program().program_file(name)?;
     let defect = Image::open(&path).err()?;
     matches!(defect, Defect::Truncated(..) | Defect::Garbled).then_some((path, defect))
-}
-
-/// Returns `None`: Windows checks files before it maps them.
-#[cfg(windows)]
-pub fn truncated_file(_: &str) -> Option<(PathBuf, Defect)> {
-    None
 }
 
 functions! {
