@@ -60,11 +60,17 @@ macro_rules! functions {
                 Ok(Self(library))
             }
 
-            $(#[inline(never)]
+            $(
+            /// # Safety
+            /// The values are as NVIDIA documents them.
+            #[inline(never)]
             $view unsafe fn $method(self, $($value: $type),*) -> Result<(), CallStatus> {
                 functions!(@call self, [$symbol $(, $older)?], $($value: $type),*)
             })+
-            $(#[inline(never)]
+            $(
+            /// # Safety
+            /// The values are as NVIDIA documents them.
+            #[inline(never)]
             $view unsafe fn $shared(self, $by: &'static str, $($part: $kind),*) -> Result<(), CallStatus> {
                 functions!(@call self, [$by], $($part: $kind),*)
             })*
