@@ -23,6 +23,9 @@ mod support;
 
 use cudnn_guard::internals::convolution::case_result::{CaseResult, Extent, Scope, SuiteEvent};
 use cudnn_guard::internals::convolution::suite;
+use cudnn_guard::internals::cudnn::data_type::DataType;
+use cudnn_guard::internals::cudnn::operation::Operation;
+use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::driver::query::{self, Driver};
 use cudnn_guard::internals::facts::{ComputeCapability, Version};
 use cudnn_guard::internals::loader::file_name;
@@ -248,7 +251,7 @@ fn first(shim: Library, version: Version) -> String {
     assert!(outcome.milliseconds > 0.0);
     assert_eq!(
         (outcome.operation, outcome.data_type, outcome.layout),
-        ("convolution forward", "f32", "NCHW")
+        (Operation::Forward, DataType::F32, Layout::Nchw)
     );
     let error = outcome.largest_error;
     let mut text = format!("{:?} {} {error:?}\n", outcome.device, outcome.verdict);
@@ -263,9 +266,10 @@ fn all(run: impl FnOnce(&mut dyn FnMut(SuiteEvent))) -> String {
     let (outcomes, stages) = collect(run);
     let mut text = String::new();
     for it in &outcomes {
-        let (what, by) = (it.operation, &it.algorithm);
+        let (what, by) = (it.operation.name(), &it.algorithm);
         let what = format!("{what}{}", it.api.api_words());
-        write!(text, "{what}, {}, {}, {by}: ", it.data_type, it.layout).unwrap();
+        let (data_type, layout) = (it.data_type.name(), it.layout.name());
+        write!(text, "{what}, {data_type}, {layout}, {by}: ").unwrap();
         match &it.left_out {
             Some(reason) => writeln!(text, "left out, {reason}").unwrap(),
             None => writeln!(text, "{}, tf32 {:?}", it.verdict, it.tf32).unwrap(),

@@ -1,6 +1,6 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that exits.
 
-use crate::runtime::check::{self, CheckMode};
+use crate::runtime::check;
 use crate::runtime::child::in_process::on_enough_stack;
 use crate::runtime::child::task::{Functions, REAL};
 use crate::runtime::convolution::case_result::Extent;
@@ -33,12 +33,7 @@ fn start(built: &Built, functions: Functions) {
     if env_config.mode == Mode::Off {
         return;
     }
-    let result = check::check_for(
-        built,
-        &env_config,
-        CheckMode::InChild(Extent::Quick),
-        functions,
-    );
+    let result = check::check_for(built, &env_config, Extent::Quick, false, functions);
     let failure = match result {
         Err(failure) if failure.verdict() == Verdict::Fail => failure,
         result => {
@@ -55,9 +50,9 @@ fn start(built: &Built, functions: Functions) {
                     ));
                 }
             }
-            if let (true, Some(finding)) = (report.contents.is_unwritten, report.findings().last())
-            {
-                write_stderr(&format!("cudnn-guard: {finding}"));
+            let unwritten = report.findings().last();
+            if let Some(finding) = unwritten.filter(|_| report.contents.is_unwritten) {
+                print(finding);
             }
             if let Some(text) = unknown {
                 write_stderr(&format!("cudnn-guard: unknown: {text}"));

@@ -249,7 +249,7 @@ fn without_nvcc_the_searched_places_are_named() {
         )
     );
     toolchain.candidates.clear();
-    toolchain.toolkit_fault = Some(Finding::error(FindingId::CudaNotFound, "no CUDA"));
+    toolchain.toolkit_fault = Some(FindingId::CudaNotFound.error("no CUDA"));
     let error = package.compile_with(&toolchain).0.unwrap_err();
     assert_eq!(
         error,
@@ -264,8 +264,10 @@ fn findings_about_targets_are_warnings() {
     let toolchain = package.toolchain();
     let chosen = toolchain.selection().map(|chosen| Selection {
         findings: vec![
-            Finding::note(FindingId::NoGpu, "not requested"),
-            Finding::warning(FindingId::GpuNewerThanNvcc, "too\x07 new").help("wait"),
+            FindingId::NoGpu.note("not requested"),
+            FindingId::GpuNewerThanNvcc
+                .warning("too\x07 new")
+                .help("wait"),
         ],
         ..chosen
     });

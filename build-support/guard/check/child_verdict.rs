@@ -17,7 +17,7 @@ use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::report::result::Report;
+use crate::runtime::report::result::Contents;
 use std::path::Path;
 
 /// A cuDNN whose reported version differs from that of its files, or whose sub-libraries disagree with each other,
@@ -35,7 +35,7 @@ pub struct Disagreement<'a> {
 
 /// Adds the findings from a child's report and output.
 pub fn judge(
-    report: &mut Report,
+    report: &mut Contents,
     cudnn: &LocatedCudnn<'_>,
     parts: &SubLibraries,
     mut outcome: ChildOutcome,
@@ -49,7 +49,7 @@ pub fn judge(
         || matches!((by_files, answer.version), (Some(files), Some(called)) if files != called);
     if let (None, Some(called)) = (by_files, answer.version) {
         let mismatch = main_library.mismatch(built, Some(called), &parts.lasting);
-        report.contents.findings.extend(mismatch);
+        report.findings.extend(mismatch);
     }
     if !foreign_parts::judge(report, cudnn, parts, &answer.mapped, disagree) && disagree {
         let disagreement = Disagreement {
@@ -59,7 +59,7 @@ pub fn judge(
             called: answer.version,
             failed_checks: &answer.failed_checks,
         };
-        report.contents.findings.push(disagreement.finding());
+        report.findings.push(disagreement.finding());
     }
     for (path, message) in &answer.unopened {
         report.refused(path, message, outcome.second_try.as_ref());
@@ -69,19 +69,19 @@ pub fn judge(
     if let Some(mut fault) = mismatch {
         fault.keep = Some(main_library.cuda_help(fault.built_with));
         let finding = fault.finding().with_all(main_library.evidence());
-        report.contents.findings.push(finding);
+        report.findings.push(finding);
     }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
     let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major);
-    let driver = report.contents.driver.as_ref();
+    let driver = report.driver.as_ref();
     let driver = driver.map(|driver| Path::new(&driver.library));
     let missing_dlopen =
         MissingDlopen::parse_output(&outcome.output, driver, answer.cuda_major, search_path);
     exit_verdict::judge(report, &outcome, missing_dlopen.as_ref(), compiles);
     // Wrong results are not refusals.
-    let failed_ids = second_try::failed_ids(&report.contents.outcomes);
+    let failed_ids = second_try::failed_ids(&report.outcomes);
     let was_refused = failed_ids
         .iter()
         .any(|id| *id != FindingId::ConvolutionWrong);
@@ -94,73 +94,68 @@ pub fn judge(
     if let (true, Some(cuda)) = (broke || is_untested, answer.cuda_major) {
         suspects = dlopen_dependencies::find_suspects(parts, cuda, &answer.mapped, search_path);
         let findings = suspects.iter().map(|suspect| suspect.finding());
-        report.contents.findings.extend(findings);
+        report.findings.extend(findings);
     }
     // The finding about a crash names the library.
     let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
-    let unnamed = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened));
-    let unnamed = unnamed.map(|missing| missing.finding(&outcome.output));
-    report.contents.findings.extend(unnamed);
+    if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
+    {
+        report.findings.push(missing.finding(&outcome.output));
+    }
 }
 
 /// Adds the findings of the convolutions. Without a passed convolution the verdict is unknown, unless the program
 /// disabled them.
-pub fn judge_convolutions(report: &mut Report, built: &Built) {
-    for outcome in std::mem::take(&mut report.contents.outcomes) {
+pub fn judge_convolutions(report: &mut Contents, built: &Built) {
+    for outcome in std::mem::take(&mut report.outcomes) {
         match (outcome.verdict, outcome.finding.clone()) {
             (Verdict::Unknown, Some(finding)) => report.unknown(finding),
-            (_, Some(finding)) => report.contents.findings.push(finding),
+            (_, Some(finding)) => report.findings.push(finding),
             _ => {}
         }
         if let Some(reason) = &outcome.left_out {
-            let through = outcome.api.api_words();
-            let kind = format!("{} {}", outcome.data_type, outcome.operation);
-            report.unchecked(format!("{kind}{through}: {reason}"));
+            report.unchecked(format!("{}: {reason}", outcome.title()));
         }
-        report.contents.outcomes.push(outcome);
+        report.outcomes.push(outcome);
     }
     if !built.convolution {
         return report.unchecked("convolution: disabled in the build script");
     }
-    if report.contents.outcomes.is_empty() {
+    if report.outcomes.is_empty() {
         report.unchecked("convolution: an earlier check did not pass");
     }
-    if !report.contents.has_passed() && report.verdict() == Verdict::Pass {
-        report.unknown(NotChecked::NoConvolution(&report.contents.unchecked).finding());
+    if !report.has_passed() && report.verdict() == Verdict::Pass {
+        report.unknown(NotChecked::NoConvolution(&report.unchecked).finding());
     }
 }
 
 /// Adds the findings about the loaded version from the version tables.
-pub fn judge_version(report: &mut Report, built: &Built, gpus: Option<&[ComputeCapability]>) {
+pub fn judge_version(report: &mut Contents, built: &Built, gpus: Option<&[ComputeCapability]>) {
     let Some(version) = report.cudnn_version() else {
         return;
     };
     let tables = &built.tables;
     let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
     let bad = bad.iter().map(KnownBadRelease::finding);
-    report.contents.findings.extend(bad);
+    report.findings.extend(bad);
     let known = gpu_support::newest_before(&tables.gpus, version);
     let newer = known.map(|known| NewerRelease::Cudnn(version, known).finding());
-    report.contents.findings.extend(newer);
+    report.findings.extend(newer);
 }
 
 /// Adds the findings about every kind of GPU. Only those about tested GPUs stop the program, which may never use the
 /// others. Returns `true` if the driver has to compile all of cuDNN for a tested GPU.
 fn judge_devices(
-    report: &mut Report,
+    report: &mut Contents,
     built: &Built,
     tried: &[usize],
     cudnn_cuda_major: Option<u32>,
 ) -> bool {
     let count = report.device_count();
-    let devices = report
-        .contents
-        .driver
-        .iter()
-        .flat_map(|driver| &driver.devices);
+    let devices = report.driver.iter().flat_map(|driver| &driver.devices);
     let gpus: Vec<_> = devices.map(|device| device.capability).collect();
     judge_version(report, built, Some(&gpus));
-    let Some(driver) = report.contents.driver.as_ref() else {
+    let Some(driver) = report.driver.as_ref() else {
         return false;
     };
     let too_old = |cuda| program_rules::driver(built, cudnn_cuda_major, cuda);
@@ -168,7 +163,7 @@ fn judge_devices(
     if count == 0 {
         // Without a GPU an old driver is no error yet.
         let too_old = too_old.map(Finding::into_warning);
-        report.contents.findings.extend(too_old);
+        report.findings.extend(too_old);
         return false;
     }
     let (mut findings, mut stub) = (Vec::new(), None);
@@ -195,7 +190,7 @@ fn judge_devices(
         let (name, capability) = (&device.name, device.capability);
         // A GPU with correct results is supported, whatever the tables state.
         let label = devices::label(name, *number);
-        let mut outcomes = report.contents.outcomes.iter();
+        let mut outcomes = report.outcomes.iter();
         let computes = outcomes.any(|it| it.verdict == Verdict::Pass && it.device == label);
         let gpu = Gpu::new(name, capability);
         let kernels = program_rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
@@ -220,7 +215,7 @@ fn judge_devices(
         add(unsupported, is_tried && !computes);
         seen.push(capability);
     }
-    report.contents.findings.append(&mut findings);
+    report.findings.append(&mut findings);
     if let Some(stub) = stub {
         report.unknown(stub.finding());
     }

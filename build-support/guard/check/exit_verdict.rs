@@ -7,7 +7,7 @@ use crate::runtime::convolution::stage::Stage;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::loader::elf::dlerror_messages;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::result::Report;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::{platform, proc};
 use std::path::PathBuf;
 
@@ -88,7 +88,7 @@ fn missing_resource(outcome: &ChildOutcome) -> Option<Interruption<'static>> {
 
 /// Adds the finding about how a child ended. `compiles`: the driver had to compile cuDNN for the GPU.
 pub fn judge(
-    report: &mut Report,
+    report: &mut Contents,
     outcome: &ChildOutcome,
     missing_dlopen: Option<&MissingDlopen>,
     compiles: bool,
@@ -116,7 +116,7 @@ pub fn judge(
                 let set = set_variables(["CUDA_INJECTION64_PATH", "LD_PRELOAD"]);
                 return Interruption::DriverCrash(signal, set);
             }
-            let origin = report.contents.loaded.as_ref().map(|loaded| &loaded.origin);
+            let origin = report.loaded.as_ref().map(|loaded| &loaded.origin);
             match (find_tool(), missing_dlopen) {
                 (Some(tool), _) => Interruption::UnderTool(signal, tool),
                 (None, Some(missing)) => Interruption::CrashWithout(signal, missing),

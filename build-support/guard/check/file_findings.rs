@@ -4,10 +4,10 @@ use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::FindingId;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::program_rules;
-use crate::runtime::report::result::Report;
+use crate::runtime::report::result::Contents;
 
 /// Adds the version, the sub-libraries and the findings about them to a report.
-pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
+pub fn add(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
     report.set_loaded(main_library, &parts);
     let release = report.cudnn_version();
@@ -23,7 +23,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
     let is_mismatch = mismatch.is_some();
     let mut mismatch = mismatch.filter(|_| !is_mixed || is_irrelevant || !has_required);
     if !is_mixed || is_irrelevant {
-        report.contents.findings.extend(mismatch.take());
+        report.findings.extend(mismatch.take());
     }
     for mut finding in parts.findings {
         if is_irrelevant && finding.id == FindingId::PartsMixed {
@@ -34,7 +34,7 @@ pub fn add(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: SubLibraries) {
             finding.help.clear();
         }
         main_library.add_evidence(&mut finding);
-        report.contents.findings.push(finding);
+        report.findings.push(finding);
     }
-    report.contents.findings.extend(mismatch);
+    report.findings.extend(mismatch);
 }

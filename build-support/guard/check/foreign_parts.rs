@@ -9,7 +9,7 @@ use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::result::Report;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform;
 use std::path::PathBuf;
 
@@ -17,7 +17,7 @@ use std::path::PathBuf;
 /// disagreement (`disagree`), sub-libraries without a version count as foreign too. Returns `true` if there are foreign
 /// ones.
 pub fn judge(
-    report: &mut Report,
+    report: &mut Contents,
     cudnn: &LocatedCudnn<'_>,
     parts: &SubLibraries,
     mapped: &[PathBuf],
@@ -29,7 +29,7 @@ pub fn judge(
         return false;
     }
     let release = report.cudnn_version();
-    let build_ids = report.contents.built.tables.build_ids.clone();
+    let build_ids = report.built.tables.build_ids.clone();
     let mut detector = FileVersions::new(&build_ids);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
@@ -63,7 +63,7 @@ pub fn judge(
     copies.retain(|copy| here.contains(copy));
     if !copies.is_empty() {
         let finding = main_library.others_finding(&copies);
-        report.contents.findings.push(finding);
+        report.findings.push(finding);
     }
     if foreign.is_empty() {
         return false;
@@ -82,6 +82,6 @@ pub fn judge(
     let also = installed.list.iter().map(|part| part.path.display());
     let mut finding = fault.finding().with_lines("also", also);
     main_library.add_evidence(&mut finding);
-    report.contents.findings.push(finding);
+    report.findings.push(finding);
     true
 }

@@ -24,7 +24,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{loader_words, map_failures};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::output;
-use crate::runtime::report::result::{Failure, Report};
+use crate::runtime::report::result::{Contents, Failure, Report};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -36,13 +36,13 @@ impl BuiltRecord {
     /// is captured into a CUDA graph. The guard detects a capture and tests nothing then, but it cannot detect a capture on
     /// a stream made with `CU_STREAM_NON_BLOCKING`.
     pub fn check(&self) -> Result<Report, Failure> {
-        check_with(self.facts(), REAL)
+        check_with(self.facts(), REAL, Extent::Quick)
     }
 
     /// Like [`check`](Self::check), but with every kind of convolution, through both APIs. It may take many times as
     /// long.
     pub fn check_thoroughly(&self) -> Result<Report, Failure> {
-        check_thoroughly_with(self.facts(), REAL)
+        check_with(self.facts(), REAL, Extent::Thorough)
     }
 
     /// Checks only the version of the loaded cuDNN, by its files and version symbols. Calls no function of cuDNN and never
@@ -65,15 +65,13 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 fn version_of(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = ProcessLock::acquire(env_config.deadline);
-    let mut report = Report::new(built);
-    report.contents.findings = env_config.findings();
-    if let Some((cudnn, PartsByName { parts, .. })) =
-        locate_cudnn(&mut report, built, &env_config, None)
-    {
+    let mut report = Contents::new(built);
+    report.findings = env_config.findings();
+    if let Some((cudnn, parts, _)) = locate_cudnn(&mut report, built, &env_config, None) {
         let defects = parts.installed.list.iter().filter(|part| part.needed);
         let mut defects = defects.filter_map(|part| part.defect.as_ref());
         if defects.any(|defect| defect.id() == FindingId::IoError) {
-            report.contents.unknown = Some(FindingId::IoError);
+            report.unknown = Some(FindingId::IoError);
         }
         file_findings::add(&mut report, &cudnn, parts);
         if report.cudnn_version().is_none() {
@@ -83,43 +81,32 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
         child_verdict::judge_version(&mut report, built, None);
         report.unchecked("driver, GPU and convolution: only a version check was requested");
     }
-    report.finish(&env_config)
+    Report::finish(report, &env_config)
 }
 
-/// Like [`BuiltRecord::check`], but calls the driver and cuDNN through `functions`.
-pub fn check_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let mode = CheckMode::Anywhere(Extent::Quick);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
+/// Checks, but calls the driver and cuDNN through `functions`.
+pub fn check_with(built: &Built, functions: Functions, extent: Extent) -> Result<Report, Failure> {
+    on_enough_stack(&|| check_for(built, &EnvConfig::read(), extent, true, functions))
 }
 
-/// Like [`BuiltRecord::check_thoroughly`], but calls the driver and cuDNN through `functions`.
-pub fn check_thoroughly_with(built: &Built, functions: Functions) -> Result<Report, Failure> {
-    let mode = CheckMode::Anywhere(Extent::Thorough);
-    on_enough_stack(&|| check_for(built, &EnvConfig::read(), mode, functions))
-}
-
-/// The extent of the convolutions, and whether this process itself may call cuDNN.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum CheckMode {
-    /// If there is no child, this process calls cuDNN, and the report shows that.
-    Anywhere(Extent),
-    /// If there is no child, the verdict is unknown.
-    InChild(Extent),
-}
-
+/// Checks. If there is no child, and `allow_in_process` is `true`, this process calls cuDNN, and the report shows that.
+/// Otherwise the verdict is unknown.
 pub fn check_for(
     built: &Built,
     env_config: &EnvConfig,
-    mode: CheckMode,
+    extent: Extent,
+    allow_in_process: bool,
     functions: Functions,
 ) -> Result<Report, Failure> {
     let _turn = ProcessLock::acquire(env_config.deadline);
-    let mut report = Report::new(built);
-    report.contents.findings = env_config.findings();
-    if let Some((cudnn, parts)) = locate_cudnn(&mut report, built, env_config, Some(functions)) {
-        run_checks(&mut report, &cudnn, parts, env_config, mode, functions);
+    let mut report = Contents::new(built);
+    report.findings = env_config.findings();
+    let located = locate_cudnn(&mut report, built, env_config, Some(functions));
+    if let Some((cudnn, parts, is_determined)) = located {
+        let (by_name, mode) = ((parts, is_determined), (extent, allow_in_process));
+        run_checks(&mut report, &cudnn, by_name, env_config, mode, functions);
     }
-    let result = report.finish(env_config);
+    let result = Report::finish(report, env_config);
     output::write(result, env_config)
 }
 
@@ -172,8 +159,9 @@ impl LocatedCudnn<'_> {
 
     /// Returns the sub-libraries that the loader would select. The loader also finds files that no searched directory
     /// contains: a child opens the missing names, then this process opens those that the loader found. If there is no
-    /// child, or if the loader finds a file but refuses it, the verdict is unknown unless another file is incompatible.
-    fn parts_by_name(&self, report: &mut Report, deadline: Duration) -> PartsByName {
+    /// child, or if the loader finds a file but refuses it, the verdict is unknown unless another file is incompatible:
+    /// then the second value is `false`, and the report has the reason.
+    fn parts_by_name(&self, report: &mut Contents, deadline: Duration) -> (SubLibraries, bool) {
         let mut parts = self.parts(false);
         // The program's RUNPATH does not apply to what cuDNN opens.
         let is_elsewhere = |name: &&String| self.search_path.program_file(name).is_none();
@@ -181,10 +169,7 @@ impl LocatedCudnn<'_> {
         let missing = installed.missing.iter().chain(&installed.missing_declared);
         let names: Vec<&String> = missing.filter(is_elsewhere).collect();
         if names.is_empty() || cfg!(windows) {
-            return PartsByName {
-                parts,
-                is_determined: true,
-            };
+            return (parts, true);
         }
         let part = |file: &&String| SubLibraryFile::new("", PathBuf::from(*file), None, true);
         let task = Task {
@@ -204,43 +189,27 @@ impl LocatedCudnn<'_> {
             for name in &names {
                 let _ = Library::open(name);
             }
-            return PartsByName {
-                parts: self.parts(false),
-                is_determined: true,
-            };
+            return (self.parts(false), true);
         }
         let is_missing = |finding: &Finding| finding.id == FindingId::PartsMissing;
         let missing = parts.findings.iter().position(is_missing);
         let missing = missing.map(|at| parts.findings.remove(at));
-        match refused {
-            Some((name, words)) if !loader_words::requires_driver(name, words) => {
-                report.unknown(refusal::finding(name, words));
-            }
-            _ => missing
-                .into_iter()
-                .for_each(|missing| report.unknown(missing)),
+        let refused = refused.filter(|(name, words)| !loader_words::requires_driver(name, words));
+        let refused = refused.map(|(name, words)| refusal::finding(name, words));
+        if let Some(finding) = refused.or(missing) {
+            report.unknown(finding);
         }
-        PartsByName {
-            parts,
-            is_determined: false,
-        }
+        (parts, false)
     }
 }
 
-/// The sub-libraries that the loader would select.
-struct PartsByName {
-    parts: SubLibraries,
-    /// `false` if it is unknown which file the loader would select for one of them. The report has the reason.
-    is_determined: bool,
-}
-
-/// Returns the cuDNN to check and its sub-libraries, or adds the reason why there is none to the report.
+/// Returns the cuDNN to check and the result of [`LocatedCudnn::parts_by_name`], or adds the reason why there is none to the report.
 fn locate_cudnn<'a>(
-    report: &mut Report,
+    report: &mut Contents,
     built: &'a Built,
     env_config: &EnvConfig,
     functions: Option<Functions>,
-) -> Option<(LocatedCudnn<'a>, PartsByName)> {
+) -> Option<(LocatedCudnn<'a>, SubLibraries, bool)> {
     if let Some(reason) = NotChecked::detect(built) {
         report.unknown(reason.finding());
         return None;
@@ -254,18 +223,15 @@ fn locate_cudnn<'a>(
         Ok(main_library) => {
             let others = &main_library.others;
             if !others.is_empty() {
-                report
-                    .contents
-                    .findings
-                    .push(main_library.others_finding(others));
+                report.findings.push(main_library.others_finding(others));
             }
             let cudnn = LocatedCudnn {
                 built,
                 search_path,
                 main_library,
             };
-            let parts = cudnn.parts_by_name(report, env_config.deadline);
-            return Some((cudnn, parts));
+            let (parts, is_determined) = cudnn.parts_by_name(report, env_config.deadline);
+            return Some((cudnn, parts, is_determined));
         }
         Err(finding) if finding.id == FindingId::CudnnNotLoadable => {
             add_not_loadable(report, built, finding, env_config, functions);
@@ -277,13 +243,13 @@ fn locate_cudnn<'a>(
 
 /// Adds the finding that no cuDNN can be loaded. Without a GPU the verdict is unknown: the program may not need cuDNN.
 fn add_not_loadable(
-    report: &mut Report,
+    report: &mut Contents,
     built: &Built,
     finding: Finding,
     env_config: &EnvConfig,
     functions: Option<Functions>,
 ) {
-    report.contents.is_cudnn_absent = finding.severity == Severity::Error;
+    report.is_cudnn_absent = finding.severity == Severity::Error;
     let task = |functions| Task {
         functions,
         devices: env_config.devices.clone(),
@@ -301,7 +267,7 @@ fn add_not_loadable(
     };
     report.merge_child_report(&mut outcome.answer);
     if report.device_count() > 0 && finding.severity == Severity::Error {
-        report.contents.findings.push(finding);
+        report.findings.push(finding);
     } else {
         report.unknown(finding);
         if let Some(problem) = outcome.answer.problem {
@@ -312,15 +278,14 @@ fn add_not_loadable(
 
 /// Checks the files, then the child's report, then the files again.
 fn run_checks(
-    report: &mut Report,
+    report: &mut Contents,
     cudnn: &LocatedCudnn<'_>,
-    by_name: PartsByName,
+    (by_name, is_determined): (SubLibraries, bool),
     env_config: &EnvConfig,
-    mode: CheckMode,
+    (extent, allow_in_process): (Extent, bool),
     functions: Functions,
 ) {
     let (built, main_library) = (cudnn.built, &cudnn.main_library);
-    let (by_name, is_determined) = (by_name.parts, by_name.is_determined);
     let mut parts = by_name.clone();
     if !by_name.installed.is_together() {
         parts = cudnn.parts(true);
@@ -336,10 +301,6 @@ fn run_checks(
         };
         return report.unchecked(format!("driver, GPU and convolution: {alone}"));
     }
-    let (allow_in_process, extent) = match mode {
-        CheckMode::Anywhere(extent) => (true, extent),
-        CheckMode::InChild(extent) => (false, extent),
-    };
     let is_explicit = env_config.devices.is_explicit();
     let shared = (!is_explicit).then(devices::find_mps).flatten();
     let scope = Scope {
@@ -377,7 +338,7 @@ fn run_checks(
         }
     };
     if let Some(no_child) = &outcome.unprotected {
-        report.contents.findings.push(no_child.finding());
+        report.findings.push(no_child.finding());
     }
     child_verdict::judge(report, cudnn, &parts, outcome);
     let count = report.device_count();
@@ -395,8 +356,7 @@ fn run_checks(
         report.unknown(VariableFault::DevicesOutOfRange(numbers, count).finding());
     }
     child_verdict::judge_convolutions(report, built);
-    let pinned =
-        (report.contents.has_passed() || !built.convolution) && !is_fatal(report, env_config);
+    let pinned = (report.has_passed() || !built.convolution) && !is_fatal(report, env_config);
     if pinned {
         pin::pin(report, cudnn, &parts);
     }
@@ -404,8 +364,8 @@ fn run_checks(
 }
 
 /// Returns `true` if there is an error that the operator does not allow.
-fn is_fatal(report: &Report, env_config: &EnvConfig) -> bool {
-    report.contents.findings.iter().any(|finding| {
+fn is_fatal(report: &Contents, env_config: &EnvConfig) -> bool {
+    report.findings.iter().any(|finding| {
         finding.severity == Severity::Error && !env_config.allow.contains(finding.id.as_str())
     })
 }

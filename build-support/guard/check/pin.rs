@@ -5,7 +5,7 @@ use crate::runtime::facts::FindingId;
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::report::result::Report;
+use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 
@@ -17,7 +17,7 @@ pub struct ChangedFile<'a> {
 }
 
 /// Opens the files that worked in the child, and checks them again, since files can change.
-pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
+pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
     for part in parts.installed.list.iter().filter(|part| part.needed) {
         if let Err(message) = Library::open_file(&part.path) {
             report.refused(&part.path, &message, None);
@@ -38,7 +38,7 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
                 checked: &before.path,
                 loaded: &after.path,
             };
-            report.contents.findings.push(changed.finding());
+            report.findings.push(changed.finding());
             return;
         }
     }
@@ -47,7 +47,7 @@ pub fn pin(report: &mut Report, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) 
 /// Adds the findings about sub-libraries that the loader would select instead of the tested ones, if they have another
 /// version or cannot be loaded. If the tested ones are pinned, the findings do not affect this program.
 pub fn diverted(
-    report: &mut Report,
+    report: &mut Contents,
     main_library: &MainLibrary,
     tried: &SubLibraries,
     by_name: SubLibraries,
@@ -55,8 +55,8 @@ pub fn diverted(
 ) {
     if !pinned && !by_name.not_found.is_empty() {
         // The program may still open them, or change what Windows searches.
-        report.contents.unknown = Some(FindingId::PartsMissing);
-        report.contents.findings.push(by_name.not_found_finding());
+        report.unknown = Some(FindingId::PartsMissing);
+        report.findings.push(by_name.not_found_finding());
     }
     if tried.is_mixed() {
         return;
@@ -72,6 +72,6 @@ pub fn diverted(
         } else {
             report.set_loaded(main_library, &by_name);
         }
-        report.contents.findings.push(finding);
+        report.findings.push(finding);
     }
 }

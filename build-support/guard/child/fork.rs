@@ -1,10 +1,12 @@
 //! A child process on Linux, created by `fork` without `exec`: `main`, interpreter and loader do not run a second time.
 
+pub mod signals;
+
+use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::in_process::with_large_stack;
 use crate::runtime::child::task::Task;
 use crate::runtime::child::time_left::TimeLeft;
-use crate::runtime::child::{Sink, signals};
 use crate::runtime::system::platform::{self, PollFd};
 use std::ffi::{c_int, c_short, c_ulong};
 use std::fs::File;

@@ -2,6 +2,7 @@
 
 pub mod exit_status;
 pub mod in_process;
+pub mod no_fork;
 pub mod process_lock;
 pub mod protocol;
 pub mod rdma;
@@ -13,23 +14,11 @@ pub mod work;
 pub type Sink<'a> = &'a (dyn Fn(&str) + Sync);
 
 // The kinds of Linux that `system` supports. Elsewhere, no child is created.
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod fork;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
-pub mod signals;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub use self::fork as process;
 
 #[cfg(windows)]
@@ -39,15 +28,6 @@ pub mod spawn;
 #[cfg(windows)]
 pub use self::spawn as process;
 
-#[cfg(not(any(
-    windows,
-    all(
-        target_os = "linux",
-        target_env = "gnu",
-        any(target_arch = "x86_64", target_arch = "aarch64")
-    )
-)))]
-pub mod no_fork;
 #[cfg(not(any(
     windows,
     all(

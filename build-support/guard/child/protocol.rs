@@ -3,7 +3,7 @@
 use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::codec::{join, row};
+use crate::runtime::facts::codec::{join, parsed, row, split};
 use crate::runtime::facts::{
     ComputeCapability, Fields, Finding, FindingId, Severity, Version, codec, printable,
 };
@@ -49,7 +49,7 @@ impl Fields for f64 {
     }
 
     fn decode(text: &str) -> Option<Self> {
-        text.parse().ok().map(f64::from_bits)
+        parsed(text).map(f64::from_bits)
     }
 }
 
@@ -163,16 +163,6 @@ const MOST_INTERNED: usize = 256;
 
 /// Printable strings from the pipe. Each is kept once, for the lifetime of the process.
 static INTERNED: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
-
-impl Fields for &'static str {
-    fn encode(&self) -> String {
-        self.to_string().encode()
-    }
-
-    fn decode(text: &str) -> Option<Self> {
-        String::decode(text).map(|text| intern(&text))
-    }
-}
 
 fn intern(text: &str) -> &'static str {
     let Ok(mut interned) = INTERNED.lock() else {

@@ -5,7 +5,7 @@ use crate::runtime::convolution::suite;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::query::{self, Driver, DriverProblem};
 #[cfg(windows)]
-use crate::runtime::facts::codec::{self, Fields, join, row};
+use crate::runtime::facts::codec::{self, Fields, join, row, split};
 #[cfg(windows)]
 use crate::runtime::facts::record;
 use crate::runtime::facts::{Built, Version};

@@ -264,7 +264,7 @@ fn query_versions(
             // SAFETY: every version declares these as `cudnnStatus_t (void)`, an enum of an int's size.
             let check: extern "C" fn() -> c_int = unsafe { std::mem::transmute(address) };
             if MISMATCH.contains(&check()) {
-                emit(sink, "failed-check", &name);
+                emit(sink, "failed-check", &name.to_string());
             }
         }
     }
@@ -283,7 +283,7 @@ fn finalize_a_tensor(main_library: Library, sink: Sink<'_>) {
     }) = tensor
     {
         if MISMATCH.contains(&status) {
-            emit(sink, "failed-check", &call);
+            emit(sink, "failed-check", &call.to_string());
         }
     }
 }

@@ -32,11 +32,9 @@ impl Case {
     }
 
     pub fn result(&self) -> [usize; 4] {
-        match self.operation {
-            Operation::Forward | Operation::Fused => self.shape.y(),
-            Operation::BackwardData => self.shape.x(),
-            Operation::BackwardFilter => self.shape.filter(),
-        }
+        let (shape, operation) = (self.shape, self.operation);
+        let [.., result] = operation.operands([shape.x(), shape.filter(), shape.y()]);
+        result
     }
 
     /// Returns the largest number of products in a sum.

@@ -1,6 +1,9 @@
 //! The result of a convolution in a report.
 
 use crate::runtime::convolution::stage::Stage;
+use crate::runtime::cudnn::data_type::DataType;
+use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::cudnn::shape::Layout;
 use crate::runtime::facts::codec::named;
 use crate::runtime::facts::{ComputeCapability, Fields, Finding, Verdict};
 
@@ -67,9 +70,9 @@ pub struct CaseResult {
     /// The GPU; empty if there is none.
     pub device: String,
     pub api: Api,
-    pub operation: &'static str,
-    pub data_type: &'static str,
-    pub layout: &'static str,
+    pub operation: Operation,
+    pub data_type: DataType,
+    pub layout: Layout,
     /// The algorithm or engine; empty if none was chosen.
     pub algorithm: String,
     /// Pass: the numbers are right. Unknown: it could not be tested.
@@ -89,6 +92,14 @@ pub struct CaseResult {
     pub finding: Option<Finding>,
 }
 
+impl CaseResult {
+    /// Returns the convolution in words: `f32 convolution forward`.
+    pub fn title(&self) -> String {
+        let (data_type, operation) = (self.data_type.name(), self.operation.name());
+        format!("{data_type} {operation}{}", self.api.api_words())
+    }
+}
+
 /// Makes unknown what the legacy API declined, if the graph API computes in the same format. A GPU's first
 /// convolution is the one that every cuDNN computes: if it is excused, others are too.
 pub fn excuse_declined(rows: &mut [CaseResult]) {
@@ -102,7 +113,7 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
             is_same && other.api == Api::Graph && other.verdict == Verdict::Pass
         });
         if let Some(by_graph) = by_graph {
-            excused.push((index, by_graph.data_type));
+            excused.push((index, by_graph.data_type.name()));
         }
     }
     for (index, format) in excused {

@@ -6,9 +6,7 @@ use crate::runtime::convolution::case::Case;
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
 use crate::runtime::cudnn::functions::DeviceTensors;
-use crate::runtime::cudnn::graph_signatures::{
-    BackendFunctions, Node, {self as backend},
-};
+use crate::runtime::cudnn::graph_signatures::{self as backend, BackendFunctions, Node, attribute};
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::driver::call::CallStatus;
@@ -83,11 +81,11 @@ impl Graph {
 
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
         let tensor = self.node(&backend::TENSOR)?;
-        tensor.set_enum(backend::TENSOR_TYPE, data_type_number(case.data_type))?;
-        tensor.set_numbers(backend::DIMENSIONS, &to_i64(&dims))?;
-        tensor.set_numbers(backend::STRIDES, &to_i64(&case.layout.strides(dims)))?;
-        tensor.set_numbers(backend::UNIQUE_ID, &[id])?;
-        tensor.set_numbers(backend::ALIGNMENT, &[ALIGNED])?;
+        tensor.set(backend::TENSOR_TYPE, &[data_type_number(case.data_type)])?;
+        tensor.set(backend::DIMENSIONS, &to_i64(&dims))?;
+        tensor.set(backend::STRIDES, &to_i64(&case.layout.strides(dims)))?;
+        tensor.set(backend::UNIQUE_ID, &[id])?;
+        tensor.set(backend::ALIGNMENT, &[ALIGNED])?;
         tensor.finalize()?;
         Ok(tensor)
     }
@@ -96,13 +94,13 @@ impl Graph {
     pub fn convolution(&self, case: &Case) -> Result<Node, CallStatus> {
         let (shape, convolution) = (case.shape, self.node(&backend::CONVOLUTION)?);
         let pad = to_i64(&shape.pad);
-        convolution.set_enum(backend::COMP_TYPE, FLOAT)?;
-        convolution.set_enum(backend::CONV_MODE, CROSS_CORRELATION)?;
-        convolution.set_numbers(backend::SPATIAL_DIMS, &[2])?;
-        convolution.set_numbers(backend::PRE_PADDINGS, &pad)?;
-        convolution.set_numbers(backend::POST_PADDINGS, &pad)?;
-        convolution.set_numbers(backend::DILATIONS, &[1, 1])?;
-        convolution.set_numbers(backend::FILTER_STRIDES, &to_i64(&shape.stride))?;
+        convolution.set(backend::COMP_TYPE, &[FLOAT])?;
+        convolution.set(backend::CONV_MODE, &[CROSS_CORRELATION])?;
+        convolution.set(backend::SPATIAL_DIMS, &[2])?;
+        convolution.set(backend::PRE_PADDINGS, &pad)?;
+        convolution.set(backend::POST_PADDINGS, &pad)?;
+        convolution.set(backend::DILATIONS, &[1, 1])?;
+        convolution.set(backend::FILTER_STRIDES, &to_i64(&shape.stride))?;
         convolution.finalize()?;
         Ok(convolution)
     }
@@ -114,18 +112,24 @@ impl Graph {
         convolution: &Node,
         [x, w, y]: [&Node; 3],
     ) -> Result<Node, CallStatus> {
-        let (kind, attributes) = match operation {
+        let (kind, [alpha, x_name, w_name, y_name]) = match operation {
             Operation::Forward | Operation::Fused => (&backend::FORWARD, backend::OF_FORWARD),
             Operation::BackwardData => (&backend::BACKWARD_DATA, backend::OF_BACKWARD_DATA),
             Operation::BackwardFilter => (&backend::BACKWARD_FILTER, backend::OF_BACKWARD_FILTER),
         };
         let node = self.node(kind)?;
-        node.set_pointers(attributes.convolution, &[convolution.pointer()])?;
-        node.set_pointers(attributes.x, &[x.pointer()])?;
-        node.set_pointers(attributes.w, &[w.pointer()])?;
-        node.set_pointers(attributes.y, &[y.pointer()])?;
-        node.set_factor(attributes.alpha, 1.0)?;
-        node.set_factor(attributes.beta, 0.0)?;
+        let parts = [
+            (alpha + 2, convolution),
+            (x_name, x),
+            (w_name, w),
+            (y_name, y),
+        ];
+        for (name, part) in parts {
+            node.set(attribute(name, backend::DESCRIPTOR), &[part.pointer()])?;
+        }
+        for (name, factor) in [(alpha, 1.0_f32), (alpha + 1, 0.0)] {
+            node.set(attribute(name, backend::REAL), &[factor])?;
+        }
         node.finalize()?;
         Ok(node)
     }
@@ -142,8 +146,8 @@ impl Graph {
         let convolution = self.convolution(case)?;
         let operation = self.operation(case.operation, &convolution, [&x, &w, &y])?;
         let graph = self.node(&backend::OPERATIONGRAPH)?;
-        graph.set_pointers(backend::GRAPH_HANDLE, &[handle.pointer])?;
-        graph.set_pointers(backend::GRAPH_OPS, &[operation.pointer()])?;
+        graph.set(backend::GRAPH_HANDLE, &[handle.pointer])?;
+        graph.set(backend::GRAPH_OPS, &[operation.pointer()])?;
         graph.finalize()?;
         Ok(ConvolutionGraph {
             graph,
@@ -160,8 +164,8 @@ impl Graph {
         mode: HeuristicMode,
     ) -> Result<Vec<Engine>, CallStatus> {
         let heuristic = self.node(&backend::ENGINEHEUR)?;
-        heuristic.set_pointers(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
-        heuristic.set_enum(backend::HEUR_BY, mode as i32)?;
+        heuristic.set(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
+        heuristic.set(backend::HEUR_BY, &[mode as i32])?;
         heuristic.finalize()?;
         let mut configs = Vec::new();
         for _ in 0..MOST_ENGINES {
@@ -204,8 +208,8 @@ impl Graph {
     /// Makes an engine ready. cuDNN may compile it.
     pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CallStatus> {
         let plan = self.node(&backend::EXECUTION_PLAN)?;
-        plan.set_pointers(backend::PLAN_CONFIG, &[engine.config.pointer()])?;
-        plan.set_pointers(backend::PLAN_HANDLE, &[handle.pointer])?;
+        plan.set(backend::PLAN_CONFIG, &[engine.config.pointer()])?;
+        plan.set(backend::PLAN_HANDLE, &[handle.pointer])?;
         plan.finalize()?;
         let bytes = plan.get_number(backend::PLAN_WORKSPACE)?.unwrap_or(0);
         let bytes: Result<usize, _> = std::convert::TryFrom::try_from(bytes);
@@ -224,9 +228,9 @@ impl Graph {
         data: &DeviceTensors,
     ) -> Result<(), CallStatus> {
         let pack = self.node(&backend::VARIANT_PACK)?;
-        pack.set_numbers(backend::PACK_IDS, &IDS)?;
-        pack.set_pointers(backend::PACK_POINTERS, &[data.x, data.w, data.y])?;
-        pack.set_pointers(backend::PACK_WORKSPACE, &[data.workspace])?;
+        pack.set(backend::PACK_IDS, &IDS)?;
+        pack.set(backend::PACK_POINTERS, &[data.x, data.w, data.y])?;
+        pack.set(backend::PACK_WORKSPACE, &[data.workspace])?;
         pack.finalize()?;
         // SAFETY: the caller vouches for the pointers.
         unsafe { plan.plan.execute(handle.pointer, &pack) }

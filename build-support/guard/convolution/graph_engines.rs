@@ -25,7 +25,7 @@ impl CaseRunner<'_> {
         emit(SuiteEvent::cudnn(format!(
             "requesting engines for the {what}"
         )));
-        let graph = Graph::open(self.cudnn.main_library).map_err(refused)?;
+        let graph = Graph::open(self.cudnn.functions.0).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = WorstRefusal::new(self.version);
         let mut wrong: Option<CaseFailure> = None;

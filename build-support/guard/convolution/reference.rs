@@ -23,33 +23,23 @@ impl Operands {
     pub fn for_case(case: &Case) -> Self {
         let shape = case.shape;
         let (x, w, y) = (count(shape.x()), count(shape.filter()), count(shape.y()));
-        match Kind::for_case(case) {
-            Kind::Fractions => Self {
-                x: numbers(x, 1),
-                w: numbers(w, 2),
-                y: numbers(y, 3),
-                bias: numbers(shape.k, 4),
-            },
-            Kind::Small => Self {
-                x: signed(x, 1, 2),
-                w: signed(w, 2, 1),
-                y: signed(y, 3, 1),
-                bias: signed(shape.k, 4, 2),
-            },
-            Kind::Large => {
-                // A product has only one large factor: the gradient of the input has no `x`.
-                let of_y = if case.operation == Operation::BackwardData {
-                    LARGE
-                } else {
-                    2
-                };
-                Self {
-                    x: positive(x, 1, LARGE),
-                    w: positive(w, 2, 2),
-                    y: positive(y, 3, of_y),
-                    bias: positive(shape.k, 4, LARGE),
-                }
-            }
+        let kind = Kind::for_case(case);
+        // A product has only one large factor: the gradient of the input has no `x`.
+        let [of_x, of_w, of_y] = match kind {
+            Kind::Large if case.operation == Operation::BackwardData => [LARGE, 2, LARGE],
+            Kind::Large => [LARGE, 2, 2],
+            Kind::Small | Kind::Fractions => [2, 1, 1],
+        };
+        let create = |count, start, most| match kind {
+            Kind::Fractions => numbers(count, start),
+            Kind::Small => signed(count, start, most),
+            Kind::Large => positive(count, start, most),
+        };
+        Self {
+            x: create(x, 1, of_x),
+            w: create(w, 2, of_w),
+            y: create(y, 3, of_y),
+            bias: create(shape.k, 4, of_x),
         }
     }
 }
@@ -165,17 +155,10 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
     let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
     let [filters, channels, _, _] = shape.filter();
     let [_, _, out_h, out_w] = shape.y();
-    let (ones, others): (&[f32], &[f32]) = match case.operation {
-        Operation::Forward | Operation::Fused => (&operands.x, &operands.w),
-        Operation::BackwardData => (&operands.y, &operands.w),
-        Operation::BackwardFilter => (&operands.x, &operands.y),
-    };
+    let operation = case.operation;
+    let [ones, others, _] = operation.operands([&operands.x[..], &operands.w, &operands.y]);
     // The steps of the three indices along a line of the filter.
-    let (to_step, one_step, other_step) = match case.operation {
-        Operation::Forward | Operation::Fused => (0, 1, 1),
-        Operation::BackwardData => (1, 0, 1),
-        Operation::BackwardFilter => (1, 1, 0),
-    };
+    let [one_step, other_step, to_step] = operation.operands([1, 1, 0]);
     let mut result = vec![Expected::default(); count(case.result())];
     let sums: &mut [Expected] = &mut result;
     for n in 0..shape.n {
@@ -197,11 +180,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
                     if w < end && down >= pad_h && down < pad_h + shape.h {
                         let image = n * shape.c + c;
                         let x = (image * shape.h + down - pad_h) * shape.w + right - pad_w;
-                        let (mut to, mut one, mut other) = match case.operation {
-                            Operation::Forward | Operation::Fused => (y, x, w),
-                            Operation::BackwardData => (x, y, w),
-                            Operation::BackwardFilter => (w, x, y),
-                        };
+                        let [mut one, mut other, mut to] = operation.operands([x, w, y]);
                         while w < end
                             && right < pad_w + shape.w
                             && to < sums.len()
@@ -227,7 +206,7 @@ pub fn convolve(case: &Case, operands: &Operands) -> Vec<Expected> {
             }
         }
     }
-    if case.operation == Operation::Fused {
+    if operation == Operation::Fused {
         for (index, sum) in sums.iter_mut().enumerate() {
             let [_, k, _, _] = indices(case.result(), index);
             let bias = operands.bias.get(k).map_or(0.0, |bias| f64::from(*bias));

@@ -176,20 +176,14 @@ impl CaseRunner<'_> {
         let z = buffer(if fused { count(shape.y()) } else { 0 })?;
         let bias = buffer(if fused { shape.k } else { 0 })?;
         let workspace = self.current.buffer(bytes).map_err(gpu)?;
-        let result = match case.operation {
-            Operation::Forward | Operation::Fused => &y,
-            Operation::BackwardData => &x,
-            Operation::BackwardFilter => &w,
-        };
-        for (buffer, dims, values) in [
+        let [first, second, (result, ..)] = case.operation.operands([
             (&x, shape.x(), &operands.x),
             (&w, shape.filter(), &operands.w),
             (&y, shape.y(), &operands.y),
-        ] {
-            if !std::ptr::eq(buffer, result) {
-                let bytes = data_type.pack(&layout.arrange(dims, values));
-                buffer.write(&bytes).map_err(gpu)?;
-            }
+        ]);
+        for (buffer, dims, values) in [first, second] {
+            let bytes = data_type.pack(&layout.arrange(dims, values));
+            buffer.write(&bytes).map_err(gpu)?;
         }
         if fused {
             bias.write(&data_type.pack(&operands.bias)).map_err(gpu)?;

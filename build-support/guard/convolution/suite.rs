@@ -61,83 +61,75 @@ pub fn run_kinds(
     kinds: &[Case],
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
-    let clock = Instant::now();
+    let mut clock = Instant::now();
     let mut first = ResultRow::new(String::new(), case::FIRST);
-    let driver = match query::driver() {
-        Ok(driver) => driver,
-        Err(problem) => {
-            first.conclude(problem.finding());
-            return first.emit(emit, clock);
-        }
-    };
-    let Some(device) = driver.devices.into_iter().nth(number) else {
-        return;
-    };
-    let name = devices::label(&device.name, number);
-    first.outcome.device.clone_from(&name);
-    // Queried before a context is created, since such a GPU may allow only one.
-    if let (false, Some(mode)) = (scope.is_explicit, query::compute_mode(number)) {
-        let device = name.clone();
-        let busy = BusyDevice::Restricted {
-            mode,
-            device,
-            number,
+    // Dropped after the result is emitted, since the driver may crash then.
+    let mut context = None;
+    let mut run = || {
+        let driver = query::driver().map_err(|problem| problem.finding())?;
+        let Some(device) = driver.devices.into_iter().nth(number) else {
+            return Ok(());
         };
-        first.conclude(busy.finding());
-        return first.emit(emit, clock);
-    }
-    emit(SuiteEvent::Next(Stage::MakingContext));
-    let current = match CurrentContext::enter(number as i32) {
-        Ok(current) => current,
-        Err(status) => {
-            first.fail(&CaseFailure::Gpu(status), version, true, false);
-            return first.emit(emit, clock);
+        let name = devices::label(&device.name, number);
+        first.outcome.device.clone_from(&name);
+        // Queried before a context is created, since such a GPU may allow only one.
+        if let (false, Some(mode)) = (scope.is_explicit, query::compute_mode(number)) {
+            let device = name.clone();
+            let busy = BusyDevice::Restricted {
+                mode,
+                device,
+                number,
+            };
+            return Err(busy.finding());
         }
-    };
-    let context = milliseconds(clock);
-    if current.is_capturing() {
-        first.conclude(BusyDevice::Capturing(name).finding());
-        return first.emit(emit, clock);
-    }
-    // Queried before cuDNN is called, which may end the process if memory is short.
-    let memory = current.memory();
-    let free = memory.map(|memory| memory.free);
-    if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
-        first.fail(&CaseFailure::Full { free }, version, true, false);
-        return first.emit(emit, clock);
-    }
-    let cudnn = Cudnn::open(main_library);
-    let clock = Instant::now();
-    emit(SuiteEvent::cudnn("creating a handle"));
-    let handle = match cudnn.handle() {
-        Ok(handle) => handle,
-        Err(status) => {
-            let failure = run_case::refused_by(&cudnn, &current, status, None, memory);
-            first.fail(&failure, version, true, false);
-            return first.emit(emit, clock);
+        let failed = |failure: &CaseFailure| first.finding(failure, version, true, false);
+        emit(SuiteEvent::Next(Stage::MakingContext));
+        let current = CurrentContext::enter(number as i32);
+        let current = current.map_err(|status| failed(&CaseFailure::Gpu(status)))?;
+        let (current, entered) = (&*context.insert(current), milliseconds(clock));
+        if current.is_capturing() {
+            return Err(BusyDevice::Capturing(name).finding());
         }
+        // Queried before cuDNN is called, which may end the process if memory is short.
+        let memory = current.memory();
+        let free = memory.map(|memory| memory.free);
+        if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
+            return Err(failed(&CaseFailure::Full { free }));
+        }
+        let cudnn = Cudnn::open(main_library);
+        clock = Instant::now();
+        emit(SuiteEvent::cudnn("creating a handle"));
+        let handle = cudnn.handle().map_err(|status| {
+            let failure = run_case::refused_by(&cudnn, current, status, None, memory);
+            failed(&failure)
+        })?;
+        let start = SetupTimes {
+            context: entered,
+            handle: milliseconds(clock),
+        };
+        let suite = Suite {
+            runner: CaseRunner {
+                cudnn,
+                handle: &handle,
+                current,
+                version,
+                capability: device.capability,
+                is_quick: scope.extent == Extent::Quick,
+                memory_before: Cell::new(None),
+            },
+            device: &name,
+            in_program: scope.in_program,
+            is_new: scope.is_new(device.capability),
+            first_failed: Cell::new(false),
+            refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
+        };
+        suite.run_cases(kinds, start, emit);
+        Ok(())
     };
-    let start = SetupTimes {
-        context,
-        handle: milliseconds(clock),
-    };
-    let suite = Suite {
-        runner: CaseRunner {
-            cudnn,
-            handle: &handle,
-            current: &current,
-            version,
-            capability: device.capability,
-            is_quick: scope.extent == Extent::Quick,
-            memory_before: Cell::new(None),
-        },
-        device: &name,
-        in_program: scope.in_program,
-        is_new: scope.is_new(device.capability),
-        first_failed: Cell::new(false),
-        refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
-    };
-    suite.run_cases(kinds, start, emit);
+    if let Err(finding) = run() {
+        first.conclude(finding);
+        first.emit(emit, clock);
+    }
 }
 
 /// A row of the report under construction.
@@ -151,9 +143,9 @@ impl ResultRow {
         let outcome = CaseResult {
             device,
             api: case.api,
-            operation: case.operation.name(),
-            data_type: case.data_type.name(),
-            layout: case.layout.name(),
+            operation: case.operation,
+            data_type: case.data_type,
+            layout: case.layout,
             algorithm: String::new(),
             verdict: Verdict::Pass,
             largest_error: None,
@@ -167,7 +159,13 @@ impl ResultRow {
         Self { case, outcome }
     }
 
-    fn fail(&mut self, failure: &CaseFailure, version: Version, counts: bool, in_doubt: bool) {
+    fn finding(
+        &self,
+        failure: &CaseFailure,
+        version: Version,
+        counts: bool,
+        in_doubt: bool,
+    ) -> Finding {
         let failed = FailedCase {
             failure,
             version,
@@ -176,11 +174,7 @@ impl ResultRow {
             counts,
             in_doubt,
         };
-        let finding = failed.finding();
-        self.outcome.algorithm = algorithm_words(failure);
-        self.outcome.largest_error = failure.largest_error();
-        self.outcome.tf32 = failure.is_rounded().then_some(true);
-        self.conclude(finding);
+        failed.finding()
     }
 
     fn conclude(&mut self, finding: Finding) {
@@ -188,20 +182,10 @@ impl ResultRow {
         self.outcome.finding = Some(finding);
     }
 
-    fn leave_out(&mut self, reason: String) {
-        self.outcome.verdict = Verdict::Unknown;
-        self.outcome.left_out = Some(reason);
-    }
-
     fn emit(mut self, emit: &mut dyn FnMut(SuiteEvent), clock: Instant) {
         self.outcome.milliseconds = milliseconds(clock);
         emit(SuiteEvent::Done(Box::new(self.outcome)));
     }
-}
-
-fn algorithm_words(failure: &CaseFailure) -> String {
-    let algorithm = failure.algorithm();
-    algorithm.map_or_else(String::new, |algorithm| algorithm.to_string())
 }
 
 fn milliseconds(since: Instant) -> f64 {
@@ -271,18 +255,22 @@ impl Suite<'_> {
                 Control::Continue
             }
             Err(failure) => {
+                let algorithm = failure.algorithm().map(|by| by.to_string());
+                row.outcome.algorithm = algorithm.unwrap_or_default();
                 let is_basic = case.is_basic();
                 let counts = self.counts(&case, is_basic, &failure);
                 match failure.left_out(version, counts || case.api == Api::Graph) {
                     Some(reason) if !is_basic => {
-                        row.outcome.algorithm = algorithm_words(&failure);
-                        row.leave_out(reason);
+                        row.outcome.verdict = Verdict::Unknown;
+                        row.outcome.left_out = Some(reason);
                         Control::Continue
                     }
                     _ => {
                         // The program uses the same context, so its own work may have failed instead.
                         let in_doubt = self.in_program && failure.ends_the_context();
-                        row.fail(&failure, version, counts, in_doubt);
+                        row.outcome.largest_error = failure.largest_error();
+                        row.outcome.tf32 = failure.is_rounded().then_some(true);
+                        row.conclude(row.finding(&failure, version, counts, in_doubt));
                         let failed = row.outcome.verdict == Verdict::Fail;
                         row.outcome.declined =
                             failed && case.api == Api::Legacy && failure.is_declined(version);

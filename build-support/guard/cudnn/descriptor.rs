@@ -4,13 +4,9 @@ use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
 use crate::runtime::cudnn::shape::{Layout, Shape};
-use crate::runtime::cudnn::signatures::{
-    Opaque, SetActivation, SetConvolution, SetDimensions, SetMathType,
-};
 use crate::runtime::cudnn::status::int;
-use crate::runtime::driver::call::{CallStatus, check};
+use crate::runtime::driver::call::CallStatus;
 use std::ffi::c_int;
-use std::mem::transmute;
 
 // Constants of cudnn_graph.h and cudnn_ops.h (cudnn_ops_infer.h in 8), compared with them by
 // tests/programs/real/signatures.rs.
@@ -65,12 +61,9 @@ impl Cudnn {
         [a, b, c, d]: [usize; 4],
     ) -> Result<OwnedDescriptor, CallStatus> {
         let descriptor = self.create(create, destroy)?;
-        let (a, b, c, d) = (int(a), int(b), int(c), int(d));
-        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
-        check(set, unsafe {
-            let set: SetDimensions = transmute(self.find(set)?);
-            set(descriptor.pointer, first, second, a, b, c, d)
-        })?;
+        let (pointer, a, b, c, d) = (descriptor.pointer, int(a), int(b), int(c), int(d));
+        // SAFETY: the descriptor is alive.
+        unsafe { (self.functions).set_sizes(set, pointer, first, second, a, b, c, d)? };
         Ok(descriptor)
     }
 
@@ -84,23 +77,13 @@ impl Cudnn {
             "cudnnCreateConvolutionDescriptor",
             "cudnnDestroyConvolutionDescriptor",
         )?;
-        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad, shape.stride);
-        let call = "cudnnSetConvolution2dDescriptor";
-        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
-        check(call, unsafe {
-            let set: SetConvolution = transmute(self.find(call)?);
-            set(
-                convolution.pointer,
-                int(pad_h),
-                int(pad_w),
-                int(step_h),
-                int(step_w),
-                1,
-                1,
-                CROSS_CORRELATION,
-                FLOAT,
-            )
-        })?;
+        let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
+        let (pointer, mode) = (convolution.pointer, CROSS_CORRELATION);
+        // SAFETY: the descriptor is alive.
+        unsafe {
+            self.functions
+                .set_convolution(pointer, pad_h, pad_w, step_h, step_w, 1, 1, mode, FLOAT)?
+        };
         // The default lets Ampere and later round single precision to TF32.
         let math = match data_type {
             DataType::F32 => FMA_MATH,
@@ -113,11 +96,8 @@ impl Cudnn {
 
     /// Sets the `cudnnMathType_t`.
     pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
-        let call = "cudnnSetConvolutionMathType";
-        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
-        check(call, unsafe {
-            transmute::<Opaque, SetMathType>(self.find(call)?)(convolution.pointer, math)
-        })
+        // SAFETY: the descriptor is alive.
+        unsafe { self.functions.set_math(convolution.pointer, math) }
     }
 
     /// Creates a ReLU. A fused convolution refuses any other treatment of NaN.
@@ -126,16 +106,9 @@ impl Cudnn {
             "cudnnCreateActivationDescriptor",
             "cudnnDestroyActivationDescriptor",
         )?;
-        let call = "cudnnSetActivationDescriptor";
-        // SAFETY: the type is that of cudnn.h, and the descriptor is alive.
-        check(call, unsafe {
-            transmute::<Opaque, SetActivation>(self.find(call)?)(
-                relu.pointer,
-                RELU,
-                NOT_PROPAGATE_NAN,
-                0.0,
-            )
-        })?;
+        let pointer = relu.pointer;
+        // SAFETY: the descriptor is alive.
+        unsafe { (self.functions).set_activation(pointer, RELU, NOT_PROPAGATE_NAN, 0.0)? };
         Ok(relu)
     }
 }

@@ -5,12 +5,9 @@
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
-use crate::runtime::cudnn::signatures::{
-    AlgorithmPerf, Convolve, Create, Destroy, Fuse, GetAlgorithms, LastError, Opaque, OutputDim,
-    WorkspaceSize,
-};
+use crate::runtime::cudnn::signatures::{AlgorithmPerf, Destroy, Functions, Opaque};
 use crate::runtime::cudnn::status::int;
-use crate::runtime::driver::call::{CallStatus, address, check};
+use crate::runtime::driver::call::{CallStatus, address};
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
@@ -21,30 +18,23 @@ const MOST_OFFERS: usize = 16;
 /// cuDNN, ready to be called.
 #[derive(Clone, Copy)]
 pub struct Cudnn {
-    pub main_library: Library,
-    /// Available since 9.0.
-    last_error: Option<LastError>,
+    pub(crate) functions: Functions,
 }
 
 impl Cudnn {
     pub fn open(main_library: Library) -> Self {
-        let last_error = main_library.symbol("cudnnGetLastErrorString");
-        Self {
-            main_library,
-            // SAFETY: the type is that of cudnn.h, and the address is not null.
-            last_error: last_error.map(|it| unsafe { transmute::<Opaque, LastError>(it) }),
-        }
+        let functions = Functions(main_library);
+        Self { functions }
     }
 
-    pub(crate) fn find(&self, call: &'static str) -> Result<Opaque, CallStatus> {
-        address(self.main_library, call)
-    }
-
-    /// Returns cuDNN's message about the last failed call on this thread, on one line; empty if there is none.
+    /// Returns cuDNN's message about the last failed call on this thread, on one line; empty if there is none. The
+    /// function exists since 9.0.
     pub fn last_error(&self) -> String {
-        let Some(get_message) = self.last_error else {
+        let Some(address) = self.functions.0.symbol("cudnnGetLastErrorString") else {
             return String::new();
         };
+        // SAFETY: the type is that of cudnn.h.
+        let get_message: unsafe extern "C" fn(*mut c_char, usize) = unsafe { transmute(address) };
         let mut text = [0u8; 1024];
         // SAFETY: cuDNN writes at most `text.len()` bytes, the last of them NUL.
         unsafe { get_message(text.as_mut_ptr().cast::<c_char>(), text.len()) };
@@ -59,13 +49,11 @@ impl Cudnn {
         destroy: &'static str,
     ) -> Result<OwnedDescriptor, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
-        // SAFETY: the types are those of cudnn.h, and `pointer` outlives the call.
+        let destroy = address(self.functions.0, &[destroy])?;
+        // SAFETY: the type is that of cudnn.h, and `pointer` outlives the call.
         unsafe {
-            let destroy: Destroy = transmute(self.find(destroy)?);
-            check(
-                create,
-                transmute::<Opaque, Create>(self.find(create)?)(&mut pointer),
-            )?;
+            let destroy: Destroy = transmute(destroy);
+            self.functions.create(create, &mut pointer)?;
             Ok(OwnedDescriptor { pointer, destroy })
         }
     }
@@ -82,17 +70,14 @@ impl Cudnn {
         w: &OwnedDescriptor,
         convolution: &OwnedDescriptor,
     ) -> Result<[usize; 4], CallStatus> {
-        let call = "cudnnGetConvolution2dForwardOutputDim";
-        let mut out: [c_int; 4] = [0; 4];
-        let [n, c, height, width] = &mut out;
-        // SAFETY: the type is that of cudnn.h, the descriptors are alive, and the numbers outlive the call.
-        check(call, unsafe {
-            let get_dims: OutputDim = transmute(self.find(call)?);
-            let (x, w) = (x.pointer, w.pointer);
-            get_dims(convolution.pointer, x, w, n, c, height, width)
-        })?;
+        let (x, w, convolution) = (x.pointer, w.pointer, convolution.pointer);
+        let (mut n, mut c, mut height, mut width) = (0, 0, 0, 0);
+        // SAFETY: the descriptors are alive, and the numbers outlive the call.
+        unsafe {
+            self.functions
+                .output(convolution, x, w, &mut n, &mut c, &mut height, &mut width)?
+        };
         let size = |number: c_int| number.unsigned_abs() as usize;
-        let [n, c, height, width] = out;
         Ok([size(n), size(c), size(height), size(width)])
     }
 
@@ -102,12 +87,11 @@ impl Cudnn {
         &self,
         with: &Descriptors,
     ) -> Result<Vec<(Algorithm, i32)>, CallStatus> {
-        let call = "cudnnGetConvolutionForwardAlgorithm_v7";
         let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
         let mut count: c_int = 0;
-        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and `offers` has `MOST_OFFERS` places.
-        check(call, unsafe {
-            transmute::<Opaque, GetAlgorithms>(self.find(call)?)(
+        // SAFETY: handle and descriptors are alive, and `offers` has `MOST_OFFERS` places.
+        unsafe {
+            self.functions.algorithms(
                 with.handle.pointer,
                 with.x.pointer,
                 with.w.pointer,
@@ -116,8 +100,8 @@ impl Cudnn {
                 int(MOST_OFFERS),
                 &mut count,
                 offers.as_mut_ptr(),
-            )
-        })?;
+            )?
+        };
         let mut algorithms = Vec::new();
         for offer in offers.iter().take(count.unsigned_abs() as usize) {
             if offer.status == 0 {
@@ -134,23 +118,28 @@ impl Cudnn {
         with: &Descriptors,
         by: Algorithm,
     ) -> Result<usize, CallStatus> {
-        let (x, w, y) = (with.x.pointer, with.w.pointer, with.y.pointer);
-        let (call, one, other, to) = match operation {
-            Operation::Forward | Operation::Fused => {
-                ("cudnnGetConvolutionForwardWorkspaceSize", x, w, y)
-            }
-            Operation::BackwardData => ("cudnnGetConvolutionBackwardDataWorkspaceSize", w, y, x),
-            Operation::BackwardFilter => {
-                ("cudnnGetConvolutionBackwardFilterWorkspaceSize", x, y, w)
-            }
+        let call = match operation {
+            Operation::Forward | Operation::Fused => "cudnnGetConvolutionForwardWorkspaceSize",
+            Operation::BackwardData => "cudnnGetConvolutionBackwardDataWorkspaceSize",
+            Operation::BackwardFilter => "cudnnGetConvolutionBackwardFilterWorkspaceSize",
         };
-        let (handle, convolution) = (with.handle.pointer, with.convolution.pointer);
+        let tensors = [with.x.pointer, with.w.pointer, with.y.pointer];
+        let [first, second, result] = operation.operands(tensors);
+        let (handle, convolution, by) = (with.handle.pointer, with.convolution.pointer, by.number);
         let mut bytes = 0;
-        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the number outlives the call.
-        check(call, unsafe {
-            let get_size: WorkspaceSize = transmute(self.find(call)?);
-            get_size(handle, one, other, convolution, to, by.number, &mut bytes)
-        })?;
+        // SAFETY: handle and descriptors are alive, and the number outlives the call.
+        unsafe {
+            self.functions.workspace(
+                call,
+                handle,
+                first,
+                second,
+                convolution,
+                result,
+                by,
+                &mut bytes,
+            )?
+        };
         Ok(bytes)
     }
 
@@ -176,21 +165,18 @@ impl Cudnn {
             (with.y.pointer, data.y),
         );
         let (handle, convolution) = (with.handle.pointer, with.convolution.pointer);
-        let workspace = data.workspace;
-        let (call, first, second, to) = match operation {
-            Operation::Forward => ("cudnnConvolutionForward", x, w, y),
-            Operation::BackwardData => ("cudnnConvolutionBackwardData", w, y, x),
-            Operation::BackwardFilter => ("cudnnConvolutionBackwardFilter", x, y, w),
+        let call = match operation {
+            Operation::Forward => "cudnnConvolutionForward",
+            Operation::BackwardData => "cudnnConvolutionBackwardData",
+            Operation::BackwardFilter => "cudnnConvolutionBackwardFilter",
             Operation::Fused => {
                 let call = "cudnnConvolutionBiasActivationForward";
-                let Some([bias, relu]) = &with.fused else {
-                    return Err(CallStatus { call, code: None });
-                };
-                let (bias, relu) = (bias.pointer, relu.pointer);
-                // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for
-                // the rest. `z`, which is multiplied by 0 and added, has the output's descriptor.
-                return check(call, unsafe {
-                    transmute::<Opaque, Fuse>(self.find(call)?)(
+                let missing = CallStatus { call, code: None };
+                let [bias, relu] = with.fused.as_ref().ok_or(missing)?;
+                // SAFETY: handle and descriptors are alive, and the caller vouches for the rest. `z`, which is
+                // multiplied by 0 and added, has the output's descriptor.
+                return unsafe {
+                    self.functions.convolve_fused(
                         handle,
                         one,
                         x.0,
@@ -199,23 +185,25 @@ impl Cudnn {
                         w.1,
                         convolution,
                         by.number,
-                        workspace,
+                        data.workspace,
                         bytes,
                         zero,
                         y.0,
                         data.z,
-                        bias,
+                        bias.pointer,
                         data.bias,
-                        relu,
+                        relu.pointer,
                         y.0,
                         y.1,
                     )
-                });
+                };
             }
         };
-        // SAFETY: the type is that of cudnn.h, handle and descriptors are alive, and the caller vouches for the rest.
-        check(call, unsafe {
-            transmute::<Opaque, Convolve>(self.find(call)?)(
+        let [first, second, result] = operation.operands([x, w, y]);
+        // SAFETY: handle and descriptors are alive, and the caller vouches for the rest.
+        unsafe {
+            self.functions.convolve(
+                call,
                 handle,
                 one,
                 first.0,
@@ -224,13 +212,13 @@ impl Cudnn {
                 second.1,
                 convolution,
                 by.number,
-                workspace,
+                data.workspace,
                 bytes,
                 zero,
-                to.0,
-                to.1,
+                result.0,
+                result.1,
             )
-        })
+        }
     }
 }
 

@@ -1,31 +1,26 @@
 //! The functions and numbers of cuDNN's graph API, as in `cudnn_graph.h`; tests/programs/real/signatures.rs compares
 //! them with it.
 
-use crate::runtime::cudnn::signatures::{Destroy, Opaque};
+use crate::runtime::cudnn::signatures::Opaque;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::system::platform::Library;
 use std::ffi::{c_int, c_void};
+use std::marker::PhantomData;
 use std::mem::transmute;
-
-/// Parameters: kind of descriptor, result.
-type Create = unsafe extern "C" fn(c_int, *mut Opaque) -> c_int;
-/// Parameter: descriptor.
-type Finalize = unsafe extern "C" fn(Opaque) -> c_int;
-/// Parameters: descriptor, attribute, type, count, values.
-type Set = unsafe extern "C" fn(Opaque, c_int, c_int, i64, *const c_void) -> c_int;
-/// Parameters: descriptor, attribute, type, capacity, resulting count, resulting values.
-type Get = unsafe extern "C" fn(Opaque, c_int, c_int, i64, *mut i64, *mut c_void) -> c_int;
-/// Parameters: handle, plan, variant pack.
-type Execute = unsafe extern "C" fn(Opaque, Opaque, Opaque) -> c_int;
 
 functions! {
     pub struct BackendFunctions {
-        create = "cudnnBackendCreateDescriptor": Create;
-        destroy = "cudnnBackendDestroyDescriptor": Destroy;
-        finalize = "cudnnBackendFinalize": Finalize;
-        set = "cudnnBackendSetAttribute": Set;
-        get = "cudnnBackendGetAttribute": Get;
-        execute = "cudnnBackendExecute": Execute;
+        create = "cudnnBackendCreateDescriptor"(kind: c_int, descriptor: *mut Opaque);
+        destroy = "cudnnBackendDestroyDescriptor"(descriptor: Opaque);
+        finalize = "cudnnBackendFinalize"(descriptor: Opaque);
+        set = "cudnnBackendSetAttribute"(
+            descriptor: Opaque, attribute: c_int, kind: c_int, count: i64, values: *const c_void
+        );
+        get = "cudnnBackendGetAttribute"(
+            descriptor: Opaque, attribute: c_int, kind: c_int, capacity: i64, count: *mut i64,
+            values: *mut c_void
+        );
+        execute = "cudnnBackendExecute"(handle: Opaque, plan: Opaque, pack: Opaque);
     }
 }
 
@@ -68,9 +63,13 @@ kinds! {
     TENSOR = 17 "TENSOR"
 }
 
-/// The numbers of an attribute's name and of its type.
+/// An attribute whose values have this type in memory: the numbers of its name and of its type.
 #[derive(Clone, Copy)]
-pub struct Attribute(pub c_int, pub c_int);
+pub struct Attribute<Value>(pub c_int, c_int, PhantomData<Value>);
+
+pub const fn attribute<Value>(name: c_int, kind: c_int) -> Attribute<Value> {
+    Attribute(name, kind, PhantomData)
+}
 
 // `cudnnBackendAttributeType_t`
 pub const HANDLE: c_int = 0;
@@ -85,66 +84,46 @@ pub const DESCRIPTOR: c_int = 15;
 pub const BEHAVIOR_NOTE: c_int = 19;
 
 // A convolution's attributes.
-pub const COMP_TYPE: Attribute = Attribute(100, DATA_TYPE);
-pub const CONV_MODE: Attribute = Attribute(101, CONVOLUTION_MODE);
-pub const DILATIONS: Attribute = Attribute(102, INT64);
-pub const FILTER_STRIDES: Attribute = Attribute(103, INT64);
-pub const POST_PADDINGS: Attribute = Attribute(104, INT64);
-pub const PRE_PADDINGS: Attribute = Attribute(105, INT64);
-pub const SPATIAL_DIMS: Attribute = Attribute(106, INT64);
+pub const COMP_TYPE: Attribute<c_int> = attribute(100, DATA_TYPE);
+pub const CONV_MODE: Attribute<c_int> = attribute(101, CONVOLUTION_MODE);
+pub const DILATIONS: Attribute<i64> = attribute(102, INT64);
+pub const FILTER_STRIDES: Attribute<i64> = attribute(103, INT64);
+pub const POST_PADDINGS: Attribute<i64> = attribute(104, INT64);
+pub const PRE_PADDINGS: Attribute<i64> = attribute(105, INT64);
+pub const SPATIAL_DIMS: Attribute<i64> = attribute(106, INT64);
 // A heuristic's.
-pub const HEUR_BY: Attribute = Attribute(200, HEUR_MODE);
-pub const HEUR_GRAPH: Attribute = Attribute(201, DESCRIPTOR);
-pub const HEUR_RESULTS: Attribute = Attribute(202, DESCRIPTOR);
+pub const HEUR_BY: Attribute<c_int> = attribute(200, HEUR_MODE);
+pub const HEUR_GRAPH: Attribute<Opaque> = attribute(201, DESCRIPTOR);
+pub const HEUR_RESULTS: Attribute<Opaque> = attribute(202, DESCRIPTOR);
 // An engine configuration's.
-pub const CFG_ENGINE: Attribute = Attribute(300, DESCRIPTOR);
+pub const CFG_ENGINE: Attribute<Opaque> = attribute(300, DESCRIPTOR);
 // A plan's.
-pub const PLAN_HANDLE: Attribute = Attribute(400, HANDLE);
-pub const PLAN_CONFIG: Attribute = Attribute(401, DESCRIPTOR);
-pub const PLAN_WORKSPACE: Attribute = Attribute(402, INT64);
+pub const PLAN_HANDLE: Attribute<Opaque> = attribute(400, HANDLE);
+pub const PLAN_CONFIG: Attribute<Opaque> = attribute(401, DESCRIPTOR);
+pub const PLAN_WORKSPACE: Attribute<i64> = attribute(402, INT64);
 // A graph's.
-pub const GRAPH_HANDLE: Attribute = Attribute(800, HANDLE);
-pub const GRAPH_OPS: Attribute = Attribute(801, DESCRIPTOR);
+pub const GRAPH_HANDLE: Attribute<Opaque> = attribute(800, HANDLE);
+pub const GRAPH_OPS: Attribute<Opaque> = attribute(801, DESCRIPTOR);
 // A tensor's.
-pub const ALIGNMENT: Attribute = Attribute(900, INT64);
-pub const TENSOR_TYPE: Attribute = Attribute(901, DATA_TYPE);
-pub const DIMENSIONS: Attribute = Attribute(902, INT64);
-pub const STRIDES: Attribute = Attribute(903, INT64);
-pub const UNIQUE_ID: Attribute = Attribute(906, INT64);
+pub const ALIGNMENT: Attribute<i64> = attribute(900, INT64);
+pub const TENSOR_TYPE: Attribute<c_int> = attribute(901, DATA_TYPE);
+pub const DIMENSIONS: Attribute<i64> = attribute(902, INT64);
+pub const STRIDES: Attribute<i64> = attribute(903, INT64);
+pub const UNIQUE_ID: Attribute<i64> = attribute(906, INT64);
 // A variant pack's: the inputs and outputs.
-pub const PACK_IDS: Attribute = Attribute(1000, INT64);
-pub const PACK_POINTERS: Attribute = Attribute(1001, POINTER);
-pub const PACK_WORKSPACE: Attribute = Attribute(1003, POINTER);
+pub const PACK_IDS: Attribute<i64> = attribute(1000, INT64);
+pub const PACK_POINTERS: Attribute<Opaque> = attribute(1001, POINTER);
+pub const PACK_WORKSPACE: Attribute<Opaque> = attribute(1003, POINTER);
 // An engine's.
-pub const ENGINE_INDEX: Attribute = Attribute(1301, INT64);
-pub const ENGINE_NOTES: Attribute = Attribute(1303, NUMERICAL_NOTE);
-pub const ENGINE_BEHAVIOR: Attribute = Attribute(1305, BEHAVIOR_NOTE);
+pub const ENGINE_INDEX: Attribute<i64> = attribute(1301, INT64);
+pub const ENGINE_NOTES: Attribute<c_int> = attribute(1303, NUMERICAL_NOTE);
+pub const ENGINE_BEHAVIOR: Attribute<c_int> = attribute(1305, BEHAVIOR_NOTE);
 
-/// The six attributes of an operation, numbered from 700, 706 or 712: two factors, the convolution, and the three
-/// tensors, in a different order for each operation.
-pub struct Operand {
-    pub alpha: Attribute,
-    pub beta: Attribute,
-    pub convolution: Attribute,
-    pub x: Attribute,
-    pub w: Attribute,
-    pub y: Attribute,
-}
-
-const fn operand(first: c_int, x: c_int, w: c_int, y: c_int) -> Operand {
-    Operand {
-        alpha: Attribute(first, REAL),
-        beta: Attribute(first + 1, REAL),
-        convolution: Attribute(first + 2, DESCRIPTOR),
-        x: Attribute(x, DESCRIPTOR),
-        w: Attribute(w, DESCRIPTOR),
-        y: Attribute(y, DESCRIPTOR),
-    }
-}
-
-pub const OF_FORWARD: Operand = operand(700, 704, 703, 705);
-pub const OF_BACKWARD_DATA: Operand = operand(706, 710, 709, 711);
-pub const OF_BACKWARD_FILTER: Operand = operand(712, 716, 715, 717);
+/// The numbers of an operation's attributes: the first of two factors, which the convolution's follows, then the
+/// tensors `x`, `w` and `y`.
+pub const OF_FORWARD: [c_int; 4] = [700, 704, 703, 705];
+pub const OF_BACKWARD_DATA: [c_int; 4] = [706, 710, 709, 711];
+pub const OF_BACKWARD_FILTER: [c_int; 4] = [712, 716, 715, 717];
 
 /// A descriptor, destroyed when dropped. The descriptors that it contains must outlive it.
 pub struct Node {
@@ -159,10 +138,9 @@ impl Node {
         kind: &'static DescriptorKind,
     ) -> Result<Self, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
-        // SAFETY: the type is that of cudnn_graph.h, and `pointer` outlives the call.
-        check(kind.create, unsafe {
-            (functions.create)(kind.number, &mut pointer)
-        })?;
+        // SAFETY: `pointer` outlives the call.
+        let created = unsafe { functions.create(kind.number, &mut pointer) };
+        created.map_err(|failed| failed.in_call(kind.create))?;
         Ok(Self {
             functions,
             kind,
@@ -174,69 +152,48 @@ impl Node {
         self.pointer
     }
 
-    /// Sets values. Their type in memory is that of the attribute.
-    fn set<Value: Copy>(&self, attribute: Attribute, values: &[Value]) -> Result<(), CallStatus> {
-        let Attribute(name, kind) = attribute;
-        let from = values.as_ptr().cast::<c_void>();
-        // SAFETY: the descriptor is alive, and callers vouch for the type of the values, which outlive the call.
-        check(self.kind.set, unsafe {
-            (self.functions.set)(self.pointer, name, kind, values.len() as i64, from)
-        })
-    }
-
-    /// Sets whole numbers (`CUDNN_TYPE_INT64`).
-    pub fn set_numbers(&self, attribute: Attribute, values: &[i64]) -> Result<(), CallStatus> {
-        self.set(attribute, values)
-    }
-
-    pub fn set_enum(&self, attribute: Attribute, value: c_int) -> Result<(), CallStatus> {
-        self.set(attribute, &[value])
-    }
-
-    /// Sets a factor. Its type is that of the sums, single precision.
-    pub fn set_factor(&self, attribute: Attribute, value: f32) -> Result<(), CallStatus> {
-        self.set(attribute, &[value])
-    }
-
-    /// Sets descriptors, a handle, or addresses on the GPU.
-    pub fn set_pointers(&self, attribute: Attribute, values: &[Opaque]) -> Result<(), CallStatus> {
-        self.set(attribute, values)
+    /// Sets values.
+    pub fn set<Value>(
+        &self,
+        Attribute(name, kind, _): Attribute<Value>,
+        values: &[Value],
+    ) -> Result<(), CallStatus> {
+        let (count, from) = (values.len() as i64, values.as_ptr().cast::<c_void>());
+        // SAFETY: the descriptor is alive, and the values have the type of the attribute and outlive the call.
+        let set = unsafe { (self.functions).set(self.pointer, name, kind, count, from) };
+        set.map_err(|failed| failed.in_call(self.kind.set))
     }
 
     pub fn finalize(&self) -> Result<(), CallStatus> {
         // SAFETY: the descriptor is alive.
-        check(self.kind.finalize, unsafe {
-            (self.functions.finalize)(self.pointer)
-        })
+        let finalized = unsafe { self.functions.finalize(self.pointer) };
+        finalized.map_err(|failed| failed.in_call(self.kind.finalize))
     }
 
     /// Reads values, at most as many as `values` has places. Returns how many were written.
-    fn get<Value: Copy>(
+    fn get<Value>(
         &self,
-        attribute: Attribute,
+        Attribute(name, kind, _): Attribute<Value>,
         values: &mut [Value],
     ) -> Result<usize, CallStatus> {
-        let Attribute(name, kind) = attribute;
         let (capacity, mut count) = (values.len(), 0);
-        let to = values.as_mut_ptr().cast::<c_void>();
-        // SAFETY: the descriptor is alive, callers vouch for the type of the values, and cuDNN writes at most
-        // `capacity` of them.
-        check(self.kind.get, unsafe {
-            (self.functions.get)(self.pointer, name, kind, capacity as i64, &mut count, to)
-        })?;
+        let (most, to) = (capacity as i64, values.as_mut_ptr().cast::<c_void>());
+        // SAFETY: the descriptor is alive, the values have the type of the attribute, and cuDNN writes at most `most`.
+        let read = unsafe { (self.functions).get(self.pointer, name, kind, most, &mut count, to) };
+        read.map_err(|failed| failed.in_call(self.kind.get))?;
         let count: Result<usize, _> = std::convert::TryFrom::try_from(count);
         Ok(count.map_or(0, |count| count.min(capacity)))
     }
 
     /// Reads a whole number, if it is set.
-    pub fn get_number(&self, attribute: Attribute) -> Result<Option<i64>, CallStatus> {
+    pub fn get_number(&self, attribute: Attribute<i64>) -> Result<Option<i64>, CallStatus> {
         let mut value = [0i64];
         let count = self.get(attribute, &mut value)?;
         let [number] = value;
         Ok((count != 0).then_some(number))
     }
 
-    pub fn get_enums(&self, attribute: Attribute) -> Result<Vec<c_int>, CallStatus> {
+    pub fn get_enums(&self, attribute: Attribute<c_int>) -> Result<Vec<c_int>, CallStatus> {
         // A limit above the number of values of any of these enums.
         let mut values = [0; 64];
         let count = self.get(attribute, &mut values)?;
@@ -246,7 +203,7 @@ impl Node {
     /// Reads descriptors into `into`: cuDNN fills existing descriptors.
     pub fn get_nodes(
         &self,
-        attribute: Attribute,
+        attribute: Attribute<Opaque>,
         mut into: Vec<Self>,
     ) -> Result<Vec<Self>, CallStatus> {
         let mut pointers: Vec<_> = into.iter().map(|node| node.pointer).collect();
@@ -261,15 +218,14 @@ impl Node {
     /// The pack's pointers are memory of the current GPU, as large as the tensors and as the plan's workspace.
     pub unsafe fn execute(&self, handle: Opaque, pack: &Self) -> Result<(), CallStatus> {
         // SAFETY: all three are alive, and the caller vouches for the rest.
-        check("cudnnBackendExecute", unsafe {
-            (self.functions.execute)(handle, self.pointer, pack.pointer)
-        })
+        unsafe { (self.functions).execute(handle, self.pointer, pack.pointer) }
     }
 }
 
 impl Drop for Node {
+    #[inline(never)]
     fn drop(&mut self) {
         // SAFETY: created once, destroyed once.
-        unsafe { (self.functions.destroy)(self.pointer) };
+        let _ = unsafe { self.functions.destroy(self.pointer) };
     }
 }

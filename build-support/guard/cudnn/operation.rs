@@ -33,6 +33,15 @@ impl Operation {
         }
     }
 
+    /// Returns the two operands and the result among what belongs to the tensors `x`, `w` and `y`, in cuDNN's order.
+    pub fn operands<T>(self, [x, w, y]: [T; 3]) -> [T; 3] {
+        match self {
+            Operation::Forward | Operation::Fused => [x, w, y],
+            Operation::BackwardData => [w, y, x],
+            Operation::BackwardFilter => [x, y, w],
+        }
+    }
+
     /// Returns the meanings of the tensors `x`, `w` and `y`.
     pub fn buffers(self) -> [&'static str; 3] {
         match self {
@@ -44,10 +53,7 @@ impl Operation {
 
     /// Returns the name of the result's tensor.
     pub fn result(self) -> &'static str {
-        match self {
-            Operation::Forward | Operation::Fused => "y",
-            Operation::BackwardData => "dx",
-            Operation::BackwardFilter => "dw",
-        }
+        let [.., name] = self.operands(["dx", "dw", "y"]);
+        name
     }
 }

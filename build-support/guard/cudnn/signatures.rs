@@ -1,87 +1,58 @@
-//! The types of cuDNN's functions, as in `cudnn.h`; tests/programs/real/signatures.rs compares them with it.
+//! cuDNN's functions, as in `cudnn.h`; tests/programs/real/signatures.rs compares them with it.
 
-use std::ffi::{c_char, c_int, c_void};
+use crate::runtime::driver::call::{CallStatus, address, check, functions};
+use crate::runtime::system::platform::Library;
+use std::ffi::{c_int, c_void};
+use std::mem::transmute;
 
 /// A pointer to an object of cuDNN.
 pub type Opaque = *mut c_void;
-pub type Create = unsafe extern "C" fn(*mut Opaque) -> c_int;
+/// A pointer to the data of a tensor, or to a factor.
+pub type Data = *const c_void;
 pub type Destroy = unsafe extern "C" fn(Opaque) -> c_int;
-/// Parameters: buffer, its size.
-pub type LastError = unsafe extern "C" fn(*mut c_char, usize);
-/// Parameters: tensor, layout, type, four dimensions. For a filter, the type comes before the layout.
-pub type SetDimensions =
-    unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// Parameters: height and width of padding, stride and dilation; mode; type.
-pub type SetConvolution =
-    unsafe extern "C" fn(Opaque, c_int, c_int, c_int, c_int, c_int, c_int, c_int, c_int) -> c_int;
-/// Parameters: convolution, math type.
-pub type SetMathType = unsafe extern "C" fn(Opaque, c_int) -> c_int;
-/// Parameters: activation, its kind, treatment of NaN, a bound that ReLU does not have.
-pub type SetActivation = unsafe extern "C" fn(Opaque, c_int, c_int, f64) -> c_int;
-/// Parameters: convolution, x, w; n, c, h, w of the output.
-pub type OutputDim = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    Opaque,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-    *mut c_int,
-) -> c_int;
-/// Parameters: handle, two inputs, convolution, output, algorithm, bytes. For the gradient of the filters, the inputs
-/// are x and dy.
-pub type WorkspaceSize =
-    unsafe extern "C" fn(Opaque, Opaque, Opaque, Opaque, Opaque, c_int, *mut usize) -> c_int;
-/// Parameters: handle, x, w, convolution, y, capacity, resulting count, results.
-pub type GetAlgorithms = unsafe extern "C" fn(
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    Opaque,
-    c_int,
-    *mut c_int,
-    *mut AlgorithmPerf,
-) -> c_int;
-/// Parameters: handle, alpha, first input, its data, second input, its data, convolution, algorithm, workspace, its
-/// bytes, beta, output, its data.
-pub type Convolve = unsafe extern "C" fn(
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    c_int,
-    *mut c_void,
-    usize,
-    *const c_void,
-    Opaque,
-    *mut c_void,
-) -> c_int;
-/// Parameters: handle, alpha, x, its data, w, its data, convolution, algorithm, workspace, its bytes, alpha2, z, its
-/// data, bias, its data, activation, y, its data.
-pub type Fuse = unsafe extern "C" fn(
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    c_int,
-    *mut c_void,
-    usize,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    *const c_void,
-    Opaque,
-    Opaque,
-    *mut c_void,
-) -> c_int;
+
+functions! {
+    pub struct Functions {
+        set_convolution = "cudnnSetConvolution2dDescriptor"(
+            convolution: Opaque, pad_h: c_int, pad_w: c_int, step_h: c_int, step_w: c_int,
+            dilation_h: c_int, dilation_w: c_int, mode: c_int, data_type: c_int
+        );
+        set_math = "cudnnSetConvolutionMathType"(convolution: Opaque, math: c_int);
+        // ReLU has no bound.
+        set_activation = "cudnnSetActivationDescriptor"(
+            activation: Opaque, kind: c_int, nan: c_int, bound: f64
+        );
+        output = "cudnnGetConvolution2dForwardOutputDim"(
+            convolution: Opaque, x: Opaque, w: Opaque,
+            n: *mut c_int, channels: *mut c_int, height: *mut c_int, width: *mut c_int
+        );
+        algorithms = "cudnnGetConvolutionForwardAlgorithm_v7"(
+            handle: Opaque, x: Opaque, w: Opaque, convolution: Opaque, y: Opaque,
+            capacity: c_int, count: *mut c_int, results: *mut AlgorithmPerf
+        );
+        convolve_fused = "cudnnConvolutionBiasActivationForward"(
+            handle: Opaque, one: Data, x: Opaque, x_data: Data, w: Opaque, w_data: Data,
+            convolution: Opaque, algorithm: c_int, workspace: Opaque, bytes: usize,
+            zero: Data, z: Opaque, z_data: Data, bias: Opaque, bias_data: Data,
+            activation: Opaque, y: Opaque, y_data: Opaque
+        );
+        [name] create(object: *mut Opaque);
+        // A tensor's layout comes before its type, and a filter's type before its layout.
+        [name] set_sizes(
+            tensor: Opaque, first: c_int, second: c_int, a: c_int, b: c_int, c: c_int, d: c_int
+        );
+        // For the order of the tensors, see `Operation::operands`.
+        [name] workspace(
+            handle: Opaque, first: Opaque, second: Opaque, convolution: Opaque, result: Opaque,
+            algorithm: c_int, bytes: *mut usize
+        );
+        [name] convolve(
+            handle: Opaque, one: Data, first: Opaque, first_data: Data, second: Opaque, second_data: Data,
+            convolution: Opaque, algorithm: c_int, workspace: Opaque, bytes: usize,
+            zero: Data, result: Opaque, result_data: Opaque
+        );
+    }
+}
 
 /// `cudnnConvolutionFwdAlgoPerf_t`
 #[repr(C)]

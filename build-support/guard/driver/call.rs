@@ -11,51 +11,80 @@ pub struct CallStatus {
     pub code: Option<i32>,
 }
 
-/// Returns an error unless the call succeeded.
-pub fn check(call: &'static str, code: c_int) -> Result<(), CallStatus> {
-    if code == 0 {
-        Ok(())
-    } else {
-        let code = Some(code);
-        Err(CallStatus { call, code })
+impl CallStatus {
+    /// Returns the error with a more precise name of the call.
+    pub fn in_call(self, call: &'static str) -> Self {
+        Self { call, ..self }
     }
 }
 
-pub fn address(library: Library, call: &'static str) -> Result<*mut c_void, CallStatus> {
-    library.symbol(call).ok_or(CallStatus { call, code: None })
+/// Returns an error unless the call succeeded. The name of the call does not contain the version of the function.
+#[inline(never)]
+pub fn check(function: &'static str, code: c_int) -> Result<(), CallStatus> {
+    if code == 0 {
+        return Ok(());
+    }
+    let call = function.strip_suffix("_v2").unwrap_or(function);
+    Err(CallStatus {
+        call,
+        code: Some(code),
+    })
 }
 
-/// Declares functions of an NVIDIA library with their C types. Each has a name and, after `or`, the name in older
-/// versions. Those with a `?` may be missing.
+/// Returns the address of the first of these functions that the library has. Older versions have only the last one.
+#[inline(never)]
+pub fn address(library: Library, names: &[&'static str]) -> Result<*mut c_void, CallStatus> {
+    let found = names.iter().find_map(|name| library.symbol(name));
+    let (call, code) = (names.last().copied().unwrap_or_default(), None);
+    found.ok_or(CallStatus { call, code })
+}
+
+/// Declares functions of an NVIDIA library that return a status. Each becomes a method, which returns an error if the
+/// function is missing or fails. After `or` follows its name in older versions. Functions of the same type share a method
+/// that gets the name.
 macro_rules! functions {
     ($view:vis struct $name:ident {
-        $($member:ident = $symbol:literal $(or $older:literal)?: $type:ty;)+
-        $(? $extra:ident = $later:literal: $kind:ty;)*
+        $($method:ident = $symbol:literal $(or $older:literal)? ($($value:ident: $type:ty),*);)+
+        $([$by:ident] $shared:ident ($($part:ident: $kind:ty),*);)*
     }) => {
         #[derive(Clone, Copy)]
-        $view struct $name {
-            $($view $member: $type,)+
-            $($view $extra: Option<$kind>,)*
-        }
+        $view struct $name($view Library);
 
+        #[allow(clippy::too_many_arguments, reason = "the functions of the library have as many")]
         impl $name {
-            /// Finds the functions, or returns the first one that is missing.
+            /// Returns the first function that is missing as an error.
             $view fn resolve(library: Library) -> Result<Self, CallStatus> {
-                // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them.
-                unsafe {
-                    Ok(Self {
-                        $($member: {
-                            let found = address(library, $symbol);
-                            $(let found = found.or_else(|_| address(library, $older));)?
-                            transmute::<*mut c_void, $type>(found?)
-                        },)+
-                        $($extra: library
-                            .symbol($later)
-                            .map(|found| transmute::<*mut c_void, $kind>(found)),)*
-                    })
+                for names in [$(&[$symbol $(, $older)?] as &[_]),+] {
+                    address(library, names)?;
                 }
+                Ok(Self(library))
             }
+
+            $(
+            /// # Safety
+            /// The values are as NVIDIA documents them.
+            #[inline(never)]
+            $view unsafe fn $method(self, $($value: $type),*) -> Result<(), CallStatus> {
+                functions!(@call self, [$symbol $(, $older)?], $($value: $type),*)
+            })+
+            $(
+            /// # Safety
+            /// The values are as NVIDIA documents them.
+            #[inline(never)]
+            $view unsafe fn $shared(self, $by: &'static str, $($part: $kind),*) -> Result<(), CallStatus> {
+                functions!(@call self, [$by], $($part: $kind),*)
+            })*
         }
     };
+    (@call $library:ident, [$name:expr $(, $older:literal)?], $($value:ident: $type:ty),*) => {{
+        let found = address($library.0, &[$name $(, $older)?])?;
+        // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them. The caller
+        // vouches for the values.
+        let code = unsafe {
+            let function: unsafe extern "C" fn($($type),*) -> c_int = transmute(found);
+            function($($value),*)
+        };
+        check($name, code)
+    }};
 }
 pub(crate) use functions;

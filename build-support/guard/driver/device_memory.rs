@@ -37,23 +37,28 @@ const CANARY: u32 = 0x2684_C5A3;
 pub const POISON: u8 = 0xFF;
 
 functions! {
-    struct MemoryFunctions {
-        device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
-        retain = "cuDevicePrimaryCtxRetain": unsafe extern "C" fn(*mut Context, c_int) -> c_int;
+    pub struct MemoryFunctions {
+        device = "cuDeviceGet"(device: *mut c_int, ordinal: c_int);
+        retain = "cuDevicePrimaryCtxRetain"(context: *mut Context, device: c_int);
         // The `_v2` function came with CUDA 11. For this use, the older one does the same.
-        release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease": unsafe extern "C" fn(c_int) -> c_int;
-        push = "cuCtxPushCurrent_v2": unsafe extern "C" fn(Context) -> c_int;
-        pop = "cuCtxPopCurrent_v2": unsafe extern "C" fn(*mut Context) -> c_int;
-        synchronize = "cuCtxSynchronize": unsafe extern "C" fn() -> c_int;
-        info = "cuMemGetInfo_v2": unsafe extern "C" fn(*mut usize, *mut usize) -> c_int;
-        alloc = "cuMemAlloc_v2": unsafe extern "C" fn(*mut Address, usize) -> c_int;
-        free = "cuMemFree_v2": unsafe extern "C" fn(Address) -> c_int;
-        to_device = "cuMemcpyHtoD_v2": unsafe extern "C" fn(Address, *const c_void, usize) -> c_int;
-        to_host = "cuMemcpyDtoH_v2": unsafe extern "C" fn(*mut c_void, Address, usize) -> c_int;
-        fill = "cuMemsetD32_v2": unsafe extern "C" fn(Address, c_uint, usize) -> c_int;
-        // Since CUDA 10.1.
-        ? is_capturing = "cuStreamIsCapturing": unsafe extern "C" fn(*mut c_void, *mut c_int) -> c_int;
-        ? exchange_mode = "cuThreadExchangeStreamCaptureMode": unsafe extern "C" fn(*mut c_int) -> c_int;
+        release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease" (device: c_int);
+        push = "cuCtxPushCurrent_v2"(context: Context);
+        pop = "cuCtxPopCurrent_v2"(context: *mut Context);
+        synchronize = "cuCtxSynchronize"();
+        info = "cuMemGetInfo_v2"(free: *mut usize, total: *mut usize);
+        alloc = "cuMemAlloc_v2"(start: *mut Address, bytes: usize);
+        free = "cuMemFree_v2"(start: Address);
+        to_device = "cuMemcpyHtoD_v2"(to: Address, from: *const c_void, bytes: usize);
+        to_host = "cuMemcpyDtoH_v2"(to: *mut c_void, from: Address, bytes: usize);
+        fill = "cuMemsetD32_v2"(start: Address, value: c_uint, words: usize);
+    }
+}
+
+functions! {
+    // Since CUDA 10.1.
+    pub struct CaptureFunctions {
+        is_capturing = "cuStreamIsCapturing"(stream: *mut c_void, status: *mut c_int);
+        exchange_mode = "cuThreadExchangeStreamCaptureMode"(mode: *mut c_int);
     }
 }
 
@@ -79,38 +84,30 @@ impl CurrentContext {
         let (call, code) = ("cuInit", None);
         let library = query::open().map_err(|_| CallStatus { call, code })?;
         let functions = MemoryFunctions::resolve(library)?;
-        let mut device = 0;
-        // SAFETY: `device` outlives the call.
-        check("cuDeviceGet", unsafe {
-            (functions.device)(&mut device, ordinal)
-        })?;
-        let mut context: Context = std::ptr::null_mut();
-        // SAFETY: `context` outlives the call.
-        check("cuDevicePrimaryCtxRetain", unsafe {
-            (functions.retain)(&mut context, device)
-        })?;
-        // SAFETY: the context was retained just now.
-        let pushed = check("cuCtxPushCurrent", unsafe { (functions.push)(context) });
-        if pushed.is_err() {
-            // SAFETY: retained once, released once.
-            unsafe { (functions.release)(device) };
+        let (mut device, mut context) = (0, std::ptr::null_mut());
+        // SAFETY: both outlive the calls.
+        unsafe {
+            functions.device(&mut device, ordinal)?;
+            functions.retain(&mut context, device)?;
         }
-        pushed.map(|()| {
-            let mut current = Self {
-                functions,
-                device,
-                mode: RELAXED,
-            };
-            current.exchange_mode();
-            current
-        })
+        // SAFETY: the context was retained just now.
+        if let Err(failed) = unsafe { functions.push(context) } {
+            // SAFETY: retained once, released once.
+            let _ = unsafe { functions.release(device) };
+            return Err(failed);
+        }
+        let mut current = Self {
+            functions,
+            device,
+            mode: RELAXED,
+        };
+        current.exchange_mode();
+        Ok(current)
     }
 
     fn exchange_mode(&mut self) {
-        if let Some(exchange) = self.functions.exchange_mode {
-            // SAFETY: the number outlives the call.
-            unsafe { exchange(&mut self.mode) };
-        }
+        // SAFETY: the number outlives the call.
+        let _ = unsafe { CaptureFunctions(self.functions.0).exchange_mode(&mut self.mode) };
     }
 
     /// Returns `true` if this process is capturing work of this context into a graph. A convolution would break the
@@ -118,29 +115,26 @@ impl CurrentContext {
     ///
     /// The legacy stream is queried: captures on streams that do not wait for it go unnoticed.
     pub fn is_capturing(&self) -> bool {
-        let Some(is_capturing) = self.functions.is_capturing else {
-            return false;
-        };
-        let mut status: c_int = 0;
+        let (functions, mut status) = (CaptureFunctions(self.functions.0), 0);
         // SAFETY: a context is current, and the number outlives the call.
-        let code = unsafe { is_capturing(LEGACY as *mut c_void, &mut status) };
-        code == CAPTURE_IMPLICIT || code == 0 && status != 0
+        match unsafe { functions.is_capturing(LEGACY as *mut c_void, &mut status) } {
+            Ok(()) => status != 0,
+            Err(failed) => failed.code == Some(CAPTURE_IMPLICIT),
+        }
     }
 
     /// Waits for all work on the GPU, and returns its error if it failed.
     pub fn wait(&self) -> Result<(), CallStatus> {
         // SAFETY: a context is current.
-        check("cuCtxSynchronize", unsafe {
-            (self.functions.synchronize)()
-        })
+        unsafe { self.functions.synchronize() }
     }
 
     /// Returns the GPU's memory, if the driver reports it.
     pub fn memory(&self) -> Option<Memory> {
         let (mut free, mut total) = (0, 0);
         // SAFETY: a context is current, both numbers outlive the call.
-        let code = unsafe { (self.functions.info)(&mut free, &mut total) };
-        (code == 0).then_some(Memory { free, total })
+        unsafe { self.functions.info(&mut free, &mut total) }.ok()?;
+        Some(Memory { free, total })
     }
 
     /// Allocates a poisoned buffer with canaries before and after it. Its size is rounded up to a multiple of four
@@ -150,9 +144,7 @@ impl CurrentContext {
         let bytes = words.saturating_mul(4).saturating_add(MARGIN + BEHIND);
         let mut start: Address = 0;
         // SAFETY: a context is current, `start` outlives the call.
-        check("cuMemAlloc", unsafe {
-            (self.functions.alloc)(&mut start, bytes)
-        })?;
+        unsafe { self.functions.alloc(&mut start, bytes)? };
         let buffer = Buffer {
             current: self,
             start,
@@ -168,17 +160,13 @@ impl CurrentContext {
             return Ok(());
         }
         // SAFETY: callers give a range of a buffer of theirs.
-        check("cuMemsetD32", unsafe {
-            (self.functions.fill)(at, value, words)
-        })
+        unsafe { self.functions.fill(at, value, words) }
     }
 
     fn read(&self, at: Address, into: &mut [u8]) -> Result<(), CallStatus> {
-        let bytes = into.len();
+        let (to, bytes) = (into.as_mut_ptr().cast::<c_void>(), into.len());
         // SAFETY: callers give a range of a buffer of theirs that is as long as `into`.
-        check("cuMemcpyDtoH", unsafe {
-            (self.functions.to_host)(into.as_mut_ptr().cast::<c_void>(), at, bytes)
-        })
+        unsafe { self.functions.to_host(to, at, bytes) }
     }
 }
 
@@ -188,8 +176,8 @@ impl Drop for CurrentContext {
         let mut context: Context = std::ptr::null_mut();
         // SAFETY: pushed once and retained once, so popped once and released once.
         unsafe {
-            (self.functions.pop)(&mut context);
-            (self.functions.release)(self.device);
+            let _ = self.functions.pop(&mut context);
+            let _ = self.functions.release(self.device);
         }
     }
 }
@@ -219,11 +207,9 @@ impl Buffer<'_> {
     /// Writes the buffer. Values beyond its end are ignored.
     pub fn write(&self, values: &[u8]) -> Result<(), CallStatus> {
         let bytes = values.len().min(self.words.saturating_mul(4));
+        let (to, from) = (self.address(), values.as_ptr().cast::<c_void>());
         // SAFETY: not longer than either side.
-        check("cuMemcpyHtoD", unsafe {
-            let from = values.as_ptr().cast::<c_void>();
-            (self.current.functions.to_device)(self.address(), from, bytes)
-        })
+        unsafe { self.current.functions.to_device(to, from, bytes) }
     }
 
     /// Reads the buffer.
@@ -255,6 +241,6 @@ impl Buffer<'_> {
 impl Drop for Buffer<'_> {
     fn drop(&mut self) {
         // SAFETY: allocated once, freed once, in the context that is current as long as `current` lives.
-        unsafe { (self.current.functions.free)(self.start) };
+        let _ = unsafe { self.current.functions.free(self.start) };
     }
 }

@@ -1,5 +1,6 @@
 //! The GPUs that are tested.
 
+use crate::runtime::facts::codec::parsed;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
@@ -23,7 +24,7 @@ impl Devices {
         }
         let mut numbers = Vec::new();
         for number in text.split(',') {
-            let number = number.trim().parse().ok()?;
+            let number = parsed(number.trim())?;
             if !numbers.contains(&number) {
                 numbers.push(number);
             }

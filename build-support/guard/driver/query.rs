@@ -2,7 +2,6 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
-#[cfg(not(windows))]
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
@@ -10,13 +9,12 @@ use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::{ComputeCapability, Version};
-#[cfg(not(windows))]
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::Library;
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
 use std::path::{Path, PathBuf};
 
@@ -149,8 +147,8 @@ pub fn driver() -> Result<Driver, DriverProblem> {
             return Err(DriverProblem::NotADriver { driver, function });
         }
     };
-    // SAFETY: the type is that of cuda.h.
-    let started = check("cuInit", unsafe { (functions.init)(0) });
+    // SAFETY: it has no conditions.
+    let started = unsafe { functions.init(0) };
     // A driver without GPUs reports its version too.
     driver.cuda = functions.cuda();
     match started.and_then(|()| functions.devices()) {
@@ -175,8 +173,7 @@ pub fn compute_mode(ordinal: usize) -> Option<u32> {
     let functions = DriverFunctions::resolve(open().ok()?).ok()?;
     let mut device = 0;
     // SAFETY: `device` outlives the call.
-    let code = unsafe { (functions.device)(&mut device, ordinal as c_int) };
-    check("cuDeviceGet", code).ok()?;
+    unsafe { functions.device(&mut device, ordinal as c_int) }.ok()?;
     let mode = functions.number(COMPUTE_MODE, device).ok();
     mode.filter(|mode| matches!(mode, 1..=3))
 }
@@ -215,10 +212,9 @@ fn open_complete(name: &str) -> Result<Library, (String, Option<Defect>)> {
 }
 
 /// Returns the file that the loader would select for a name, if it is truncated or contradicts itself: opening it would
-/// crash this process with SIGBUS.
-#[cfg(not(windows))]
+/// crash this process with SIGBUS. Windows checks files before it maps them.
 pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
-    if Library::loaded(name).is_some() {
+    if cfg!(windows) || Library::loaded(name).is_some() {
         return None;
     }
     let path = SearchPath::of_program().program_file(name)?;
@@ -226,35 +222,29 @@ pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
     matches!(defect, Defect::Truncated(..) | Defect::Garbled).then_some((path, defect))
 }
 
-/// Returns `None`: Windows checks files before it maps them.
-#[cfg(windows)]
-pub fn truncated_file(_: &str) -> Option<(PathBuf, Defect)> {
-    None
-}
-
 functions! {
-    struct DriverFunctions {
-        init = "cuInit": unsafe extern "C" fn(c_uint) -> c_int;
-        driver_version = "cuDriverGetVersion": unsafe extern "C" fn(*mut c_int) -> c_int;
-        count = "cuDeviceGetCount": unsafe extern "C" fn(*mut c_int) -> c_int;
-        device = "cuDeviceGet": unsafe extern "C" fn(*mut c_int, c_int) -> c_int;
-        name = "cuDeviceGetName": unsafe extern "C" fn(*mut c_char, c_int, c_int) -> c_int;
-        attribute = "cuDeviceGetAttribute": unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int;
+    pub struct DriverFunctions {
+        init = "cuInit"(flags: c_uint);
+        driver_version = "cuDriverGetVersion"(version: *mut c_int);
+        count = "cuDeviceGetCount"(count: *mut c_int);
+        device = "cuDeviceGet"(device: *mut c_int, ordinal: c_int);
+        name = "cuDeviceGetName"(name: *mut c_char, size: c_int, device: c_int);
+        attribute = "cuDeviceGetAttribute"(value: *mut c_int, attribute: c_int, device: c_int);
     }
 }
 
 impl DriverFunctions {
     fn cuda(&self) -> Option<Version> {
         let mut number: c_int = 0;
-        // SAFETY: the type is that of cuda.h; `number` outlives the call.
-        let code = unsafe { (self.driver_version)(&mut number) };
-        (code == 0 && number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
+        // SAFETY: `number` outlives the call.
+        unsafe { self.driver_version(&mut number) }.ok()?;
+        (number > 0).then(|| Version::from_cuda(number.unsigned_abs()))
     }
 
     fn devices(&self) -> Result<Vec<Device>, CallStatus> {
         let mut count = 0;
         // SAFETY: `count` outlives the call.
-        check("cuDeviceGetCount", unsafe { (self.count)(&mut count) })?;
+        unsafe { self.count(&mut count)? };
         let mut devices = Vec::new();
         for ordinal in 0..count.min(MOST_DEVICES) {
             devices.push(self.describe(ordinal)?);
@@ -263,16 +253,12 @@ impl DriverFunctions {
     }
 
     fn describe(&self, ordinal: c_int) -> Result<Device, CallStatus> {
-        let mut device = 0;
-        // SAFETY: `device` outlives the call.
-        check("cuDeviceGet", unsafe {
-            (self.device)(&mut device, ordinal)
-        })?;
-        let mut name = [0u8; 256];
-        // SAFETY: the driver writes at most 256 bytes, the last of them NUL.
-        check("cuDeviceGetName", unsafe {
-            (self.name)(name.as_mut_ptr().cast::<c_char>(), 256, device)
-        })?;
+        let (mut device, mut name) = (0, [0u8; 256]);
+        // SAFETY: `device` and `name` outlive the calls. The driver writes at most 256 bytes, the last of them NUL.
+        unsafe {
+            self.device(&mut device, ordinal)?;
+            self.name(name.as_mut_ptr().cast::<c_char>(), 256, device)?;
+        }
         let name = CStr::from_bytes_until_nul(&name).unwrap_or_default();
         Ok(Device {
             name: name.to_string_lossy().trim().to_string(),
@@ -286,8 +272,7 @@ impl DriverFunctions {
     fn number(&self, attribute: c_int, device: c_int) -> Result<u32, CallStatus> {
         let mut value = 0;
         // SAFETY: `value` outlives the call.
-        let code = unsafe { (self.attribute)(&mut value, attribute, device) };
-        check("cuDeviceGetAttribute", code)?;
+        unsafe { self.attribute(&mut value, attribute, device)? };
         Ok(value.unsigned_abs())
     }
 }

@@ -10,22 +10,21 @@
 //! cannot read. A missing key leaves the default.
 
 use std::str::FromStr;
+use std::vec::IntoIter;
 
 /// A value that is the rest of a line, after its key.
-pub trait Fields: Sized {
+pub trait Fields {
     fn encode(&self) -> String;
 
     /// Reads the fields; `None` if they are not such a value.
-    fn decode(text: &str) -> Option<Self>;
+    fn decode(text: &str) -> Option<Self>
+    where
+        Self: Sized;
 }
 
 /// Returns the line of a value, without a line break.
-pub fn line<T: Fields>(key: &str, value: &T) -> String {
-    with_key(key, &value.encode())
-}
-
-fn with_key(key: &str, text: &str) -> String {
-    [key, text].join(" ")
+pub fn line(key: &str, value: &dyn Fields) -> String {
+    [key, &value.encode()].join(" ")
 }
 
 /// Calls `take` with the key and the value of every line. A last line without a line break is incomplete and is
@@ -53,32 +52,28 @@ pub fn push<T: Fields>(list: &mut Vec<T>, text: &str) {
     }
 }
 
-/// Joins encoded fields into one.
-pub fn join(fields: &[String]) -> String {
+/// Encodes the members of a value.
+pub fn join(members: &[&dyn Fields]) -> String {
     let mut joined = String::new();
-    if let Some((last, others)) = fields.split_last() {
-        for field in others {
-            joined += &field.replace(' ', "\\s");
+    if let Some((last, others)) = members.split_last() {
+        for member in others {
+            joined += &member.encode().replace(' ', "\\s");
             joined.push(' ');
         }
-        joined += last;
+        joined += &last.encode();
     }
     joined
 }
 
+/// Splits the text of a value into its members.
+pub fn split(text: &str, count: usize) -> IntoIter<&str> {
+    text.splitn(count, ' ').collect::<Vec<_>>().into_iter()
+}
+
 impl Fields for String {
     fn encode(&self) -> String {
-        let mut out = String::with_capacity(self.len());
-        for character in self.chars() {
-            match character {
-                '\\' => out.push_str("\\\\"),
-                '\n' => out.push_str("\\n"),
-                '\r' => out.push_str("\\r"),
-                '\t' => out.push_str("\\t"),
-                other => out.push(other),
-            }
-        }
-        out
+        let text = self.replace('\\', "\\\\").replace('\n', "\\n");
+        text.replace('\r', "\\r").replace('\t', "\\t")
     }
 
     fn decode(text: &str) -> Option<Self> {
@@ -143,7 +138,7 @@ impl<T: Fields> Fields for Vec<T> {
 
 impl<A: Fields, B: Fields> Fields for (A, B) {
     fn encode(&self) -> String {
-        join(&[self.0.encode(), self.1.encode()])
+        join(&[&self.0, &self.1])
     }
 
     fn decode(text: &str) -> Option<Self> {
@@ -184,7 +179,7 @@ macro_rules! named {
             }
 
             fn decode(text: &str) -> Option<Self> {
-                match text {
+                match String::decode(text)?.as_str() {
                     $($name => Some($type::$value),)+
                     _ => None,
                 }
@@ -199,11 +194,11 @@ macro_rules! row {
     ($type:ident: $($member:ident),+ $(; $($other:ident: $value:expr),+)?) => {
         impl Fields for $type {
             fn encode(&self) -> String {
-                join(&[$(self.$member.encode()),+])
+                join(&[$(&self.$member),+])
             }
 
             fn decode(text: &str) -> Option<Self> {
-                let mut fields = text.splitn([$(stringify!($member)),+].len(), ' ');
+                let mut fields = split(text, [$(stringify!($member)),+].len());
                 Some(Self {
                     $($member: Fields::decode(fields.next()?)?,)+
                     $($($other: $value),+)?
@@ -216,6 +211,8 @@ pub(crate) use {displayed, named, row};
 
 displayed!(bool: parsed, u32: parsed, u64: parsed, usize: parsed);
 
-fn parsed<T: FromStr>(text: &str) -> Option<T> {
+/// Parses a number. The code for that is long, so it is not compiled for every caller.
+#[inline(never)]
+pub fn parsed<T: FromStr>(text: &str) -> Option<T> {
     text.parse().ok()
 }

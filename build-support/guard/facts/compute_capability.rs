@@ -1,5 +1,6 @@
 //! GPU architectures: the compute capability of a device, and the target of device code.
 
+use crate::runtime::facts::codec::parsed;
 use std::fmt;
 
 /// A compute capability: 8.6, 12.0.
@@ -80,7 +81,7 @@ impl Target {
             _ => (Suffix::None, rest),
         };
         Some(Self {
-            capability: ComputeCapability::from_number(number.parse().ok()?),
+            capability: ComputeCapability::from_number(parsed(number)?),
             suffix,
             code,
         })

@@ -121,21 +121,6 @@ impl FindingId {
 }
 
 impl Finding {
-    /// Creates an error with this headline.
-    pub fn error(id: FindingId, summary: impl Into<String>) -> Self {
-        Self::new(id, Severity::Error, summary)
-    }
-
-    /// Creates a warning with this headline.
-    pub fn warning(id: FindingId, summary: impl Into<String>) -> Self {
-        Self::new(id, Severity::Warning, summary)
-    }
-
-    /// Creates a note with this headline.
-    pub fn note(id: FindingId, summary: impl Into<String>) -> Self {
-        Self::new(id, Severity::Note, summary)
-    }
-
     /// Creates a finding with this headline.
     pub fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
         Self {

@@ -1,5 +1,6 @@
 //! The file names of shared libraries.
 
+use crate::runtime::facts::codec::parsed;
 use crate::runtime::facts::{Version, is_number};
 use std::path::Path;
 
@@ -85,8 +86,5 @@ pub fn cudnn_file(sub_library: &str, major: u32, is_dll: bool) -> String {
 }
 
 fn number(digits: &str) -> Option<u32> {
-    if is_number(digits) {
-        return digits.parse().ok();
-    }
-    None
+    Some(digits).filter(|it| is_number(it)).and_then(parsed)
 }

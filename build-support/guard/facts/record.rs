@@ -12,7 +12,7 @@
 //! skipped, and missing keys have defaults; only after an unknown policy or loader is it unknown what may be loaded.
 //! The number of the format tells people which keys to expect; no reader checks it.
 
-use crate::runtime::facts::codec::{displayed, join, named, row};
+use crate::runtime::facts::codec::{displayed, join, named, row, split};
 use crate::runtime::facts::{
     Built, BuiltFinding, CudnnTargets, Fields, KnownBad, Loader, Policy, Requirement, Target,
     Version, codec,

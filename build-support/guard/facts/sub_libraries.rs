@@ -284,14 +284,15 @@ pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
 pub fn words() -> Vec<&'static str> {
     let mut words: Vec<&str> = Vec::new();
     for major in majors::CUDNN {
-        let mut names: Vec<&str> = Vec::new();
-        for one in of_major(*major) {
-            if !words.contains(&one.name) {
-                names.push(one.name);
+        let first = words.len();
+        for SubLibrary { name, .. } in of_major(*major) {
+            if !words.contains(name) {
+                // A short list needs no `sort`, which is 6 kB of code.
+                let names = words.iter().skip(first);
+                let at = first + names.filter(|other| *other < name).count();
+                words.insert(at, name);
             }
         }
-        names.sort_unstable();
-        words.append(&mut names);
     }
     words
 }

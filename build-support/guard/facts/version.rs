@@ -1,5 +1,6 @@
 //! Versions as numbers: cuDNN 9.14.0, CUDA 13.5.
 
+use crate::runtime::facts::codec::parsed;
 use std::fmt;
 
 /// A version of cuDNN (three numbers) or of CUDA (two; the third is 0).
@@ -48,9 +49,9 @@ impl Version {
     /// Parses two or three numbers with points between them: `9.14.0`, or `13.5` as 13.5.0.
     pub fn parse(text: &str) -> Option<Self> {
         let mut numbers = text.split('.');
-        let major = numbers.next()?.parse().ok()?;
-        let minor = numbers.next()?.parse().ok()?;
-        let patch = numbers.next().unwrap_or("0").parse().ok()?;
+        let major = numbers.next().and_then(parsed)?;
+        let minor = numbers.next().and_then(parsed)?;
+        let patch = parsed(numbers.next().unwrap_or("0"))?;
         match numbers.next() {
             None => Some(Self::new(major, minor, patch)),
             Some(_) => None,

@@ -146,7 +146,7 @@ pub fn find(built: &Built, search_path: &SearchPath) -> Result<MainLibrary, Find
         _ => None,
     }) {
         let (path, major) = loaded.swap_remove(at);
-        if let Some(library) = Library::loaded_file(&path) {
+        if let Some(library) = Library::loaded(&path) {
             return Ok(MainLibrary {
                 library,
                 origin: search_path.origin_of(&path),

@@ -43,7 +43,7 @@ impl SubLibraries {
             let version = image.as_ref().ok();
             let version = version.and_then(|image| detector.part(image, name, &path));
             let mut file = SubLibraryFile::new(name, path, version, true);
-            let is_loaded = || Library::loaded_file(&file.path).is_some();
+            let is_loaded = || Library::loaded(&file.path).is_some();
             file.defect = image.err().filter(|it| !it.is_unread() || !is_loaded());
             file
         };

@@ -4,7 +4,7 @@ use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Built, BuiltFinding, Finding, Json, Verdict, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::report::contents::LoadedCudnn;
+use crate::runtime::report::result::LoadedCudnn;
 
 /// The version of the JSON. It rises if a key is removed or changes its meaning.
 const SCHEMA: u32 = 1;
@@ -97,13 +97,13 @@ pub fn outcome(outcome: &CaseResult) -> Json {
         .unzip();
     Json::object(&[
         ("device", Json::text(&outcome.device)),
-        ("operation", Json::text(&outcome.operation)),
-        ("data_type", Json::text(&outcome.data_type)),
+        ("operation", Json::text(&outcome.operation.name())),
+        ("data_type", Json::text(&outcome.data_type.name())),
         ("verdict", Json::text(&outcome.verdict)),
         ("largest_error", Json::float(outcome.largest_error)),
         ("milliseconds", Json::float(Some(outcome.milliseconds))),
         ("api", Json::text(&outcome.api.name())),
-        ("layout", Json::text(&outcome.layout)),
+        ("layout", Json::text(&outcome.layout.name())),
         ("algorithm", Json::optional(algorithm)),
         ("rounds_to_tf32", Json::bool(outcome.tf32)),
         ("left_out", Json::optional(outcome.left_out.as_ref())),

@@ -1,5 +1,6 @@
 //! The file for the report.
 
+use crate::runtime::facts::codec::parsed;
 use crate::runtime::facts::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::result::{Failure, Report};
@@ -127,7 +128,7 @@ fn remove_abandoned(path: &Path) -> Option<()> {
             let rest = name.strip_prefix(file)?.strip_prefix('.')?;
             rest.strip_suffix(".part")
         });
-        let process = part.and_then(|part| part.split_once('-')?.0.parse::<u32>().ok());
+        let process = part.and_then(|part| parsed(part.split_once('-')?.0));
         if process.is_some_and(|process| !proc::is_running(process)) {
             let _ = std::fs::remove_file(entry.path());
         }

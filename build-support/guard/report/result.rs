@@ -2,22 +2,169 @@
 
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::work::SecondTry;
+use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{
-    Built, Finding, FindingId, Json, Severity, Verdict, Version, VersionSource, allowed, printable,
+    Built, Finding, FindingId, Json, Severity, SourcedVersion, Verdict, Version, VersionSource,
+    allowed, printable,
 };
 use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::refusal;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::loader_words;
-use crate::runtime::report::contents::{Contents, LoadedCudnn};
+use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::report::env_config::{EnvConfig, RequireGpu};
 use crate::runtime::report::{json_members, text};
 use crate::runtime::system::names::DRIVER;
 use crate::runtime::system::platform;
 use std::fmt;
 use std::mem::ManuallyDrop;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// The cuDNN that was checked.
+pub struct LoadedCudnn {
+    /// The file of its main library.
+    pub path: PathBuf,
+    /// The reason why the loader selects it.
+    pub origin: LoadOrigin,
+    pub version: Option<SourcedVersion>,
+    /// The CUDA major that it was built for.
+    pub cuda_major: Option<u32>,
+    pub parts: Vec<SubLibraryFile>,
+}
+
+pub struct Contents {
+    pub(crate) built: Built,
+    pub(crate) loaded: Option<LoadedCudnn>,
+    pub(crate) driver: Option<Driver>,
+    pub(crate) outcomes: Vec<CaseResult>,
+    pub(crate) findings: Vec<Finding>,
+    /// The checks that were not done, with their reasons.
+    pub(crate) unchecked: Vec<String>,
+    /// The id of the first finding that leaves the verdict unknown.
+    pub(crate) unknown: Option<FindingId>,
+    /// `true` if the program finds no cuDNN for another reason than a lack of memory or files.
+    pub(crate) is_cudnn_absent: bool,
+    /// `true` if the last finding is that the report could not be written.
+    pub(crate) is_unwritten: bool,
+}
+
+impl Contents {
+    pub fn new(built: &Built) -> Box<Self> {
+        Box::new(Self {
+            built: built.clone(),
+            loaded: None,
+            driver: None,
+            outcomes: Vec::new(),
+            findings: Vec::new(),
+            unchecked: Vec::new(),
+            unknown: None,
+            is_cudnn_absent: false,
+            is_unwritten: false,
+        })
+    }
+
+    /// Returns pass only if everything was checked and is compatible.
+    pub fn verdict(&self) -> Verdict {
+        match self.error() {
+            Some(_) => Verdict::Fail,
+            None if self.unknown.is_some() => Verdict::Unknown,
+            None => Verdict::Pass,
+        }
+    }
+
+    /// Returns `true` if a convolution passed.
+    pub(crate) fn has_passed(&self) -> bool {
+        let mut outcomes = self.outcomes.iter();
+        outcomes.any(|outcome| outcome.verdict == Verdict::Pass)
+    }
+
+    fn error(&self) -> Option<&Finding> {
+        let mut findings = self.findings.iter();
+        findings.find(|finding| finding.severity == Severity::Error)
+    }
+
+    /// Returns the finding that decides the verdict.
+    pub(crate) fn cause(&self) -> Option<&Finding> {
+        let is_unknown = |finding: &&Finding| Some(finding.id) == self.unknown;
+        self.error()
+            .or_else(|| self.findings.iter().find(is_unknown))
+    }
+
+    pub(crate) fn cudnn_version(&self) -> Option<Version> {
+        Some(self.loaded.as_ref()?.version?.0)
+    }
+
+    pub(crate) fn device_count(&self) -> usize {
+        self.driver
+            .as_ref()
+            .map_or(0, |driver| driver.devices.len())
+    }
+
+    pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &SubLibraries) {
+        self.loaded = Some(LoadedCudnn {
+            path: main_library.path.clone(),
+            origin: main_library.origin.clone(),
+            version: parts.installed.version().or_else(|| {
+                let answer = main_library.answer()?;
+                Some((answer, VersionSource::Answer))
+            }),
+            cuda_major: None,
+            parts: parts.installed.list.clone(),
+        });
+    }
+
+    pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
+        if let Some(loaded) = &mut self.loaded {
+            loaded.cuda_major = answer.cuda_major;
+            let called = answer.version;
+            let called = called.map(|version| (version, VersionSource::Answer));
+            loaded.version = loaded.version.or(called);
+        }
+        self.driver = answer.driver.take();
+        self.outcomes = std::mem::take(&mut answer.outcomes);
+    }
+
+    /// Notes what was not checked, once.
+    pub(crate) fn unchecked(&mut self, line: impl Into<String>) {
+        let line = line.into();
+        if !self.unchecked.contains(&line) {
+            self.unchecked.push(line);
+        }
+    }
+
+    /// Adds the loader's refusal of a sub-library, with its message. It did not recur in the second child, if given.
+    pub(crate) fn refused(&mut self, path: &Path, message: &str, second: Option<&SecondTry>) {
+        if loader_words::requires_driver(path, message) {
+            // Without a driver nothing is wrong with this cuDNN.
+            let file = path.file_name().unwrap_or_default().to_string_lossy();
+            return self.unchecked(format!("{file}: requires {DRIVER}"));
+        }
+        let mut finding = refusal::finding(path, message);
+        if let (Severity::Error, Some(second)) = (finding.severity, second) {
+            second.lower(&mut finding);
+        }
+        // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
+        let same = |known: &Finding| known.summary == finding.summary;
+        self.findings.retain(|known| !same(known));
+        self.add(finding);
+    }
+
+    /// Adds a finding. If it is not an error, it leaves the verdict unknown.
+    pub(crate) fn add(&mut self, finding: Finding) {
+        match finding.severity {
+            Severity::Error => self.findings.push(finding),
+            _ => self.unknown(finding),
+        }
+    }
+
+    /// Adds a finding that leaves the verdict unknown.
+    pub(crate) fn unknown(&mut self, finding: Finding) {
+        self.unknown = self.unknown.or(Some(finding.id));
+        self.findings.push(finding.into_warning());
+    }
+}
 
 /// Everything that is known about the cuDNN of this program. Its text lists what was checked and what was not.
 pub struct Report {
@@ -39,23 +186,6 @@ impl Drop for Report {
 }
 
 impl Report {
-    pub(crate) fn new(built: &Built) -> Self {
-        let contents = Contents {
-            built: built.clone(),
-            loaded: None,
-            driver: None,
-            outcomes: Vec::new(),
-            findings: Vec::new(),
-            unchecked: Vec::new(),
-            unknown: None,
-            is_cudnn_absent: false,
-            is_unwritten: false,
-        };
-        Self {
-            contents: ManuallyDrop::new(Box::new(contents)),
-        }
-    }
-
     /// Returns the verdict: pass only if everything was checked and is compatible.
     pub fn verdict(&self) -> Verdict {
         self.contents.verdict()
@@ -63,15 +193,12 @@ impl Report {
 
     /// Returns the file of the cuDNN that was checked.
     pub fn library_path(&self) -> Option<&Path> {
-        self.contents
-            .loaded
-            .as_ref()
-            .map(|loaded| loaded.path.as_path())
+        Some(&self.contents.loaded.as_ref()?.path)
     }
 
     /// Returns the version of the cuDNN that was checked.
     pub fn cudnn_version(&self) -> Option<Version> {
-        Some(self.contents.loaded.as_ref()?.version?.0)
+        self.contents.cudnn_version()
     }
 
     /// Returns NVIDIA's driver, if it was queried.
@@ -103,76 +230,13 @@ impl Report {
         json_members::document("report", self.verdict(), members, &contents.findings)
     }
 
-    pub(crate) fn set_loaded(&mut self, main_library: &MainLibrary, parts: &SubLibraries) {
-        self.contents.loaded = Some(LoadedCudnn {
-            path: main_library.path.clone(),
-            origin: main_library.origin.clone(),
-            version: parts.installed.version().or_else(|| {
-                let answer = main_library.answer()?;
-                Some((answer, VersionSource::Answer))
-            }),
-            cuda_major: None,
-            parts: parts.installed.list.clone(),
-        });
-    }
-
-    pub(crate) fn merge_child_report(&mut self, answer: &mut ChildReport) {
-        if let Some(loaded) = &mut self.contents.loaded {
-            loaded.cuda_major = answer.cuda_major;
-            let called = answer.version;
-            let called = called.map(|version| (version, VersionSource::Answer));
-            loaded.version = loaded.version.or(called);
-        }
-        self.contents.driver = answer.driver.take();
-        self.contents.outcomes = std::mem::take(&mut answer.outcomes);
-    }
-
-    /// Notes what was not checked, once.
-    pub(crate) fn unchecked(&mut self, line: impl Into<String>) {
-        let line = line.into();
-        if !self.contents.unchecked.contains(&line) {
-            self.contents.unchecked.push(line);
-        }
-    }
-
-    /// Adds the loader's refusal of a sub-library, with its message. It did not recur in the second child, if given.
-    pub(crate) fn refused(&mut self, path: &Path, message: &str, second: Option<&SecondTry>) {
-        if loader_words::requires_driver(path, message) {
-            // Without a driver nothing is wrong with this cuDNN.
-            let file = path.file_name().unwrap_or_default().to_string_lossy();
-            return self.unchecked(format!("{file}: requires {DRIVER}"));
-        }
-        let mut finding = refusal::finding(path, message);
-        if let (Severity::Error, Some(second)) = (finding.severity, second) {
-            second.lower(&mut finding);
-        }
-        // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
-        let same = |known: &Finding| known.summary == finding.summary;
-        self.contents.findings.retain(|known| !same(known));
-        self.add(finding);
-    }
-
-    /// Adds a finding. If it is not an error, it leaves the verdict unknown.
-    pub(crate) fn add(&mut self, finding: Finding) {
-        match finding.severity {
-            Severity::Error => self.contents.findings.push(finding),
-            _ => self.unknown(finding),
-        }
-    }
-
-    /// Adds a finding that leaves the verdict unknown.
-    pub(crate) fn unknown(&mut self, finding: Finding) {
-        self.contents.unknown = self.contents.unknown.or(Some(finding.id));
-        self.contents.findings.push(finding.into_warning());
-    }
-
     /// Applies the operator's allowed findings and requirements, and sorts the findings.
-    pub(crate) fn finish(mut self, env_config: &EnvConfig) -> Result<Self, Failure> {
-        let required = env_config
-            .require_gpu
-            .request(self.contents.built.require_gpu);
-        let has_gpu = self.device_count() > 0;
-        let contents = &mut *self.contents;
+    pub(crate) fn finish(
+        mut contents: Box<Contents>,
+        env_config: &EnvConfig,
+    ) -> Result<Self, Failure> {
+        let required = env_config.require_gpu.request(contents.built.require_gpu);
+        let has_gpu = contents.device_count() > 0;
         env_config.allow.apply(&mut contents.findings);
         for finding in &mut contents.findings {
             if platform::is_privileged() {
@@ -192,20 +256,19 @@ impl Report {
         }
         // Errors come first. A sort would be much code to compile for a few findings.
         let mut findings: Vec<Finding> = Vec::new();
-        for finding in std::mem::take(&mut self.contents.findings) {
+        for finding in std::mem::take(&mut contents.findings) {
             let rank = finding.severity as u8;
             let before = findings.iter().filter(|f| f.severity as u8 <= rank).count();
             findings.insert(before, finding);
         }
-        self.contents.findings = findings;
-        match self.verdict() {
-            Verdict::Pass => Ok(self),
-            _ => Err(Failure { report: self }),
+        contents.findings = findings;
+        let report = Self {
+            contents: ManuallyDrop::new(contents),
+        };
+        match report.verdict() {
+            Verdict::Pass => Ok(report),
+            _ => Err(Failure { report }),
         }
-    }
-
-    pub(crate) fn device_count(&self) -> usize {
-        self.devices().len()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::runtime::convolution::case_result::CaseResult;
 use crate::runtime::facts::{Finding, Version, printable};
-use crate::runtime::report::contents::{Contents, LoadedCudnn};
+use crate::runtime::report::result::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 
@@ -99,11 +99,7 @@ impl<'a> ResultGroup<'a> {
 
     fn text(&self) -> String {
         let first = self.first;
-        let through = first.api.api_words();
-        let mut text = format!(
-            "{} {}{} on {}: {}",
-            first.data_type, first.operation, through, first.device, first.verdict
-        );
+        let mut text = format!("{} on {}: {}", first.title(), first.device, first.verdict);
         if self.times > 1 {
             text = format!("{}, {} times", text, self.times);
         }

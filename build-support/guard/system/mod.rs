@@ -33,17 +33,11 @@ pub fn is_there(path: &Path) -> bool {
     platform::metadata(path).is_ok()
 }
 
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub mod linux;
-#[cfg(all(
-    target_os = "linux",
-    target_env = "gnu",
-    any(target_arch = "x86_64", target_arch = "aarch64")
-))]
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
 pub use self::linux as platform;
 
 #[cfg(windows)]

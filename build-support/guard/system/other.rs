@@ -1,7 +1,7 @@
 //! Unsupported systems: the guard reports `platform-unsupported` and does nothing else.
 
 use crate::runtime::facts::LinkedIn;
-use std::ffi::{OsString, c_void};
+use std::ffi::{OsStr, OsString, c_void};
 use std::path::{Path, PathBuf};
 
 pub use crate::runtime::system::not_linux::*;
@@ -28,11 +28,7 @@ impl Library {
         Err(format!("cannot open {} on this system", path.display()))
     }
 
-    pub fn loaded(_name: &str) -> Option<Self> {
-        None
-    }
-
-    pub fn loaded_file(_path: &Path) -> Option<Self> {
+    pub fn loaded(_name: impl AsRef<OsStr>) -> Option<Self> {
         None
     }
 

@@ -75,14 +75,9 @@ impl Library {
     }
 
     /// Returns the DLL of this name or path, if it is already loaded.
-    pub fn loaded(name: &str) -> Option<Self> {
-        Self::loaded_file(Path::new(name))
-    }
-
-    /// Returns the DLL in this file, if it is already loaded.
-    pub fn loaded_file(path: &Path) -> Option<Self> {
+    pub fn loaded(name: impl AsRef<OsStr>) -> Option<Self> {
         let mut module = std::ptr::null_mut();
-        let name = wide(path.as_os_str());
+        let name = wide(name.as_ref());
         // SAFETY: the name ends in zero; one pointer is written.
         let found = unsafe { GetModuleHandleExW(UNCHANGED_REFERENCES, name.as_ptr(), &mut module) };
         (found != 0 && !module.is_null()).then_some(Self { module })

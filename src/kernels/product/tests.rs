@@ -223,7 +223,7 @@ fn a_module_has_a_constant_for_each_file() {
     assert!(cubin.contains("A_B_SM_90A: &[u8] = include_bytes!(\"a-b.sm_90a.cubin\");"));
     // The crate also compiles without CUDA.
     let mut toolchain = package.toolchain();
-    toolchain.absent = Some(Finding::error(FindingId::CudaNotFound, "none").into());
+    toolchain.absent = Some(FindingId::CudaNotFound.error("none").into());
     assert_eq!(package.compile_with(&toolchain), (Ok(()), Vec::new()));
     assert_eq!(toolchain.targets().unwrap(), []);
     let all = || toolchain.kernels().files(package.pattern());

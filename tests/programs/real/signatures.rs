@@ -133,54 +133,51 @@ fn graph_numbers() -> Vec<(String, i32)> {
     ] {
         is(format!("TYPE_{name}"), number);
     }
-    for (attribute, name) in [
-        (calls::COMP_TYPE, "CONVOLUTION_COMP_TYPE"),
-        (calls::CONV_MODE, "CONVOLUTION_CONV_MODE"),
-        (calls::DILATIONS, "CONVOLUTION_DILATIONS"),
-        (calls::FILTER_STRIDES, "CONVOLUTION_FILTER_STRIDES"),
-        (calls::POST_PADDINGS, "CONVOLUTION_POST_PADDINGS"),
-        (calls::PRE_PADDINGS, "CONVOLUTION_PRE_PADDINGS"),
-        (calls::SPATIAL_DIMS, "CONVOLUTION_SPATIAL_DIMS"),
-        (calls::HEUR_BY, "ENGINEHEUR_MODE"),
-        (calls::HEUR_GRAPH, "ENGINEHEUR_OPERATION_GRAPH"),
-        (calls::HEUR_RESULTS, "ENGINEHEUR_RESULTS"),
-        (calls::CFG_ENGINE, "ENGINECFG_ENGINE"),
-        (calls::PLAN_HANDLE, "EXECUTION_PLAN_HANDLE"),
-        (calls::PLAN_CONFIG, "EXECUTION_PLAN_ENGINE_CONFIG"),
-        (calls::PLAN_WORKSPACE, "EXECUTION_PLAN_WORKSPACE_SIZE"),
-        (calls::GRAPH_HANDLE, "OPERATIONGRAPH_HANDLE"),
-        (calls::GRAPH_OPS, "OPERATIONGRAPH_OPS"),
-        (calls::ALIGNMENT, "TENSOR_BYTE_ALIGNMENT"),
-        (calls::TENSOR_TYPE, "TENSOR_DATA_TYPE"),
-        (calls::DIMENSIONS, "TENSOR_DIMENSIONS"),
-        (calls::STRIDES, "TENSOR_STRIDES"),
-        (calls::UNIQUE_ID, "TENSOR_UNIQUE_ID"),
-        (calls::PACK_IDS, "VARIANT_PACK_UNIQUE_IDS"),
-        (calls::PACK_POINTERS, "VARIANT_PACK_DATA_POINTERS"),
-        (calls::PACK_WORKSPACE, "VARIANT_PACK_WORKSPACE"),
-        (calls::ENGINE_INDEX, "ENGINE_GLOBAL_INDEX"),
-        (calls::ENGINE_NOTES, "ENGINE_NUMERICAL_NOTE"),
-        (calls::ENGINE_BEHAVIOR, "ENGINE_BEHAVIOR_NOTE"),
+    for (number, name) in [
+        (calls::COMP_TYPE.0, "CONVOLUTION_COMP_TYPE"),
+        (calls::CONV_MODE.0, "CONVOLUTION_CONV_MODE"),
+        (calls::DILATIONS.0, "CONVOLUTION_DILATIONS"),
+        (calls::FILTER_STRIDES.0, "CONVOLUTION_FILTER_STRIDES"),
+        (calls::POST_PADDINGS.0, "CONVOLUTION_POST_PADDINGS"),
+        (calls::PRE_PADDINGS.0, "CONVOLUTION_PRE_PADDINGS"),
+        (calls::SPATIAL_DIMS.0, "CONVOLUTION_SPATIAL_DIMS"),
+        (calls::HEUR_BY.0, "ENGINEHEUR_MODE"),
+        (calls::HEUR_GRAPH.0, "ENGINEHEUR_OPERATION_GRAPH"),
+        (calls::HEUR_RESULTS.0, "ENGINEHEUR_RESULTS"),
+        (calls::CFG_ENGINE.0, "ENGINECFG_ENGINE"),
+        (calls::PLAN_HANDLE.0, "EXECUTION_PLAN_HANDLE"),
+        (calls::PLAN_CONFIG.0, "EXECUTION_PLAN_ENGINE_CONFIG"),
+        (calls::PLAN_WORKSPACE.0, "EXECUTION_PLAN_WORKSPACE_SIZE"),
+        (calls::GRAPH_HANDLE.0, "OPERATIONGRAPH_HANDLE"),
+        (calls::GRAPH_OPS.0, "OPERATIONGRAPH_OPS"),
+        (calls::ALIGNMENT.0, "TENSOR_BYTE_ALIGNMENT"),
+        (calls::TENSOR_TYPE.0, "TENSOR_DATA_TYPE"),
+        (calls::DIMENSIONS.0, "TENSOR_DIMENSIONS"),
+        (calls::STRIDES.0, "TENSOR_STRIDES"),
+        (calls::UNIQUE_ID.0, "TENSOR_UNIQUE_ID"),
+        (calls::PACK_IDS.0, "VARIANT_PACK_UNIQUE_IDS"),
+        (calls::PACK_POINTERS.0, "VARIANT_PACK_DATA_POINTERS"),
+        (calls::PACK_WORKSPACE.0, "VARIANT_PACK_WORKSPACE"),
+        (calls::ENGINE_INDEX.0, "ENGINE_GLOBAL_INDEX"),
+        (calls::ENGINE_NOTES.0, "ENGINE_NUMERICAL_NOTE"),
+        (calls::ENGINE_BEHAVIOR.0, "ENGINE_BEHAVIOR_NOTE"),
     ] {
-        is(format!("ATTR_{name}"), attribute.0);
+        is(format!("ATTR_{name}"), number);
     }
-    for (of, name, [x, w, y]) in [
+    for ([alpha, x_number, w_number, y_number], name, [x, w, y]) in [
         (calls::OF_FORWARD, "FORWARD", ["X", "W", "Y"]),
         (calls::OF_BACKWARD_DATA, "BWD_DATA", ["DX", "W", "DY"]),
         (calls::OF_BACKWARD_FILTER, "BWD_FILTER", ["X", "DW", "DY"]),
     ] {
-        for (attribute, word) in [
-            (of.alpha, "ALPHA"),
-            (of.beta, "BETA"),
-            (of.convolution, "CONV_DESC"),
-            (of.x, x),
-            (of.w, w),
-            (of.y, y),
+        for (number, word) in [
+            (alpha, "ALPHA"),
+            (alpha + 1, "BETA"),
+            (alpha + 2, "CONV_DESC"),
+            (x_number, x),
+            (w_number, w),
+            (y_number, y),
         ] {
-            is(
-                format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"),
-                attribute.0,
-            );
+            is(format!("ATTR_OPERATION_CONVOLUTION_{name}_{word}"), number);
         }
     }
     is("HEUR_MODE_A".into(), graph::HeuristicMode::Fast as i32);

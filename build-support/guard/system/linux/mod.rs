@@ -98,13 +98,8 @@ impl Library {
     }
 
     /// Returns the library of this name or path, if it is already loaded.
-    pub fn loaded(name: &str) -> Option<Self> {
-        Self::with_flags(OsStr::new(name), RTLD_LAZY | RTLD_NOLOAD).ok()
-    }
-
-    /// Returns the library in this file, if it is already loaded.
-    pub fn loaded_file(path: &Path) -> Option<Self> {
-        Self::with_flags(path.as_os_str(), RTLD_LAZY | RTLD_NOLOAD).ok()
+    pub fn loaded(name: impl AsRef<OsStr>) -> Option<Self> {
+        Self::with_flags(name.as_ref(), RTLD_LAZY | RTLD_NOLOAD).ok()
     }
 
     /// Creates a library that is linked into the program. The loader does not know its functions by name.

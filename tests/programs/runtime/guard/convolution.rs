@@ -9,6 +9,9 @@ use cudnn_guard::internals::convolution::case_result::{
     Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
 };
 use cudnn_guard::internals::convolution::stage::Stage;
+use cudnn_guard::internals::cudnn::data_type::DataType;
+use cudnn_guard::internals::cudnn::operation::Operation;
+use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::facts::{Verdict, Version};
 use cudnn_guard::internals::system::platform::Library;
 
@@ -32,9 +35,9 @@ pub fn run(
         } else {
             Api::Legacy
         },
-        operation: "convolution forward",
-        data_type: "f32",
-        layout: "NCHW",
+        operation: Operation::Forward,
+        data_type: DataType::F32,
+        layout: Layout::Nchw,
         algorithm: "IMPLICIT_GEMM".to_string(),
         verdict: Verdict::Pass,
         largest_error: Some(1.25e-7),
@@ -110,7 +113,7 @@ pub fn run(
     let mut second = outcome.clone();
     tell(SuiteEvent::Done(Box::new(outcome)));
     if scope.extent == Extent::Thorough {
-        second.data_type = "bf16";
+        second.data_type = DataType::Bf16;
         second.algorithm.clear();
         second.verdict = Verdict::Unknown;
         second.largest_error = None;

@@ -9,6 +9,7 @@ mod truth;
 
 use crate::support::installation::Folder;
 use cudnn_guard::internals::child::task::Functions;
+use cudnn_guard::internals::convolution::case_result::Extent;
 use cudnn_guard::internals::facts::tables::BUILD_ID_DIGITS;
 use cudnn_guard::internals::facts::{
     Built, BuiltFinding, CudnnTargets, KnownBad, Loader, Severity, Tables, Target, Version,
@@ -234,14 +235,14 @@ fn is_run() {
         "startup" => return startup::startup_with(&built, FAKES),
         "load" => return super::rights::load_without_guard(),
         "twice" => {
-            check::check_with(&built, FAKES).unwrap();
+            check::check_with(&built, FAKES, Extent::Quick).unwrap();
             super::rights::give_up();
             startup::startup_with(&built, FAKES);
-            check::check_with(&built, FAKES)
+            check::check_with(&built, FAKES, Extent::Quick)
         }
         "version" => check::check_version(&built),
-        "thorough" => check::check_thoroughly_with(&built, FAKES),
-        _ => check::check_with(&built, FAKES),
+        "thorough" => check::check_with(&built, FAKES, Extent::Thorough),
+        _ => check::check_with(&built, FAKES, Extent::Quick),
     };
     may_open(MOST_FILES);
     let (text, json) = match result {

@@ -1,6 +1,7 @@
 //! The signal handlers of a child, which report how it ends.
 
 use crate::runtime::child::exit_status::ExitStatus;
+use crate::runtime::facts::codec::parsed;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
@@ -104,7 +105,7 @@ extern "C" fn report_signal(number: c_int) {
 pub fn split_end(answer: &str) -> (&str, Option<ExitStatus>) {
     let split = |label| {
         let (answer, number) = answer.rsplit_once(label)?;
-        Some((answer, number.trim().parse().ok()))
+        Some((answer, parsed(number.trim())))
     };
     match (split(SYSTEM_CALL), split(SIGNAL)) {
         (Some((answer, call)), _) => (answer, Some(ExitStatus::Sandbox(call))),
