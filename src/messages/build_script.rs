@@ -15,7 +15,7 @@ impl ConfigFault<'_> {
                 .helps(suggestion(FindingId::similar(id).map(|id| format!(".allow({id:?})"))))
                 .help("use the id in brackets after the headline"),
             Self::NoRoot(path) => FindingId::ConfigInvalid
-                .error(format!("the root `{}` is not an existing directory", path.display()))
+                .error(format!("the root `{}` does not exist or is not a directory", path.display()))
                 .help("specify a root that contains the usr/ directory of the system to examine"),
             Self::Deadline(name, value) => FindingId::VariableUnusable.error(format!(
                 "{name}={value:?} is not a positive number of seconds"
