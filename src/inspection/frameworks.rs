@@ -130,7 +130,7 @@ impl Framework {
             // conda's packages for C++.
             dirs.push(prefix.join("lib"));
         }
-        let loaded = shadowing::loaded_file(self.library, None, host);
+        let loaded = shadowing::loaded_file(&[self.library.to_string()], None, host);
         dirs.extend(loaded.and_then(|(_, file)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs

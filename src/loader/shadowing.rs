@@ -1,15 +1,16 @@
 //! Other places where the loader may find a cuDNN.
 
-use crate::cudnn::consistency::{file_name, installed, missing_parts};
+use crate::cudnn::consistency::{self, installed, missing_parts};
 use crate::cudnn::parts::{Named, SubLibraries, determine_needed};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
@@ -54,41 +55,54 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
 /// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
 /// library, those that it skips there, and one that cuDNN opens although it does not contain it.
 pub fn find_elsewhere(cudnn: &mut Cudnn, host: &Host) {
-    let (mut names, installed) = (missing_parts(cudnn), installed(cudnn));
+    let (missing, installed) = (missing_parts(cudnn), installed(cudnn));
     let is_linux = host.platform.os == Os::Linux;
-    let is_skipped = |it: &Defect| matches!(it, Defect::Cpu(..)) || it.is_passed_over();
+    let mut names: Vec<String> = Vec::new();
+    for file in &missing {
+        let name = LibraryName::read(file).and_then(|file| Some(file.sub_library()?.to_string()));
+        names.extend(name);
+    }
+    // A file that only this user cannot read stays, since the program may be able to read it.
+    let is_skipped = |it: &Defect| {
+        let is_closed = matches!(it, Defect::Forbidden | Defect::Closed(_));
+        matches!(it, Defect::Cpu(..)) || it.is_passed_over() && !is_closed
+    };
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
         if is_linux && part.defect.as_ref().is_some_and(is_skipped) {
-            names.push(installed.file_name(&part.name));
+            names.push(part.name.clone());
         }
     }
     let has_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);
-    let opens =
-        |version: &Version| is_linux && !has_own && sub_libraries::opens_absent_part(*version);
-    let stray = cudnn.library_version.filter(opens);
-    names.extend(stray.map(|version| cudnn_file(TENSOR_IR, version.major, false)));
-    for file in names {
-        let found = loaded_file(&file, cudnn.library.as_deref(), host);
-        let (Some(library), Some((origin, path))) = (LibraryName::read(&file), found) else {
-            continue;
-        };
-        let name = library.sub_library().unwrap_or_default().to_string();
-        cudnn.parts.retain(|part| part.name != name);
-        cudnn.files.elsewhere.push((origin, path.clone()));
-        let opened = SubLibraries::open(vec![(name, path)], host.sysroot(), &host.platform);
-        cudnn.parts.extend(opened.files);
+    let version = cudnn.library_version.filter(|_| is_linux);
+    if !has_own && version.is_some_and(sub_libraries::opens_absent_part) {
+        names.push(TENSOR_IR.into());
     }
+    let mut found = Named::new();
+    for name in names {
+        // cuDNN opens the sub-library that it does not contain by its plain name.
+        let mut files = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
+        files.push(installed.file_name(&name));
+        let loaded = loaded_file(&files, cudnn.library.as_deref(), host);
+        if let Some((origin, path)) = loaded {
+            cudnn.parts.retain(|part| part.name != name);
+            cudnn.files.elsewhere.push((origin, path.clone()));
+            found.push((name, path));
+        }
+    }
+    let opened = SubLibraries::open(found, host.sysroot(), &host.platform);
+    cudnn.parts.extend(opened.files);
     determine_needed(cudnn);
 }
 
-/// Returns the file of this name that this system's loader finds for a library, and the reason.
+/// Returns the file that this system's loader finds for a library under the first of these names that it finds, and the
+/// reason.
 pub fn loaded_file(
-    name: &str,
+    names: &[String],
     opener: Option<&Path>,
     host: &Host,
 ) -> Option<(LoadOrigin, PathBuf)> {
     if let Some(dlls) = DllSearchPath::from_host(host) {
-        let file = dlls.file(name)?;
+        let file = names.iter().find_map(|name| dlls.file(name))?;
         return Some((dlls.path.finds(&file)?, file));
     }
     if !host.is_target() && host.root.is_none() {
@@ -106,11 +120,15 @@ pub fn loaded_file(
             place.dir = path.system.path(&place.dir);
         }
     }
-    // The loader skips files for another CPU.
-    let is_usable = |file: PathBuf| Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu));
-    let is_found = |file: &PathBuf| sysroot.file(file).is_some_and(is_usable);
-    let mut candidates = path.candidates(name).into_iter();
-    candidates.find(|(_, file)| is_found(file))
+    for (origin, file) in names.iter().flat_map(|name| path.candidates(name)) {
+        // The loader skips files for another CPU. An absolute link in an image is relative to the image.
+        if let Some(file) = sysroot.file(&file) {
+            if Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu)) {
+                return Some((origin, file));
+            }
+        }
+    }
+    None
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports
@@ -169,13 +187,13 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
         let dir = &place.dir;
         let (mut found, mut parts) = (Named::new(), Vec::new());
         for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-            let file = sysroot.file(&dir.join(file_name(&part.path)));
+            let file = sysroot.file(&dir.join(consistency::file_name(&part.path)));
             if let Some(file) = file.filter(|file| !same(file, &part.path)) {
-                parts.push(file_name(&file).to_string());
+                parts.push(consistency::file_name(&file).to_string());
                 found.push((part.name.clone(), file));
             }
         }
-        let main_library = sysroot.file(&dir.join(file_name(library)));
+        let main_library = sysroot.file(&dir.join(consistency::file_name(library)));
         let own = main_library.as_deref().map(|file| same(file, library));
         found.extend(main_library.map(|file| ("cudnn".to_string(), file)));
         if found.is_empty() {

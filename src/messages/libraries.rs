@@ -3,8 +3,7 @@
 use crate::cudnn::consistency::file_name;
 use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
 use crate::loader::path_shadowing::{PathFault, Shadowed};
-use crate::messages::phrases::after_space;
-use crate::{Finding, FindingId, Severity};
+use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;
 
 impl PathFault<'_> {
@@ -79,18 +78,20 @@ impl PathFault<'_> {
 fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
     let (rival, library) = (shadowed.rival, shadowed.library);
     let (dir, file) = (rival.dir.display(), file_name(library));
-    let [theirs, ours] = [rival.version, shadowed.version].map(after_space);
+    let cudnn = |version: Option<Version>| match version {
+        Some(version) => format!("cuDNN {version}"),
+        None => "a cuDNN of unknown version".into(),
+    };
+    let [theirs, ours] = [rival.version, shadowed.version].map(cudnn);
     let (summary, first) = match rival.main_library {
         true => (
             format!(
-                "{by} makes the program load cuDNN{theirs} from `{dir}`, but it is linked with cuDNN{ours}"
+                "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
             ),
             rival.dir.join(file).display().to_string(),
         ),
         false => (
-            format!(
-                "{by} makes `{file}` of cuDNN{ours} load the sub-libraries of cuDNN{theirs} in `{dir}`"
-            ),
+            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`"),
             rival.parts.join("\n"),
         ),
     };

@@ -9,8 +9,7 @@ use crate::messages::phrases::{
 use crate::messages::toolkit::packages;
 use crate::model::{Cudnn, Installer, Kind, Obstacle, Os, Rejection, Variable};
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, FindingId, LibraryName, majors};
+use crate::runtime::facts::{Finding, FindingId, LibraryName, majors, quoted};
 use crate::search::pkg_config::PackageFault;
 
 impl NoUsableCandidate<'_> {
@@ -239,12 +238,18 @@ impl MissingHeaders<'_> {
         let library = link.unwrap_or(&cudnn.root);
         let root = cudnn.root.display();
         if let Some(header) = &cudnn.files.unreadable_header {
+            let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
             return FindingId::CudnnHeadersMissing
                 .error(format!(
                     "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
                 ))
                 .with("found via", found_at(self.via, header))
-                .help(Defect::Forbidden.help(header.parent().unwrap_or(header)))
+                .help(match cfg!(windows) {
+                    true => format!(
+                        "make them readable: use the Security tab in the properties of {dir}"
+                    ),
+                    false => format!("make them readable: `sudo chmod -R a+rX {dir}`"),
+                })
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
         }
         let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {

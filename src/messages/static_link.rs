@@ -59,7 +59,10 @@ impl StaticLinkFault<'_> {
 
 /// Returns the names of archives, or their number if there are many.
 fn archives(missing: &[String]) -> String {
-    names(&missing.iter().map(Path::new).collect::<Vec<_>>())
+    match missing.len() {
+        0..=3 => names(&missing.iter().map(Path::new).collect::<Vec<_>>()),
+        many => format!("{many} static libraries"),
+    }
 }
 
 impl ArchiveSource {

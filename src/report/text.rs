@@ -218,13 +218,14 @@ pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> Stri
 }
 
 /// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version. The mark is a tick if
-/// none is missing from the directory and all versions are known.
+/// none is missing and all have the same version.
 pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> (Mark, String) {
     if cudnn.parts.is_empty() {
         return (Mark::Absent, "none found".to_string());
     }
-    let is_known = cudnn.parts.iter().all(|part| part.version.is_some());
-    let mark = Mark::tick_if(is_known && missing_parts(cudnn).is_empty());
+    let first = cudnn.parts[0].version;
+    let is_same = first.is_some() && cudnn.parts.iter().all(|part| part.version == first);
+    let mark = Mark::tick_if(is_same && missing_parts(cudnn).is_empty());
     let describe = |part: &SubLibraryFile| {
         let version = part.version.map(|version| format!(" {version}"));
         printable(&part.name) + &version.unwrap_or_default()

@@ -108,9 +108,8 @@ pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     #[cfg(unix)]
     let linked = std::os::unix::fs::symlink(target, name);
     #[cfg(not(unix))]
-    let linked = Err(io::ErrorKind::Unsupported.into());
-    let copied = |error| std::fs::copy(target, name).map(drop).map_err(|_| error);
-    let linked = linked.or_else(copied);
+    let linked = Err(io::Error::from(io::ErrorKind::Unsupported));
+    let linked = linked.or_else(|_| std::fs::copy(target, name).map(drop));
     linked.map_err(|error| failed("link", name, &error))
 }
 

@@ -5,8 +5,8 @@ pub mod parts;
 mod tests;
 
 use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
@@ -37,11 +37,17 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if let Some((header, library)) = versions.filter(|pair| !is_same_minor(pair.0, pair.1)) {
         return Some(Rejection::HeaderSkew(header, library));
     }
-    let parts = cudnn.parts.iter();
-    let mut needed = parts.filter(|part| part.needed && part.name != "cudnn");
-    if let Some((part, defect)) = needed.find_map(|part| Some((part, part.defect.as_ref()?))) {
-        let file = file_name(&part.path).to_string();
-        return Some(Rejection::Damaged(file, defect.clone()));
+    // A link to nothing counts as missing, and what this user cannot enter is unknown.
+    let is_certain = |it: &&Defect| !matches!(it, Defect::Dangling(_) | Defect::Closed(_));
+    for part in cudnn
+        .parts
+        .iter()
+        .filter(|part| part.needed && part.name != "cudnn")
+    {
+        if let Some(defect) = part.defect.as_ref().filter(is_certain) {
+            let file = file_name(&part.path).to_string();
+            return Some(Rejection::Damaged(file, defect.clone()));
+        }
     }
     if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
@@ -138,6 +144,12 @@ fn major(cudnn: &Cudnn) -> Option<u32> {
     library.or_else(|| Some(cudnn.version()?.major))
 }
 
+/// Returns `true` if the loader finds this sub-library in another directory than the main library's.
+fn is_elsewhere(file: &SubLibraryFile, cudnn: &Cudnn) -> bool {
+    let mut elsewhere = cudnn.files.elsewhere.iter();
+    elsewhere.any(|(_, path)| *path == file.path)
+}
+
 /// Returns the files of this cuDNN, with the missing ones.
 pub fn installed(cudnn: &Cudnn) -> Installed {
     let major = major(cudnn).unwrap_or_default();
@@ -150,10 +162,8 @@ pub fn installed(cudnn: &Cudnn) -> Installed {
         .version
         .or(version.filter(|version| version.major == major));
     let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
-    // A version that does not contain this sub-library may open it.
-    let folder = main.path.parent().unwrap_or(Path::new(""));
-    let own = files.iter();
-    let own = own.filter(|file| file.name != TENSOR_IR || file.is_in(folder));
+    // What is elsewhere does not show what this cuDNN contains.
+    let own = files.iter().filter(|file| !is_elsewhere(file, cudnn));
     let named: Vec<_> = own.map(named).collect();
     let expected = Expected {
         beside: &named,

@@ -1,8 +1,9 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{installed, library_dir, major};
+use crate::cudnn::consistency::{installed, is_elsewhere, library_dir, major};
 use crate::model::{Copies, Cudnn, Installer, Owner, Unresolved};
-use crate::runtime::facts::{Finding, majors, sub_libraries};
+use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::{Finding, majors};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::mixed_sub_libraries::FileOrigins;
@@ -117,9 +118,12 @@ impl FileOrigins for Cudnn {
     }
 }
 
-/// Returns the sub-libraries, if they are of different versions.
+/// Returns the sub-libraries, if they are of different versions. One that this cuDNN opens although it does not contain
+/// it has a finding of its own.
 pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
-    MixedVersions::new(cudnn.parts.iter().collect(), cudnn.library_version?, None)
+    let mut parts: Vec<_> = cudnn.parts.iter().collect();
+    parts.retain(|part| part.name != TENSOR_IR || !is_elsewhere(part, cudnn));
+    MixedVersions::new(parts, cudnn.library_version?, None)
 }
 
 /// Returns the first sub-library that imports functions from another one that does not define them. A leftover of a
