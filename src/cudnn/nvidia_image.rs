@@ -14,10 +14,10 @@ pub fn without_headers(env: &Environment) -> Option<String> {
     let runtime = value("NV_CUDA_LIB_VERSION");
     let (name, value) = runtime.or_else(|| value("NV_CUDA_CUDART_VERSION"))?;
     let kind = if runtime.is_some() { "runtime" } else { "base" };
-    let release = env
+    let version = env
         .var("CUDA_VERSION")
-        .map_or_else(String::new, |release| format!("{release}-"));
-    Some(format!("nvidia/cuda:{release}{kind} (from {name}={value})"))
+        .map_or_else(String::new, |version| format!("{version}-"));
+    Some(format!("nvidia/cuda:{version}{kind} (from {name}={value})"))
 }
 
 /// Returns `true` if it has cuDNN's libraries but not its headers.
@@ -40,9 +40,9 @@ mod tests {
         };
         let base = ("NV_CUDA_CUDART_VERSION", "12.4.127-1");
         let runtime = ("NV_CUDA_LIB_VERSION", "12.4.1-1");
-        let release = ("CUDA_VERSION", "12.4.1");
+        let version = ("CUDA_VERSION", "12.4.1");
         assert_eq!(
-            image(&[base, release]).as_deref(),
+            image(&[base, version]).as_deref(),
             Some("nvidia/cuda:12.4.1-base (from NV_CUDA_CUDART_VERSION=12.4.127-1)")
         );
         assert_eq!(
@@ -51,6 +51,6 @@ mod tests {
         );
         let devel = ("NV_CUDA_CUDART_DEV_VERSION", "12.4.127-1");
         assert_eq!(image(&[base, runtime, devel]), None);
-        assert_eq!(image(&[release]), None, "anybody may set that");
+        assert_eq!(image(&[version]), None, "anybody may set that");
     }
 }

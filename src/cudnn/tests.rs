@@ -82,9 +82,9 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
 #[test]
 fn a_record_that_contradicts_the_sub_libraries_is_ignored() {
     let site = std::env::temp_dir().join(format!("cudnn-guard-record-{}", std::process::id()));
-    let versions_with = |release: &str| {
+    let versions_with = |version: &str| {
         let dir = site.join("nvidia/cudnn");
-        let wheel = site.join(format!("nvidia_cudnn_cu12-{release}.7.dist-info"));
+        let wheel = site.join(format!("nvidia_cudnn_cu12-{version}.7.dist-info"));
         std::fs::create_dir_all(&wheel).unwrap();
         let lines = ["", "_cnn", "_graph"].map(|part| {
             let size = 64 + part.len();

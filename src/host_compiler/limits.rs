@@ -90,8 +90,8 @@ fn number_after(line: &str, words: &str) -> Option<u32> {
 }
 
 /// Returns the known limits of a CUDA version, for a toolkit without a readable header.
-pub fn for_cuda(release: Version) -> Option<Limits> {
-    let is_it = |cuda: Version| (cuda.major, cuda.minor) == (release.major, release.minor);
+pub fn for_cuda(version: Version) -> Option<Limits> {
+    let is_it = |cuda: Version| (cuda.major, cuda.minor) == (version.major, version.minor);
     let row = rows().into_iter().find(|(cuda, _)| is_it(*cuda));
     row.map(|(_, limits)| limits)
 }

@@ -47,7 +47,7 @@ cudnn_guard_end
 pub struct HostCompiler {
     pub make: Make,
     /// Its version: 19.44 for Microsoft's 1944.
-    pub release: Version,
+    pub version: Version,
     /// The glibc whose headers it reads, if any.
     pub glibc: Option<Version>,
     /// The `crt/host_config.h` that it reads, with the limits of CUDA.
@@ -58,17 +58,17 @@ impl HostCompiler {
     /// Returns the number that CUDA checks.
     pub fn number(&self) -> u32 {
         match self.make {
-            Make::Msvc => self.release.major * 100 + self.release.minor,
-            _ => self.release.major,
+            Make::Msvc => self.version.major * 100 + self.version.minor,
+            _ => self.version.major,
         }
     }
 
     /// Returns its name for messages: `gcc 15.1.0`.
     pub fn named(&self) -> String {
         match self.make {
-            Make::Gcc => format!("gcc {}", self.release),
-            Make::Clang => format!("clang {}", self.release),
-            Make::Msvc => format!("cl {}", self.release.short()),
+            Make::Gcc => format!("gcc {}", self.version),
+            Make::Clang => format!("clang {}", self.version),
+            Make::Msvc => format!("cl {}", self.version.short()),
         }
     }
 }
@@ -83,7 +83,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
         let rest = words.iter().skip_while(|word| **word != tag).skip(1);
         rest.map_while(|word| word.parse().ok()).collect()
     };
-    let (make, release) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
+    let (make, version) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),
         (_, _, [number]) => (Make::Msvc, Version::new(number / 100, number % 100, 0)),
         ([major, minor, patch], ..) => (Make::Gcc, Version::new(*major, *minor, *patch)),
@@ -99,7 +99,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     };
     Some(HostCompiler {
         make,
-        release,
+        version,
         glibc,
         host_config: headers(text).into_iter().find(is_host_config),
     })
@@ -147,7 +147,7 @@ pub struct AlternativeCompiler {
     /// The path of the program: `/usr/bin/g++-12`.
     pub program: PathBuf,
     /// Its version, as it prints it.
-    pub release: String,
+    pub version: String,
 }
 
 /// The facts about a host compiler that a finding reports.

@@ -75,7 +75,7 @@ mod tests {
             std::fs::write(cccl.join("preprocessor.h"), header).unwrap();
             let compiler = HostCompiler {
                 make,
-                release: Version::new(number / 100, number % 100, 0),
+                version: Version::new(number / 100, number % 100, 0),
                 glibc: None,
                 host_config: None,
             };

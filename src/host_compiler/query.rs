@@ -82,14 +82,14 @@ pub fn nvcc_itself(
     let program = on_path(&name, path.as_ref()).filter(|program| files::is_file(program))?;
     let question = Invocation::new(&program, &["--version"]);
     let output = host.answers.query(&question, &|_| Some(Vec::new())).ok()?;
-    let release = output
+    let version = output
         .stdout
         .lines()
         .find(|line| line.contains("Cuda compilation tools"))?;
     Some(HostCompilerFault::NvccItself(
         variable,
         name,
-        release.to_string(),
+        version.to_string(),
     ))
 }
 
@@ -119,10 +119,10 @@ pub fn installed_alternatives(
         let program = on_path(&name, path.as_ref())?;
         let question = Invocation::new(&program, &["-dumpfullversion", "-dumpversion"]);
         let output = host.answers.query(&question, &|_| None).ok()?;
-        let release = output.stdout.trim().to_string();
-        let major: u32 = release.split('.').next()?.parse().ok()?;
+        let version = output.stdout.trim().to_string();
+        let major: u32 = version.split('.').next()?.parse().ok()?;
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
-        fits.then_some(AlternativeCompiler { program, release })
+        fits.then_some(AlternativeCompiler { program, version })
     };
     let names = alternative_names(program, limits).into_iter();
     names.filter_map(read).take(MOST_REPORTED).collect()

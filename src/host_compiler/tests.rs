@@ -26,7 +26,7 @@ fn reads_the_answers_of_compilers() {
         gcc,
         HostCompiler {
             make: Make::Gcc,
-            release: Version::new(12, 2, 0),
+            version: Version::new(12, 2, 0),
             glibc: Some(Version::new(2, 36, 0)),
             host_config: Some(PathBuf::from("/cuda/bin/../include/crt/host_config.h")),
         }
@@ -144,7 +144,7 @@ fn a_visual_studio_on_either_side_of_the_limits() {
 fn a_clang_that_is_too_new() {
     let clang = HostCompiler {
         make: Make::Clang,
-        release: Version::new(15, 0, 6),
+        version: Version::new(15, 0, 6),
         glibc: None,
         host_config: None,
     };
@@ -162,7 +162,7 @@ fn a_clang_that_is_too_new() {
         "{text}"
     );
     let fits = HostCompiler {
-        release: Version::new(14, 0, 6),
+        version: Version::new(14, 0, 6),
         ..clang
     };
     assert_eq!(message(&fits, &limits, "CUDA 11.8"), None);

@@ -18,7 +18,7 @@ pub struct MixedLibraries<'a> {
     pub files: [PathBuf; 2],
     pub wheels: [Option<Owner>; 2],
     /// The CUDA version in the names of the functions.
-    pub release: Option<Version>,
+    pub version: Option<Version>,
     /// A file of the library that defines the functions.
     pub compatible: Option<PathBuf>,
     pub fixes: Vec<LibraryPathFix>,
@@ -40,7 +40,7 @@ pub fn find(graph: &LoadGraph) -> Vec<MixedLibraries<'_>> {
         let files = [caller, library].map(|object| graph.sysroot().canonical(&object.path));
         let compatible = compatible(graph, library, &functions);
         found.push(MixedLibraries {
-            release: release(&library.name, &functions),
+            version: release(&library.name, &functions),
             wheels: files.each_ref().map(|file| package_owner::wheel(file)),
             fixes: fixes(graph, [library, caller], compatible.as_deref()),
             function: functions.swap_remove(0),

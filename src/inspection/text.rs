@@ -61,8 +61,8 @@ fn built(built: &Built) -> String {
         return words.join(", ");
     }
     if let Some(cudnn) = built.cudnn {
-        let release = with_cuda_major(cudnn, built.cudnn_cuda_major);
-        words.push(format!("built with cuDNN {release}"));
+        let version = with_cuda_major(cudnn, built.cudnn_cuda_major);
+        words.push(format!("built with cuDNN {version}"));
     }
     if let Some(requirement) = &built.requirement {
         words.push(format!("requires cuDNN `{}`", requirement.text));

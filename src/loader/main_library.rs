@@ -53,10 +53,10 @@ pub fn cudnn(
     let (major, library) = (loaded_major(object)?, object.path.clone());
     let root = graph.path.system.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
-    let mut find = |name: &str, release, is_needed: bool| {
+    let mut find = |name: &str, version, is_needed: bool| {
         let mut trial = graph.clone();
         let graph = if is_needed { &mut *graph } else { &mut trial };
-        for precise in file_name::precise(name, release) {
+        for precise in file_name::precise(name, version) {
             let mut trial = graph.clone();
             let opened = trial.open(&precise, main_library, LoadPhase::Part);
             let opened = opened.and_then(|index| trial.objects.get(index).cloned());

@@ -38,7 +38,7 @@ impl MixedLibraries<'_> {
 
     fn install(&self) -> String {
         let (name, [caller, file]) = (&self.library.name, &self.files);
-        match (&self.wheels, self.release, &self.library.via) {
+        match (&self.wheels, self.version, &self.library.via) {
             ([_, Some(wheel)], Some(from), _) => {
                 let below = Version::new(from.major + 1, 0, 0);
                 let command = wheel.install(from, Some(below)).unwrap_or_default();
@@ -49,9 +49,9 @@ impl MixedLibraries<'_> {
                 let (wheel, caller) = (&wheel.name, &caller.name);
                 format!("run `{pip} install --upgrade {wheel} {caller}`")
             }
-            (_, release, via) => {
-                let required = match release {
-                    Some(release) => format!("a {name} from CUDA {} or later", release.short()),
+            (_, version, via) => {
+                let required = match version {
+                    Some(version) => format!("a {name} from CUDA {} or later", version.short()),
                     None => format!("a {name} of the CUDA version of {}", file_name(caller)),
                 };
                 match via {
@@ -74,14 +74,14 @@ impl MissingBuiltins<'_> {
             summary += &format!(": {other} beside it is from another CUDA version");
             id = FindingId::CudaLibrariesMixed;
         }
-        let release = name.rsplit_once(".so.").map_or("", |(_, release)| release);
+        let version = name.rsplit_once(".so.").map_or("", |(_, version)| version);
         let help = match (&self.dir, &self.wheel) {
             (Some(dir), _) => format!("add `{}` to LD_LIBRARY_PATH", dir.display()),
             (None, Some(wheel)) => {
                 let (pip, name) = (wheel.installer.pip(), &wheel.name);
-                format!("run `{pip} install --force-reinstall --no-deps '{name}=={release}.*'`")
+                format!("run `{pip} install --force-reinstall --no-deps '{name}=={version}.*'`")
             }
-            (None, None) => format!("install libnvrtc of CUDA {release} with its builtins library"),
+            (None, None) => format!("install libnvrtc of CUDA {version} with its builtins library"),
         };
         id.warning(summary)
             .help(help)

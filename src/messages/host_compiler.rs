@@ -48,7 +48,7 @@ impl HostCompilerFault<'_> {
                 .help("build in a container with a glibc older than 2.41, such as Debian 12 or Ubuntu 24.04")
                 .help("add `noexcept (true)` to these functions and their `float` variants in that header, if you can edit it")
             }
-            HostCompilerFault::NvccItself(variable, name, release) => {
+            HostCompilerFault::NvccItself(variable, name, version) => {
                 let (by, help) = match variable {
                     Some(variable) => (
                         variable.as_str(),
@@ -62,7 +62,7 @@ impl HostCompilerFault<'_> {
                 FindingId::ConfigInvalid.error(format!(
                     "{by} sets nvcc's host compiler to `{name}`, which is nvcc itself and would start itself endlessly"
                 ))
-                .with("output", release)
+                .with("output", version)
                 .help(help)
             }
             #[cfg(feature = "cli")]
@@ -130,7 +130,7 @@ impl HostCompilerCheck<'_> {
             None => format!("NVIDIA's header of {}", self.cuda),
         };
         let alternative =
-            |one: &AlternativeCompiler| format!("{} in {}", one.release, one.program.display());
+            |one: &AlternativeCompiler| format!("{} in {}", one.version, one.program.display());
         finding
             .with("set by", named)
             .with("limits", limit)

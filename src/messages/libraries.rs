@@ -34,11 +34,11 @@ impl PathFault<'_> {
                     .help(remedy)
                     .help(format!("copy all DLLs from `{linked}` to the program's directory"))
             }
-            PathFault::OlderNvrtc(first, release, cuda, dir) => {
+            PathFault::OlderNvrtc(first, version, cuda, dir) => {
                 let before = dir.map(|own| format!(", or add `{}` before it", own.display()));
-                let (dir, release) = (directory(first), release.short());
+                let (dir, version) = (directory(first), version.short());
                 hijack(format!(
-                    "LD_LIBRARY_PATH makes cuDNN load libnvrtc {release} from `{dir}`, but the toolkit is CUDA {}",
+                    "LD_LIBRARY_PATH makes cuDNN load libnvrtc {version} from `{dir}`, but the toolkit is CUDA {}",
                     cuda.short()
                 ))
                 .with("loaded", first.display())

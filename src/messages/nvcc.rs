@@ -269,10 +269,10 @@ impl FailureCause<'_> {
                 let root = root.display();
                 format!("set CUDA_HOME to `{root}`, which contains `{header}`")
             }
-            FailureCause::MissingHeader(header, package, release) => {
-                let release = package_suffix(*release);
+            FailureCause::MissingHeader(header, package, version) => {
+                let version = package_suffix(*version);
                 format!(
-                    "install `{header}`: `lib{package}-dev{release}` (Debian, Ubuntu), `lib{package}-devel{release}` \
+                    "install `{header}`: `lib{package}-dev{version}` (Debian, Ubuntu), `lib{package}-devel{version}` \
                      (Fedora, RHEL), or the complete toolkit"
                 )
             }

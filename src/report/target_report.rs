@@ -82,14 +82,14 @@ impl Config {
 
 /// Returns the description of an nvcc that was not queried.
 fn from_table(cuda: Version) -> String {
-    let release = cuda.short();
+    let version = cuda.short();
     match nvcc_table::row_for(cuda) {
-        None => format!("nothing is known of CUDA {release}"),
+        None => format!("nothing is known of CUDA {version}"),
         Some(_) if cuda > nvcc_table::newest() => format!(
-            "CUDA {release} is not known: what CUDA {} is known to do",
+            "CUDA {version} is not known: what CUDA {} is known to do",
             nvcc_table::newest().short()
         ),
-        Some(_) => format!("what CUDA {release} is known to do"),
+        Some(_) => format!("what CUDA {version} is known to do"),
     }
 }
 

@@ -135,12 +135,12 @@ impl Toolchain {
                 Some(Compiler::from_answer(&name, codes, letters))
             }
             Err(cause) => {
-                let release = nvcc::version(path, &self.host.answers).ok();
-                let known = release.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
+                let version = nvcc::version(path, &self.host.answers).ok();
+                let known = version.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
                 let unlisted = UnlistedTargets {
                     cause,
                     temporary_directory: nvcc::temporary_directory(&self.host.env),
-                    known: release.zip(known.as_ref()),
+                    known: version.zip(known.as_ref()),
                 };
                 findings.push(unlisted.finding());
                 known

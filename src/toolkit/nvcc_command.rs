@@ -291,9 +291,9 @@ pub mod tests {
             "/cuda/bin/nvcc -c src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O0 -g -lineinfo -Xcompiler -fPIC -ccbin g++-12 -Isrc -DN=4"
         );
-        let release = [("OPT_LEVEL", "s"), ("DEBUG", "false")];
+        let version = [("OPT_LEVEL", "s"), ("DEBUG", "false")];
         assert_eq!(
-            command(Product::Ptx, LINUX, &release, None),
+            command(Product::Ptx, LINUX, &version, None),
             "/cuda/bin/nvcc -ptx src/a.cu -o /out/a.o -MD -MF /out/a.d -gencode=arch=compute_80,code=sm_80 \
              -gencode=arch=compute_90a,code=sm_90a -O2 -Isrc -DN=4"
         );
@@ -301,7 +301,7 @@ pub mod tests {
             (Product::Cubin, "/cuda/bin/nvcc -cubin src/a.cu "),
             (Product::Fatbin, "/cuda/bin/nvcc -fatbin src/a.cu "),
         ] {
-            let line = command(product, LINUX, &release, None);
+            let line = command(product, LINUX, &version, None);
             assert!(line.starts_with(begins), "{line}");
             assert!(!line.contains("-fPIC"), "no host code: {line}");
         }

@@ -90,12 +90,12 @@ fn in_place<'a>(
     let own = release(&path);
     let mut behind = search_path.program_files(DRIVER).into_iter();
     let behind = behind.find_map(|other| {
-        let release = release(&other)?;
-        let is_same = platform::same_file(&other, &path) || own.as_ref() == Some(&release);
+        let version = release(&other)?;
+        let is_same = platform::same_file(&other, &path) || own.as_ref() == Some(&version);
         let module = driver.version.as_ref().filter(|_| driver.version != own);
-        let is_compatible = module.is_none_or(|module| *module == release);
+        let is_compatible = module.is_none_or(|module| *module == version);
         let is_usable = !is_same && is_compatible && Image::open(&other).is_ok();
-        is_usable.then_some((other, release))
+        is_usable.then_some((other, version))
     });
     Some(LocatedProblem::InPlace {
         problem,

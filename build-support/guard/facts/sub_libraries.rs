@@ -186,9 +186,9 @@ impl SubLibrary {
         self
     }
 
-    pub fn is_in(&self, release: Version) -> bool {
-        let release = (release.major, release.minor);
-        self.since <= release && self.until.is_none_or(|until| release < until)
+    pub fn is_in(&self, version: Version) -> bool {
+        let version = (version.major, version.minor);
+        self.since <= version && self.until.is_none_or(|until| version < until)
     }
 }
 
@@ -239,10 +239,10 @@ pub fn of_major(major: u32) -> Vec<&'static SubLibrary> {
 }
 
 /// Returns the sub-libraries of this version; none if its major is unknown.
-pub fn of_release(release: Version) -> Vec<&'static SubLibrary> {
+pub fn of_release(version: Version) -> Vec<&'static SubLibrary> {
     let mut found = Vec::new();
     for one in ALL {
-        if majors::CUDNN.contains(&release.major) && one.is_in(release) {
+        if majors::CUDNN.contains(&version.major) && one.is_in(version) {
             found.push(one);
         }
     }
@@ -260,9 +260,9 @@ pub fn opens_absent_part(version: Version) -> bool {
 
 /// Returns the sub-libraries that a forward convolution opens; none if the major is unknown. With `jit_only`, only
 /// those that `CUDNN_LIB_CONFIG=GRAPH_JIT_ONLY` leaves.
-pub fn needed(release: Version, jit_only: bool) -> Vec<&'static str> {
+pub fn needed(version: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
-    for one in of_release(release) {
+    for one in of_release(version) {
         match one.used_for {
             UsedFor::ConvolutionAndJit => names.push(one.name),
             UsedFor::Convolution if !jit_only => names.push(one.name),

@@ -58,7 +58,7 @@ impl<'a> FileVersions<'a> {
 
 /// Returns the versions in the version symbols of the sub-libraries in a directory.
 pub fn certain(dir: &Path) -> Vec<Version> {
-    let release = |file: &Path| -> Option<Version> {
+    let version = |file: &Path| -> Option<Version> {
         let (name, _) = file_name::parse(file)?;
         sub_libraries::find(&name)?.version_symbol?;
         // Opening a pipe would wait for a writer.
@@ -68,5 +68,5 @@ pub fn certain(dir: &Path) -> Vec<Version> {
         Some(Image::open(file).ok()?.release(&name)?.0)
     };
     let files = files_in(dir);
-    files.iter().filter_map(|file| release(file)).collect()
+    files.iter().filter_map(|file| version(file)).collect()
 }

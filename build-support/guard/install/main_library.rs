@@ -282,8 +282,8 @@ fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option
     let by_name = || file_name::parse(main_library)?.1;
     let major = major_by_soname(main_library).or_else(by_name)?;
     let parts = SubLibraries::locate(main_library, major, search_path, true, built);
-    let (release, _) = parts.installed.version()?;
-    Some(program_rules::version(built, release).is_ok())
+    let (version, _) = parts.installed.version()?;
+    Some(program_rules::version(built, version).is_ok())
 }
 
 /// Returns a compatible cuDNN in a directory before the loaded one, which cudarc finds by a name that it tries earlier.

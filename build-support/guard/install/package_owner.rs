@@ -205,7 +205,7 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
 /// Returns the command that upgrades the wheel whose cuDNN for this CUDA is in this directory, to this version or later
 /// within the major.
 #[cfg(feature = "runtime")]
-pub fn upgrade_command(dir: &Path, cuda: u32, release: Version) -> Option<String> {
+pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String> {
     let dir = std::fs::canonicalize(dir).ok()?;
     let Owner {
         installer, name, ..
@@ -213,7 +213,7 @@ pub fn upgrade_command(dir: &Path, cuda: u32, release: Version) -> Option<String
     if !name.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
-    let (pip, from, next) = (installer.pip(), release.short(), release.major + 1);
+    let (pip, from, next) = (installer.pip(), version.short(), version.major + 1);
     Some(format!("{pip} install '{name}>={from},<{next}'"))
 }
 
@@ -238,11 +238,11 @@ fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(end));
         let stem = stem.unwrap_or_default();
-        let Some(release) = stem.strip_prefix(start) else {
+        let Some(version) = stem.strip_prefix(start) else {
             continue;
         };
         let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:".contains(one);
-        if release.starts_with(|one: char| one.is_ascii_digit()) && stem.chars().all(is_known) {
+        if version.starts_with(|one: char| one.is_ascii_digit()) && stem.chars().all(is_known) {
             stems.push(stem.to_string());
         }
     }

@@ -18,7 +18,7 @@ pub struct SubLibraryLookup<'a> {
     pub major: u32,
     search_path: SearchPath,
     /// Its version, which is part of the names that it tries.
-    release: Option<Version>,
+    version: Option<Version>,
     mapped: Vec<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ impl<'a> SubLibraryLookup<'a> {
         main_library: &'a Path,
         elf: Option<&Image>,
         major: u32,
-        release: Option<Version>,
+        version: Option<Version>,
         search_path: &SearchPath,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
@@ -37,7 +37,7 @@ impl<'a> SubLibraryLookup<'a> {
             folder,
             major,
             search_path: own.unwrap_or_else(|| search_path.clone()),
-            release,
+            version,
             mapped: platform::mapped(),
         }
     }
@@ -45,7 +45,7 @@ impl<'a> SubLibraryLookup<'a> {
     /// Returns the file that the loader finds under a name with all numbers. From 9 on, cuDNN tries the most precise
     /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
     fn by_precise_name(&self, name: &str) -> Option<PathBuf> {
-        let names = file_name::precise(name, self.release.filter(|_| !cfg!(windows)));
+        let names = file_name::precise(name, self.version.filter(|_| !cfg!(windows)));
         let mut files = names.iter().filter_map(|name| self.search(name));
         // If the loader refuses the file, cuDNN tries the next name.
         files.find(|file| !Image::open(file).is_err_and(|defect| !defect.is_unsafe()))

@@ -18,9 +18,9 @@ pub fn of_part(name: &str, major: u32) -> String {
 }
 
 /// Returns the names with more numbers that this cuDNN for Linux tries first for a sub-library.
-pub fn precise(name: &str, release: Option<Version>) -> Vec<String> {
-    let release = release.filter(|one| one.major >= 9);
-    let numbers = release.map(|one| [one.to_string(), one.short()]);
+pub fn precise(name: &str, version: Option<Version>) -> Vec<String> {
+    let version = version.filter(|one| one.major >= 9);
+    let numbers = version.map(|one| [one.to_string(), one.short()]);
     let numbers = numbers.into_iter().flatten();
     numbers
         .map(|numbers| format!("libcudnn_{name}.so.{numbers}"))

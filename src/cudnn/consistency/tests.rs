@@ -16,16 +16,16 @@ fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibr
 
 /// A complete cuDNN of one version.
 fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
-    let release = Version::new(numbers.0, numbers.1, numbers.2);
-    let needed = sub_libraries::needed(release, false);
-    let release = Some(release);
+    let version = Version::new(numbers.0, numbers.1, numbers.2);
+    let needed = sub_libraries::needed(version, false);
+    let version = Some(version);
     let names = ["cudnn"].into_iter().chain(needed);
     Cudnn {
         root: "/opt/dnn".into(),
         header: Some("/opt/dnn/include/cudnn_version.h".into()),
-        header_version: release,
+        header_version: version,
         library: Some(format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0).into()),
-        library_version: release,
+        library_version: version,
         link_dir: Some("/opt/dnn/lib".into()),
         parts: names
             .map(|name| part(name, numbers, VersionSource::BuildId))

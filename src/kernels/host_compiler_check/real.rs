@@ -33,7 +33,7 @@ fn toolchain(package: &Package, nvcc: PathBuf, include: PathBuf, version: Versio
 fn cuda_rejects_the_traditional_preprocessor() {
     let compiler = HostCompiler {
         make: limits::Make::Msvc,
-        release: Version::new(19, 44, 0),
+        version: Version::new(19, 44, 0),
         glibc: None,
         host_config: None,
     };
@@ -160,7 +160,7 @@ fn a_compatible_pair_has_no_findings() {
 #[test]
 #[ignore = "needs CUDNN_GUARD_REAL"]
 fn the_headers_agree_with_the_table() {
-    for (header, release) in [
+    for (header, version) in [
         ("debian-cuda/usr/include", Version::new(11, 8, 0)),
         ("cuda-cu11/nvidia/cuda_nvcc/include", Version::new(11, 8, 0)),
         ("cuda-cu12/nvidia/cuda_nvcc/include", Version::new(12, 9, 0)),
@@ -169,10 +169,10 @@ fn the_headers_agree_with_the_table() {
         let path = wheels().join(header).join("crt/host_config.h");
         let text = std::fs::read_to_string(&path).unwrap();
         let limits = limits::parse_host_config(&text);
-        assert_eq!(limits::for_cuda(release), Some(limits), "{header}");
+        assert_eq!(limits::for_cuda(version), Some(limits), "{header}");
         let text = std::fs::read_to_string(path.with_file_name("math_functions.h")).unwrap();
         let names = headers::contradictions(&text, Version::new(2, 42, 0));
-        let known: &[&str] = match release.major {
+        let known: &[&str] = match version.major {
             13 => &[],
             _ => &["cospi", "sinpi", "rsqrt"],
         };

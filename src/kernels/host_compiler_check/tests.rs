@@ -16,16 +16,16 @@ mod microsoft;
 const HOST_CONFIG: &str = "#if __GNUC__ > 14\n#error -- unsupported GNU version!\n#endif\n";
 
 /// A package with a CUDA that supports gcc 14, and with a gcc of this version and this glibc.
-fn package(release: &str) -> Package {
+fn package(version: &str) -> Package {
     let package = Package::new(&[("src/a.cu", "")]);
     package.write("cuda/include/crt/host_config.h", HOST_CONFIG);
-    install(&package, "cuda/bin/gcc", release);
+    install(&package, "cuda/bin/gcc", version);
     package
 }
 
-fn install(package: &Package, program: &str, release: &str) {
+fn install(package: &Package, program: &str, version: &str) {
     let gcc = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/nvcc/gcc");
-    package.write(&format!("{program}.release"), release);
+    package.write(&format!("{program}.release"), version);
     std::os::unix::fs::symlink(gcc, package.path(program)).unwrap();
 }
 
@@ -74,14 +74,14 @@ fn a_gcc_that_is_too_new_is_reported_before_nvcc_fails() {
 #[test]
 fn a_supported_gcc_replaces_the_default_one() {
     let package = package("15.1.0 2.36");
-    for (program, release) in [
+    for (program, version) in [
         ("path/g++-13", "13.2.0"),
         ("path/g++-9", "9.4.0"),
         ("path/g++-15", "15.1.0"),
         // The version does not match the name.
         ("path/g++-14", "16.0.0"),
     ] {
-        install(&package, program, release);
+        install(&package, program, version);
     }
     let own = toolchain(&package, &[]);
     let (result, lines) = package.compile_with(&own);

@@ -44,9 +44,9 @@ fn file_names_of_shared_libraries() {
 
 #[test]
 fn a_version_has_three_numbers() {
-    let release = |file| LibraryName::read(file)?.release();
+    let version = |file| LibraryName::read(file)?.release();
     let expected = Some(Version::new(9, 14, 0));
-    assert_eq!(release("libcudnn_cnn.so.9.14.0"), expected);
-    assert_eq!(release("libcudnn_cnn.so.9"), None);
-    assert_eq!(release("libcudnn_cnn.so.9.14.0.1"), None);
+    assert_eq!(version("libcudnn_cnn.so.9.14.0"), expected);
+    assert_eq!(version("libcudnn_cnn.so.9"), None);
+    assert_eq!(version("libcudnn_cnn.so.9.14.0.1"), None);
 }

@@ -22,8 +22,8 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
     let name = format!("cudnn-guard-orders-{}-{letters}", std::process::id());
     let root: PathBuf = std::env::temp_dir().join(name);
     // The versions are in an order that is neither alphabetical nor by age.
-    for release in ["9.0", "12.10", "8.0", "12.0", "10.0", "12.1"] {
-        let path = root.join(file.replace("{}", release));
+    for version in ["9.0", "12.10", "8.0", "12.0", "10.0", "12.1"] {
+        let path = root.join(file.replace("{}", version));
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         let text = "#define CUDA_VERSION 12010\n#define CUDNN_MAJOR 9\n#define CUDNN_MINOR 1\n#define CUDNN_PATCHLEVEL 0\n";
         fs::write(path, text).unwrap();
@@ -51,14 +51,14 @@ fn found(triple: &str, file: &str, env: &[(&str, &str)]) -> Vec<String> {
             .display()
             .to_string(),
     });
-    let release = |place: String| {
+    let version = |place: String| {
         let place = place
             .strip_prefix(root.to_str().unwrap())?
             .replace('\\', "/");
         let mut words = place.split(['/', '-', 'v', 'n']).map(String::from);
         words.find(|word| NEWEST_FIRST.contains(&word.as_str()))
     };
-    places.filter_map(release).collect()
+    places.filter_map(version).collect()
 }
 
 #[test]

@@ -32,8 +32,8 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     }
     let programs = PathBuf::from(std::env::var_os("ProgramFiles").unwrap_or_default());
     for installed in &INSTALLED {
-        for release in files_in(&programs.join(installed)).iter().rev() {
-            if let Some(file) = below(release, wanted) {
+        for version in files_in(&programs.join(installed)).iter().rev() {
+            if let Some(file) = below(version, wanted) {
                 return Some(misplaced(file, Unsearched::Unnamed));
             }
         }

@@ -53,12 +53,12 @@ impl World {
     }
 
     /// Unpacks a cudarc with these features.
-    fn cudarc(&self, release: &str, features: &[&str], build_script: &str) -> &Self {
+    fn cudarc(&self, version: &str, features: &[&str], build_script: &str) -> &Self {
         let features: String = features.iter().map(|one| format!("{one} = []\n")).collect();
         let manifest = format!(
             "[features]\ndefault = [\n    \"driver\",\n    \"curand\",\n]\n{features}\n[lib]\n"
         );
-        let dir = format!("{UNPACKED}/cudarc-{release}");
+        let dir = format!("{UNPACKED}/cudarc-{version}");
         self.file(&format!("{dir}/Cargo.toml"), &manifest);
         self.file(&format!("{dir}/build.rs"), build_script);
         self
@@ -109,12 +109,12 @@ impl Drop for World {
     }
 }
 
-fn lock(release: &str) -> String {
+fn lock(version: &str) -> String {
     format!(
-        "[[package]]\nname = \"cudarc\"\nversion = \"{release}\"\nsource = \"registry+https://example.org\"\n"
+        "[[package]]\nname = \"cudarc\"\nversion = \"{version}\"\nsource = \"registry+https://example.org\"\n"
     )
 }
 
-fn required(release: &str) -> String {
-    format!("needed by   candle-core 0.9.1\n  sources     $DIR/{UNPACKED}/cudarc-{release}")
+fn required(version: &str) -> String {
+    format!("needed by   candle-core 0.9.1\n  sources     $DIR/{UNPACKED}/cudarc-{version}")
 }

@@ -164,17 +164,17 @@ impl<'a> Installed<'a> {
     }
 
     fn wheel(&self) -> Vec<String> {
-        let (site, release, cuda) = (self.dir, self.version, self.cuda);
-        let line = format!("cuDNN {release} in {site}/nvidia/cudnn, as in a wheel");
+        let (site, version, cuda) = (self.dir, self.version, self.cuda);
+        let line = format!("cuDNN {version} in {site}/nvidia/cudnn, as in a wheel");
         let mut entries = expand(&[line], false);
-        let info = format!("nvidia_cudnn_cu{cuda}-{release}.0.dist-info");
+        let info = format!("nvidia_cudnn_cu{cuda}-{version}.0.dist-info");
         entries.push(format!("{site}/{info}/RECORD"));
         entries.push("    nvidia/cudnn/lib/libcudnn.so,,".to_string());
         entries
     }
 
     fn libraries(&self, dir: &str) -> Vec<String> {
-        let (release, major) = (self.version, self.number().major);
+        let (version, major) = (self.version, self.number().major);
         let mut entries = Vec::new();
         for name in self.names(self.form.is_empty()) {
             let stem = match name {
@@ -185,8 +185,8 @@ impl<'a> Installed<'a> {
             match self.form {
                 "as in a wheel" => entries.push(format!("{numbered} (elf)")),
                 "" | "as in a runtime package" => {
-                    entries.push(format!("{numbered} -> {stem}.{release}"));
-                    entries.push(format!("{dir}/{stem}.{release} (elf)"));
+                    entries.push(format!("{numbered} -> {stem}.{version}"));
+                    entries.push(format!("{dir}/{stem}.{version} (elf)"));
                 }
                 form => panic!("{form:?} is no form of cuDNN"),
             }

@@ -317,8 +317,8 @@ fn is_among(number: &str, known: &BTreeSet<String>) -> bool {
 }
 
 /// Returns `true` if a version is this one, or a longer one with this prefix.
-fn is_of(release: &str, number: &str) -> bool {
-    let rest = release.strip_prefix(number);
+fn is_of(version: &str, number: &str) -> bool {
+    let rest = version.strip_prefix(number);
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
