@@ -6,6 +6,7 @@ use cudnn_guard::fuzzing::{Os, device_code};
 use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::record;
 use cudnn_guard::internals::loader::cudarc_eager::EagerLookup;
+use cudnn_guard::internals::loader::search_path::SearchPath;
 use cudnn_guard_fuzz::file;
 use libfuzzer_sys::fuzz_target;
 
@@ -30,7 +31,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(text.len() <= 3 * length && !text.contains('\0'), "{text:?}");
     }
     assert!(elf.rpath().is_none() || elf.runpath().is_none());
-    let _ = elf.folders(path);
+    let _ = SearchPath::default().of_library(&elf, path);
     for part in ["graph", "ops"] {
         let _ = elf.release(part);
     }

@@ -84,7 +84,8 @@ fn json(text: &str) {
             Some(number).filter(|number| number.is_finite())
         );
     }
-    let finding = FindingId::CudnnNotFound.error(text)
+    let finding = FindingId::CudnnNotFound
+        .error(text)
         .with("found via", text)
         .with_lines("searched", &lines)
         .help(text);
