@@ -33,11 +33,6 @@ fn anything(text: &str) {
         expect_printable(&finding.to_string());
         serde_json::from_str::<serde_json::Value>(&finding.to_json()).expect("JSON");
     }
-    for outcome in &report.outcomes {
-        for word in [outcome.operation, outcome.data_type, outcome.layout] {
-            expect_printable(word);
-        }
-    }
     // A report that was read survives a round trip.
     let written = lines(&report);
     let again = ChildReport::parse(&written, TOKEN);
@@ -77,6 +72,6 @@ fn lines(report: &ChildReport) -> String {
         lines.push(line("outcome", outcome));
         lines.extend(outcome.finding.iter().map(|it| line("outcome-finding", it)));
     }
-    lines.push(line("end", &TOKEN));
+    lines.push(line("end", &TOKEN.to_string()));
     lines.join("\n") + "\n"
 }
