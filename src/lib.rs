@@ -190,14 +190,14 @@ pub mod fuzzing {
     pub use crate::model::target_list::Gencode;
     pub use crate::model::text::{target_name, version_header};
     pub use crate::runtime::facts::library_name::LibraryName;
-    pub use crate::system::{directive, files, path_encoding};
+    pub use crate::system::{Host, directive, files, path_encoding};
     pub use crate::targets::{dialect, nvidia_smi};
-    pub use crate::toolkit::nvcc_command::parse_depfile;
+    pub use crate::toolkit::nvcc_command::{Product, parse_depfile};
     pub use crate::toolkit::{nvcc_output, version_file};
 
     pub mod host_compiler {
         pub use crate::host_compiler::{
-            alternative_names, headers, limits, parse_answer, parse_command,
+            alternative_names, headers, limits, parse_answer, parse_command, query,
         };
     }
 

@@ -4,7 +4,7 @@
 
 use cudnn_guard::fuzzing::directive::Directive;
 use cudnn_guard::fuzzing::{Environment, Library, path_encoding};
-use cudnn_guard::internals::facts::{Finding, FindingId, Json, printable};
+use cudnn_guard::internals::facts::{FindingId, Json, printable};
 use cudnn_guard::internals::report::env_config::EnvConfig;
 use cudnn_guard_fuzz::{expect_directive, expect_printable};
 use libfuzzer_sys::fuzz_target;

@@ -4,8 +4,8 @@
 
 use cudnn_guard::fuzzing::directive::Directive;
 use cudnn_guard::fuzzing::{
-    Environment, diagnostics, host_compiler, nvcc_output, nvidia_smi, parse_depfile, version_file,
-    version_header,
+    Host, Product, diagnostics, host_compiler, nvcc_output, nvidia_smi, parse_depfile,
+    version_file, version_header,
 };
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard_fuzz::expect_directive;
@@ -65,15 +65,15 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = driver_release::parse_release(text);
     let _ = driver_release::release_in_name(text);
 
-    let failure = diagnostics::Failure {
+    let host = Host::capture(Some("x86_64-unknown-linux-gnu"), None, &[]);
+    let nvcc = Path::new("/cuda/bin/nvcc");
+    let plan = host_compiler::query::plan(&host, None, nvcc, Product::Object, Vec::new());
+    let failure = plan.as_ref().ok().map(|plan| diagnostics::Failure {
         output: text,
-        env: &Environment::default(),
-        flags: &[],
-        nvcc: Path::new("/cuda/bin/nvcc"),
-        release: None,
+        plan,
         others: &[],
-    };
-    if let Some(help) = failure.cause().help() {
+    });
+    if let Some(help) = failure.and_then(|failure| failure.cause().help()) {
         assert!(!help.contains('\n'), "{help:?}");
     }
 });
