@@ -1,30 +1,36 @@
 //! A model of the system's loader: the cuDNN that it uses, the reason, and its message if it uses none.
 
+#[cfg(feature = "runtime")]
 pub mod cudarc_eager;
 #[cfg(any(windows, feature = "build"))]
 pub mod dll;
 pub mod elf;
 pub mod file_name;
 pub mod ld_so_conf;
+#[cfg(feature = "runtime")]
 pub mod library_names;
 pub mod load_origin;
+#[cfg(feature = "runtime")]
 pub mod map_failures;
+#[cfg(feature = "runtime")]
 pub mod misplaced;
+#[cfg(feature = "runtime")]
 pub mod not_found;
 pub mod opener;
+#[cfg(feature = "runtime")]
 pub mod refused_library;
 pub mod search_path;
 pub mod system;
 pub mod unlinked;
 
 /// The places where a library may be but the system does not search.
-#[cfg(windows)]
+#[cfg(all(feature = "runtime", windows))]
 pub use self::dll::misplaced as off_the_way;
-#[cfg(not(windows))]
+#[cfg(all(feature = "runtime", not(windows)))]
 pub use self::elf::misplaced as off_the_way;
 
 /// The system's messages about a library that it refuses.
-#[cfg(windows)]
+#[cfg(all(feature = "runtime", windows))]
 pub use self::dll::imports as loader_words;
-#[cfg(not(windows))]
+#[cfg(all(feature = "runtime", not(windows)))]
 pub use self::elf::dlerror_messages as loader_words;

@@ -1,8 +1,9 @@
 //! The loader of Linux.
 
 pub mod candidates;
+#[cfg(feature = "runtime")]
 pub mod dlerror_messages;
-#[cfg(not(windows))]
+#[cfg(all(feature = "runtime", not(windows)))]
 pub mod misplaced;
 pub mod search_list;
 #[cfg(not(windows))]
