@@ -48,7 +48,7 @@ fn errors_of_the_driver_are_explained() {
 fn the_variable_that_hides_the_gpus_is_named() {
     ask(&[("CUDA_VISIBLE_DEVICES", "")])
         .must_have("CUDA_VISIBLE_DEVICES hides every GPU from this program  [no-gpu]\n")
-        .must_have("  variable    CUDA_VISIBLE_DEVICES=\n")
+        .must_have("  variable    CUDA_VISIBLE_DEVICES is set but empty\n")
         .must_have("  = help: unset CUDA_VISIBLE_DEVICES");
     ask(&[("CUDA_VISIBLE_DEVICES", "-1")]).must_have("  variable    CUDA_VISIBLE_DEVICES=-1\n");
     convolve(V9_14, &[("CUDA_VISIBLE_DEVICES", "")])

@@ -355,9 +355,11 @@ impl GpuVisibility {
                 0 | 1 => format!("unset {VISIBLE}"),
                 _ => format!("set {VISIBLE} to one MIG instance: a process can use only one"),
             };
-            finding = finding
-                .with("variable", format!("{VISIBLE}={value}"))
-                .help(help);
+            let shown = match value.as_str() {
+                "" => format!("{VISIBLE} is set but empty"),
+                _ => format!("{VISIBLE}={value}"),
+            };
+            finding = finding.with("variable", shown).help(help);
         }
         if hiding.is_some() {
             return finding;

@@ -33,10 +33,17 @@ impl VariableFault {
             VariableFault::DevicesOutOfRange(numbers, count) => {
                 let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
                 let numbers = numbers.join(", ");
+                let (visible, usable) = match count.saturating_sub(1) {
+                    0 => ("GPU 0 is".to_string(), "0 or all".to_string()),
+                    last => (
+                        format!("GPUs 0 to {last} are"),
+                        format!("numbers from 0 to {last}, or to all"),
+                    ),
+                };
                 finding(format!(
-                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but the number of visible GPUs is {count}"
+                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but only {visible} visible"
                 ))
-                .help(format!("set CUDNN_GUARD_DEVICES to numbers below {count}, or to all"))
+                .help(format!("set CUDNN_GUARD_DEVICES to {usable}"))
             }
         }
     }

@@ -45,6 +45,26 @@ fn the_requested_gpus_are_tested() {
 }
 
 #[test]
+fn a_requested_gpu_that_is_not_visible_is_reported() {
+    let reported = |count, devices| {
+        let variables = [("SIM_DEVICES", count), ("CUDNN_GUARD_DEVICES", devices)];
+        let ran = do_all(&["check"], &variables).exits_with(0);
+        let findings = json(&ran.stdout)["findings"].clone();
+        let help = findings[0]["help"][0].as_str().unwrap();
+        format!("{}; {help}", findings[0]["summary"].as_str().unwrap())
+    };
+    assert_eq!(
+        reported("1", "3"),
+        "CUDNN_GUARD_DEVICES requests GPU 3, but only GPU 0 is visible; set CUDNN_GUARD_DEVICES to 0 or all"
+    );
+    assert_eq!(
+        reported("4", "1,4,5"),
+        "CUDNN_GUARD_DEVICES requests GPU 4, 5, but only GPUs 0 to 3 are visible; \
+         set CUDNN_GUARD_DEVICES to numbers from 0 to 3, or to all"
+    );
+}
+
+#[test]
 fn gpus_that_are_shared_through_mps_are_tested_only_on_request() {
     let pipes = fresh("child-mps");
     fs::write(pipes.join("control"), "").unwrap();
