@@ -21,15 +21,6 @@ const BESIDE_NVCC: [&str; 9] = [
     "../nvvm/libdevice/libdevice.10.bc",
 ];
 
-/// Returns the variables that a host compiler reads: further header directories, and for MSVC all header directories
-/// and additional options.
-pub fn variables(os: Os) -> &'static [&'static str] {
-    match os {
-        Os::Windows => &["INCLUDE", "CL", "_CL_"],
-        _ => &["CPATH", "CPLUS_INCLUDE_PATH"],
-    }
-}
-
 /// A plan and the programs that it runs.
 pub struct Setup<'a> {
     pub plan: Plan<'a>,
@@ -60,7 +51,7 @@ impl<'a> Setup<'a> {
         for variable in NVCC_FLAGS {
             fingerprint += &format!("{:?}\n", env.get(variable));
         }
-        for name in variables(plan.host.builder().os) {
+        for name in plan.host.builder().os.compiler_variables() {
             let own = plan.env.iter().find(|(own, _)| own == name);
             let value = own.map(|(_, value)| value.as_os_str());
             let value = value.or(env.os_var(name)).unwrap_or_default();

@@ -1,6 +1,6 @@
 //! The files to compile, other files that affect the result, and what cargo watches.
 
-use crate::kernels::{InvalidRequest, Kernels, setup};
+use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::{Directive, cargo_cannot_take, files};
@@ -155,7 +155,7 @@ impl Kernels<'_> {
     pub(super) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
         let mut lines = Vec::new();
-        for name in setup::variables(host.builder().os) {
+        for name in host.builder().os.compiler_variables() {
             lines.push(Directive::RerunIfEnvChanged(name.to_string()));
         }
         let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);

@@ -13,6 +13,17 @@ pub enum Os {
     Other,
 }
 
+impl Os {
+    /// Returns the variables that a host compiler on this system reads: further header directories, and for MSVC all
+    /// header directories and additional options.
+    pub fn compiler_variables(self) -> &'static [&'static str] {
+        match self {
+            Os::Windows => &["INCLUDE", "CL", "_CL_"],
+            _ => &["CPATH", "CPLUS_INCLUDE_PATH"],
+        }
+    }
+}
+
 /// A parsed target triple.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Platform {

@@ -6,15 +6,16 @@
 //!   <hash>.stamp      as for build outputs
 //! ```
 //!
-//! The hash is of the program, its arguments and the variables that affect it. The files in the stamp are the program,
-//! the other files that determine the output, and those of the program's earlier outputs.
+//! The hash is of the program, its arguments and the variables that affect it or the host compiler that it runs. The
+//! files in the stamp are the program, the other files that determine the output, and those of the program's earlier
+//! outputs.
 //!
 //! An invalid file counts as missing. Failed queries run again in the next build.
 
 #[cfg(all(test, unix))]
 pub mod tests;
 
-use crate::model::{Environment, Invocation, Variable};
+use crate::model::{Environment, Invocation, Os, Variable};
 use crate::runtime::facts::{Fields, Finding};
 use crate::system::{Artifact, Output, StatCache, files, out_dir, run};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,7 +68,12 @@ impl ProbeCache {
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let variables = VARIABLES.map(|variable| self.env.get(variable));
-        let how = format!("{invocation} {variables:?}");
+        let mut how = format!("{invocation} {variables:?}");
+        for os in [Os::Linux, Os::Windows] {
+            for name in os.compiler_variables() {
+                how += &format!(" {:?}", self.env.os_var(name));
+            }
+        }
         if let Some(same) = known.iter().find(|one| one.how == how) {
             return same.output.clone();
         }

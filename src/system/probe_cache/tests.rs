@@ -170,6 +170,8 @@ fn variables_that_affect_a_compiler_are_part_of_the_query() {
     for (name, times) in [
         ("PATH", 1),
         ("NVCC_APPEND_FLAGS", 1),
+        ("CPATH", 1),
+        ("INCLUDE", 1),
         ("CUDNN_GUARD_ARCHS", 0),
     ] {
         query(&machine.next(), &nvcc, "a").unwrap();
