@@ -9,7 +9,7 @@ use crate::inspection::fault::InspectionFault;
 use crate::inspection::loader_env;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
 use crate::loader::ldso::LoadGraph;
-use crate::loader::{linkage, main_library, shadowing};
+use crate::loader::{elsewhere, linkage, main_library};
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::{Candidate, Os, Variable};
 use crate::report::ToolchainReport;
@@ -130,7 +130,7 @@ impl Framework {
             // conda's packages for C++.
             dirs.push(prefix.join("lib"));
         }
-        let loaded = shadowing::loaded_file(&[self.library.to_string()], None, host);
+        let loaded = elsewhere::loaded_file(&[self.library.to_string()], None, host);
         dirs.extend(loaded.and_then(|(_, file)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs

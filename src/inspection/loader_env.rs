@@ -1,6 +1,6 @@
 //! The environment of the loader for a program for Linux.
 
-use crate::loader::shadowing;
+use crate::loader::elsewhere;
 use crate::model::Variable;
 use crate::model::linkage::Linkage;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -38,7 +38,7 @@ pub fn search_path(
         _ => Some(Vec::new()),
     };
     let loader = linkage.interpreter.as_deref().unwrap_or_default();
-    let mut system = shadowing::system(host, loader, cpu);
+    let mut system = elsewhere::system(host, loader, cpu);
     system.levels = Some(hwcaps_order(known.as_deref()));
     system.is_privileged = is_privileged;
     system.preload = system.preloads(&entries(host.env.os_var("LD_PRELOAD"), [':', ' ']));

@@ -2,6 +2,7 @@
 
 pub mod dll_dependencies;
 pub mod dll_search;
+pub mod elsewhere;
 #[cfg(feature = "cli")]
 pub mod ldso;
 #[cfg(feature = "cli")]

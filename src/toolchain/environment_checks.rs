@@ -4,7 +4,7 @@ use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, Asker, NvccHeaderSkew};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
-use crate::loader::{dll_dependencies, path_shadowing, shadowing};
+use crate::loader::{dll_dependencies, elsewhere, path_shadowing, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::{Host, files};
@@ -61,7 +61,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     }
     // A distribution may install the required libraries in the system's directories.
     let mut dirs = toolkit.link_dirs.clone();
-    let system = shadowing::system(host, host.platform.loader(), &host.platform.cpu);
+    let system = elsewhere::system(host, host.platform.loader(), &host.platform.cpu);
     dirs.extend(system.directories().into_iter().map(|place| place.dir));
     let dirs = files::dedup(dirs.into_iter());
     for name in names {

@@ -7,7 +7,7 @@ use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::Link;
 use crate::cudnn::consistency::Asker;
-use crate::loader::shadowing;
+use crate::loader::elsewhere;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
@@ -121,7 +121,7 @@ impl Toolchain {
                 Found::Cudnn(_) => {}
             }
             if let Found::Cudnn(cudnn) = &mut candidate.found {
-                shadowing::find_elsewhere(cudnn, &self.host);
+                elsewhere::add_sub_libraries(cudnn, &self.host);
             }
         }
         scan
