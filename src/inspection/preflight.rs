@@ -4,7 +4,7 @@ pub mod dlls;
 pub mod found;
 pub mod refused;
 
-use crate::inspection::fault::{InspectionFault, Request};
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::nvrtc::{BUILTINS, MissingBuiltins};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::main_library::is_bundled;
@@ -166,17 +166,12 @@ impl PreflightInput {
         let Some(first) = opened.first() else {
             return;
         };
-        let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+        let names = opened.iter().map(|one| one.name.clone()).collect();
         // Without a GPU, the program may not need it.
         let sure = !self.gpus().is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
-        let fault = match self.by_cudarc() {
-            _ if is_dll => self.no_cudnn_dll(names, missing, sure),
-            Some(built) => self.no_cudnn(Request::Cudarc(built.cudarc), names, missing, sure),
-            None => self.no_cudnn(Request::Opened, names, missing, sure),
-        };
-        findings.push(fault.finding());
+        findings.push(self.no_cudnn(None, names, missing, sure).finding());
         if !sure && !is_dll {
             unknown.push("cuDNN was not found, but the program may not need it".into());
         }
@@ -205,8 +200,9 @@ impl PreflightInput {
                 let root = self.root.as_deref();
                 MissingBuiltins::new(missing, Sysroot { root }).finding()
             } else if is_cudnn {
-                let request = Request::Linked(&missing.needed_by);
-                self.no_cudnn(request, vec![name], missing, true).finding()
+                let user = Some(&*missing.needed_by);
+                self.no_cudnn(user, vec![name.clone()], missing, true)
+                    .finding()
             } else {
                 self.no_library(missing).finding()
             });

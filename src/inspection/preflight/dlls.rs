@@ -1,12 +1,10 @@
 //! DLLs that a program for Windows imports and that are not found.
 
-use crate::cudnn::consistency;
-use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::Finding;
 use crate::runtime::system::names::DRIVER_DLL;
-use std::path::Path;
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -32,36 +30,6 @@ impl PreflightInput {
         missing.need == LoadPhase::Later
             && missing.needed_by == self.program
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
-    }
-
-    /// Returns the fault of a cuDNN that Windows does not find by any of these names.
-    pub(super) fn no_cudnn_dll<'a>(
-        &'a self,
-        names: Vec<&'a str>,
-        missing: &'a Missing,
-        is_needed: bool,
-    ) -> UnresolvedCudnn<'a> {
-        let (mut also_found, mut reach, mut unrequested) = (Vec::new(), None, None);
-        let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
-        let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
-        if missing.unfit.is_some() {
-            // If an unusable file is in place of the library, only that is reported.
-        } else if let Some(other) = self.usable_others().find(is_it) {
-            reach = Some(Reach::Directory(dir(&other.path)));
-            also_found.push((None, &*other.path));
-        } else if let Some(file) = &self.unrequested {
-            unrequested = Some((&**file, dir(file)));
-        }
-        UnresolvedCudnn {
-            request: Request::Dll,
-            names,
-            missing,
-            is_needed,
-            also_found,
-            unrequested,
-            reach,
-            install: Install::Major(None),
-        }
     }
 
     /// Returns the files elsewhere that no guard rejects.
@@ -112,7 +80,8 @@ mod tests {
     fn opened(minors: &[u32]) -> Vec<String> {
         let input = input(LoadPhase::Later, minors);
         let missing = &input.missing[0];
-        input.no_cudnn_dll(vec![DLL], missing, true).finding().help
+        let fault = input.no_cudnn(None, vec![DLL.into()], missing, true);
+        fault.finding().help
     }
 
     fn linked(minors: &[u32]) -> Vec<String> {
@@ -128,7 +97,8 @@ mod tests {
         assert_eq!(linked(&[1, 14]), right);
         let any = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next \
                    to the program";
-        assert_eq!(opened(&[1]), [any]);
+        let required = "install a cuDNN that meets `>=9.10`, or add its directory to PATH";
+        assert_eq!(opened(&[1]), [required]);
         assert_eq!(linked(&[1]), [any]);
     }
 }
