@@ -8,7 +8,7 @@ use crate::runtime::system::names::DRIVER_DLL;
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        for missing in self.missing.iter().filter(|one| !self.opens_dll(one)) {
+        for missing in self.graph.missing.iter().filter(|one| !self.opens_dll(one)) {
             let name = &missing.name;
             if name.eq_ignore_ascii_case(DRIVER_DLL) {
                 unknown.push("no NVIDIA driver was found".into());
@@ -26,7 +26,7 @@ impl PreflightInput {
 
     /// Returns `true` if the program opens this DLL itself, which the file's tables do not show.
     pub(super) fn opens_dll(&self, missing: &Missing) -> bool {
-        let delayed = self.objects.first().map(|one| &one.linkage.delayed);
+        let delayed = self.graph.objects.first().map(|one| &one.linkage.delayed);
         missing.need == LoadPhase::Later
             && missing.needed_by == self.program
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
@@ -45,6 +45,7 @@ impl PreflightInput {
 mod tests {
     use super::*;
     use crate::choice::requirement::Requirements;
+    use crate::loader::ldso::LoadGraph;
     use crate::model::Platform;
     use crate::runtime::facts::{Built, Loader, Policy, Version};
 
@@ -58,6 +59,12 @@ mod tests {
             soname: None,
             version: Some(Version::new(9, *minor, 0)),
         };
+        let mut graph = LoadGraph::default();
+        graph.missing.push(Missing {
+            name: DLL.into(),
+            need,
+            ..Missing::default()
+        });
         PreflightInput {
             platform: Platform::from_triple("x86_64-pc-windows-msvc"),
             guards: vec![Built {
@@ -66,11 +73,7 @@ mod tests {
                 requirement: Requirements::parse(None, Some(">=9.10")).0.cudnn,
                 ..Built::default()
             }],
-            missing: vec![Missing {
-                name: DLL.into(),
-                need,
-                ..Missing::default()
-            }],
+            graph,
             others: minors.iter().map(other).collect(),
             path_known: true,
             ..PreflightInput::default()
@@ -79,7 +82,7 @@ mod tests {
 
     fn opened(minors: &[u32]) -> Vec<String> {
         let input = input(LoadPhase::Later, minors);
-        let missing = &input.missing[0];
+        let missing = &input.graph.missing[0];
         let fault = input.no_cudnn(None, vec![DLL.into()], missing, true);
         fault.finding().help
     }

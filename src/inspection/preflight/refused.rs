@@ -166,7 +166,7 @@ impl PreflightInput {
 
     /// Adds the findings about files that are truncated or not libraries. Files of cuDNN are checked with cuDNN.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
-        for object in &self.objects {
+        for object in &self.graph.objects {
             let Some(defect) = &object.defect else {
                 continue;
             };
@@ -174,7 +174,9 @@ impl PreflightInput {
             if parts.any(|part| part.path == object.path) {
                 continue;
             }
-            let user = object.requester.and_then(|index| self.objects.get(index));
+            let user = object
+                .requester
+                .and_then(|index| self.graph.objects.get(index));
             findings.push(InspectionFault::RefusedLibrary(object, defect, user).finding());
         }
     }
@@ -182,7 +184,7 @@ impl PreflightInput {
     /// Adds the findings about system libraries that do not define required symbol versions.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut reported: Vec<&Path> = Vec::new();
-        let objects = self.objects.iter();
+        let objects = self.graph.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.needed_versions {
                 // cuDNN's sub-libraries are compared by their versions, and a guard checks cuDNN itself.
@@ -190,7 +192,7 @@ impl PreflightInput {
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
                 }
-                let found = self.objects.iter().find(|other| {
+                let found = self.graph.objects.iter().find(|other| {
                     other.name == *from || other.linkage.soname.as_deref() == Some(from)
                 });
                 let Some(found) = found else {
