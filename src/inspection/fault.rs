@@ -2,7 +2,7 @@
 
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::Version;
+use crate::runtime::loader::not_found::FoundFile;
 use std::path::{Path, PathBuf};
 
 pub enum InspectionFault<'a> {
@@ -26,13 +26,10 @@ pub enum InspectionFault<'a> {
     MountedLater(&'a Path, &'a Missing),
     /// A missing NVIDIA driver. `true` if the program is inspected in an image.
     NoDriver(&'a Missing, bool),
-    NoLibrary(&'a Missing, Vec<FoundFile<'a>>, LibrarySource),
+    NoLibrary(&'a Missing, Vec<FoundFile>, LibrarySource),
     /// A missing DLL. `true` if PATH on the system that runs the program is known.
     NoDll(&'a Missing, bool, Option<&'a Path>),
 }
-
-/// A file that the loader does not reach, with its version if known.
-pub type FoundFile<'a> = (Option<Version>, &'a Path);
 
 pub enum LibrarySource {
     /// A directory that contains it.
@@ -43,50 +40,4 @@ pub enum LibrarySource {
     Wheel,
     /// A package of the system.
     Package,
-}
-
-/// A cuDNN that the loader does not find by any of its names, and the alternatives to it.
-pub struct UnresolvedCudnn<'a> {
-    pub request: Request<'a>,
-    pub names: Vec<&'a str>,
-    /// The searched places, and a file that cannot be used.
-    pub missing: &'a Missing,
-    /// `true` if the program cannot run without it.
-    pub is_needed: bool,
-    /// Files that the loader does not reach.
-    pub also_found: Vec<FoundFile<'a>>,
-    /// A cuDNN under a name that is not requested: its file and its directory.
-    pub unrequested: Option<(&'a Path, String)>,
-    /// The way to make the loader find one.
-    pub reach: Option<Reach>,
-    pub install: Install,
-}
-
-/// The reason why a cuDNN is required.
-pub enum Request<'a> {
-    Linked(&'a Path),
-    Opened,
-    Cudarc(Option<Version>),
-    Dll,
-}
-
-/// A way to make the loader find a cuDNN.
-pub enum Reach {
-    /// Search this directory.
-    Directory(String),
-    /// Search this directory, also by an rpath.
-    Rpath(String),
-    /// Create the links for the SONAMEs in this directory, and search it.
-    Links(String),
-    /// Create the name that cudarc requests in this directory, and search it.
-    Rename(String),
-}
-
-/// A way to get a cuDNN.
-pub enum Install {
-    /// Install this major.
-    Major(Option<u32>),
-    /// Install this major in addition to another one.
-    Beside(Option<u32>),
-    Accepted(String),
 }

@@ -11,14 +11,13 @@ impl Inspection {
     /// Returns the inspection as JSON, as `cudnn-guard inspect --json` prints it.
     pub fn to_json(&self) -> String {
         let input = &self.input;
-        let found_via = Some(&input.found_via).filter(|via| !via.is_empty());
-        let libraries = input.objects.get(1..).unwrap_or_default();
+        let libraries = input.graph.objects.get(1..).unwrap_or_default();
         let members = vec![
             ("unknown", texts(&self.unknown)),
             ("program", program(self)),
-            ("cudnn", cudnn(input.cudnn.as_ref(), found_via)),
+            ("cudnn", cudnn(input.cudnn.as_ref(), input.found_via())),
             ("libraries", Json::list(libraries, library)),
-            ("missing", Json::list(&input.missing, missing)),
+            ("missing", Json::list(&input.graph.missing, missing)),
             ("driver", driver(input.driver.as_ref())),
             ("gpus", Json::list(input.gpus(), device)),
         ];

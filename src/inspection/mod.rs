@@ -166,14 +166,12 @@ impl Inspection {
         if let Some(main_library) = self.main_library(&mut graph) {
             let object = graph.objects.get(main_library);
             self.input.via = object.and_then(|object| object.via.clone());
-            let via = self.input.via.as_ref();
-            self.input.found_via = via.map_or_else(String::new, ToString::to_string);
             let platform = &self.input.platform;
             let majors = self.input.by_cudarc().map(rules::majors);
             self.input.hidden = majors.and_then(|majors| {
                 main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
             });
-            self.input.search_path = graph.search_path(main_library);
+            self.input.main_library = Some(main_library);
             if let Some((installed, cudnn)) =
                 main_library::cudnn(&mut graph, main_library, platform)
             {
@@ -202,9 +200,8 @@ impl Inspection {
         let mut aside = graph.clone();
         let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
         self.driver = driver.and_then(|index| Some(aside.objects.get(index)?.path.clone()));
-        self.input.objects = graph.objects;
-        self.input.missing = graph.missing;
-        if let Some(file) = graph.by_level.first() {
+        self.input.graph = graph;
+        if let Some(file) = self.input.graph.by_level.first() {
             self.unknown.push(format!(
                 "`{}` is loaded only on newer CPUs, and the CPU is unknown",
                 file.display()
@@ -266,42 +263,39 @@ impl Inspection {
 
     /// Searches like a build if a library is missing.
     fn search_elsewhere(&mut self, host: &Host) {
-        let missing = &self.input.missing;
+        let missing = &self.input.graph.missing;
         if missing.is_empty() {
             return;
         }
         let candidates = installations(host);
         let own = &self.linkage;
-        // A library for another CPU would not help.
-        let fits = |path: &Path| {
-            let read = linkage::read(path);
-            read.is_ok_and(|it| it.cpu == own.cpu && it.is_usual == own.is_usual)
-        };
         for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
-                self.input.others.push(Other {
+                // A library for another CPU would not help.
+                let fits = |it: &Linkage| it.cpu == own.cpu && it.is_usual == own.is_usual;
+                let read = linkage::read(path).ok().filter(fits);
+                let read = read.filter(|_| host.is_inside(path));
+                self.input.others.extend(read.map(|read| Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),
-                    soname: linkage::read(path).ok().and_then(|it| it.soname),
+                    soname: read.soname,
                     version,
-                });
+                }));
             };
-            let inside = |path: &Path| host.is_inside(path) && fits(path);
             for candidate in &candidates {
                 match &candidate.found {
                     Found::Cudnn(cudnn)
                         if missing.name.starts_with("libcudnn.so")
                             || missing.name.starts_with("cudnn64_") =>
                     {
-                        let library = cudnn.library.as_deref().or(cudnn.files.unlinked.as_deref());
-                        if let Some(library) = library.filter(|path| inside(path)) {
+                        let library = cudnn.library.as_ref().or(cudnn.files.unlinked.as_ref());
+                        if let Some(library) = library {
                             add(library, cudnn.library_version.or(cudnn.version()));
                         }
                     }
                     Found::Toolkit(toolkit) if dependencies::is_of_toolkit(&missing.name) => {
-                        let dirs = toolkit.link_dirs.iter().map(|dir| dir.join(&missing.name));
-                        for path in dirs.filter(|path| inside(path) && files::is_file(path)) {
-                            add(&path, None);
+                        for dir in &toolkit.link_dirs {
+                            add(&dir.join(&missing.name), None);
                         }
                     }
                     _ => {}

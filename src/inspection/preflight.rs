@@ -4,16 +4,17 @@ pub mod dlls;
 pub mod found;
 pub mod refused;
 
-use crate::inspection::fault::{InspectionFault, Request};
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::nvrtc::{BUILTINS, MissingBuiltins};
 use crate::loader::dll_dependencies::DllDependencies;
+use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library::is_bundled;
-use crate::model::linkage::{LoadPhase, Missing, Object};
+use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::{Cudnn, Os, Platform};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Allowed, Built, Loader};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::sysroot::Sysroot;
 use crate::{Finding, Version};
@@ -29,27 +30,22 @@ pub struct PreflightInput {
     /// `true` if the program has more privileges than the user who inspects it.
     pub is_privileged: bool,
     pub guards: Vec<Built>,
-    /// The loaded files, the program first.
-    pub objects: Vec<Object>,
-    pub missing: Vec<Missing>,
+    /// The loaded files and the missing ones; empty if they were not searched.
+    pub graph: LoadGraph,
+    /// The index of the main library of the cuDNN, if it is loaded.
+    pub main_library: Option<usize>,
     /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,
     /// The files of that cuDNN.
     pub installed: Installed,
-    /// The search path for its sub-libraries.
-    pub search_path: SearchPath,
     /// The reason why the loader uses this cuDNN.
     pub via: Option<LoadOrigin>,
-    /// A description of how the library was found, for messages.
-    pub found_via: String,
     /// Files elsewhere on that system that could replace missing ones.
     pub others: Vec<Other>,
     /// A cuDNN that the loader would find under a name that the program does not request.
     pub unrequested: Option<PathBuf>,
     /// A cuDNN in an earlier directory, under a name that cudarc requests later.
     pub hidden: Option<Cudnn>,
-    /// For Windows: the search path.
-    pub dll_directories: Vec<LoadOrigin>,
     /// For Windows: the dependencies of cuDNN outside its own sub-libraries.
     pub dll_dependencies: Option<DllDependencies>,
     /// For Windows: `true` if PATH is the one on the system that runs the program.
@@ -101,7 +97,7 @@ impl PreflightInput {
         if let Some(cudnn) = &self.cudnn {
             let mut of_cudnn = Vec::new();
             self.cudnn(cudnn, &mut of_cudnn, &mut unknown);
-            let is_refused_at_start = self.objects.iter().any(|object| {
+            let is_refused_at_start = self.graph.objects.iter().any(|object| {
                 object.need == LoadPhase::Start
                     && object.defect.is_some()
                     && Some(&object.path) == cudnn.library.as_ref()
@@ -112,6 +108,12 @@ impl PreflightInput {
             findings.extend(of_cudnn);
         }
         (findings, unknown)
+    }
+
+    /// Describes how the cuDNN was found.
+    pub fn found_via(&self) -> Option<String> {
+        let is_windows = self.platform.os == Os::Windows;
+        Some(self.via.as_ref()?.describe(is_windows))
     }
 
     pub fn gpus(&self) -> &[Device] {
@@ -139,8 +141,10 @@ impl PreflightInput {
                 }
                 None => unknown.push(format!("the version of the cuDNN in {package} is unknown")),
             },
-            _ if self.objects.is_empty() => {} // its libraries are unknown
-            Loader::Linked if self.cudnn.is_none() && !self.missing.iter().any(is_main_library) => {
+            _ if self.graph.objects.is_empty() => {} // its libraries are unknown
+            Loader::Linked
+                if self.cudnn.is_none() && !self.graph.missing.iter().any(is_main_library) =>
+            {
                 let fault = InspectionFault::NotLinked(package, &self.program);
                 findings.push(fault.finding());
                 unknown.push("the program does not depend on cuDNN".into());
@@ -162,21 +166,16 @@ impl PreflightInput {
             true => self.opens_dll(one),
             false => one.need == LoadPhase::Later && one.name.starts_with("libcudnn.so"),
         };
-        let opened: Vec<&Missing> = self.missing.iter().filter(is_opened).collect();
+        let opened: Vec<&Missing> = self.graph.missing.iter().filter(is_opened).collect();
         let Some(first) = opened.first() else {
             return;
         };
-        let names: Vec<&str> = opened.iter().map(|one| one.name.as_str()).collect();
+        let names = opened.iter().map(|one| one.name.clone()).collect();
         // Without a GPU, the program may not need it.
         let sure = !self.gpus().is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
-        let fault = match self.by_cudarc() {
-            _ if is_dll => self.no_cudnn_dll(names, missing, sure),
-            Some(built) => self.no_cudnn(Request::Cudarc(built.cudarc), names, missing, sure),
-            None => self.no_cudnn(Request::Opened, names, missing, sure),
-        };
-        findings.push(fault.finding());
+        findings.push(self.no_cudnn(None, names, missing, sure).finding());
         if !sure && !is_dll {
             unknown.push("cuDNN was not found, but the program may not need it".into());
         }
@@ -186,7 +185,7 @@ impl PreflightInput {
         if self.platform.os == Os::Windows {
             return self.dlls_not_found(findings, unknown);
         }
-        for missing in &self.missing {
+        for missing in &self.graph.missing {
             let Missing { name, need, .. } = missing;
             let is_cudnn = name.starts_with("libcudnn") && !is_bundled(name);
             if is_cudnn && *need != LoadPhase::Start {
@@ -205,8 +204,9 @@ impl PreflightInput {
                 let root = self.root.as_deref();
                 MissingBuiltins::new(missing, Sysroot { root }).finding()
             } else if is_cudnn {
-                let request = Request::Linked(&missing.needed_by);
-                self.no_cudnn(request, vec![name], missing, true).finding()
+                let user = Some(&*missing.needed_by);
+                self.no_cudnn(user, vec![name.clone()], missing, true)
+                    .finding()
             } else {
                 self.no_library(missing).finding()
             });

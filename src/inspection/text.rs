@@ -90,10 +90,10 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         }
     }
     let Some(cudnn) = &input.cudnn else {
-        if input.objects.is_empty() {
+        if input.graph.objects.is_empty() {
             return line(f, Mark::Unknown, "cuDNN", "not checked");
         }
-        let mut missing = input.missing.iter();
+        let mut missing = input.graph.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
         let mark = if is_wrong && inspection.verdict() == Verdict::Fail {
             Mark::Cross
@@ -111,8 +111,8 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     };
     line(f, mark, "cuDNN", &text)?;
     // The program can be cuDNN itself.
-    if !input.found_via.is_empty() {
-        let found_via = printable(&input.found_via);
+    if let Some(found_via) = input.found_via() {
+        let found_via = printable(&found_via);
         writeln!(f, "{:INDENT$}found via {found_via}", "")?;
     }
     let (mark, parts) = parts(cudnn, columns(f));
@@ -144,18 +144,18 @@ impl Inspection {
 
 fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
-    let found = input.objects.len().saturating_sub(1);
-    if input.objects.is_empty() {
+    let found = input.graph.objects.len().saturating_sub(1);
+    if input.graph.objects.is_empty() {
         return line(f, Mark::Unknown, "libraries", "not checked");
     }
-    let missing = input.missing.iter();
+    let missing = input.graph.missing.iter();
     let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
     let text = if names.is_empty() {
         format!("{found}, all found")
     } else {
         format!("{found} found, missing: {}", names.join(", "))
     };
-    let is_complete = input.objects.iter().all(|one| one.defect.is_none());
+    let is_complete = input.graph.objects.iter().all(|one| one.defect.is_none());
     let is_about = |id| matches!(id, Id::LibraryNotFound | Id::CudaLibrariesMixed);
     let mark = match inspection.mark(is_complete, is_about) {
         Mark::Tick if !names.is_empty() => Mark::Absent,

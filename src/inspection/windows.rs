@@ -25,16 +25,13 @@ impl Inspection {
         search_path.system.root.clone_from(&host.root);
         let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), search_path);
         let provider = provider::load(&mut graph, host, path.known);
-        self.input.objects.clone_from(&graph.objects);
-        self.input.missing.clone_from(&graph.missing);
+        self.input.graph = graph;
         self.input.path_known = path.known;
-        let places = path.path.directories.iter();
-        self.input.dll_directories = places.map(|place| place.origin.clone()).collect();
         // The main library of a cuDNN that is loaded with the program.
         let major = |name: &str| main_library::cudnn_major(&name.to_ascii_lowercase());
-        let mut objects = self.input.objects.iter();
+        let mut objects = self.input.graph.objects.iter();
         let imported = objects.find_map(|one| Some((one.path.clone(), major(&one.name)?)));
-        let Some((library, major)) = imported.or_else(|| self.opened_dll(graph, &path)) else {
+        let Some((library, major)) = imported.or_else(|| self.opened_dll(&path)) else {
             if self.opens().next().is_some() && !path.known {
                 let reason = "cuDNN may be on the PATH where the program runs";
                 self.unknown.push(reason.into());
@@ -42,10 +39,7 @@ impl Inspection {
             self.search_elsewhere(host);
             return provider;
         };
-        self.input.found_via = found_via(&library, &path);
-        if path.known && host.root.is_none() {
-            self.input.via = path.path.finds(&library);
-        }
+        self.input.via = path.path.finds(&library);
         let platform = &self.input.platform;
         let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
         let (installed, cudnn) = main_library::locate(&library, major, platform, None, &mut find);
@@ -58,7 +52,8 @@ impl Inspection {
 
     /// Returns the main library of the cuDNN that the program opens. If the first file of a name is unusable, Windows
     /// does not search further.
-    fn opened_dll(&mut self, mut graph: LoadGraph, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
+    fn opened_dll(&mut self, path: &DllSearchPath) -> Option<(PathBuf, u32)> {
+        let mut graph = self.input.graph.clone();
         let imported = graph.missing.len();
         for major in files::dedup(self.opens().flat_map(rules::majors)) {
             let name = self.input.platform.cudnn_library(major);
@@ -73,13 +68,14 @@ impl Inspection {
                 }
                 Some(defect) => defect,
             };
+            let via = path.path.finds(&library.path);
             graph.missing.push(Missing {
                 name,
                 needed_by: self.input.program.clone(),
                 need: LoadPhase::Later,
                 searched: path.path.folders(),
                 unfit: Some(Unfit {
-                    found_via: found_via(&library.path, path),
+                    found_via: via.map_or_else(String::new, |via| via.describe(true)),
                     path: library.path.clone(),
                     defect,
                 }),
@@ -88,7 +84,7 @@ impl Inspection {
         }
         let mut opened = graph.missing.split_off(imported);
         opened.retain(|one| path.known || one.unfit.is_some());
-        self.input.missing.append(&mut opened);
+        self.input.graph.missing.append(&mut opened);
         let mut known = majors::CUDNN.iter();
         self.input.unrequested =
             known.find_map(|major| path.file(&self.input.platform.cudnn_library(*major)));
@@ -101,10 +97,4 @@ impl Inspection {
         let guards = self.input.guards.iter();
         guards.filter(|guard| guard.loader != Loader::Static && guard.absent.is_none())
     }
-}
-
-/// Returns the reason why Windows finds this file.
-fn found_via(file: &Path, path: &DllSearchPath) -> String {
-    let origin = path.path.finds(file);
-    origin.map_or_else(String::new, |origin| origin.describe(true))
 }

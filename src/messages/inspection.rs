@@ -4,14 +4,17 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
-use crate::messages::inspected_cudnn::{PUT_ON_PATH, found_file};
 use crate::messages::phrases::after_space;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::messages::not_found::found_file;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::package_names;
 use std::path::Path;
+
+/// The help for a DLL that Windows does not find.
+const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program";
 
 /// The number of functions that are named after the first one.
 const MOST_NAMED: usize = 8;

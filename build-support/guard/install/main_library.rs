@@ -274,7 +274,7 @@ fn open(
         unfit = None;
     }
     let causes = (unfit, misplaced);
-    Err(not_found::find(built, majors, search_path, (&names, &messages), causes).finding())
+    Err(not_found::find(built, majors, search_path, (names, messages), causes).finding())
 }
 
 /// Returns `true` if the program can run with this cuDNN. Returns `None` if its version is unknown.

@@ -1,11 +1,12 @@
 //! The reasons why no cuDNN is found by the names that a program tries.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Built, majors};
+use crate::runtime::facts::{Built, Loader, Version, majors};
+use crate::runtime::judge::program_rules::ReleaseMismatch;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::SearchPath;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A file with a name that is tried, which the loader finds but cannot use.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -16,29 +17,62 @@ pub struct Unfit {
     pub found_via: String,
 }
 
-/// The most specific causes why a cuDNN is not found. Both may be absent.
-pub struct NotFound {
-    /// A file in its place.
-    pub unfit: Option<Unfit>,
-    /// A cuDNN on the search path under a name that cudarc does not try: its major and its directory.
-    pub untried: Option<(u32, String)>,
-}
+/// A cuDNN that the loader does not reach, with its version if known.
+pub type FoundFile = (Option<Version>, PathBuf);
 
-/// A program that cannot open cuDNN by any of its names.
+/// A program that does not find cuDNN by any of its names.
+#[derive(Default)]
 pub struct MissingCudnn<'a> {
-    pub built: &'a Built,
-    pub names: &'a [String],
+    /// `true` for a program for Windows.
+    pub is_dll: bool,
+    /// `true` if the program cannot run without it.
+    pub is_needed: bool,
+    /// The file that is linked to it. `None` if the program opens it.
+    pub user: Option<&'a Path>,
+    /// The version of the cudarc that opens it, if known.
+    pub cudarc: Option<Option<Version>>,
+    pub names: Vec<String>,
     /// The loader's message about each name.
-    pub messages: &'a [String],
-    /// The majors that the program can run with.
-    pub majors: &'a [u32],
-    pub not_found: NotFound,
+    pub messages: Vec<String>,
+    /// The major to install.
+    pub major: Option<u32>,
+    /// The reason why the program rejects an existing cuDNN.
+    pub mismatch: Option<ReleaseMismatch>,
+    /// A file in place of the library.
+    pub unfit: Option<Unfit>,
     /// A cuDNN that the loader does not find, or an entry that the loader reads differently than intended.
     pub misplaced: Option<Misplaced>,
-    /// A cuDNN under another name, or of a major that the program does not open.
-    pub other: Option<(u32, PathBuf)>,
+    /// Like `misplaced`, for a program that is not running.
+    pub reach: Option<Reach>,
+    /// The major of a cuDNN under another name, or of one that the program does not open.
+    pub other: Option<u32>,
+    /// The directory of that cuDNN, if the program can run with it but cudarc does not try its name.
+    pub untried: Option<String>,
+    /// The cuDNNs that the loader does not reach.
+    pub available: Vec<FoundFile>,
     /// The places that were searched.
     pub looked_at: Vec<String>,
+}
+
+/// A cuDNN in a directory that is not searched.
+pub struct Reach {
+    pub file: PathBuf,
+    /// The directory, as it is named on the system that runs the program.
+    pub dir: String,
+    pub step: Step,
+}
+
+/// A step after which the loader finds a cuDNN in its directory.
+#[derive(PartialEq)]
+pub enum Step {
+    /// Search the directory.
+    Search,
+    /// Search the directory, also by an rpath.
+    Rpath,
+    /// Create the links for the SONAMEs, and search the directory.
+    Links,
+    /// Create the name that cudarc requests, and search the directory.
+    Rename,
 }
 
 /// Returns the major to install. A requirement without an upper bound accepts a major that does not exist yet.
@@ -50,40 +84,44 @@ pub fn installable(accepted: &[u32]) -> Option<u32> {
 
 /// Returns the fault of a program that can open none of these names, with the loader's message about each, a file that
 /// the loader skipped, or a misplaced file.
-pub fn find<'a>(
-    built: &'a Built,
-    majors: &'a [u32],
+pub fn find(
+    built: &Built,
+    majors: &[u32],
     search_path: &SearchPath,
-    (names, messages): (&'a [String], &'a [String]),
+    (names, messages): (Vec<String>, Vec<String>),
     (unfit, misplaced): (Option<(PathBuf, Defect)>, Option<Misplaced>),
-) -> MissingCudnn<'a> {
+) -> MissingCudnn<'static> {
     let misplaced = misplaced.filter(|_| unfit.is_none());
     let (mut untried, mut other) = (None, None);
     if unfit.is_none() && misplaced.is_none() {
-        untried = majors.iter().find_map(|major| {
+        other = majors.iter().find_map(|major| {
             let name = file_name::of_main(*major);
             let file = (!names.contains(&name)).then(|| search_path.program_file(&name));
             Some((*major, file??))
         });
-        other = untried.clone().or_else(|| other_major(majors, search_path));
+        let dir = |(_, file): &(u32, PathBuf)| file.parent().unwrap_or(file).display().to_string();
+        untried = other.as_ref().map(dir);
+        other = other.or_else(|| other_major(majors, search_path));
     }
-    let dir = |file: &PathBuf| file.parent().unwrap_or(file).display().to_string();
+    let (other, file) = other.unzip();
     MissingCudnn {
-        built,
+        is_dll: cfg!(windows),
+        is_needed: true,
+        cudarc: (built.loader == Loader::Cudarc).then_some(built.cudarc),
         names,
         messages,
-        majors,
-        not_found: NotFound {
-            unfit: unfit.map(|(path, defect)| Unfit {
-                found_via: search_path.origin_of(&path).to_string(),
-                path,
-                defect,
-            }),
-            untried: untried.map(|(major, file)| (major, dir(&file))),
-        },
+        major: installable(majors),
+        unfit: unfit.map(|(path, defect)| Unfit {
+            found_via: search_path.origin_of(&path).to_string(),
+            path,
+            defect,
+        }),
         misplaced,
         other,
+        untried,
+        available: file.map(|file| (None, file)).into_iter().collect(),
         looked_at: search_path.looked_at(),
+        ..MissingCudnn::default()
     }
 }
 

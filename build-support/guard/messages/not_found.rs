@@ -1,111 +1,125 @@
 //! A cuDNN that was not found.
 
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::after_space;
-use crate::runtime::facts::{Finding, FindingId, Loader, Version, quoted};
+use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
-use crate::runtime::loader::not_found::{MissingCudnn, NotFound, installable};
+use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::LOADER;
-use crate::runtime::system::platform::LIBRARY_PATH;
-use std::borrow::Borrow;
 use std::path::Path;
 
 impl MissingCudnn<'_> {
     pub fn finding(self) -> Finding {
-        let cudarc = self.built.loader == Loader::Cudarc;
-        let mut summary = NotFound::headline(self.names, cudarc.then_some(self.built.cudarc));
+        let (path, loader) = match self.is_dll {
+            true => ("PATH", "Windows"),
+            false => ("LD_LIBRARY_PATH", "the loader"),
+        };
+        let first = self.names.first().map_or("", String::as_str);
+        let mut summary = match (self.user, self.cudarc) {
+            (Some(user), _) => {
+                let (user, names) = (user.display(), self.names.join(" or "));
+                format!("`{user}` needs {names}, which the loader cannot find")
+            }
+            (None, Some(version)) => {
+                let version = after_space(version);
+                format!("cannot load `{first}` or any other name that cudarc{version} tries")
+            }
+            (None, None) => format!("cannot load `{}`", self.names.join("` or `")),
+        };
         // Most of cudarc's many names belong to no cuDNN.
         let messages = match self.messages.first() {
-            Some(first) if cudarc => {
+            Some(first) if self.cudarc.is_some() => {
                 let more = self.names.len().saturating_sub(1);
                 format!("{first}\n(and {more} more names)")
             }
             _ => self.messages.join("\n"),
         };
         let (mut elsewhere, mut install) = (Vec::new(), Vec::new());
+        let mut file = None;
         if let Some(misplaced) = &self.misplaced {
-            match &misplaced.file {
-                Some(file) => {
-                    let file = file.display();
-                    summary += &format!("; `{file}` exists, but {LOADER} does not search there");
-                    elsewhere.push(misplaced.help());
-                }
+            file = misplaced.file.as_ref();
+            match file {
+                Some(_) => elsewhere.push(misplaced.help()),
                 None => install.push(misplaced.help()),
             }
         }
-        if let Some(major) = installable(self.majors) {
-            let is_named = self.names.contains(&file_name::of_main(major));
-            install.push(install_cudnn(Some(major), !is_named, LIBRARY_PATH));
+        if let Some(reach) = &self.reach {
+            file = Some(&reach.file);
+            elsewhere = reach.helps(self.is_dll);
         }
-        if let Some((major, _)) = &self.other {
-            summary += &format!("; only `{}` was found", file_name::of_main(*major));
+        let mut required = match &self.mismatch {
+            Some(mismatch) => mismatch.required_cudnn(),
+            None => format!("cuDNN{}", after_space(self.major)),
+        };
+        let name = file_name::of_main(self.major.unwrap_or_default());
+        if self.cudarc.is_some() && !self.names.contains(&name) {
+            required += &format!(" with a `{FIRST}`");
+        }
+        install.push(format!(
+            "install {required}, or add its directory to {path}"
+        ));
+        if let Some(major) = self.other {
+            let name = cudnn_file("", major, self.is_dll);
+            summary += &format!("; only `{name}` was found");
             install.push(format!(
                 "use a build of this program for cuDNN {major}; linking one name to the other does not help"
             ));
         }
-        let available = self.other.map(|(_, path)| path.display().to_string());
+        if let (Some(file), None) = (file, &self.unfit) {
+            let file = file.display();
+            summary += &format!("; `{file}` exists, but {loader} does not search there");
+        }
         let finding = FindingId::CudnnNotLoadable
-            .error(summary)
+            .error_if(self.is_needed, summary)
             .with_some("reason", self.misplaced.map(|misplaced| misplaced.reason()))
             .with("loader", messages)
-            .with_some("available", available)
+            .with_lines("available", self.available.iter().map(found_file))
             .with("searched", self.looked_at.join("\n"));
-        self.not_found.explain(finding, elsewhere, install)
-    }
-}
-
-/// Returns the help that installs this major of cuDNN. `with_link`: only its name without a number is tried.
-pub fn install_cudnn(major: Option<u32>, with_link: bool, path: &str) -> String {
-    let (major, link) = (after_space(major), format!(" with a `{FIRST}`"));
-    let link = if with_link { &link } else { "" };
-    format!("install cuDNN{major}{link}, or add its directory to {path}")
-}
-
-impl NotFound {
-    /// Returns the headline for a program that opens none of these names. `cudarc` is the version of the cudarc that
-    /// opens them, if known.
-    pub fn headline<S: Borrow<str>>(names: &[S], cudarc: Option<Option<Version>>) -> String {
-        let first = names.first().map_or("", S::borrow);
-        match cudarc {
-            Some(version) => {
-                let version = after_space(version);
-                format!("cannot load `{first}` or any other name that cudarc{version} tries")
-            }
-            None => format!("cannot load `{}`", names.join("` or `")),
-        }
-    }
-
-    /// Adds the help for the most specific cause to a finding: the ways to a cuDNN `elsewhere`, if one exists, else the
-    /// ways to `install` one.
-    pub fn explain(
-        self,
-        mut finding: Finding,
-        elsewhere: Vec<String>,
-        install: Vec<String>,
-    ) -> Finding {
-        let is_elsewhere = !elsewhere.is_empty();
+        let elsewhere = Some(elsewhere).filter(|elsewhere| !elsewhere.is_empty());
         if let Some(unfit) = self.unfit {
-            // The contents of a directory without permission are unknown.
-            let is_closed = matches!(unfit.defect, Defect::Closed(_));
-            let is_foreign = matches!(unfit.defect, Defect::Machine(..) | Defect::Class(_));
-            if !(is_closed && is_elsewhere) {
-                finding = finding.with_unfit(&unfit.path, &unfit.defect, unfit.found_via);
-                if !(is_foreign && is_elsewhere) {
-                    return finding;
-                }
-                finding.help.clear();
-            }
+            let mut finding = finding.with_unfit(&unfit.path, &unfit.defect, unfit.found_via);
+            finding.help = elsewhere.unwrap_or(finding.help);
+            return finding;
         }
-        finding.help.extend(match self.untried {
-            Some((major, dir)) => by_another_name(major, &dir),
-            None if is_elsewhere => elsewhere,
-            None => install,
-        });
-        finding
+        finding.helps(match (self.other, self.untried) {
+            (Some(major), Some(dir)) => by_another_name(major, &dir),
+            _ => elsewhere.unwrap_or(install),
+        })
+    }
+}
+
+/// Returns the line of a file, with its version if known.
+pub fn found_file((version, path): &FoundFile) -> String {
+    let version = version.map_or_else(String::new, |version| format!("{version}  "));
+    format!("{version}{}", path.display())
+}
+
+impl Reach {
+    /// Returns the ways to make the loader, or Windows for a DLL, find the file.
+    fn helps(&self, is_dll: bool) -> Vec<String> {
+        let dir = &self.dir;
+        let path = match is_dll {
+            true => "PATH where the program runs",
+            false => "LD_LIBRARY_PATH",
+        };
+        let first = match self.step {
+            Step::Links => format!(
+                "run `sudo ldconfig -n {}` to create its links, and ",
+                quoted(dir)
+            ),
+            Step::Rename => format!("create a link `{FIRST}` to it in `{dir}`, and "),
+            Step::Search | Step::Rpath => String::new(),
+        };
+        let mut helps = vec![format!("{first}add `{dir}` to {path}")];
+        if self.step == Step::Rpath {
+            helps.push(
+                "relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set".to_string()
+            );
+        }
+        helps
     }
 }
 

@@ -1,16 +1,14 @@
 //! DLLs that a program for Windows imports and that are not found.
 
-use crate::cudnn::consistency;
-use crate::inspection::fault::{InspectionFault, Install, Reach, Request, UnresolvedCudnn};
+use crate::inspection::fault::InspectionFault;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::facts::Finding;
 use crate::runtime::system::names::DRIVER_DLL;
-use std::path::Path;
 
 impl PreflightInput {
     pub(super) fn dlls_not_found(&self, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        for missing in self.missing.iter().filter(|one| !self.opens_dll(one)) {
+        for missing in self.graph.missing.iter().filter(|one| !self.opens_dll(one)) {
             let name = &missing.name;
             if name.eq_ignore_ascii_case(DRIVER_DLL) {
                 unknown.push("no NVIDIA driver was found".into());
@@ -28,40 +26,10 @@ impl PreflightInput {
 
     /// Returns `true` if the program opens this DLL itself, which the file's tables do not show.
     pub(super) fn opens_dll(&self, missing: &Missing) -> bool {
-        let delayed = self.objects.first().map(|one| &one.linkage.delayed);
+        let delayed = self.graph.objects.first().map(|one| &one.linkage.delayed);
         missing.need == LoadPhase::Later
             && missing.needed_by == self.program
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
-    }
-
-    /// Returns the fault of a cuDNN that Windows does not find by any of these names.
-    pub(super) fn no_cudnn_dll<'a>(
-        &'a self,
-        names: Vec<&'a str>,
-        missing: &'a Missing,
-        is_needed: bool,
-    ) -> UnresolvedCudnn<'a> {
-        let (mut also_found, mut reach, mut unrequested) = (Vec::new(), None, None);
-        let dir = |file: &Path| file.parent().unwrap_or(file).display().to_string();
-        let is_it = |other: &&Other| names.contains(&consistency::file_name(&other.path));
-        if missing.unfit.is_some() {
-            // If an unusable file is in place of the library, only that is reported.
-        } else if let Some(other) = self.usable_others().find(is_it) {
-            reach = Some(Reach::Directory(dir(&other.path)));
-            also_found.push((None, &*other.path));
-        } else if let Some(file) = &self.unrequested {
-            unrequested = Some((&**file, dir(file)));
-        }
-        UnresolvedCudnn {
-            request: Request::Dll,
-            names,
-            missing,
-            is_needed,
-            also_found,
-            unrequested,
-            reach,
-            install: Install::Major(None),
-        }
     }
 
     /// Returns the files elsewhere that no guard rejects.
@@ -77,6 +45,7 @@ impl PreflightInput {
 mod tests {
     use super::*;
     use crate::choice::requirement::Requirements;
+    use crate::loader::ldso::LoadGraph;
     use crate::model::Platform;
     use crate::runtime::facts::{Built, Loader, Policy, Version};
 
@@ -90,6 +59,12 @@ mod tests {
             soname: None,
             version: Some(Version::new(9, *minor, 0)),
         };
+        let mut graph = LoadGraph::default();
+        graph.missing.push(Missing {
+            name: DLL.into(),
+            need,
+            ..Missing::default()
+        });
         PreflightInput {
             platform: Platform::from_triple("x86_64-pc-windows-msvc"),
             guards: vec![Built {
@@ -98,11 +73,7 @@ mod tests {
                 requirement: Requirements::parse(None, Some(">=9.10")).0.cudnn,
                 ..Built::default()
             }],
-            missing: vec![Missing {
-                name: DLL.into(),
-                need,
-                ..Missing::default()
-            }],
+            graph,
             others: minors.iter().map(other).collect(),
             path_known: true,
             ..PreflightInput::default()
@@ -111,8 +82,9 @@ mod tests {
 
     fn opened(minors: &[u32]) -> Vec<String> {
         let input = input(LoadPhase::Later, minors);
-        let missing = &input.missing[0];
-        input.no_cudnn_dll(vec![DLL], missing, true).finding().help
+        let missing = &input.graph.missing[0];
+        let fault = input.no_cudnn(None, vec![DLL.into()], missing, true);
+        fault.finding().help
     }
 
     fn linked(minors: &[u32]) -> Vec<String> {
@@ -128,7 +100,8 @@ mod tests {
         assert_eq!(linked(&[1, 14]), right);
         let any = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next \
                    to the program";
-        assert_eq!(opened(&[1]), [any]);
+        let required = "install a cuDNN that meets `>=9.10`, or add its directory to PATH";
+        assert_eq!(opened(&[1]), [required]);
         assert_eq!(linked(&[1]), [any]);
     }
 }

@@ -18,8 +18,8 @@ use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
 use crate::runtime::loader::library_names::HiddenCudnn;
-use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::opener::Opener;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
@@ -27,15 +27,12 @@ use std::path::Path;
 
 impl FileOrigins for PreflightInput {
     fn origin_of(&self, path: &Path) -> LoadOrigin {
-        let names = |origin: &&LoadOrigin| Some(origin.folder()) == path.parent();
-        if let Some(origin) = self.dll_directories.iter().find(names) {
-            return origin.clone();
-        }
-        let object = self.objects.iter().find(|object| object.path == path);
-        let opener = object.and_then(|object| self.objects.get(object.requester?));
+        let objects = &self.graph.objects;
+        let object = objects.iter().find(|object| object.path == path);
+        let opener = object.and_then(|object| objects.get(object.requester?));
         let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
         // The graph does not contain the sub-libraries that no convolution needs.
-        let searched = || self.search_path.finds(path);
+        let searched = || self.search_path().finds(path);
         match (object.and_then(|object| object.via.clone()), opener) {
             // The program itself has no name.
             (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
@@ -49,14 +46,7 @@ impl FileOrigins for PreflightInput {
     }
 
     fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
-        let place = |dir: &Path| {
-            let mut dirs = self.dll_directories.iter();
-            dirs.position(|origin| origin.folder() == dir)
-        };
-        match place(folder) {
-            Some(own) => place(other.folder()).is_some_and(|other| own < other),
-            None => self.search_path.is_before(folder, other),
-        }
+        self.search_path().is_before(folder, other)
     }
 
     fn is_valid(&self, file: &Path) -> bool {
@@ -66,6 +56,14 @@ impl FileOrigins for PreflightInput {
 }
 
 impl PreflightInput {
+    /// Returns the search path for the sub-libraries of the cuDNN.
+    fn search_path(&self) -> SearchPath {
+        match self.main_library {
+            Some(index) => self.graph.search_path(index),
+            None => self.graph.path.clone(),
+        }
+    }
+
     pub(super) fn cudnn(
         &self,
         cudnn: &Cudnn,
@@ -126,8 +124,8 @@ impl PreflightInput {
         let wheels = wheels.map(SubLibraryFault::SeveralWheels);
         of_files.extend(wheels.map(|fault| fault.finding(cudnn)));
         for finding in &mut of_files {
-            let found_via = ("found via", self.found_via.clone());
-            finding.evidence.insert(0, found_via);
+            let found_via = self.found_via().unwrap_or_default();
+            finding.evidence.insert(0, ("found via", found_via));
         }
         findings.append(&mut of_files);
         if let Some(dll_dependencies) = &self.dll_dependencies {
@@ -152,7 +150,7 @@ impl PreflightInput {
         let rows = compat::gpus(&self.platform.cpu);
         let is_newer = |version| gpu_support::is_newer(&rows, version);
         let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
-        let files = self.missing.iter();
+        let files = self.graph.missing.iter();
         let files = files.filter(|one| installed.missing.contains(&one.name));
         missing.looked_at = files.clone().flat_map(|one| one.searched.clone()).collect();
         missing.looked_at = files::dedup(missing.looked_at.into_iter());
@@ -190,13 +188,15 @@ impl PreflightInput {
             let hidden = hidden.and_then(|hidden| hidden.library.clone());
             let mut evidence = vec![
                 ("loaded", printable(&library.to_string_lossy())),
-                ("found via", self.found_via.clone()),
+                ("found via", self.found_via().unwrap_or_default()),
             ];
             let package = guard.package.clone().filter(|_| self.guards.len() > 1);
             evidence.extend(package.map(|package| ("crate", package)));
             // If the reason is unknown, the files can only be replaced, like those in an rpath.
             let by_path = || LoadOrigin::Rpath(self.installed.folder().to_path_buf());
-            let via = self.via.clone().unwrap_or_else(by_path);
+            let is_here = self.path_known && self.root.is_none();
+            let is_known = |_: &LoadOrigin| is_here || self.platform.os != Os::Windows;
+            let via = self.via.clone().filter(is_known).unwrap_or_else(by_path);
             let foreign = mixed_sub_libraries::foreign(&self.installed, self);
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
             let fault = UnsuitableMainLibrary {

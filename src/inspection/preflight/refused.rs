@@ -1,16 +1,16 @@
 //! Files that the loader does not find or refuses: damaged files, and system libraries that are too old.
 
 use crate::cudnn::consistency;
-use crate::inspection::fault::{
-    FoundFile, InspectionFault, Install, LibrarySource, Reach, Request, UnresolvedCudnn,
-};
+use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::preflight::{Other, PreflightInput};
-use crate::loader::main_library::is_bundled;
+use crate::loader::main_library::{cudnn_major, is_bundled};
+use crate::model::Os;
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::facts::{Finding, LibraryName, Loader};
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::facts::{Built, Finding, LibraryName, Loader};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
-use crate::runtime::loader::not_found::installable;
+use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step, Unfit, installable};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -18,9 +18,10 @@ use std::path::Path;
 
 impl Other {
     /// Returns `true` if one of these names is its SONAME but not its file name.
-    fn is_unlinked(&self, names: &[&str]) -> bool {
+    fn is_unlinked(&self, names: &[String]) -> bool {
         let soname = self.soname.as_deref().unwrap_or_default();
-        names.contains(&soname) && consistency::file_name(&self.path) != soname
+        let mut names = names.iter();
+        names.any(|name| name == soname) && consistency::file_name(&self.path) != soname
     }
 }
 
@@ -32,87 +33,124 @@ impl PreflightInput {
         Sysroot { root }.inside(dir).display().to_string()
     }
 
-    fn others_of(&self, names: &[&str]) -> Vec<&Other> {
-        let is_one = |other: &&Other| names.contains(&other.instead_of.as_str());
+    fn others_of(&self, names: &[String]) -> Vec<&Other> {
+        let is_one = |other: &&Other| names.contains(&other.instead_of);
         self.others.iter().filter(is_one).collect()
     }
 
     /// Returns the files that the loader does not find.
-    fn also_found<'a>(&'a self, names: &[&str], missing: &Missing) -> Vec<FoundFile<'a>> {
+    fn available(&self, names: &[String], missing: &Missing) -> Vec<FoundFile> {
         let unusable = missing.unfit.as_ref().map(|unfit| &unfit.path);
         let others = self.others_of(names).into_iter();
         let others = others.filter(|other| Some(&other.path) != unusable);
-        files::dedup(others.map(|other| (other.version, &*other.path)))
+        files::dedup(others.map(|other| (other.version, other.path.clone())))
     }
 
-    /// Returns the fault of a cuDNN that the loader does not find by any of these names.
+    /// Returns the fault of a cuDNN that is not found by any of these names. `user` is linked to it.
     pub(super) fn no_cudnn<'a>(
-        &'a self,
-        request: Request<'a>,
-        names: Vec<&'a str>,
-        missing: &'a Missing,
+        &self,
+        user: Option<&'a Path>,
+        names: Vec<String>,
+        missing: &Missing,
         is_needed: bool,
-    ) -> UnresolvedCudnn<'a> {
-        let majors = match self.by_cudarc() {
+    ) -> MissingCudnn<'a> {
+        let is_dll = self.platform.os == Os::Windows;
+        let built = self.by_cudarc().filter(|_| !is_dll && user.is_none());
+        let majors = match built {
             Some(built) => rules::majors(built),
             None => {
-                let major = |name: &&str| LibraryName::read(name)?.major();
+                let major = |name: &String| LibraryName::read(name)?.major();
                 names.iter().filter_map(major).collect()
             }
         };
-        let unrequested = self.unrequested.as_deref();
-        let unrequested = unrequested.filter(|_| self.by_cudarc().is_some());
-        // A version that a guard rejects would not help.
-        let mismatch = |other: &Other| self.refusal(other.version?);
-        let others = self.others_of(&names);
-        // Its file name or SONAME is one of these.
-        let is_named = |other: &&&Other| {
-            let file = consistency::file_name(&other.path);
-            let mut rest = names.iter().filter_map(|name| file.strip_prefix(name));
-            rest.any(|rest| rest.is_empty() || rest.starts_with('.')) || other.is_unlinked(&names)
+        // Linux skips such a file.
+        let is_skipped = |unfit: &Unfit| match unfit.defect {
+            Defect::Closed(_) | Defect::Machine(..) | Defect::Class(_) => !is_dll,
+            _ => false,
         };
-        let mut named = others.iter().filter(is_named);
-        let other = named.clone().find(|other| mismatch(other).is_none());
-        UnresolvedCudnn {
-            also_found: self.also_found(&names, missing),
-            unrequested: unrequested.map(|path| (path, self.dir(path))),
-            reach: other.map(|other| self.reach(other, &names)),
-            install: if let Some(mismatch) = named.find_map(|other| mismatch(other)) {
-                Install::Accepted(mismatch.required_cudnn())
-            } else if !others.is_empty() {
-                Install::Beside(installable(&majors))
-            } else {
-                Install::Major(installable(&majors))
-            },
-            request,
-            names,
-            missing,
+        let is_replaceable = missing.unfit.as_ref().is_none_or(is_skipped);
+        let (mut reach, mut mismatch, mut other) = (None, None, None);
+        for elsewhere in self.others_of(&names) {
+            let file = consistency::file_name(&elsewhere.path);
+            let mut rest = names.iter().filter_map(|name| file.strip_prefix(&**name));
+            let is_named = rest.any(|rest| rest.is_empty() || rest.starts_with('.'));
+            // A version that a guard rejects would not help.
+            match elsewhere.version.and_then(|version| self.refusal(version)) {
+                _ if !is_named && !elsewhere.is_unlinked(&names) => {
+                    let soname = elsewhere.soname.as_deref();
+                    other = other.or(cudnn_major(soname.unwrap_or(file)));
+                }
+                Some(fault) => mismatch = mismatch.or(Some(fault)),
+                None if is_replaceable && reach.is_none() => {
+                    reach = Some(self.reach(elsewhere, &names, user, built));
+                }
+                None => {}
+            }
+        }
+        let mut available = self.available(&names, missing);
+        let is_absent = missing.unfit.is_none() && reach.is_none() && mismatch.is_none();
+        other = other.filter(|major| is_absent && !majors.contains(major));
+        let is_tried = is_dll && is_absent || built.is_some() && missing.unfit.is_none();
+        let mut untried = None;
+        if let Some(file) = self.unrequested.as_ref().filter(|_| is_tried) {
+            (other, reach) = (cudnn_major(consistency::file_name(file)), None);
+            untried = built.map(|_| self.dir(file));
+            available.insert(0, (None, file.clone()));
+        }
+        // The contents of a directory that cannot be entered are unknown.
+        let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
+        let unfit = missing.unfit.clone();
+        let unfit = unfit.filter(|unfit| reach.is_none() || !is_closed(unfit));
+        MissingCudnn {
+            is_dll,
             is_needed,
+            user,
+            cudarc: built.map(|built| built.cudarc),
+            names: built.map_or(names, library_names::opened_names),
+            major: installable(&majors),
+            mismatch,
+            unfit,
+            reach,
+            other,
+            untried,
+            available,
+            looked_at: missing.searched.clone(),
+            ..MissingCudnn::default()
         }
     }
 
     /// Returns how to make the loader find this cuDNN, which is in a directory that the loader does not search.
-    fn reach(&self, other: &Other, names: &[&str]) -> Reach {
-        let (dir, name) = (self.dir(&other.path), consistency::file_name(&other.path));
-        let requested = self.by_cudarc().map(library_names::opened_names);
+    fn reach(
+        &self,
+        other: &Other,
+        names: &[String],
+        user: Option<&Path>,
+        cudarc: Option<&Built>,
+    ) -> Reach {
+        let name = consistency::file_name(&other.path);
+        let requested = cudarc.map(library_names::opened_names);
         let mut guards = self.guards.iter();
         let all_link = guards.all(|guard| guard.loader == Loader::Linked);
-        if requested.is_some_and(|names| !names.iter().any(|requested| requested == name)) {
-            Reach::Rename(dir)
-        } else if other.is_unlinked(names) {
-            Reach::Links(dir)
-        } else if all_link {
-            Reach::Rpath(dir)
-        } else {
-            // `.link()` writes no rpath for a program that opens its cuDNN.
-            Reach::Directory(dir)
+        Reach {
+            file: other.path.clone(),
+            dir: self.dir(&other.path),
+            step: if requested.is_some_and(|names| !names.iter().any(|one| one == name)) {
+                Step::Rename
+            } else if other.is_unlinked(names) {
+                Step::Links
+            } else if user.is_some() && all_link {
+                Step::Rpath
+            } else {
+                // `.link()` writes no rpath for a program that opens its cuDNN.
+                Step::Search
+            },
         }
     }
 
     pub(super) fn no_library<'a>(&'a self, missing: &'a Missing) -> InspectionFault<'a> {
-        let name = &*missing.name;
+        let (name, names) = (&*missing.name, std::slice::from_ref(&missing.name));
         let is_it = |other: &&Other| consistency::file_name(&other.path) == name;
-        let other = self.others_of(&[name]).into_iter().find(is_it);
+        let other = self.others_of(names).into_iter().find(is_it);
         let cuda = LibraryName::read(name).and_then(|file| file.major());
         let cuda = cuda.filter(|_| dependencies::is_of_toolkit(name));
         let beside = missing.needed_by.with_file_name(name);
@@ -123,13 +161,12 @@ impl PreflightInput {
             (None, None) if is_bundled(name) => LibrarySource::Wheel,
             (None, None) => LibrarySource::Package,
         };
-        let also_found = self.also_found(&[name], missing);
-        InspectionFault::NoLibrary(missing, also_found, source)
+        InspectionFault::NoLibrary(missing, self.available(names, missing), source)
     }
 
     /// Adds the findings about files that are truncated or not libraries. Files of cuDNN are checked with cuDNN.
     pub(super) fn damaged(&self, findings: &mut Vec<Finding>) {
-        for object in &self.objects {
+        for object in &self.graph.objects {
             let Some(defect) = &object.defect else {
                 continue;
             };
@@ -137,7 +174,9 @@ impl PreflightInput {
             if parts.any(|part| part.path == object.path) {
                 continue;
             }
-            let user = object.requester.and_then(|index| self.objects.get(index));
+            let user = object
+                .requester
+                .and_then(|index| self.graph.objects.get(index));
             findings.push(InspectionFault::RefusedLibrary(object, defect, user).finding());
         }
     }
@@ -145,7 +184,7 @@ impl PreflightInput {
     /// Adds the findings about system libraries that do not define required symbol versions.
     pub(super) fn too_old(&self, findings: &mut Vec<Finding>) {
         let mut reported: Vec<&Path> = Vec::new();
-        let objects = self.objects.iter();
+        let objects = self.graph.objects.iter();
         for object in objects.filter(|object| object.need != LoadPhase::Later) {
             for (from, versions) in &object.linkage.needed_versions {
                 // cuDNN's sub-libraries are compared by their versions, and a guard checks cuDNN itself.
@@ -153,7 +192,7 @@ impl PreflightInput {
                 if from.starts_with("libcudnn_") || is_cudnn && !self.guards.is_empty() {
                     continue;
                 }
-                let found = self.objects.iter().find(|other| {
+                let found = self.graph.objects.iter().find(|other| {
                     other.name == *from || other.linkage.soname.as_deref() == Some(from)
                 });
                 let Some(found) = found else {

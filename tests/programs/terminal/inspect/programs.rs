@@ -117,12 +117,13 @@ fn variables_do_not_apply_to_a_program_with_more_rights_than_its_user() {
     .exits_with(1);
     let root = image.0.display();
     ran.says_in_words(&format!(
-        "✗ error: `{root}/app/app` needs libcudnn.so.9, which the loader cannot find [cudnn-not-loadable] \
+        "✗ error: `{root}/app/app` needs libcudnn.so.9, which the loader cannot find; \
+         `{root}/usr/local/cuda/lib64/libcudnn.so.9` exists, but the loader does not search there [cudnn-not-loadable] \
          = help: add `/usr/local/cuda/lib64` to /etc/ld.so.conf and run `ldconfig` \
          = help: relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set \
          setuid this program runs with elevated privileges (setuid, capabilities): the loader ignores \
-         LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath searched {root}/etc/ld.so.cache \
-         also found 9.14.0 {root}/usr/local/cuda/lib64/libcudnn.so.9 verdict: fail (1 error) \
+         LD_LIBRARY_PATH, LD_PRELOAD and `$ORIGIN` in its rpath \
+         available 9.14.0 {root}/usr/local/cuda/lib64/libcudnn.so.9 searched {root}/etc/ld.so.cache verdict: fail (1 error) \
          for details and fixes, run `cudnn-guard explain cudnn-not-loadable`"
     ));
     // Follow the help.
