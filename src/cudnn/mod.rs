@@ -94,7 +94,10 @@ fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, Pat
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let mut wheels = Owner::of_wheels(&cudnn.root);
     let wheel = (wheels.len() == 1).then(|| wheels.remove(0));
-    let owner = wheel.or_else(|| package_owner::find(&cudnn, sysroot));
+    // Users install `cudnn`; its dependency `libcudnn` contains the libraries.
+    let conda = || Owner::of_conda(&cudnn.root, &["cudnn", "libcudnn"]);
+    let debian = || Owner::of_debian(cudnn.library.as_deref()?);
+    let owner = wheel.or_else(conda).or_else(debian);
     cudnn.files.wheels = wheels;
     let wheel = owner
         .as_ref()
@@ -131,7 +134,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         .header
         .as_deref()
         .filter(|_| cudnn.header_version != cudnn.library_version);
-    cudnn.files.header_owner = header.and_then(|header| package_owner::debian(header, sysroot));
+    cudnn.files.header_owner = header.and_then(Owner::of_debian);
     cudnn
 }
 

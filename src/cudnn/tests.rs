@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::cudnn::parts::SubLibraries;
-use crate::model::Kind;
-use crate::model::Unresolved;
+use crate::model::{Found, Kind, Toolkit, Unresolved};
 use crate::search::install_layout;
 use std::process::Command;
 
@@ -168,18 +167,27 @@ fn the_records_of_every_package_with_a_part_of_the_toolkit() {
         "site/nvidia_nvvm-13.0.88.dist-info/RECORD",
         "var/lib/dpkg/info/cuda-nvcc-13-0.list",
         "var/lib/dpkg/info/libnvvm-13-0.list",
+        "var/lib/dpkg/alternatives/cuda",
     ];
     let others = [
         "site/nvidia_cudnn_cu13-9.14.0.64.dist-info/RECORD",
         "var/lib/dpkg/info/gcc.list",
+        "var/lib/dpkg/alternatives/cpp",
     ];
     for path in records.iter().chain(&others) {
         let path = top.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, "").unwrap();
     }
-    let of_wheels = package_owner::toolkit_records(&top.join("site/nvidia/cu13"), &top);
-    let of_debian = package_owner::toolkit_records(Path::new("/usr/local/cuda-13.0"), &top);
+    let records_of = |root: &str| {
+        let toolkit = Toolkit {
+            root: top.join(root),
+            ..Toolkit::default()
+        };
+        package_owner::records(&Found::Toolkit(toolkit), &top)
+    };
+    let of_wheels = records_of("site/nvidia/cu13");
+    let of_debian = records_of("usr/local/cuda-13.0");
     std::fs::remove_dir_all(&top).unwrap();
     let all = records.map(|path| top.join(path));
     assert_eq!([of_wheels, of_debian], [&all[..2], &all[2..]]);

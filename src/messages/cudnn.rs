@@ -199,7 +199,7 @@ impl SubLibraryFault<'_> {
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
                 let keep = |wheel: &Owner| {
-                    let command = wheel.reinstall_wheel(wheels);
+                    let command = wheel.reinstall(wheels);
                     format!("keep {}: `{command}`", wheel.name)
                 };
                 FindingId::DuplicateCudnn.warning(format!(

@@ -107,7 +107,7 @@ impl NoUsableCandidate<'_> {
         // The help for a link whose target is gone installs its package again.
         let is_gone = obstructed.is_some_and(|(_, met)| met.is_gone());
         let emptied = self.emptied.filter(|_| !is_gone);
-        let emptied = emptied.map(|(owner, _)| owner.reinstall_wheel(&[]));
+        let emptied = emptied.map(|(owner, _)| owner.reinstall(&[]));
         help.extend(emptied.map(|command| format!("reinstall the package: `{command}`")));
         let is_in_image = nvidia_image::without_headers(context.env).is_some();
         if is_in_image {
@@ -292,7 +292,7 @@ impl MissingHeaders<'_> {
         let libraries_alone =
             owner.filter(|owner| owner.installer == Installer::Conda && owner.name == "libcudnn");
         let install = if let Some(wheel) = owner.filter(|owner| owner.installer.is_for_wheels()) {
-            format!("reinstall the package: `{}`", wheel.reinstall_wheel(&[]))
+            format!("reinstall the package: `{}`", wheel.reinstall(&[]))
         } else if let Some(owner) = libraries_alone {
             let headers = format!("libcudnn-dev={}", owner.version);
             match at("/.pixi/") {

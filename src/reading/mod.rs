@@ -11,6 +11,7 @@ use crate::reading::unusable_variables::{
     LeftOut, Unreadable, UnusableVariable, unusable, without_host_compiler,
 };
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::install::package_owner::only;
 use crate::search::{Place, Step, Tree, install_layout, pkg_config};
 use crate::system::{Host, Sysroot, files};
 use crate::toolkit::nvcc::NvccFault;
@@ -213,7 +214,7 @@ impl<'a> Reader<'a> {
 
     /// Adds pip's record of a wheel whose files do not exist.
     fn emptied_wheel(&mut self, step: &Step, top: &Path) {
-        let Some(owner) = Owner::of_wheel(top) else {
+        let Some(owner) = only(Owner::of_wheels(top)) else {
             return;
         };
         let emptied = Found::Cudnn(Cudnn {
@@ -263,16 +264,8 @@ impl<'a> Reader<'a> {
             return;
         }
         self.scan.record_all(read, sysroot);
-        let mut records = match &found {
-            Found::Cudnn(cudnn) => package_owner::records(&cudnn.root, cudnn.library.as_deref()),
-            Found::Toolkit(toolkit) => {
-                package_owner::toolkit_records(&toolkit.root, Path::new("/"))
-            }
-        };
-        if step.via.is_fixed() && sysroot.root.is_none() {
-            records.extend(package_owner::alternatives());
-        }
-        for record in records {
+        let top = sysroot.root.unwrap_or(Path::new("/"));
+        for record in package_owner::records(&found, top) {
             self.scan.record(record);
         }
         self.keys.push((key, step.via.clone()));

@@ -222,7 +222,7 @@ impl<'a> MissingSubLibraries<'a> {
                 || !majors::CUDNN.contains(&installed.major),
             bundled: None,
             jit_only: installed.jit_only,
-            reinstall: package_owner::reinstall_command(installed.folder()),
+            reinstall: package_owner::reinstall_command(&installed.main.path),
             looked_at: Vec::new(),
         }
     }

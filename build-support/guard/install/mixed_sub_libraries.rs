@@ -36,8 +36,7 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let reinstall = file.path.parent().and_then(|dir| origins.reinstall(dir));
-            let fault = UnusableFile::new(&file.path, defect, reinstall).needed_if(file.needed);
+            let fault = UnusableFile::new(&file.path, defect).needed_if(file.needed);
             // A file that another program holds open may be valid.
             let is_wrong = file.needed && *defect != Defect::Locked;
             let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
@@ -57,20 +56,17 @@ impl Installed {
         let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));
         findings.extend(stray.map(|stray| stray.finding()));
         let preloaded = Some(&*self.main.path).filter(|_| preloaded);
-        let reinstall = origins.reinstall(folder);
-        findings.extend(finding(self, &foreign, preloaded, reinstall));
+        findings.extend(finding(self, &foreign, preloaded));
         findings
     }
 }
 
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice. `preloaded`: the main library, if LD_PRELOAD names it. `reinstall`: the command that installs its package
-/// again.
+/// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
 fn finding(
     installed: &Installed,
     foreign: &[Foreign<'_>],
     preloaded: Option<&Path>,
-    reinstall: Option<String>,
 ) -> Option<Finding> {
     let (release, _) = installed.version()?;
     let folder = installed.folder();
@@ -83,7 +79,7 @@ fn finding(
             mixed,
             dir: folder.display().to_string(),
             is_dll: LibraryName::of(&installed.main.path).is_some_and(|file| file.is_dll),
-            reinstall,
+            reinstall: package_owner::reinstall_command(&installed.main.path),
         };
         fault.finding()
     } else {
@@ -118,10 +114,6 @@ pub trait FileOrigins {
     fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool;
     /// Returns `true` if the file can be loaded.
     fn is_valid(&self, file: &Path) -> bool;
-    /// Returns the command that installs the package of the cuDNN in this directory again.
-    fn reinstall(&self, dir: &Path) -> Option<String> {
-        package_owner::reinstall_command(dir)
-    }
 }
 
 impl FileOrigins for SearchPath {

@@ -52,7 +52,7 @@ impl Installer {
     }
 }
 
-/// The package that contains a cuDNN, from the record of its installer.
+/// The package that contains a library, from the record of its installer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Owner {
     pub installer: Installer,
@@ -63,36 +63,44 @@ pub struct Owner {
 }
 
 impl Owner {
-    /// Returns the wheel that contains this directory, from the only record beside it:
-    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. `None` if two wheels have overwritten each other.
-    pub fn of_wheel(root: &Path) -> Option<Self> {
-        only(Self::of_wheels(root))
+    fn new(installer: Installer, name: &str, version: &str) -> Self {
+        Self {
+            installer,
+            name: name.to_string(),
+            version: version.to_string(),
+        }
     }
 
-    /// Returns the wheels that contain this directory. If several have overwritten each other's files, most of the
-    /// files are from the first one.
+    /// Returns the wheel with this record: `nvidia_cudnn_cu13-9.14.0.64.dist-info`.
+    pub fn of_wheel(record: &Path) -> Option<Self> {
+        let (name, version) = record.file_stem()?.to_str()?.split_once('-')?;
+        let installer = Installer::of_environment(record.parent()?);
+        Some(Self::new(installer, &name.replace('_', "-"), version))
+    }
+
+    /// Returns the wheels that contain this directory, from the records beside it: `nvidia_cudnn_cu13-9.14.0.64.dist-info`
+    /// beside `nvidia/cudnn`. If several have overwritten each other's files, most of the files are from the first one.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let (mut owners, mut most) = (Vec::new(), 0);
-        let wheels = wheels(root);
+        let name = root.file_name().unwrap_or_default().to_string_lossy();
+        let is_cudnn = |dir: &&Path| dir.ends_with("nvidia") && name.starts_with("cudnn");
+        let Some(site) = root.parent().filter(is_cudnn).and_then(Path::parent) else {
+            return owners;
+        };
+        let wheels = named(site, &format!("nvidia_{name}_cu"), "-", ".dist-info");
         for wheel in &wheels {
-            let stem = wheel.file_stem().and_then(|stem| stem.to_str());
-            let Some((name, version)) = stem.and_then(|stem| stem.split_once('-')) else {
+            let Some(mut owner) = Self::of_wheel(wheel) else {
                 continue;
             };
             let record = (wheels.len() > 1).then(|| read(&wheel.join("RECORD")));
             let record = record.flatten().unwrap_or_default();
             let mut intact = 0;
-            for (dir, place) in [("lib", "nvidia/cudnn/lib"), ("bin", "nvidia/cudnn/bin")] {
-                for (file, size) in parse(&record, place) {
+            for dir in ["lib", "bin"] {
+                for (file, size) in parse(&record, &format!("nvidia/{name}/{dir}")) {
                     let found = std::fs::metadata(root.join(dir).join(file));
                     intact += usize::from(found.is_ok_and(|found| found.len() == size));
                 }
             }
-            let mut owner = Self {
-                installer: Installer::of_environment(wheel.parent().unwrap_or(root)),
-                name: name.replace('_', "-"),
-                version: version.to_string(),
-            };
             if intact > most {
                 most = intact;
                 // `swap` of the list could panic, and a panic would put this file's path into the program.
@@ -105,92 +113,101 @@ impl Owner {
         owners
     }
 
-    /// Returns the command that installs this wheel again, after all others that share its files are removed.
-    pub fn reinstall_wheel(&self, all: &[Self]) -> String {
-        let (pip, name, version) = (self.installer.pip(), &self.name, &self.version);
-        if all.len() < 2 {
-            return format!("{pip} install --force-reinstall --no-deps {name}=={version}");
-        }
-        let mut remove = vec![self.installer.uninstall()];
-        for one in all {
-            // An interrupted upgrade leaves two records of a wheel.
-            if !remove.contains(&&*one.name) {
-                remove.push(&one.name);
-            }
-        }
-        let remove = remove.join(" ");
-        format!("{remove} && {pip} install --no-deps {name}=={version}")
-    }
-
-    /// Returns the package of one of these names that this conda environment records: `cudnn-9.3.0.75-h1.json`.
-    pub fn of_conda(environment: &Path, names: &[&str]) -> Option<Self> {
+    /// Returns the package of one of these names that the conda environment of this directory records:
+    /// `cudnn-9.3.0.75-h1.json`.
+    pub fn of_conda(root: &Path, names: &[&str]) -> Option<Self> {
+        let meta = environment(root).join("conda-meta");
         for name in names {
-            let start = format!("{name}-");
-            let records = stems(&environment.join("conda-meta"), &start, ".json");
-            if let Some(record) = only(records) {
-                let (_, version) = record.rsplit_once('-')?.0.rsplit_once('-')?;
-                return Some(Self {
-                    installer: Installer::Conda,
-                    name: (*name).to_string(),
-                    version: version.to_string(),
-                });
+            let mut packages = Vec::new();
+            for record in named(&meta, name, "-", ".json") {
+                let (package, _) = record.file_stem()?.to_str()?.rsplit_once('-')?;
+                let (found, version) = package.rsplit_once('-').unwrap_or_default();
+                if found == *name {
+                    packages.push(Self::new(Installer::Conda, name, version));
+                }
+            }
+            let package = only(packages);
+            if package.is_some() {
+                return package;
             }
         }
         None
     }
-}
 
-/// Returns the records of the cuDNN wheels beside this directory.
-pub fn wheels(root: &Path) -> Vec<PathBuf> {
-    let start = if root.ends_with("nvidia/cudnn") {
-        "nvidia_cudnn_cu"
-    } else if root.ends_with("nvidia/cudnn_jit") {
-        "nvidia_cudnn_jit_cu"
-    } else {
-        return Vec::new();
-    };
-    let mut found = Vec::new();
-    if let Some(site) = root.ancestors().nth(2) {
-        for stem in stems(site, start, ".dist-info") {
-            found.push(site.join(format!("{stem}.dist-info")));
+    /// Returns the Debian package of cuDNN that contains this file, in the system that contains the file: this one, or
+    /// an image below another directory.
+    pub fn of_debian(file: &Path) -> Option<Self> {
+        // A package also contains links, whose target may be missing.
+        let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
+        // The list of all packages is long, and packages install cuDNN nowhere else.
+        let usr = file.ancestors().find(|dir| dir.ends_with("usr"))?;
+        let top = usr.parent()?;
+        let path = format!("/{}", file.strip_prefix(top).ok()?.to_str()?);
+        let mut lists = named(&top.join(LISTS), "libcudnn", "", ".list");
+        lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
+        let list = only(lists)?;
+        // A package for another architecture is `libcudnn9:arm64`.
+        let name = list.file_stem()?.to_str()?.split(':').next()?;
+        let status = read(&top.join("var/lib/dpkg/status"))?;
+        let start = format!("Package: {name}\n");
+        let mut packages = status.split("\n\n");
+        let mut lines = packages.find(|text| text.starts_with(&start))?.lines();
+        let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+        is_plain(version).then(|| Self::new(Installer::Apt, name, version))
+    }
+
+    /// Returns the command that installs this package again, after all other wheels that share its files are removed.
+    pub fn reinstall(&self, all: &[Self]) -> String {
+        let (pip, name, version) = (self.installer.pip(), &self.name, &self.version);
+        match self.installer {
+            Installer::Conda => {
+                format!("conda install --force-reinstall -c conda-forge {name}={version}")
+            }
+            Installer::Apt => format!("sudo apt install --reinstall {name}"),
+            _ if all.len() < 2 => {
+                format!("{pip} install --force-reinstall --no-deps {name}=={version}")
+            }
+            _ => {
+                let mut remove = vec![self.installer.uninstall()];
+                for one in all {
+                    // An interrupted upgrade leaves two records of a wheel.
+                    if !remove.contains(&&*one.name) {
+                        remove.push(&one.name);
+                    }
+                }
+                let remove = remove.join(" ");
+                format!("{remove} && {pip} install --no-deps {name}=={version}")
+            }
         }
     }
-    found.sort();
-    found
 }
 
-/// Returns the cuDNN packages whose list of files, in dpkg's directory `lists`, satisfies `is_it`.
-pub fn debian_packages(lists: &Path, is_it: &dyn Fn(&str) -> bool) -> Vec<String> {
-    let mut packages = Vec::new();
-    for name in stems(lists, "libcudnn", ".list") {
-        let list = read(&lists.join(format!("{name}.list")));
-        if list.is_some_and(|text| is_it(&text)) {
-            packages.push(name);
-        }
+/// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.
+pub fn environment(root: &Path) -> &Path {
+    match root.parent() {
+        Some(above) if root.ends_with("Library") => above,
+        _ => root,
     }
-    packages
 }
 
-/// Returns the command that reinstalls the package whose cuDNN is in this directory: a wheel, a conda package or a
-/// Debian package. If several wheels have overwritten each other, one is kept. Other packages have to be unique.
-pub fn reinstall_command(dir: &Path) -> Option<String> {
-    let dir = std::fs::canonicalize(dir).ok()?;
+/// Returns the command that reinstalls the package of this file of a cuDNN. If several wheels have overwritten each
+/// other, one is kept. Other packages have to be unique.
+pub fn reinstall_command(file: &Path) -> Option<String> {
+    let dir = std::fs::canonicalize(file.parent()?).ok()?;
     let prefix = dir.parent()?;
     let wheels = Owner::of_wheels(prefix);
     if let Some(kept) = wheels.first() {
-        return Some(kept.reinstall_wheel(&wheels));
+        return Some(kept.reinstall(&wheels));
     }
     // From cuDNN 9 on, `cudnn` is a metapackage, and `libcudnn` contains the files.
-    if let Some(package) = Owner::of_conda(prefix, &["libcudnn", "cudnn"]) {
-        return Some(match prefix.to_str()?.contains("/.pixi/") {
-            true => format!("pixi reinstall {}", package.name),
-            false => format!(
-                "conda install --force-reinstall -c conda-forge {}={}",
-                package.name, package.version
-            ),
-        });
-    }
-    debian_command(&dir, &Path::new("/").join(LISTS))
+    let conda = Owner::of_conda(prefix, &["libcudnn", "cudnn"]);
+    let debian = || Owner::of_debian(&dir.join(file.file_name()?));
+    let owner = conda.or_else(debian)?;
+    let is_pixi = owner.installer == Installer::Conda && prefix.iter().any(|dir| dir == ".pixi");
+    Some(match is_pixi {
+        true => format!("pixi reinstall {}", owner.name),
+        false => owner.reinstall(&[]),
+    })
 }
 
 /// Returns the help to keep only the wheel for this CUDA, if another one has overwritten its files in this directory.
@@ -198,7 +215,7 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
     let wheels = Owner::of_wheels(std::fs::canonicalize(dir).ok()?.parent()?);
     let end = format!("-cu{cuda}");
     let kept = wheels.iter().find(|wheel| wheel.name.ends_with(&end))?;
-    let command = kept.reinstall_wheel(&wheels);
+    let command = kept.reinstall(&wheels);
     (wheels.len() > 1).then(|| format!("keep only the wheel for CUDA {cuda}: `{command}`"))
 }
 
@@ -209,7 +226,7 @@ pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String
     let dir = std::fs::canonicalize(dir).ok()?;
     let Owner {
         installer, name, ..
-    } = Owner::of_wheel(dir.parent()?)?;
+    } = only(Owner::of_wheels(dir.parent()?))?;
     if !name.ends_with(&format!("-cu{cuda}")) {
         return None;
     }
@@ -217,36 +234,27 @@ pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String
     Some(format!("{pip} install '{name}>={from},<{next}'"))
 }
 
-/// Like [`reinstall_command`], but for Debian packages only, whose lists of files are in the directory `lists`.
-pub fn debian_command(dir: &Path, lists: &Path) -> Option<String> {
-    let package = debian_package(dir, lists)?;
-    Some(format!("sudo apt install --reinstall {package}"))
-}
-
-/// Returns the only Debian package whose cuDNN is in this directory.
-pub fn debian_package(dir: &Path, lists: &Path) -> Option<String> {
-    let library = format!("{}/libcudnn.so.", dir.to_str()?);
-    only(debian_packages(lists, &|list| list.contains(&library)))
-}
-
-/// Returns the names in a directory that consist of this start, a number, and this end, without the end. They become
-/// part of a command, so names with characters that no package has are left out.
-fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
-    let mut stems = Vec::new();
+/// Returns the files in a directory whose names begin with `start`, contain `inside` and end with `end`, sorted. The names
+/// become part of commands, so names with characters that no package has are left out.
+pub fn named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
     let entries = std::fs::read_dir(dir).into_iter().flatten();
     for entry in entries.flatten().take(MOST_ENTRIES) {
         let name = entry.file_name();
-        let stem = name.to_str().and_then(|name| name.strip_suffix(end));
-        let stem = stem.unwrap_or_default();
-        let Some(version) = stem.strip_prefix(start) else {
-            continue;
-        };
-        let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:".contains(one);
-        if version.starts_with(|one: char| one.is_ascii_digit()) && stem.chars().all(is_known) {
-            stems.push(stem.to_string());
+        let rest = name.to_str().and_then(|name| name.strip_prefix(start));
+        let rest = rest.and_then(|rest| rest.strip_suffix(end));
+        if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
+            found.push(entry.path());
         }
     }
-    stems
+    found.sort();
+    found
+}
+
+/// Returns `true` if a shell does not interpret any character of the text.
+fn is_plain(text: &str) -> bool {
+    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:~".contains(one);
+    text.chars().all(is_known)
 }
 
 /// Returns the only element, if there is one.

@@ -6,9 +6,9 @@ use std::path::Path;
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
 const MAX_LEVELS: usize = 5;
-/// The most bytes of a record that are read. The record of a cuDNN wheel lists about fifty files.
-const MOST: u64 = 1 << 20;
-pub const MOST_ENTRIES: usize = 1 << 15;
+/// The most bytes of a record that are read. dpkg's list of all packages takes several megabytes.
+const MOST: u64 = 1 << 24;
+pub const MOST_ENTRIES: usize = 1 << 16;
 
 /// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
 pub type WheelRecord = (Version, Vec<(String, u64)>);

@@ -3,7 +3,6 @@
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::Finding;
-use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::{loader_words, map_failures};
@@ -21,10 +20,9 @@ fn unusable<'a>(
     defect: &'a Defect,
     evidence: Vec<(&'static str, String)>,
 ) -> UnusableFile<'a> {
-    let reinstall = path.parent().and_then(package_owner::reinstall_command);
     UnusableFile {
         evidence,
-        ..UnusableFile::new(path, defect, reinstall)
+        ..UnusableFile::new(path, defect)
     }
 }
 

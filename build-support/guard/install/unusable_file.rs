@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{FindingId, Severity};
+use crate::runtime::install::package_owner;
 use std::path::Path;
 
 pub struct UnusableFile<'a> {
@@ -17,8 +18,7 @@ pub struct UnusableFile<'a> {
 }
 
 impl<'a> UnusableFile<'a> {
-    /// Creates the error. `reinstall` is the command that installs the package again.
-    pub fn new(path: &'a Path, defect: &'a Defect, reinstall: Option<String>) -> Self {
+    pub fn new(path: &'a Path, defect: &'a Defect) -> Self {
         let is_replaced = match defect {
             Defect::Empty | Defect::Directory => false,
             _ => defect.id() == FindingId::LibraryDamaged && !defect.is_lfs_pointer(),
@@ -28,7 +28,10 @@ impl<'a> UnusableFile<'a> {
             defect,
             severity: Severity::Error,
             evidence: Vec::new(),
-            reinstall: reinstall.filter(|_| is_replaced),
+            reinstall: match is_replaced {
+                true => package_owner::reinstall_command(path),
+                false => None,
+            },
             help: None,
         }
     }

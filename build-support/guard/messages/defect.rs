@@ -114,7 +114,7 @@ impl Defect {
                  at run time"
             ),
             Defect::Dangling(_) | Defect::SymlinkLoop => {
-                match package_owner::reinstall_command(folder) {
+                match package_owner::reinstall_command(path) {
                     Some(command) => format!("reinstall its package: `{command}`"),
                     None => format!("remove that link, and reinstall cuDNN in `{dir}`"),
                 }

@@ -4,7 +4,7 @@ use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::installed::is_absent;
 use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries, StraySubLibrary};
-use crate::runtime::install::package_owner::{self, LISTS};
+use crate::runtime::install::package_owner::Owner;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -47,13 +47,11 @@ impl StraySubLibrary<'_> {
             .with("other file", file)
             .with("origin", &self.origin)
             .help("install cuDNN 9.21 or later, which includes this file");
-        let folder = self.path.parent().unwrap_or(self.path);
-        let lists = Path::new("/").join(LISTS);
         match &self.origin {
             LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                let package = package_owner::debian_package(folder, &lists);
-                finding.helps(package.map(|name| {
+                finding.helps(Owner::of_debian(self.path).map(|package| {
+                    let name = package.name;
                     format!("remove the package that contains it: `sudo apt remove {name}`")
                 }))
             }

@@ -89,7 +89,7 @@ pub fn unusable<'a>(
     via: &'a FoundVia,
 ) -> Option<RequestedUnusable<'a>> {
     let (path, defect) = cudnn.main_library_defect()?;
-    let file = UnusableFile::new(path, defect, reinstall(cudnn));
+    let file = UnusableFile::new(path, defect);
     Some(RequestedUnusable { file, via, found })
 }
 
@@ -117,10 +117,7 @@ fn header_library<'a>(cudnn: &'a Cudnn, variables: &'a [String]) -> Option<Heade
     let headers = cudnn.files.header_owner.as_ref();
     let packages = headers.zip(cudnn.owner.as_deref());
     let packages = packages.filter(|(headers, library)| {
-        library.installer == Installer::Apt
-            && headers.version != library.version
-            && is_apt_syntax(headers)
-            && is_apt_syntax(library)
+        library.installer == Installer::Apt && headers.version != library.version
     });
     Some(HeaderLibrarySkew {
         cudnn,
@@ -129,13 +126,6 @@ fn header_library<'a>(cudnn: &'a Cudnn, variables: &'a [String]) -> Option<Heade
         packages,
         variables,
     })
-}
-
-/// Returns `true` if the name and the version contain only characters that apt allows, so that they can be part of a
-/// command.
-fn is_apt_syntax(owner: &Owner) -> bool {
-    let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
-    owner.name.chars().chain(owner.version.chars()).all(known)
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
@@ -192,5 +182,5 @@ pub fn file_name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
+pub use parts::missing_parts;
 use parts::mixed_versions;
-pub use parts::{missing_parts, reinstall};

@@ -1,13 +1,12 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{installed, is_elsewhere, library_dir, major};
-use crate::model::{Copies, Cudnn, Installer, Owner, Unresolved};
+use crate::cudnn::consistency::{installed, is_elsewhere, major};
+use crate::model::{Copies, Cudnn, Owner, Unresolved};
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{Finding, majors};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::mixed_sub_libraries::FileOrigins;
-use crate::runtime::install::package_owner;
 use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::{Path, PathBuf};
 
@@ -65,20 +64,9 @@ fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
     let installed = installed(cudnn);
     let fault = MissingSubLibraries {
         is_uncertain: !runs_here,
-        reinstall: reinstall(cudnn),
         ..MissingSubLibraries::new(&installed, false, &|_| true)
     };
     Some(fault.finding())
-}
-
-/// Returns the command that installs the package of this cuDNN again.
-pub fn reinstall(cudnn: &Cudnn) -> Option<String> {
-    match cudnn.owner.as_deref() {
-        Some(owner) if owner.installer == Installer::Apt => {
-            Some(format!("sudo apt install --reinstall {}", owner.name))
-        }
-        _ => package_owner::reinstall_command(Path::new(&library_dir(cudnn))),
-    }
 }
 
 /// Returns the files of the sub-libraries that a convolution needs and that the loader does not find.
@@ -111,10 +99,6 @@ impl FileOrigins for Cudnn {
 
     fn is_valid(&self, _: &Path) -> bool {
         false
-    }
-
-    fn reinstall(&self, _: &Path) -> Option<String> {
-        reinstall(self)
     }
 }
 

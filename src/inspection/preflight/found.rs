@@ -100,9 +100,9 @@ impl PreflightInput {
 
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
         let installed = &self.installed;
-        let own = cudnn.main_library_defect().map(|(path, defect)| {
-            UnusableFile::new(path, defect, consistency::reinstall(cudnn)).finding()
-        });
+        let own = cudnn
+            .main_library_defect()
+            .map(|(path, defect)| UnusableFile::new(path, defect).finding());
         let mut of_files = Vec::from_iter(own);
         of_files.extend(installed.findings(self, self.via == Some(LoadOrigin::Preload)));
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;

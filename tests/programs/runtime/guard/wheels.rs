@@ -12,6 +12,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 const LIB: &str = "nvidia/cudnn/lib";
+const MAIN: &str = "libcudnn.so.9";
 
 /// Creates a directory of Python packages with this cuDNN, installed from a wheel.
 fn site(release: &str) -> Folder {
@@ -310,7 +311,7 @@ fn commands_use_the_installer_of_the_environment() {
     let commands = || {
         let upgrade = package_owner::upgrade_command(&lib, 13, Version::new(9, 28, 0));
         (
-            package_owner::reinstall_command(&lib).unwrap(),
+            package_owner::reinstall_command(&lib.join(MAIN)).unwrap(),
             upgrade.unwrap(),
         )
     };
@@ -334,7 +335,7 @@ fn commands_use_the_installer_of_the_environment() {
     std::fs::rename(from.file(second), packages.join(second)).unwrap();
     std::fs::write(venv.file("pyvenv.cfg"), "uv = 0.13.9\n").unwrap();
     assert_eq!(
-        package_owner::reinstall_command(&lib).unwrap(),
+        package_owner::reinstall_command(&lib.join(MAIN)).unwrap(),
         "uv pip uninstall nvidia-cudnn-cu13 nvidia-cudnn-cu12 && uv pip install --no-deps nvidia-cudnn-cu13==9.14.0.42"
     );
 }
@@ -351,7 +352,7 @@ none | python-3.12.1-h1 | -
 #[test]
 fn the_command_of_a_package_is_shown_only_if_the_owner_of_the_files_is_known() {
     let site = site("9.14.0");
-    let of = |folder: &Path| package_owner::reinstall_command(folder);
+    let of = |folder: &Path| package_owner::reinstall_command(&folder.join(MAIN));
     assert!(of(&site.file(LIB)).is_some());
     assert_eq!(package_owner::keep_help(&site.file(LIB), 13), None);
     // A second wheel has overwritten the files of the first wheel, leaving one.
@@ -383,19 +384,54 @@ fn the_command_of_a_package_is_shown_only_if_the_owner_of_the_files_is_known() {
         }
         assert_eq!(of(&lib).as_deref().unwrap_or("-"), command, "{prefix}");
     }
-    let (lists, lib) = (site.file("info"), Path::new("/usr/lib/x86_64-linux-gnu"));
-    std::fs::create_dir(&lists).unwrap();
-    let of = || package_owner::debian_command(lib, &lists);
-    assert_eq!(of(), None);
-    let list = |name: &str, file: &str| {
-        std::fs::write(lists.join(name), format!("/.\n{}/{file}\n", lib.display())).unwrap();
+    let dlls = site.file("conda/Library/bin");
+    std::fs::create_dir_all(&dlls).unwrap();
+    assert_eq!(of(&dlls), of(&site.file("conda/lib")));
+}
+
+/// Two majors are in one directory, and each file belongs to one package.
+#[test]
+fn a_debian_package_is_found_in_the_system_that_contains_the_file() {
+    let system = Folder::new();
+    let (info, lib) = (
+        system.file("var/lib/dpkg/info"),
+        system.file("usr/lib/x86_64-linux-gnu"),
+    );
+    std::fs::create_dir_all(&info).unwrap();
+    std::fs::create_dir_all(&lib).unwrap();
+    std::fs::write(lib.join("libcudnn.so.9.14.0"), "").unwrap();
+    symlink("libcudnn.so.9.14.0", lib.join(MAIN)).unwrap();
+    symlink("libcudnn_ops.so.9.14.0", lib.join("libcudnn_ops.so.9")).unwrap();
+    let of = |name: &str| package_owner::reinstall_command(&lib.join(name));
+    let list = |name: &str, files: &str| {
+        let files = files.replace(' ', "\n/usr/lib/x86_64-linux-gnu/");
+        std::fs::write(info.join(name), format!("/.{files}\n")).unwrap();
     };
-    list("libcudnn9-cuda-12.list", "libcudnn.so.9.14.0");
-    list("libcudnn9-dev-cuda-12.list", "libcudnn_static_v9.a");
-    let wanted = "sudo apt install --reinstall libcudnn9-cuda-12";
-    assert_eq!(of().as_deref(), Some(wanted));
-    list("libcudnn8.list", "libcudnn.so.8.9.7");
-    assert_eq!(of(), None);
+    list(
+        "libcudnn9-cuda-12:amd64.list",
+        " libcudnn.so.9.14.0 libcudnn_ops.so.9",
+    );
+    list("libcudnn9-dev-cuda-12.list", " libcudnn_static_v9.a");
+    list("libcudnn8.list", " libcudnn.so.8.9.7");
+    assert_eq!(of(MAIN), None, "dpkg has no record of the package");
+    let status = |version: &str| {
+        let text = ["libcudnn9-dev-cuda-12", "libcudnn9-cuda-12", "libcudnn8"].map(|name| {
+            format!("Package: {name}\nStatus: install ok installed\nVersion: {version}\n\n")
+        });
+        std::fs::write(system.file("var/lib/dpkg/status"), text.concat()).unwrap();
+    };
+    status("9.14; reboot");
+    assert_eq!(of(MAIN), None, "a version that a shell would interpret");
+    status("9.14.0.64-1");
+    let command = "sudo apt install --reinstall libcudnn9-cuda-12";
+    for name in [MAIN, "libcudnn_ops.so.9"] {
+        assert_eq!(of(name).as_deref(), Some(command), "{name}");
+    }
+    let eight = "sudo apt install --reinstall libcudnn8";
+    assert_eq!(of("libcudnn.so.8.9.7").as_deref(), Some(eight));
+    assert_eq!(of("libcudnn.so.9.15.0"), None, "in no package");
+    list("libcudnn9-cuda-13.list", " libcudnn.so.9.14.0");
+    assert_eq!(of(MAIN), None, "in two packages");
 }
 
 #[test]
