@@ -117,6 +117,11 @@ impl BoundedFile {
 
 /// Returns the paths in a directory; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    let mut files = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(dir) {
+        for entry in entries.flatten() {
+            files.push(entry.path());
+        }
+    }
+    files
 }

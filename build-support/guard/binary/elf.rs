@@ -180,9 +180,13 @@ impl Elf {
 
     /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
-        let entries = self.entries().iter().filter(|(tag, _)| *tag == DT_NEEDED);
-        let names = entries.filter_map(|(_, at)| self.name(*at));
-        names.map(lossy).collect()
+        let mut names = Vec::new();
+        for (tag, at) in self.entries() {
+            if *tag == DT_NEEDED {
+                names.extend(self.name(*at).map(lossy));
+            }
+        }
+        names
     }
 
     pub fn soname(&self) -> Option<String> {
@@ -237,8 +241,11 @@ impl Elf {
             return None;
         }
         let bytes = self.file.read(place, size.checked_mul(count)?)?;
-        let rows = bytes.chunks_exact(size as usize);
-        Some(rows.map(<[u8]>::to_vec).collect())
+        let mut rows = Vec::new();
+        for row in bytes.chunks_exact(size as usize) {
+            rows.push(row.to_vec());
+        }
+        Some(rows)
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {

@@ -1,5 +1,6 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
+#[cfg(feature = "runtime")]
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
@@ -8,7 +9,9 @@ use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::load_origin::LoadOrigin;
+#[cfg(feature = "runtime")]
+use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
@@ -124,6 +127,7 @@ pub trait FileOrigins {
     }
 }
 
+#[cfg(feature = "runtime")]
 impl FileOrigins for SearchPath {
     fn origin_of(&self, file: &Path) -> LoadOrigin {
         self.origin_of(file)
