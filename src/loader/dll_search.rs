@@ -29,17 +29,28 @@ impl DllSearchPath {
     pub fn new(host: &Host, own: Option<PathBuf>) -> Self {
         let here = host.env.directory();
         let is_here = own.is_some() && host.root.is_none();
-        let mut origins = Vec::from_iter(own.map(LoadOrigin::Application));
+        let mut path = SearchPath::default();
+        path.system.is_windows = true;
+        let mut add = |origin: LoadOrigin| {
+            let mut places = path.directories.iter();
+            if !places.any(|place| place.dir == origin.folder()) {
+                path.directories.push(origin.into());
+            }
+        };
+        if let Some(own) = own {
+            add(LoadOrigin::Application(own));
+        }
         let mut dirs = Vec::new();
         if is_known(host) {
-            let system = system_dir(&host.env, host.root.as_deref());
-            origins.extend(system.map(LoadOrigin::System));
-            if is_here {
-                origins.push(LoadOrigin::WorkingDirectory(here.into()));
+            if let Some(dir) = system_dir(&host.env, host.root.as_deref()) {
+                add(LoadOrigin::System(dir));
             }
-            let path = host.env.get(Variable::Path).unwrap_or_default();
+            if is_here {
+                add(LoadOrigin::WorkingDirectory(here.into()));
+            }
+            let list = host.env.get(Variable::Path).unwrap_or_default();
             // For the loader, quotation marks are part of the name, which is then invalid.
-            for entry in path.to_string_lossy().split(';') {
+            for entry in list.to_string_lossy().split(';') {
                 let is_relative = is_here && !entry.is_empty() && !entry.contains('"');
                 dirs.push(if is_relative {
                     here.join(entry)
@@ -50,14 +61,8 @@ impl DllSearchPath {
             files::keep(&mut dirs, &|dir| host.is_inside(dir));
         }
         let known = is_known(host) && (host.root.is_none() || !dirs.is_empty());
-        origins.extend(dirs.into_iter().map(LoadOrigin::LibraryPath));
-        let mut path = SearchPath::default();
-        path.system.is_windows = true;
-        for origin in origins {
-            let mut places = path.directories.iter();
-            if !places.any(|place| place.dir == origin.folder()) {
-                path.directories.push(origin.into());
-            }
+        for dir in dirs {
+            add(LoadOrigin::LibraryPath(dir));
         }
         Self { path, known }
     }

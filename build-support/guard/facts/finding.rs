@@ -157,10 +157,7 @@ impl Finding {
         for line in lines {
             add_line(&mut text, &line);
         }
-        match text {
-            Some(text) => self.with(label, text),
-            None => self,
-        }
+        self.with_some(label, text)
     }
 
     /// Adds a piece of evidence with these paths, one per line, if there are any.

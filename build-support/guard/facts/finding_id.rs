@@ -125,12 +125,16 @@ finding_ids! {
 impl FindingId {
     /// Returns the id with this word, if this version knows it.
     pub fn parse(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|id| id.as_str() == word)
+        let mut ids = Self::ALL.iter();
+        ids.find(|id| id.as_str() == word).copied()
     }
 
     /// Returns the id that a misspelled word may mean.
     pub(crate) fn similar(word: &str) -> Option<&'static str> {
-        let ids: Vec<&str> = Self::ALL.iter().map(|id| id.as_str()).collect();
+        let mut ids = Vec::new();
+        for id in Self::ALL {
+            ids.push(id.as_str());
+        }
         super::nearest::nearest(word, &ids)
     }
 

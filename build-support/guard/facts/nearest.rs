@@ -4,13 +4,17 @@
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let limit = word.len() / 4;
-    let distance = |known: &&&str| edits(&word, &known.to_ascii_lowercase());
-    // Words of very different lengths need no comparison.
-    let similar = known
-        .iter()
-        .filter(|known| known.len().abs_diff(word.len()) <= limit);
-    let near = similar.filter(|known| distance(known) <= limit);
-    near.min_by_key(distance).copied()
+    let mut nearest: Option<(usize, &str)> = None;
+    for known in known {
+        // Words of very different lengths need no comparison.
+        if known.len().abs_diff(word.len()) <= limit {
+            let distance = edits(&word, &known.to_ascii_lowercase());
+            if distance <= limit && nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, known));
+            }
+        }
+    }
+    Some(nearest?.1)
 }
 
 /// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.

@@ -155,7 +155,7 @@ pub fn wheels(root: &Path) -> Vec<PathBuf> {
             found.push(site.join(format!("{stem}.dist-info")));
         }
     }
-    found.sort();
+    found.sort_unstable();
     found
 }
 
@@ -233,7 +233,9 @@ pub fn debian_package(dir: &Path, lists: &Path) -> Option<String> {
 /// part of a command, so names with characters that no package has are left out.
 fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
-    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return stems;
+    };
     for entry in entries.flatten().take(MOST_ENTRIES) {
         let name = entry.file_name();
         let stem = name.to_str().and_then(|name| name.strip_suffix(end));
