@@ -264,10 +264,9 @@ pub fn opens_absent_part(version: Version) -> bool {
 pub fn needed(version: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
     for one in of_release(version) {
-        match one.used_for {
-            UsedFor::ConvolutionAndJit => names.push(one.name),
-            UsedFor::Convolution if !jit_only => names.push(one.name),
-            _ => {}
+        let is_left = one.used_for == UsedFor::ConvolutionAndJit;
+        if is_left || one.used_for == UsedFor::Convolution && !jit_only {
+            names.push(one.name);
         }
     }
     names

@@ -9,6 +9,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 /// A limit above the size of any configuration.
 const MOST: u64 = 1 << 14;
@@ -153,10 +154,7 @@ impl Loader {
         let is_own = |text: &&&[u8]| text.ends_with(CACHE.as_bytes()) && **text != CACHE.as_bytes();
         // The longer one is listed first: Debian's loader also contains `/usr/lib`.
         let found = known.iter().find(has);
-        let lib = match found {
-            Some(lib) => vec![lib.clone()],
-            None => known.to_vec(),
-        };
+        let lib = found.map_or(&known[..], from_ref).to_vec();
         let own_cache = paths.iter().find(is_own);
         let own_cache = own_cache.map(|text| platform::path_of(text.to_vec()));
         if let (Some(_), Some(dir)) = (&own_cache, path.parent()) {
