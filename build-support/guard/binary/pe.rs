@@ -242,7 +242,9 @@ impl Pe {
                     (Some(names), Some(rest)) => (left, letters) = (names, rest),
                     _ => return imports,
                 }
-                imports.extend(function.map(|function| (name.clone(), function)));
+                if let Some(function) = function {
+                    imports.push((name.clone(), function));
+                }
             }
         }
         imports
@@ -315,7 +317,8 @@ impl Pe {
         let table = self.read_at(self.exports, 40)?;
         let field = |at| number(&table, at, 4);
         let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
-        let name = [name, &[0]].concat();
+        let mut name = name.to_vec();
+        name.push(0);
         let (mut low, mut high) = (0, field(24)?);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -167,8 +167,8 @@ impl Finding {
     }
 
     /// Adds these pieces of evidence.
-    pub(crate) fn with_all(mut self, evidence: Vec<(&'static str, String)>) -> Self {
-        self.evidence.extend(evidence);
+    pub(crate) fn with_all(mut self, mut evidence: Vec<(&'static str, String)>) -> Self {
+        self.evidence.append(&mut evidence);
         self
     }
 
@@ -279,7 +279,7 @@ pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if hidden(character) {
-            out.extend(character.escape_default());
+            out += &character.escape_default().to_string();
         } else {
             out.push(character);
         }

@@ -19,14 +19,17 @@ pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
 
 /// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.
 pub fn edits(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (1..=other.len()).collect();
+    let mut row = Vec::new();
+    for (index, byte) in other.bytes().enumerate() {
+        row.push((byte, index + 1));
+    }
     for (index, byte) in one.bytes().enumerate() {
         let (mut diagonal, mut left) = (index, index + 1);
-        for (cell, other) in row.iter_mut().zip(other.bytes()) {
-            left = (left.min(*cell) + 1).min(diagonal + usize::from(byte != other));
+        for (other, cell) in &mut row {
+            left = (left.min(*cell) + 1).min(diagonal + usize::from(byte != *other));
             diagonal = *cell;
             *cell = left;
         }
     }
-    row.last().copied().unwrap_or(one.len())
+    row.last().map_or(one.len(), |(_, distance)| *distance)
 }

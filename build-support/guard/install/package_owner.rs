@@ -82,8 +82,8 @@ impl Owner {
             let record = (wheels.len() > 1).then(|| read(&wheel.join("RECORD")));
             let record = record.flatten().unwrap_or_default();
             let mut intact = 0;
-            for (dir, place) in [("lib", "nvidia/cudnn/lib"), ("bin", "nvidia/cudnn/bin")] {
-                for (file, size) in parse(&record, place) {
+            for dir in ["lib", "bin"] {
+                for (file, size) in parse(&record, &format!("nvidia/cudnn/{dir}")) {
                     let found = std::fs::metadata(root.join(dir).join(file));
                     intact += usize::from(found.is_ok_and(|found| found.len() == size));
                 }
