@@ -125,8 +125,7 @@ finding_ids! {
 impl FindingId {
     /// Returns the id with this word, if this version knows it.
     pub fn parse(word: &str) -> Option<Self> {
-        let mut ids = Self::ALL.iter();
-        ids.find(|id| id.as_str() == word).copied()
+        Self::ALL.iter().copied().find(|id| id.as_str() == word)
     }
 
     /// Returns the id that a misspelled word may mean.

@@ -1,6 +1,5 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
-#[cfg(feature = "runtime")]
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
@@ -9,9 +8,7 @@ use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
-use crate::runtime::loader::load_origin::LoadOrigin;
-#[cfg(feature = "runtime")]
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,8 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::Version;
-use crate::runtime::install::package_record::{MOST_ENTRIES, parse, read};
+use crate::runtime::install::package_record::{parse, read};
 use std::path::{Path, PathBuf};
 
 /// The directory in which dpkg lists the files of each package.
@@ -233,12 +234,9 @@ pub fn debian_package(dir: &Path, lists: &Path) -> Option<String> {
 /// part of a command, so names with characters that no package has are left out.
 fn stems(dir: &Path, start: &str, end: &str) -> Vec<String> {
     let mut stems = Vec::new();
-    let Ok(entries) = std::fs::read_dir(dir) else {
-        return stems;
-    };
-    for entry in entries.flatten().take(MOST_ENTRIES) {
-        let name = entry.file_name();
-        let stem = name.to_str().and_then(|name| name.strip_suffix(end));
+    for entry in files_in(dir) {
+        let name = entry.file_name().and_then(|name| name.to_str());
+        let stem = name.and_then(|name| name.strip_suffix(end));
         let stem = stem.unwrap_or_default();
         let Some(version) = stem.strip_prefix(start) else {
             continue;

@@ -113,10 +113,9 @@ impl System {
     pub fn directories(&self) -> Vec<SearchDirectory> {
         let mut places = Vec::new();
         for name in &self.loader.dirs {
-            places.push(SearchDirectory {
-                dir: self.path(Path::new(name)),
-                origin: LoadOrigin::System(name.into()),
-            });
+            let dir = self.path(Path::new(name));
+            let origin = LoadOrigin::System(name.into());
+            places.push(SearchDirectory { origin, dir });
         }
         places
     }

@@ -8,9 +8,7 @@ use crate::runtime::driver::driver_library::LocatedProblem;
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
-#[cfg(feature = "runtime")]
-use crate::runtime::driver::query::DriverProblem;
-use crate::runtime::driver::query::{Driver, FailedCall, MISMATCH};
+use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::{Finding, FindingId, quoted};
@@ -29,7 +27,6 @@ const UVM: &str = "/dev/nvidia-uvm";
 pub const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
 
-#[cfg(feature = "runtime")]
 impl DriverProblem {
     pub fn finding(&self) -> Finding {
         match self {

@@ -37,10 +37,7 @@ impl MissingSubLibraries<'_> {
                 "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
             ),
         };
-        let missing = match self.files.len() {
-            ..=MOST_NAMES => &[],
-            _ => self.files,
-        };
+        let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
         let mut searched = Vec::new();
         for place in &self.looked_at {
             if searched.is_empty() {
@@ -52,7 +49,7 @@ impl MissingSubLibraries<'_> {
         }
         FindingId::PartsMissing
             .error_if(!self.is_uncertain, summary)
-            .with_lines("missing", missing)
+            .with_lines("missing", missing.unwrap_or_default())
             .with_lines("searched", &searched[..])
             .help(help)
     }

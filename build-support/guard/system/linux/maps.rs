@@ -41,13 +41,9 @@ pub struct File<'a> {
 
 /// Returns the table's file at an address.
 pub fn file_in(maps: &[u8], address: usize) -> Option<File<'_>> {
-    for line in maps.split(|byte| *byte == b'\n') {
-        match parse_line(line) {
-            Some((range, file)) if range.contains(&address) => return Some(file),
-            _ => {}
-        }
-    }
-    None
+    let mut files = maps.split(|byte| *byte == b'\n').filter_map(parse_line);
+    let (_, file) = files.find(|(range, _)| range.contains(&address))?;
+    Some(file)
 }
 
 /// Parses the addresses and the file in a line of /proc/self/maps.

@@ -89,13 +89,9 @@ pub fn given_environment(name: &str) -> Option<OsString> {
     let Ok(all) = std::fs::read("/proc/self/environ") else {
         return std::env::var_os(name);
     };
-    for line in all.split(|byte| *byte == 0) {
-        let value = line.strip_prefix(name.as_bytes());
-        if let Some(value) = value.and_then(|value| value.strip_prefix(b"=")) {
-            return Some(OsString::from_vec(value.to_vec()));
-        }
-    }
-    None
+    let mut lines = all.split(|byte| *byte == 0);
+    let value = lines.find_map(|line| line.strip_prefix(name.as_bytes())?.strip_prefix(b"="));
+    value.map(|value| OsString::from_vec(value.to_vec()))
 }
 
 /// Sleeps for this time, whatever the program's clock shows. Returns `false` if a signal or a system call filter prevents
