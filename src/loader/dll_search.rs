@@ -6,7 +6,6 @@ use crate::model::{Cudnn, Environment, Os, Toolkit, Variable};
 use crate::runtime::binary::pe::Pe;
 #[cfg(feature = "cli")]
 use crate::runtime::install::dlopen_dependencies::opened_by;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath, dll_in};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -29,17 +28,28 @@ impl DllSearchPath {
     pub fn new(host: &Host, own: Option<PathBuf>) -> Self {
         let here = host.env.directory();
         let is_here = own.is_some() && host.root.is_none();
-        let mut origins = Vec::from_iter(own.map(LoadOrigin::Application));
+        let mut path = SearchPath::default();
+        path.system.is_windows = true;
+        let mut add = |origin: LoadOrigin| {
+            let mut places = path.directories.iter();
+            if !places.any(|place| place.dir == origin.folder()) {
+                path.directories.push(origin.into());
+            }
+        };
+        if let Some(own) = own {
+            add(LoadOrigin::Application(own));
+        }
         let mut dirs = Vec::new();
         if is_known(host) {
-            let system = system_dir(&host.env, host.root.as_deref());
-            origins.extend(system.map(LoadOrigin::System));
-            if is_here {
-                origins.push(LoadOrigin::WorkingDirectory(here.into()));
+            if let Some(dir) = system_dir(&host.env, host.root.as_deref()) {
+                add(LoadOrigin::System(dir));
             }
-            let path = host.env.get(Variable::Path).unwrap_or_default();
+            if is_here {
+                add(LoadOrigin::WorkingDirectory(here.into()));
+            }
+            let list = host.env.get(Variable::Path).unwrap_or_default();
             // For the loader, quotation marks are part of the name, which is then invalid.
-            for entry in path.to_string_lossy().split(';') {
+            for entry in list.to_string_lossy().split(';') {
                 let is_relative = is_here && !entry.is_empty() && !entry.contains('"');
                 dirs.push(if is_relative {
                     here.join(entry)
@@ -50,14 +60,8 @@ impl DllSearchPath {
             files::keep(&mut dirs, &|dir| host.is_inside(dir));
         }
         let known = is_known(host) && (host.root.is_none() || !dirs.is_empty());
-        origins.extend(dirs.into_iter().map(LoadOrigin::LibraryPath));
-        let mut path = SearchPath::default();
-        path.system.is_windows = true;
-        for origin in origins {
-            let mut places = path.directories.iter();
-            if !places.any(|place| place.dir == origin.folder()) {
-                path.directories.push(origin.into());
-            }
+        for dir in dirs {
+            add(LoadOrigin::LibraryPath(dir));
         }
         Self { path, known }
     }
@@ -69,22 +73,28 @@ impl DllSearchPath {
 
     pub fn dependencies(&self, cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> DllDependencies {
         let own = cudnn.library.as_deref().and_then(Path::parent);
-        let (mut shown, mut others) = (Vec::from_iter(own.map(PathBuf::from)), Vec::new());
+        let (mut shown, mut others) = (Vec::new(), Vec::new());
+        shown.extend(own.map(PathBuf::from));
         for place in &self.path.directories {
             match place.origin {
                 LoadOrigin::LibraryPath(_) => others.push(place.dir.clone()),
                 _ => shown.push(place.dir.clone()),
             }
         }
-        others.extend(bins(cudnn, toolkit));
+        others.append(&mut bins(cudnn, toolkit));
         let shown = files::dedup(shown.into_iter());
-        let places = shown.iter().chain(&others);
-        let has = |file: &str| places.clone().any(|dir| dll_in(dir, file).is_some());
+        others.extend_from_slice(&shown);
+        let has = |file: &str| others.iter().any(|dir| dll_in(dir, file).is_some());
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // Messages name the first sub-library, so the ones that every program needs come first.
-        let (mut parts, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =
-            (cudnn.parts.iter()).partition(|part| part.needed && part.name != "cudnn");
-        parts.extend(others);
+        let mut parts = Vec::new();
+        for is_first in [true, false] {
+            for part in &cudnn.parts {
+                if is_first == (part.needed && part.name != "cudnn") {
+                    parts.push(part);
+                }
+            }
+        }
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs {
@@ -126,8 +136,9 @@ pub fn system_dir(env: &Environment, root: Option<&Path>) -> Option<PathBuf> {
         Some(root) => {
             // Wine's directory, and the directories in images that were copied through other systems.
             let names = ["Windows/System32", "Windows/system32", "windows/system32"];
-            let mut dirs = files::below(root, &names).into_iter();
-            dirs.find(|dir| files::is_dir(dir))
+            let mut dirs = files::below(root, &names);
+            files::keep(&mut dirs, &files::is_dir);
+            dirs.into_iter().next()
         }
         None => {
             let windows = env.path(Variable::SystemRoot);

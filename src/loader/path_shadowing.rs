@@ -54,9 +54,11 @@ pub fn mixed_libraries(
     dirs: &[PathBuf],
 ) -> Option<Finding> {
     let name = Elf::read(library).ok()?.soname()?;
-    let mut replaced = first.iter().map(|dir| dir.join(&name));
-    let opened = replaced.find(|file| files::is_file(file));
-    let opened = opened.unwrap_or_else(|| library.to_path_buf());
+    let replaces = |dir: &&PathBuf| files::is_file(&dir.join(&name));
+    let opened = match first.iter().find(replaces) {
+        Some(dir) => dir.join(&name),
+        None => library.to_path_buf(),
+    };
     let unmet = unmet_dependency(&opened, first, dirs)?;
     let files = [unmet.beside.as_deref()?, &unmet.library];
     let has_one = |dir: &&PathBuf| files.iter().any(|file| file.parent() == Some(dir));
@@ -68,7 +70,8 @@ pub fn mixed_libraries(
 /// Returns the finding if the search path replaces the chosen cuDNN or its sub-libraries. Directories after the chosen
 /// one, and on Linux the system's, are not searched.
 pub fn replaced(cudnn: &Cudnn, rivals: &[ShadowingLibrary], os: Os) -> Option<Finding> {
-    let before = rivals.split(|rival| rival.own).next()?;
+    let own = rivals.iter().position(|rival| rival.own);
+    let before = rivals.get(..own.unwrap_or(rivals.len()))?;
     let mut rival = before.iter().find(|rival| rival.main_library);
     if rival.is_none() && (os == Os::Windows || !cudnn.files.own_first) {
         rival = before.iter().find(|rival| !rival.parts.is_empty());

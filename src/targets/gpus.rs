@@ -1,9 +1,9 @@
 //! The GPUs of this machine, within a time limit.
 
 use crate::model::{Environment, Invocation, Variable};
-#[cfg(not(feature = "cudarc"))]
-use crate::runtime::driver::query::DriverProblem;
 use crate::runtime::driver::query::{self, Device};
+#[cfg(not(feature = "cudarc"))]
+use crate::runtime::driver::query::{DriverProblem, FailedCall};
 use crate::runtime::facts::Finding;
 use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
@@ -22,7 +22,7 @@ type DriverAnswer = Result<Option<Vec<Device>>, GpuQueryFault>;
 pub enum GpuQueryFault {
     Silent(SilentDriver),
     #[cfg(not(feature = "cudarc"))]
-    Driver(DriverProblem),
+    Driver(FailedCall),
     /// A CUDA that cannot be initialized, with cudarc's error.
     #[cfg(feature = "cudarc")]
     Cudarc(String),
@@ -71,7 +71,7 @@ fn ask() -> DriverAnswer {
     match query::driver() {
         Ok(driver) => Ok(Some(driver.devices)),
         Err(DriverProblem::NoDevice { .. }) => Ok(Some(Vec::new())),
-        Err(problem @ DriverProblem::Failed { .. }) => Err(GpuQueryFault::Driver(problem)),
+        Err(DriverProblem::Failed(call)) => Err(GpuQueryFault::Driver(call)),
         Err(
             DriverProblem::Missing(_) | DriverProblem::Stub(_) | DriverProblem::NotADriver { .. },
         ) => Ok(None),

@@ -4,7 +4,7 @@ use crate::{V8_9, V9_14, ask, convolve};
 use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
-use cudnn_guard::internals::driver::query::{Driver, DriverProblem};
+use cudnn_guard::internals::driver::query::{Driver, DriverProblem, FailedCall};
 
 /// The reasons why no GPU is visible.
 #[test]
@@ -84,7 +84,7 @@ fn every_problem_has_a_message() {
   = help: remove the `stubs` directory from LD_LIBRARY_PATH and from the rpath: it is only for linking
   = help: install NVIDIA's driver if `nvidia-smi` does not run either"
     );
-    let updated = DriverProblem::Failed {
+    let updated = FailedCall {
         driver: with_version("550.120"),
         call: "cuInit",
         code: 803,

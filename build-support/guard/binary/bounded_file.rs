@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 /// The largest number of bytes to read at once.
 const MOST: u64 = 128 << 20;
 const LONGEST_NAME: u64 = 4096;
+/// A limit above the number of entries of any directory that is searched.
+const MOST_ENTRIES: usize = 1 << 16;
 /// The size of the blocks that small reads go through, and the largest number of cached blocks.
 const BLOCK: u64 = 1 << 14;
 const MOST_BLOCKS: usize = 1024;
@@ -115,8 +117,13 @@ impl BoundedFile {
     }
 }
 
-/// Returns the paths in a directory; empty if it cannot be read.
+/// Returns the paths in a directory, at most [`MOST_ENTRIES`]; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    entries.map(|entry| entry.path()).collect()
+    let mut files = Vec::new();
+    if let Ok(entries) = std::fs::read_dir(dir) {
+        for entry in entries.flatten().take(MOST_ENTRIES) {
+            files.push(entry.path());
+        }
+    }
+    files
 }

@@ -62,8 +62,13 @@ fn major_in(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
         }
         let passed = constants.get(..constants.len() - rest.len())?;
         if let (true, Some(tail)) = (passed.ends_with(before), rest.strip_prefix(behind)) {
-            let digits = tail.iter().take_while(|byte| byte.is_ascii_digit());
-            let digits: String = digits.copied().map(char::from).collect();
+            let mut digits = String::new();
+            for byte in tail {
+                if !byte.is_ascii_digit() {
+                    break;
+                }
+                digits.push(char::from(*byte));
+            }
             if let Ok(major) = digits.parse() {
                 return Some(major);
             }

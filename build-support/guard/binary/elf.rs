@@ -180,9 +180,13 @@ impl Elf {
 
     /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
-        let entries = self.entries().iter().filter(|(tag, _)| *tag == DT_NEEDED);
-        let names = entries.filter_map(|(_, at)| self.name(*at));
-        names.map(lossy).collect()
+        let mut names = Vec::new();
+        for (tag, at) in self.entries() {
+            if *tag == DT_NEEDED {
+                names.extend(self.name(*at).map(lossy));
+            }
+        }
+        names
     }
 
     pub fn soname(&self) -> Option<String> {
@@ -204,15 +208,16 @@ impl Elf {
         let row = layout.number(&self.start, layout.either(42, 54), 2)?;
         let count = layout.number(&self.start, layout.either(44, 56), 2)?;
         self.reach = start.saturating_add(row * count);
-        let rows = self.rows(start, row, count, layout.either(32, 56))?;
+        let size = layout.either(32, 56);
+        let rows = self.rows(start, row, count, size)?;
         let mut segments = Vec::new();
-        for row in rows {
+        for row in rows.chunks_exact(size) {
             let mut segment = Segment {
-                kind: layout.number(&row, 0, 4)?,
-                flags: layout.number(&row, layout.either(24, 4), 4)?,
-                offset: layout.address(&row, 4, 8)?,
-                address: layout.address(&row, 8, 16)?,
-                size: layout.address(&row, 16, 32)?,
+                kind: layout.number(row, 0, 4)?,
+                flags: layout.number(row, layout.either(24, 4), 4)?,
+                offset: layout.address(row, 4, 8)?,
+                address: layout.address(row, 8, 16)?,
+                size: layout.address(row, 16, 32)?,
             };
             let end = segment.offset.saturating_add(segment.size);
             let left = self.length().saturating_sub(segment.offset);
@@ -232,13 +237,12 @@ impl Elf {
     }
 
     /// Reads the rows of a table, if they have the right size.
-    pub fn rows(&self, place: u64, row: u64, count: u64, size: u64) -> Option<Vec<Vec<u8>>> {
+    pub fn rows(&self, place: u64, row: u64, count: u64, size: usize) -> Option<Vec<u8>> {
+        let size = size as u64;
         if count > 0 && (place == 0 || row != size) {
             return None;
         }
-        let bytes = self.file.read(place, size.checked_mul(count)?)?;
-        let rows = bytes.chunks_exact(size as usize);
-        Some(rows.map(<[u8]>::to_vec).collect())
+        self.file.read(place, size.checked_mul(count)?)
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {

@@ -56,14 +56,10 @@ impl Elf {
     pub fn sections(&self) -> Option<Vec<Section>> {
         let (layout, head) = (self.layout?, &self.start);
         let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
-        let rows = self.rows(
-            layout.address(head, 32, 40)?,
-            field(46, 58)?,
-            field(48, 60)?,
-            layout.either(40, 64),
-        )?;
+        let (place, size) = (layout.address(head, 32, 40)?, layout.either(40, 64));
+        let rows = self.rows(place, field(46, 58)?, field(48, 60)?, size)?;
         let mut sections = Vec::new();
-        for row in &rows {
+        for row in rows.chunks_exact(size) {
             sections.push(Section {
                 name: layout.number(row, 0, 4)?,
                 kind: layout.number(row, 4, 4)?,

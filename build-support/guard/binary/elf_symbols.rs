@@ -52,9 +52,13 @@ impl Elf {
         if self.has_any() != Some(true) {
             return Vec::new();
         }
-        let mut steps = MOST_STEPS;
-        let missing = required.filter(|name| matches!(self.find(name, &mut steps), Some(None)));
-        missing.map(|name| lossy(name.to_vec())).collect()
+        let (mut missing, mut steps) = (Vec::new(), MOST_STEPS);
+        for name in required {
+            if matches!(self.find(name, &mut steps), Some(None)) {
+                missing.push(lossy(name.to_vec()));
+            }
+        }
+        missing
     }
 
     /// Returns `true` if it defines any symbol. A library that only loads other libraries defines none, so no symbol is

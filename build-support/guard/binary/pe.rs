@@ -202,7 +202,11 @@ impl Pe {
 
     /// Returns the DLLs that Windows loads together with it.
     pub fn needs(&self) -> Vec<String> {
-        self.imported().into_iter().map(|(name, _)| name).collect()
+        let mut names = Vec::new();
+        for (name, _) in self.imported() {
+            names.push(name);
+        }
+        names
     }
 
     /// Returns the DLLs that are loaded on the first call of one of their functions. Linkers before Visual C++ 7 wrote
@@ -238,7 +242,9 @@ impl Pe {
                     (Some(names), Some(rest)) => (left, letters) = (names, rest),
                     _ => return imports,
                 }
-                imports.extend(function.map(|function| (name.clone(), function)));
+                if let Some(function) = function {
+                    imports.push((name.clone(), function));
+                }
             }
         }
         imports
@@ -246,8 +252,13 @@ impl Pe {
 
     /// Returns the required functions that it does not export; empty if that is unknown.
     pub fn missing_symbols<'s>(&self, required: impl Iterator<Item = &'s [u8]>) -> Vec<String> {
-        let missing = required.filter(|name| self.export(name) == Some(None));
-        missing.map(|name| lossy(name.to_vec())).collect()
+        let mut missing = Vec::new();
+        for name in required {
+            if self.export(name) == Some(None) {
+                missing.push(lossy(name.to_vec()));
+            }
+        }
+        missing
     }
 
     /// Returns the DLLs of its import table, each with the address of the list of functions.
@@ -257,8 +268,13 @@ impl Pe {
             let name = self.import_name(number(&entry, 12, 4)?)?;
             Some((name, number(&entry, 0, 4)?))
         };
-        let tables = (0..MOST_IMPORTS).map_while(entry);
-        tables.filter(|_| self.imports != 0).collect()
+        let mut tables = Vec::new();
+        let most = if self.imports == 0 { 0 } else { MOST_IMPORTS };
+        for index in 0..most {
+            let Some(table) = entry(index) else { break };
+            tables.push(table);
+        }
+        tables
     }
 
     /// Reads the name of an imported DLL; `None` at the end of a table.
@@ -301,7 +317,8 @@ impl Pe {
         let table = self.read_at(self.exports, 40)?;
         let field = |at| number(&table, at, 4);
         let (functions, names, ordinals) = (field(28)?, field(32)?, field(36)?);
-        let name = [name, &[0]].concat();
+        let mut name = name.to_vec();
+        name.push(0);
         let (mut low, mut high) = (0, field(24)?);
         while low < high {
             let middle = low + (high - low) / 2;

@@ -42,8 +42,8 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
             unfit(&search_path).map(|unfit| LocatedProblem::Unfit(missing, unfit))
         }
         DriverProblem::Stub(driver) => in_place(&search_path, problem, driver),
-        DriverProblem::Failed { driver, code, .. } if OTHER_MODULE.contains(code) => {
-            in_place(&search_path, problem, driver)
+        DriverProblem::Failed(failed) if OTHER_MODULE.contains(&failed.code) => {
+            in_place(&search_path, problem, &failed.driver)
         }
         _ => None,
     };

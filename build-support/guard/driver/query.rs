@@ -84,14 +84,18 @@ pub enum DriverProblem {
         driver: Driver,
         function: &'static str,
     },
-    Failed {
-        driver: Driver,
-        call: &'static str,
-        /// Its `CUresult`.
-        code: i32,
-        /// The reason why `/dev/nvidia-uvm` is missing, if the driver does not name another one.
-        uvm: Option<MissingUvm>,
-    },
+    Failed(FailedCall),
+}
+
+/// A call of the driver that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FailedCall {
+    pub driver: Driver,
+    pub call: &'static str,
+    /// Its `CUresult`.
+    pub code: i32,
+    /// The reason why `/dev/nvidia-uvm` is missing, if the driver does not name another one.
+    pub uvm: Option<MissingUvm>,
 }
 
 impl DriverProblem {
@@ -101,19 +105,19 @@ impl DriverProblem {
             DriverProblem::Stub(driver)
             | DriverProblem::NoDevice { driver, .. }
             | DriverProblem::NotADriver { driver, .. }
-            | DriverProblem::Failed { driver, .. } => Some(driver),
+            | DriverProblem::Failed(FailedCall { driver, .. }) => Some(driver),
         }
     }
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
         let uvm = MissingUvm::detect(root).filter(|_| code == UNKNOWN);
-        DriverProblem::Failed {
+        DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
             uvm,
-        }
+        })
     }
 
     fn no_device(driver: Driver) -> Self {

@@ -157,10 +157,7 @@ impl Finding {
         for line in lines {
             add_line(&mut text, &line);
         }
-        match text {
-            Some(text) => self.with(label, text),
-            None => self,
-        }
+        self.with_some(label, text)
     }
 
     /// Adds a piece of evidence with these paths, one per line, if there are any.
@@ -170,8 +167,8 @@ impl Finding {
     }
 
     /// Adds these pieces of evidence.
-    pub(crate) fn with_all(mut self, evidence: Vec<(&'static str, String)>) -> Self {
-        self.evidence.extend(evidence);
+    pub(crate) fn with_all(mut self, mut evidence: Vec<(&'static str, String)>) -> Self {
+        self.evidence.append(&mut evidence);
         self
     }
 
@@ -282,7 +279,7 @@ pub fn escaped(text: &str, hidden: fn(char) -> bool) -> String {
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         if hidden(character) {
-            out.extend(character.escape_default());
+            out += &character.escape_default().to_string();
         } else {
             out.push(character);
         }

@@ -130,7 +130,10 @@ impl FindingId {
 
     /// Returns the id that a misspelled word may mean.
     pub(crate) fn similar(word: &str) -> Option<&'static str> {
-        let ids: Vec<&str> = Self::ALL.iter().map(|id| id.as_str()).collect();
+        let mut ids = Vec::new();
+        for id in Self::ALL {
+            ids.push(id.as_str());
+        }
         super::nearest::nearest(word, &ids)
     }
 

@@ -4,25 +4,32 @@
 pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let word = word.to_ascii_lowercase();
     let limit = word.len() / 4;
-    let distance = |known: &&&str| edits(&word, &known.to_ascii_lowercase());
-    // Words of very different lengths need no comparison.
-    let similar = known
-        .iter()
-        .filter(|known| known.len().abs_diff(word.len()) <= limit);
-    let near = similar.filter(|known| distance(known) <= limit);
-    near.min_by_key(distance).copied()
+    let mut nearest: Option<(usize, &str)> = None;
+    for known in known {
+        // Words of very different lengths need no comparison.
+        if known.len().abs_diff(word.len()) <= limit {
+            let distance = edits(&word, &known.to_ascii_lowercase());
+            if distance <= limit && nearest.is_none_or(|(least, _)| distance < least) {
+                nearest = Some((distance, known));
+            }
+        }
+    }
+    Some(nearest?.1)
 }
 
 /// Returns the Levenshtein distance: the number of bytes to insert, remove or replace.
 pub fn edits(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (1..=other.len()).collect();
+    let mut row = Vec::new();
+    for (index, byte) in other.bytes().enumerate() {
+        row.push((byte, index + 1));
+    }
     for (index, byte) in one.bytes().enumerate() {
         let (mut diagonal, mut left) = (index, index + 1);
-        for (cell, other) in row.iter_mut().zip(other.bytes()) {
-            left = (left.min(*cell) + 1).min(diagonal + usize::from(byte != other));
+        for (other, cell) in &mut row {
+            left = (left.min(*cell) + 1).min(diagonal + usize::from(byte != *other));
             diagonal = *cell;
             *cell = left;
         }
     }
-    row.last().copied().unwrap_or(one.len())
+    row.last().map_or(one.len(), |(_, distance)| *distance)
 }

@@ -1,6 +1,7 @@
 //! cuDNN's sub-libraries, one row for each.
 
 use crate::runtime::facts::{Version, majors};
+use std::path::PathBuf;
 
 /// A sub-library, such as `libcudnn_ops.so.9` or `cudnn_ops64_9.dll`.
 #[derive(Clone, Copy, Debug)]
@@ -263,21 +264,19 @@ pub fn opens_absent_part(version: Version) -> bool {
 pub fn needed(version: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
     for one in of_release(version) {
-        match one.used_for {
-            UsedFor::ConvolutionAndJit => names.push(one.name),
-            UsedFor::Convolution if !jit_only => names.push(one.name),
-            _ => {}
+        let is_left = one.used_for == UsedFor::ConvolutionAndJit;
+        if is_left || one.used_for == UsedFor::Convolution && !jit_only {
+            names.push(one.name);
         }
     }
     names
 }
 
 /// Returns `true` if these are exactly the sub-libraries that `GRAPH_JIT_ONLY` leaves.
-pub fn is_jit_only<'a>(names: impl Iterator<Item = &'a str>) -> bool {
-    let is_jit = |one: &&SubLibrary| one.used_for == UsedFor::ConvolutionAndJit;
-    let names: Vec<&str> = names.collect();
-    let is_named = |one: &SubLibrary| names.contains(&one.name);
-    names.len() == ALL.iter().filter(is_jit).count() && ALL.iter().filter(is_jit).all(is_named)
+pub fn is_jit_only(files: &[(String, PathBuf)]) -> bool {
+    let left = needed(Version::new(majors::NEWEST_CUDNN, 0, 0), true);
+    let exists = |left: &&str| files.iter().any(|(name, _)| name == left);
+    files.len() == left.len() && left.iter().all(exists)
 }
 
 /// Returns the words by which a program can declare the sub-libraries that it needs: the names in every known major.
@@ -288,8 +287,10 @@ pub fn words() -> Vec<&'static str> {
         for SubLibrary { name, .. } in of_major(*major) {
             if !words.contains(name) {
                 // A short list needs no `sort`, which is 6 kB of code.
-                let names = words.iter().skip(first);
-                let at = first + names.filter(|other| *other < name).count();
+                let mut at = first;
+                while words.get(at).is_some_and(|other| other < name) {
+                    at += 1;
+                }
                 words.insert(at, name);
             }
         }
@@ -306,12 +307,11 @@ pub fn named(word: &str, major: u32) -> Option<String> {
     let stem = word
         .strip_suffix("_infer")
         .or_else(|| word.strip_suffix("_train"));
-    let spellings = [
-        word.to_string(),
-        stem.unwrap_or(word).to_string(),
-        format!("{word}_infer"),
-    ];
     let names = of_major(major);
-    let exists = |spelling: &String| names.iter().any(|one| one.name == spelling);
-    spellings.into_iter().find(exists)
+    for spelling in [word, stem.unwrap_or(word), &format!("{word}_infer")] {
+        if names.iter().any(|one| one.name == spelling) {
+            return Some(spelling.to_string());
+        }
+    }
+    None
 }

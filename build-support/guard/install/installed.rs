@@ -70,7 +70,7 @@ impl Installed {
         find: &mut dyn FnMut(&str, bool) -> Option<PathBuf>,
         read: &mut dyn FnMut(&str, PathBuf) -> SubLibraryFile,
     ) -> Self {
-        let jit_only = sub_libraries::is_jit_only(expected.beside.iter().map(|(name, _)| &**name));
+        let jit_only = sub_libraries::is_jit_only(expected.beside);
         let mut installed = Self {
             main,
             major,
@@ -141,10 +141,14 @@ impl Installed {
         // The sub-libraries may be of a later version than the main library.
         let version = installed.version().map(|(version, _)| version);
         let files = |names: Vec<String>| {
-            let files = names.iter().map(|name| installed.file_name(name));
+            let mut files = Vec::new();
+            for name in names {
+                let file = installed.file_name(&name);
+                if !is_absent(Path::new(&file), version) {
+                    files.push(file);
+                }
+            }
             files
-                .filter(|file| !is_absent(Path::new(file), version))
-                .collect()
         };
         (installed.missing, installed.missing_declared) = (files(missing), files(missing_declared));
         installed

@@ -70,10 +70,15 @@ fn finding(
 ) -> Option<Finding> {
     let (release, _) = installed.version()?;
     let folder = installed.folder();
-    let files = [&installed.main].into_iter().chain(&installed.list);
-    let mixed = MixedVersions::new(files.collect(), release, preloaded)?;
-    let mut elsewhere = foreign.to_vec();
-    elsewhere.retain(|part| part.version.is_some_and(|version| version != release));
+    let mut files = vec![&installed.main];
+    files.extend(&installed.list);
+    let mixed = MixedVersions::new(files, release, preloaded)?;
+    let mut elsewhere = Vec::new();
+    for part in foreign {
+        if part.version.is_some_and(|version| version != release) {
+            elsewhere.push(part.clone());
+        }
+    }
     Some(if elsewhere.is_empty() {
         let fault = MixedFolder {
             mixed,
@@ -116,6 +121,7 @@ pub trait FileOrigins {
     fn is_valid(&self, file: &Path) -> bool;
 }
 
+#[cfg(feature = "runtime")]
 impl FileOrigins for SearchPath {
     fn origin_of(&self, file: &Path) -> LoadOrigin {
         self.origin_of(file)
@@ -215,10 +221,14 @@ impl<'a> Replacement<'a> {
 /// Returns the sub-libraries outside of the main library's directory, each with the reason why the loader uses it.
 pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<Foreign<'a>> {
     let folder = installed.folder();
-    let outside = installed.list.iter().filter(|file| !file.is_in(folder));
-    let own = |file: &SubLibraryFile| folder.join(installed.file_name(&file.name));
-    let foreign = outside.map(|file| Foreign::new(file, &own(file), origins));
-    foreign.collect()
+    let mut foreign = Vec::new();
+    for file in &installed.list {
+        if !file.is_in(folder) {
+            let own = folder.join(installed.file_name(&file.name));
+            foreign.push(Foreign::new(file, &own, origins));
+        }
+    }
+    foreign
 }
 
 /// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure

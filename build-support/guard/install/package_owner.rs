@@ -1,7 +1,8 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::Version;
-use crate::runtime::install::package_record::{MOST_ENTRIES, parse, read};
+use crate::runtime::install::package_record::{parse, read};
 use std::path::{Path, PathBuf};
 
 /// The directory in which dpkg lists the files of each package.
@@ -238,13 +239,11 @@ pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String
 /// become part of commands, so names with characters that no package has are left out.
 pub fn named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let entries = std::fs::read_dir(dir).into_iter().flatten();
-    for entry in entries.flatten().take(MOST_ENTRIES) {
-        let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(start));
-        let rest = rest.and_then(|rest| rest.strip_suffix(end));
+    for path in files_in(dir) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let rest = name.and_then(|name| name.strip_prefix(start)?.strip_suffix(end));
         if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
-            found.push(entry.path());
+            found.push(path);
         }
     }
     found.sort();

@@ -1,6 +1,6 @@
 //! The records of wheels, which determine the version of an installed file.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
 use crate::runtime::facts::Version;
 use std::path::Path;
 
@@ -8,7 +8,6 @@ use std::path::Path;
 const MAX_LEVELS: usize = 5;
 /// The most bytes of a record that are read. dpkg's list of all packages takes several megabytes.
 const MOST: u64 = 1 << 24;
-pub const MOST_ENTRIES: usize = 1 << 16;
 
 /// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
 pub type WheelRecord = (Version, Vec<(String, u64)>);
@@ -21,12 +20,10 @@ pub fn records_above(dir: &Path) -> Vec<WheelRecord> {
         let Some(below) = dir.strip_prefix(top).ok().and_then(slashed) else {
             continue;
         };
-        let Ok(entries) = std::fs::read_dir(top) else {
-            continue;
-        };
-        for entry in entries.flatten().take(MOST_ENTRIES) {
-            if let Some(version) = entry.file_name().to_str().and_then(release_in) {
-                let text = read(&entry.path().join("RECORD")).unwrap_or_default();
+        for entry in files_in(top) {
+            let name = entry.file_name().and_then(|name| name.to_str());
+            if let Some(version) = name.and_then(release_in) {
+                let text = read(&entry.join("RECORD")).unwrap_or_default();
                 let files = parse(&text, &below);
                 if !files.is_empty() {
                     records.push((version, files));

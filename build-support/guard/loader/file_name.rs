@@ -19,12 +19,13 @@ pub fn of_part(name: &str, major: u32) -> String {
 
 /// Returns the names with more numbers that this cuDNN for Linux tries first for a sub-library.
 pub fn precise(name: &str, version: Option<Version>) -> Vec<String> {
-    let version = version.filter(|one| one.major >= 9);
-    let numbers = version.map(|one| [one.to_string(), one.short()]);
-    let numbers = numbers.into_iter().flatten();
-    numbers
-        .map(|numbers| format!("libcudnn_{name}.so.{numbers}"))
-        .collect()
+    match version {
+        Some(version) if version.major >= 9 => vec![
+            format!("libcudnn_{name}.so.{version}"),
+            format!("libcudnn_{name}.so.{}", version.short()),
+        ],
+        _ => Vec::new(),
+    }
 }
 
 /// Returns the sub-library that a file name stands for, with its major: `libcudnn_ops.so.9.1.0` is `ops` of 9. The

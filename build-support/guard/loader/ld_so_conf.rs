@@ -27,8 +27,10 @@ fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(Pat
         }
         let mut words = line.split_whitespace();
         if words.next() == Some("include") {
-            for included in words.flat_map(|pattern| matching(file, pattern, system)) {
-                places.append(&mut read_file(&included, system, known));
+            for pattern in words {
+                for included in matching(file, pattern, system) {
+                    places.append(&mut read_file(&included, system, known));
+                }
             }
         }
     }
@@ -45,16 +47,16 @@ fn matching(file: &Path, pattern: &str, system: &System) -> Vec<PathBuf> {
     let Some((start, end)) = name.split_once('*') else {
         return vec![pattern];
     };
-    let mut files = files_in(&system.path(dir));
-    files.retain(|file| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        let is_hidden = start.is_empty() && name.starts_with('.');
-        !is_hidden
-            && name
-                .strip_prefix(start)
-                .is_some_and(|rest| rest.ends_with(end))
-    });
+    let mut files = Vec::new();
+    for file in files_in(&system.path(dir)) {
+        let name = file.file_name().unwrap_or_default();
+        let text = name.to_string_lossy();
+        let is_hidden = start.is_empty() && text.starts_with('.');
+        let rest = text.strip_prefix(start);
+        if !is_hidden && rest.is_some_and(|rest| rest.ends_with(end)) {
+            files.push(dir.join(name));
+        }
+    }
     files.sort_unstable();
-    let names = files.iter().filter_map(|file| file.file_name());
-    names.map(|name| dir.join(name)).collect()
+    files
 }

@@ -153,11 +153,15 @@ pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
     if cfg!(windows) || system::is_file(&file) {
         return system::is_file(&file).then_some(file);
     }
-    let mut files = files_in(dir);
-    files.retain(|file| {
-        file.file_name()
-            .is_some_and(|own| own.eq_ignore_ascii_case(name))
-            && system::is_file(file)
-    });
-    files.into_iter().min()
+    let mut found = None;
+    for file in files_in(dir) {
+        let is_it = file
+            .file_name()
+            .is_some_and(|own| own.eq_ignore_ascii_case(name));
+        let is_first = found.as_ref().is_none_or(|found| file < *found);
+        if is_it && is_first && system::is_file(&file) {
+            found = Some(file);
+        }
+    }
+    found
 }

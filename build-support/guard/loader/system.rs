@@ -9,6 +9,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
+use std::slice::from_ref;
 
 /// A limit above the size of any configuration.
 const MOST: u64 = 1 << 14;
@@ -83,8 +84,11 @@ impl System {
         };
         let has_cache = || system.cache().is_some_and(|cache| cache.is_file());
         if root.is_some() && system.loader.own_cache.is_none() && !has_cache() {
-            let places = ld_so_conf::read(&system).into_iter();
-            system.configured = Some(places.map(|(_, dir)| dir).collect());
+            let mut dirs = Vec::new();
+            for (_, dir) in ld_so_conf::read(&system) {
+                dirs.push(dir);
+            }
+            system.configured = Some(dirs);
         }
         system
     }
@@ -107,11 +111,13 @@ impl System {
 
     /// Returns the directories that are built into the loader.
     pub fn directories(&self) -> Vec<SearchDirectory> {
-        let place = |name: &String| SearchDirectory {
-            dir: self.path(Path::new(name)),
-            origin: LoadOrigin::System(name.into()),
-        };
-        self.loader.dirs.iter().map(place).collect()
+        let mut places = Vec::new();
+        for name in &self.loader.dirs {
+            let dir = self.path(Path::new(name));
+            let origin = LoadOrigin::System(name.into());
+            places.push(SearchDirectory { origin, dir });
+        }
+        places
     }
 
     /// Returns the file of the loader's cache.
@@ -137,13 +143,17 @@ impl Loader {
     /// Loaders such as Nix's contain the path of their own cache, and search their own directory instead of the system's.
     pub fn parse(bytes: &[u8], path: &Path, cpu: &str) -> Self {
         let known = lib_folders(cpu);
-        let mut paths: Vec<&[u8]> = bytes.split(|byte| *byte == 0).collect();
-        paths.retain(|text| text.starts_with(b"/"));
+        let mut paths = Vec::new();
+        for text in bytes.split(|byte| *byte == 0) {
+            if text.starts_with(b"/") {
+                paths.push(text);
+            }
+        }
         let has = |dir: &&String| paths.contains(&format!("/usr/{dir}/").as_bytes());
         let is_own = |text: &&&[u8]| text.ends_with(CACHE.as_bytes()) && **text != CACHE.as_bytes();
         // The longer one is listed first: Debian's loader also contains `/usr/lib`.
         let found = known.iter().find(has);
-        let lib = found.map_or_else(|| known.to_vec(), |lib| vec![lib.clone()]);
+        let lib = found.map_or(&known[..], from_ref).to_vec();
         let own_cache = paths.iter().find(is_own);
         let own_cache = own_cache.map(|text| platform::path_of(text.to_vec()));
         if let (Some(_), Some(dir)) = (&own_cache, path.parent()) {
@@ -154,10 +164,14 @@ impl Loader {
                 own_cache,
             };
         }
-        let both = |lib: &String| [format!("/{lib}"), format!("/usr/{lib}")];
-        let mut dirs: Vec<String> = lib.iter().flat_map(both).collect();
+        let mut dirs = Vec::new();
+        for lib in &lib {
+            dirs.push(format!("/{lib}"));
+            dirs.push(format!("/usr/{lib}"));
+        }
         if found == known.first() {
-            dirs.extend(["/lib".to_string(), "/usr/lib".to_string()]);
+            dirs.push("/lib".to_string());
+            dirs.push("/usr/lib".to_string());
         }
         Self {
             dirs,

@@ -8,7 +8,7 @@ use crate::runtime::driver::driver_library::LocatedProblem;
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
-use crate::runtime::driver::query::{Driver, DriverProblem, MISMATCH};
+use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::{Finding, FindingId, quoted};
@@ -45,32 +45,36 @@ impl DriverProblem {
                     driver.library, function
                 ))
             .help("remove that file from the library path, or reinstall NVIDIA's driver"),
-            DriverProblem::Failed { driver, call, code, uvm } => {
-                let error = cuda_status::explain(*code);
-                let name = cuda_status::status_name(*code);
-                let summary = format!("{}: `{call}` returned {name}", error.words);
-                let finding = with_driver(FindingId::DriverError.warning(summary), driver);
-                // The driver's version is that of the module. The library's version is in its file name.
-                let versions = match (*code, release_in_name(&driver.library), &driver.version) {
-                    (MISMATCH, Some(library), Some(module)) if library != *module => {
-                        Some(format!("kernel module {module}, library {library}"))
-                    }
-                    _ => None,
-                };
-                finding
-                    .with_some("versions", versions)
-                    .with_some("missing", uvm.map(|_| UVM))
-                    .help(match uvm {
-                        Some(MissingUvm::NotGiven(runtime)) => {
-                            format!("{}, which adds `{UVM}`", runtime.help())
-                        }
-                        Some(MissingUvm::NotLoaded) => {
-                            format!("load the module that creates `{UVM}`: `sudo nvidia-modprobe -u -c 0`")
-                        }
-                        None => error.help.to_string(),
-                    })
-            }
+            DriverProblem::Failed(failed) => failed.finding(),
         }
+    }
+}
+
+impl FailedCall {
+    pub fn finding(&self) -> Finding {
+        let (driver, error) = (&self.driver, cuda_status::explain(self.code));
+        let name = cuda_status::status_name(self.code);
+        let summary = format!("{}: `{}` returned {name}", error.words, self.call);
+        let finding = with_driver(FindingId::DriverError.warning(summary), driver);
+        // The driver's version is that of the module. The library's version is in its file name.
+        let versions = match (self.code, release_in_name(&driver.library), &driver.version) {
+            (MISMATCH, Some(library), Some(module)) if library != *module => {
+                Some(format!("kernel module {module}, library {library}"))
+            }
+            _ => None,
+        };
+        finding
+            .with_some("versions", versions)
+            .with_some("missing", self.uvm.map(|_| UVM))
+            .help(match self.uvm {
+                Some(MissingUvm::NotGiven(runtime)) => {
+                    format!("{}, which adds `{UVM}`", runtime.help())
+                }
+                Some(MissingUvm::NotLoaded) => {
+                    format!("load the module that creates `{UVM}`: `sudo nvidia-modprobe -u -c 0`")
+                }
+                None => error.help.to_string(),
+            })
     }
 }
 

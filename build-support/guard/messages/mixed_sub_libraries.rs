@@ -11,7 +11,10 @@ impl MissingSubLibraries<'_> {
     pub fn finding(&self) -> Finding {
         let here = self.folder.display().to_string();
         let version = after_space(self.release);
-        let files: Vec<&Path> = self.files.iter().map(Path::new).collect();
+        let mut files = Vec::new();
+        for file in self.files {
+            files.push(Path::new(file));
+        }
         let summary = format!(
             "cuDNN{version} at `{here}` is missing {}, which {}",
             names(&files),
@@ -34,13 +37,20 @@ impl MissingSubLibraries<'_> {
                 "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
             ),
         };
-        let all = Some(self.files).filter(|files| files.len() > MOST_NAMES);
-        let own = self.looked_at.first().map(|_| &here);
-        let others = self.looked_at.iter().filter(|place| **place != here);
+        let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
+        let mut searched = Vec::new();
+        for place in &self.looked_at {
+            if searched.is_empty() {
+                searched.push(&here);
+            }
+            if *place != here {
+                searched.push(place);
+            }
+        }
         FindingId::PartsMissing
             .error_if(!self.is_uncertain, summary)
-            .with_lines("missing", all.into_iter().flatten())
-            .with_lines("searched", own.into_iter().chain(others))
+            .with_lines("missing", missing.unwrap_or_default())
+            .with_lines("searched", &searched[..])
             .help(help)
     }
 }
@@ -49,8 +59,12 @@ impl MixedFolder<'_> {
     pub fn finding(&self) -> Finding {
         let (most, odd) = self.mixed.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
-        let named = odd.iter().filter(|file| file.version == Some(other));
-        let named: Vec<&Path> = named.map(|file| file.path.as_path()).collect();
+        let mut named = Vec::new();
+        for file in odd {
+            if file.version == Some(other) {
+                named.push(file.path.as_path());
+            }
+        }
         let summary = format!(
             "{} in `{}` {} version {other}, but the rest of cuDNN is {most}",
             names(&named),
@@ -75,7 +89,10 @@ impl MixedFolder<'_> {
 impl MixedVersions<'_> {
     /// Adds the version of each file to an error, which becomes a warning unless a convolution uses such a file.
     pub fn with_files(&self, finding: Finding) -> Finding {
-        let lines = self.files.iter().filter_map(|file| file.line());
+        let mut lines = Vec::new();
+        for file in &self.files {
+            lines.extend(file.line());
+        }
         let mut finding = finding.with_lines("sub-libs", lines);
         if !self.matters() {
             finding.severity = Severity::Warning;

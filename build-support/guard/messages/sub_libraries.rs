@@ -68,11 +68,12 @@ impl ForeignSubLibraries<'_> {
         for part in self.foreign {
             let dir = part.path.parent().unwrap_or(part.path);
             if summary.is_empty() {
-                let is_same = |other: &&Foreign<'_>| {
-                    other.path.parent() == Some(dir) && other.version == part.version
-                };
-                let same = self.foreign.iter().filter(is_same);
-                let same: Vec<&Path> = same.map(|other| other.path).collect();
+                let mut same = Vec::new();
+                for other in self.foreign {
+                    if other.path.parent() == Some(dir) && other.version == part.version {
+                        same.push(other.path);
+                    }
+                }
                 let from = part.version.map_or_else(
                     || "another version".to_string(),
                     |version| format!("version {version}"),

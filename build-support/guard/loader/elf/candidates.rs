@@ -1,7 +1,7 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
 use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
 use std::path::{Path, PathBuf};
 
@@ -11,12 +11,14 @@ pub const HWCAPS: &str = "glibc-hwcaps";
 impl System {
     /// Returns the files that the loader tries for a file in a searched directory.
     pub fn variants(&self, file: &Path) -> Vec<PathBuf> {
-        let levels = self.levels.as_deref().unwrap_or(&[None]).iter();
-        let variants = levels.map(|level| match (level, file.file_name()) {
-            (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
-            _ => file.to_path_buf(),
-        });
-        variants.collect()
+        let mut variants = Vec::new();
+        for level in self.levels.as_deref().unwrap_or(&[None]) {
+            variants.push(match (level, file.file_name()) {
+                (Some(level), Some(name)) => file.with_file_name(HWCAPS).join(level).join(name),
+                _ => file.to_path_buf(),
+            });
+        }
+        variants
     }
 
     /// Returns these files of the cache in the order in which the CPU's loader prefers them.
@@ -26,8 +28,11 @@ impl System {
         };
         let mut preferred = Vec::new();
         for level in levels {
-            let is_one = |file: &&PathBuf| hwcaps_level(file) == *level;
-            preferred.extend(files.iter().filter(is_one).cloned());
+            for file in &files {
+                if hwcaps_level(file) == *level {
+                    preferred.push(file.clone());
+                }
+            }
         }
         preferred
     }
@@ -40,13 +45,19 @@ impl System {
         if self.levels.is_none() && numbers.is_some_and(|(_, numbers)| numbers.contains('.')) {
             return Vec::new();
         }
+        let mut files = Vec::new();
         if let Some(dirs) = &self.configured {
-            let files = dirs.iter().map(|dir| dir.join(name));
-            return files.flat_map(|file| self.variants(&file)).collect();
+            for dir in dirs {
+                files.append(&mut self.variants(&dir.join(name)));
+            }
+            return files;
         }
-        let files = self.cache().map(|file| ld_so_cache::files(&file, name));
-        let files = files.into_iter().flatten();
-        self.preferred(files.map(|file| self.path(&file)).collect())
+        if let Some(cache) = self.cache() {
+            for file in ld_so_cache::files(&cache, name) {
+                files.push(self.path(&file));
+            }
+        }
+        self.preferred(files)
     }
 }
 
@@ -72,25 +83,26 @@ impl SearchPath {
             }
         }
         for file in self.system.cached(name) {
-            files.push((self.system.cache_origin(), file));
+            let mut places = self.directories.iter();
+            let is_of_system =
+                |place: &SearchDirectory| place.is_system() && file.starts_with(&place.dir);
+            if !self.nodeflib || !places.any(is_of_system) {
+                files.push((self.system.cache_origin(), file));
+            }
         }
-        files.append(&mut system);
-        let is_of_system = |(origin, file): &(LoadOrigin, PathBuf)| {
-            let mut system = self.directories.iter().filter(|place| place.is_system());
-            let by_system = matches!(
-                origin,
-                LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
-            );
-            by_system && system.any(|place| file.starts_with(&place.dir))
-        };
-        files.retain(|file| !self.nodeflib || !is_of_system(file));
+        if !self.nodeflib {
+            files.append(&mut system);
+        }
         files
     }
 
     /// Returns the reason why the loader tries this file.
     pub fn finds(&self, file: &Path) -> Option<LoadOrigin> {
-        let files = self.candidates(file.file_name()?.to_str()?);
-        let mut files = files.into_iter();
-        Some(files.find(|(_, other)| other == file)?.0)
+        for (origin, other) in self.candidates(file.file_name()?.to_str()?) {
+            if other == file {
+                return Some(origin);
+            }
+        }
+        None
     }
 }

@@ -57,8 +57,10 @@ impl System {
         origin: &dyn Fn(PathBuf) -> LoadOrigin,
     ) -> Vec<SearchDirectory> {
         let mut places = Vec::new();
-        let entries = list.split(|byte| separators.contains(byte));
-        for entry in entries.filter(|_| !list.is_empty()) {
+        if list.is_empty() {
+            return places;
+        }
+        for entry in list.split(|byte| separators.contains(byte)) {
             for (shown, dir) in self.expand(entry, home) {
                 let origin = origin(shown);
                 if !self.is_privileged || !self.is_ignored(entry, &origin, &dir) {

@@ -34,9 +34,11 @@ impl SearchPath {
         let entries = |list: Option<OsString>, separators: &str, origin: fn(_) -> _| {
             let (list, home) = (list.unwrap_or_default(), program.parent());
             let (list, home) = (list.as_encoded_bytes(), home.unwrap_or(&program));
-            let listed = system.listed(list, separators.as_bytes(), home, &origin);
-            let entries = listed.into_iter().map(|place| as_reported(place.dir));
-            (entries.collect::<BTreeSet<_>>(), origin)
+            let mut entries = BTreeSet::new();
+            for place in system.listed(list, separators.as_bytes(), home, &origin) {
+                entries.insert(as_reported(place.dir));
+            }
+            (entries, origin)
         };
         let named = [
             entries(rpath, ":", LoadOrigin::Rpath),
@@ -51,8 +53,8 @@ impl SearchPath {
             let mut origin = LoadOrigin::System as fn(_) -> _;
             // The loader drops repeated entries of a list, so a repeated directory is in a later list.
             let first = stage + usize::from(own.contains(name));
-            for (at, (list, named)) in named.iter().enumerate().skip(first) {
-                if list.contains(name) {
+            for (at, (list, named)) in named.iter().enumerate() {
+                if at >= first && list.contains(name) {
                     if at > stage {
                         (stage, own) = (at, BTreeSet::new());
                     }
@@ -60,7 +62,7 @@ impl SearchPath {
                     break;
                 }
             }
-            own.insert(name);
+            own.insert(name.to_os_string());
             directories.push(SearchDirectory::from(origin(folder.clone())));
         }
         Self {
