@@ -197,8 +197,9 @@ impl Toolchain {
 
     /// Returns the header directories of cuDNN, CUDA, and the C++ libraries of CUDA 13 (`cccl`).
     pub fn include_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn().and_then(|one| one.include_dir.clone());
-        let dirs = [Vec::from_iter(cudnn), self.cuda_include_dirs()].concat();
+        let mut dirs = Vec::new();
+        dirs.extend(self.cudnn().and_then(|one| one.include_dir.clone()));
+        dirs.append(&mut self.cuda_include_dirs());
         files::dedup(dirs.into_iter())
     }
 
@@ -206,8 +207,7 @@ impl Toolchain {
         let mut dirs = self
             .toolkit()
             .map_or(Vec::new(), |one| one.include_dirs.clone());
-        let mut cccl = dirs.clone();
-        cccl.iter_mut().for_each(|dir| dir.push("cccl"));
+        let mut cccl = files::in_each(&dirs, "cccl");
         files::keep(&mut cccl, &files::is_dir);
         dirs.extend(cccl);
         dirs
@@ -215,9 +215,9 @@ impl Toolchain {
 
     /// Returns the library directories of cuDNN and CUDA, without stubs.
     pub fn link_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn().and_then(|one| one.link_dir.clone());
-        let cuda = self.toolkit().map(|one| one.link_dirs.clone());
-        let dirs = [Vec::from_iter(cudnn), cuda.unwrap_or_default()].concat();
+        let mut dirs = Vec::new();
+        dirs.extend(self.cudnn().and_then(|one| one.link_dir.clone()));
+        dirs.extend_from_slice(self.toolkit().map_or(&[], |one| &one.link_dirs));
         files::dedup(dirs.into_iter())
     }
 
@@ -307,17 +307,21 @@ impl Toolchain {
 
     /// Decides whether the build continues: with CUDA, without it, or not at all.
     fn settle(mut self) -> Result<Self, Error> {
-        let is_error = |finding: &Finding| finding.severity == Severity::Error;
-        let findings = std::mem::take(&mut self.findings).into_iter();
-        let (errors, rest) = findings.partition::<Vec<_>, _>(is_error);
-        self.findings = rest;
+        let mut errors = Vec::new();
+        for finding in std::mem::take(&mut self.findings) {
+            match finding.severity {
+                Severity::Error => errors.push(finding),
+                _ => self.findings.push(finding),
+            }
+        }
         if errors.is_empty() {
             return Ok(self);
         }
-        let mut requested = self.candidates.iter().filter(|one| one.request.is_some());
-        let is_foreign = |one: &Candidate| matches!(one.rejected, Some(Rejection::OtherCpu(_)));
+        let is_foreign = |one: &Candidate| {
+            one.request.is_some() && matches!(one.rejected, Some(Rejection::OtherCpu(_)))
+        };
         let mut error = Error::new(errors);
-        error.is_wrong_cpu_requested = requested.any(is_foreign);
+        error.is_wrong_cpu_requested = self.candidates.iter().any(is_foreign);
         let docs_rs = self.host.env.get(Variable::DocsRs).is_some();
         if !error.is_not_found() || !(self.config.optional || docs_rs) {
             return Err(error);

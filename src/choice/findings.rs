@@ -69,9 +69,15 @@ impl CheckContext<'_> {
 
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
-        let all = self.scan.candidates.iter();
-        let all = all.filter(|one| one.kind() == kind && !one.is_gone());
-        let (mut found, mut others): (Vec<_>, Vec<_>) = all.partition(|one| one.request.is_some());
+        let (mut found, mut others) = (Vec::new(), Vec::new());
+        for one in &self.scan.candidates {
+            if one.kind() == kind && !one.is_gone() {
+                match one.request {
+                    Some(_) => found.push(one),
+                    None => others.push(one),
+                }
+            }
+        }
         found.append(&mut others);
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
         if let Some(finding) = unusable {
@@ -173,25 +179,28 @@ impl CheckContext<'_> {
         found: &[&Candidate],
         requirement: &Requirement,
     ) -> Finding {
-        let others = found.iter().copied();
-        let meets = |other: &&Candidate| {
-            let admits = |version| requirement.admits(version);
+        let mut others = Vec::new();
+        for &other in found {
+            if !std::ptr::eq(other, candidate) {
+                others.push(other);
+            }
+        }
+        let admits = |version| requirement.admits(version);
+        let meets = |other: &&&Candidate| {
             is_offered(other, self.platform) && other.version().is_some_and(admits)
         };
         let install = |owner: &Owner| owner.install(requirement.from, requirement.below);
         let header = candidate.cudnn().and_then(|cudnn| cudnn.header.as_deref());
-        let other = header.and_then(|header| {
-            let other = headers::alternative(header, &|version| requirement.admits(version))?;
+        let other = header.and_then(|header| headers::alternative(header, &admits));
+        let other = other.map(|other| {
             let other = quoted(&other.to_string_lossy());
-            Some(format!("sudo update-alternatives --set libcudnn {other}"))
+            format!("sudo update-alternatives --set libcudnn {other}")
         });
         let fault = UnmetRequirement {
             requirement,
             candidate,
-            others: others
-                .filter(|other| !std::ptr::eq(*other, candidate))
-                .collect(),
-            better: found.iter().copied().find(meets),
+            others,
+            better: found.iter().find(meets).copied(),
             install: other.or_else(|| candidate.owner().and_then(install)),
         };
         fault.finding()

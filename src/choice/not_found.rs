@@ -117,35 +117,39 @@ impl CheckContext<'_> {
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
-        let mut cudnns = self.scan.candidates.iter().filter_map(Candidate::cudnn);
-        let cudnn = cudnns.find(|cudnn| {
-            let owner = cudnn.owner.as_ref();
-            let is_wheel = owner.is_some_and(|owner| owner.installer.is_for_wheels());
-            kind == Kind::Cudnn && is_wheel && cudnn.library.is_none()
-        })?;
-        Some((cudnn.owner.as_deref()?, &cudnn.root))
+        let is_emptied = |one: &&Candidate| {
+            let is_wheel = one
+                .owner()
+                .is_some_and(|owner| owner.installer.is_for_wheels());
+            let has_library = one.cudnn().is_some_and(|cudnn| cudnn.library.is_some());
+            kind == Kind::Cudnn && is_wheel && !has_library
+        };
+        let emptied = self.scan.candidates.iter().find(is_emptied)?;
+        Some((emptied.owner()?, emptied.root()))
     }
 
     /// Returns the main library that was found first, with its CPU, if all libraries that were found are for other CPUs.
     fn foreign<'a>(&self, found: &[&'a Candidate]) -> Option<(&'a Candidate, &'static str)> {
-        let has_library = |one: &&&Candidate| one.cudnn().is_some_and(|it| it.library.is_some());
-        let foreign = |one: &&'a Candidate| match defect(one, self.platform) {
-            Some(Rejection::OtherCpu(cpu)) => Some((*one, cpu)),
-            _ => None,
-        };
-        let found = found.iter().filter(has_library);
-        let foreign: Option<Vec<_>> = found.map(foreign).collect();
-        foreign?.first().copied()
+        let mut first = None;
+        for one in found {
+            if one.cudnn().is_some_and(|cudnn| cudnn.library.is_some()) {
+                match defect(one, self.platform) {
+                    Some(Rejection::OtherCpu(cpu)) => first = first.or(Some((*one, cpu))),
+                    _ => return None,
+                }
+            }
+        }
+        first
     }
 
     /// Returns the places that were searched: a path, or the number of directories.
     pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
         let mut places: Vec<(&FoundVia, String)> = Vec::new();
-        for step in self.scan.steps.iter().filter(|step| step.kind == kind) {
+        for step in &self.scan.steps {
             let via = &step.via;
             // Of the directories above the crate's own, only the first is listed.
             let is_above = via.is_inactive() && places.iter().any(|(known, _)| *known == via);
-            if is_above || matches!(step.place, Place::Copy(..)) {
+            if step.kind != kind || is_above || matches!(step.place, Place::Copy(..)) {
                 continue;
             }
             let count = self.directories(step);
@@ -154,19 +158,19 @@ impl CheckContext<'_> {
             } else {
                 step.description()
             };
-            if !places.contains(&(via, place.clone())) {
-                places.push((via, place));
-            }
+            files::push_new(&mut places, (via, place));
         }
-        // `…/nvidia` includes `…/nvidia/cu*`.
-        let all = places.clone();
-        places.retain(|(via, place)| {
+        let mut listed = Vec::new();
+        for (via, place) in &places {
+            // `…/nvidia` includes `…/nvidia/cu*`.
             let up = Path::new(place).parent();
             let is_up =
                 |(other, dir): &(&FoundVia, String)| other == via && up == Some(Path::new(dir));
-            !(place.ends_with("cu*") && all.iter().any(is_up))
-        });
-        places
+            if !(place.ends_with("cu*") && places.iter().any(is_up)) {
+                listed.push((*via, place.clone()));
+            }
+        }
+        listed
     }
 
     /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions
@@ -191,9 +195,8 @@ impl CheckContext<'_> {
             for dir in &dirs {
                 for major in majors::CUDNN {
                     let file = tree.shown().join(dir).join(other.cudnn_library(*major));
-                    let library = (file, cpu);
-                    if files::is_file(&library.0) && !libraries.contains(&library) {
-                        libraries.push(library);
+                    if files::is_file(&file) {
+                        files::push_new(&mut libraries, (file, cpu));
                     }
                 }
             }
@@ -203,12 +206,16 @@ impl CheckContext<'_> {
 
     /// Returns the number of directories of the same search step.
     fn directories(&self, step: &Step) -> usize {
-        let same = self.scan.steps.iter().filter(|other| other.via == step.via);
-        let dirs = same.filter_map(|other| match &other.place {
-            Place::Tree(tree) => Some(&*tree.base),
-            _ => None,
-        });
-        files::dedup(dirs).len()
+        let mut dirs = Vec::new();
+        for other in &self.scan.steps {
+            match &other.place {
+                Place::Tree(tree) if other.via == step.via => {
+                    files::push_new(&mut dirs, &*tree.base);
+                }
+                _ => {}
+            }
+        }
+        dirs.len()
     }
 
     pub fn module_system(&self) -> Option<ModuleSystem> {

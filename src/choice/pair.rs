@@ -44,8 +44,8 @@ impl Choice {
     }
 
     pub fn mark(&self, candidates: &mut [Candidate]) {
-        for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
-            candidate.rejected.clone_from(rejected);
+        for (index, candidate) in candidates.iter_mut().enumerate() {
+            candidate.rejected.clone_from(&self.rejections[index]);
         }
     }
 }
@@ -67,8 +67,8 @@ pub fn choose(candidates: &[Candidate], constraints: &Constraints) -> Choice {
     if let Some(toolkit) = &mut choice.toolkit {
         *toolkit = with_compiler(candidates, *toolkit, &toolkits);
     }
-    for (index, (candidate, rejected)) in candidates.iter().zip(&mut rejections).enumerate() {
-        let kind = candidate.kind();
+    for (index, candidate) in candidates.iter().enumerate() {
+        let (kind, rejected) = (candidate.kind(), &mut rejections[index]);
         if choice.best(kind) == Some(index) {
             if constraints.blocked.contains(&kind) {
                 *rejected = Some(Rejection::AnotherPlaceRequested);
@@ -110,8 +110,8 @@ fn eligible(
     rejections: &[Option<Rejection>],
 ) -> Vec<Eligible> {
     let mut eligible: Vec<Eligible> = Vec::new();
-    for (index, (candidate, rejected)) in candidates.iter().zip(rejections).enumerate() {
-        if candidate.kind() == kind && rejected.is_none() {
+    for (index, candidate) in candidates.iter().enumerate() {
+        if candidate.kind() == kind && rejections[index].is_none() {
             let uncertainty = uncertainty(candidate);
             let place = eligible.iter().position(|(other, _)| *other > uncertainty);
             eligible.insert(place.unwrap_or(eligible.len()), (uncertainty, index));

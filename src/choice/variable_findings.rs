@@ -43,9 +43,13 @@ fn unusable_variables(scan: &Scan, kind: Kind) -> Vec<(&UnusableVariable, bool)>
 }
 
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
-    let all = scan.candidates.iter();
-    all.filter(|one| one.kind() == kind && one.request.is_some())
-        .collect()
+    let mut requested = Vec::new();
+    for one in &scan.candidates {
+        if one.kind() == kind && one.request.is_some() {
+            requested.push(one);
+        }
+    }
+    requested
 }
 
 impl CheckContext<'_> {
@@ -86,30 +90,33 @@ impl CheckContext<'_> {
 
     /// Returns the libraries that are missing in the place that this variable points to.
     pub(super) fn missed_libraries(&self, variable: Variable) -> Vec<PathBuf> {
-        let is_requesting =
-            |step: &&Step| step.request == Some(variable) && step.kind == Kind::Cudnn;
-        let steps = self.scan.steps.iter().filter(is_requesting);
-        let missed = steps.flat_map(|step| step.required_files(self.platform));
-        files::dedup(missed.filter(|path| !path.ends_with("cudnn.h")))
+        let mut missed = Vec::new();
+        for step in &self.scan.steps {
+            if step.request == Some(variable) && step.kind == Kind::Cudnn {
+                missed.append(&mut step.required_files(self.platform));
+            }
+        }
+        files::keep(&mut missed, &|path| !path.ends_with("cudnn.h"));
+        files::dedup(missed.into_iter())
     }
 
     /// Returns the warnings about variables that request different installations.
     fn disagreements(&self, kind: Kind) -> Vec<Finding> {
+        let mut findings = Vec::new();
         let requested = requested(self.scan, kind);
         let [first, others @ ..] = &requested[..] else {
-            return Vec::new();
+            return findings;
         };
-        let is_different = |other: &&&Candidate| {
+        for other in others {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));
             // One variable points to the headers and the other to the libraries of the same installation.
             let header = |one: &Candidate| one.cudnn()?.header.clone();
             let together = header(first).is_some() && header(first) == header(other);
-            !same && !together && other.request != first.request
-        };
-        let different = others.iter().filter(is_different);
-        different
-            .map(|other| VariablesDisagree { first, other }.finding())
-            .collect()
+            if !same && !together && other.request != first.request {
+                findings.push(VariablesDisagree { first, other }.finding());
+            }
+        }
+        findings
     }
 
     pub fn value(&self, variable: Variable) -> String {

@@ -60,13 +60,6 @@ impl Variable {
             _ => None,
         }
     }
-
-    /// Returns the variables that name this kind, in search order.
-    pub fn naming(names: Names) -> Vec<Self> {
-        let mut all = Self::ALL.to_vec();
-        all.retain(|variable| variable.names() == Some(names));
-        all
-    }
 }
 
 variables! {
@@ -211,28 +204,36 @@ impl Environment {
                 return (!value.is_empty()).then_some((Named { name, origin }, value));
             }
         }
-        spellings.into_iter().find_map(|name| {
-            let value = value(&self.process, &name).filter(|value| !value.is_empty())?;
-            Some((Named::in_process(name), value))
-        })
+        for name in spellings {
+            match value(&self.process, &name) {
+                Some(value) if !value.is_empty() => return Some((Named::in_process(name), value)),
+                _ => {}
+            }
+        }
+        None
     }
 
     /// Returns the paths in variables that consist of this prefix and a version, such as `CUDA_PATH_V13_0`, the newest
     /// first.
     pub fn numbered(&self, prefix: &str) -> Vec<(String, PathBuf)> {
         let mut found = Vec::new();
-        for (name, _) in self.process.iter().chain(&self.build_script) {
-            let version = name.strip_prefix(prefix);
-            if let Some(numbers) = version.and_then(|version| parse_numbers(version, '_')) {
-                found.push((numbers, name.into()));
+        for pairs in [&self.process, &self.build_script] {
+            for (name, _) in pairs {
+                let version = name.strip_prefix(prefix);
+                if let Some(numbers) = version.and_then(|version| parse_numbers(version, '_')) {
+                    found.push((numbers, name.into()));
+                }
             }
         }
-        let named = |name: PathBuf| {
+        let mut newest = Vec::new();
+        for name in newest_first(found) {
             let name = name.to_string_lossy().into_owned();
-            let dir = self.directory.join(self.os_var(&name)?);
-            Some((name, dir))
-        };
-        newest_first(found).into_iter().filter_map(named).collect()
+            if let Some(dir) = self.os_var(&name) {
+                let dir = self.directory.join(dir);
+                newest.push((name, dir));
+            }
+        }
+        newest
     }
 
     /// Sets the base of relative paths. cargo runs a build script in its package's directory and the linker in another,
@@ -243,10 +244,8 @@ impl Environment {
     }
 
     /// Adds the build script's pairs.
-    pub fn with_pairs<V: AsRef<OsStr>>(mut self, pairs: &[(String, V)]) -> Self {
-        let pairs = pairs.iter();
-        self.build_script
-            .extend(pairs.map(|(name, value)| (name.clone(), value.as_ref().into())));
+    pub fn with_pairs(mut self, pairs: &[(String, OsString)]) -> Self {
+        self.build_script.append(&mut pairs.to_vec());
         self
     }
 
@@ -276,6 +275,12 @@ impl Environment {
     /// Returns the value if it is Unicode.
     pub fn var(&self, name: &str) -> Option<&str> {
         self.os_var(name).and_then(OsStr::to_str)
+    }
+
+    /// Returns `true` if rustc links the static C runtime.
+    pub fn has_static_runtime(&self) -> bool {
+        let features = self.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
+        features.split(',').any(|feature| feature == "crt-static")
     }
 
     /// Returns the platform in `HOST`, on which a build for a target runs, or else the target.

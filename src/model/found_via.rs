@@ -46,8 +46,11 @@ impl FoundVia {
     }
 
     pub fn variables(variables: &[Variable]) -> Self {
-        let named = |variable: &Variable| Named::in_process(variable.name().to_string());
-        Self::Variables(variables.iter().map(named).collect())
+        let mut named = Vec::new();
+        for variable in variables {
+            named.push(Named::in_process(variable.name().to_string()));
+        }
+        Self::Variables(named)
     }
 
     /// Returns `true` for an environment that must be activated before programs use it.

@@ -46,13 +46,26 @@ impl TargetList {
 
     /// Returns the targets in numeric order.
     pub fn targets(&self) -> Vec<Target> {
-        self.0.iter().map(|gencode| gencode.target).collect()
+        let mut targets = Vec::new();
+        for gencode in &self.0 {
+            targets.push(gencode.target);
+        }
+        targets
     }
 
     /// Returns one nvcc flag for each target: `-gencode=arch=compute_80,code=sm_80`.
     pub fn nvcc(&self) -> Vec<String> {
-        self.0.iter().map(Gencode::to_string).collect()
+        gencode_flags(&self.0)
     }
+}
+
+/// Returns one nvcc flag for each target.
+pub fn gencode_flags(gencodes: &[Gencode]) -> Vec<String> {
+    let mut flags = Vec::new();
+    for gencode in gencodes {
+        flags.push(gencode.to_string());
+    }
+    flags
 }
 
 /// Inserts a value into a sorted list, unless the list contains it.
@@ -125,8 +138,12 @@ impl Gencode {
 }
 
 pub fn machine_code(gencodes: &[Gencode]) -> Vec<Gencode> {
-    let mut machine = gencodes.to_vec();
-    machine.retain(|gencode| gencode.target.code == Code::Machine);
+    let mut machine = Vec::new();
+    for gencode in gencodes {
+        if gencode.target.code == Code::Machine {
+            machine.push(*gencode);
+        }
+    }
     machine
 }
 

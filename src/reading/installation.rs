@@ -36,10 +36,10 @@ pub fn cuda_trees(top: &Path, tree: &Tree, sysroot: Sysroot) -> Vec<Tree> {
     for dir in ["lib", "bin", "include"] {
         for dir in sysroot.expand(&top.join(dir), "#") {
             let name = dir.file_name().unwrap_or_default().to_string_lossy();
-            trees.push(install_layout::for_cuda(tree, &name));
+            files::push_new(&mut trees, install_layout::for_cuda(tree, &name));
         }
     }
-    files::dedup(trees.into_iter())
+    trees
 }
 
 /// Returns the identity of an installation, which consists of real paths and does not depend on how it was found.

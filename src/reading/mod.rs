@@ -113,9 +113,12 @@ impl<'a> Reader<'a> {
     /// Returns `true` if this compiler belongs to a toolkit that was already found.
     fn is_known(&self, compiler: &Path, sysroot: Sysroot) -> bool {
         let real = sysroot.canonical(compiler);
-        let toolkits = self.scan.candidates.iter().filter_map(Candidate::toolkit);
-        let mut nvccs = toolkits.filter_map(|toolkit| toolkit.nvcc.as_ref());
-        nvccs.any(|nvcc| sysroot.canonical(nvcc) == real)
+        self.scan.candidates.iter().any(|candidate| {
+            let nvcc = candidate
+                .toolkit()
+                .and_then(|toolkit| toolkit.nvcc.as_ref());
+            nvcc.is_some_and(|nvcc| sysroot.canonical(nvcc) == real)
+        })
     }
 
     /// Reads a cuDNN that is inside a toolkit, as with Nix and Spack, and the wheel beside a toolkit's wheel.
@@ -227,8 +230,8 @@ impl<'a> Reader<'a> {
 
     /// Adds a toolkit whose header is a link into a cache that was cleared.
     fn dangling_toolkit(&mut self, tree: &Tree, top: &Path, sysroot: Sysroot) {
-        let mut headers = files::below(top, &tree.include).into_iter();
-        let met = headers.find_map(|dir| sysroot.obstacle(&dir.join("cuda.h")));
+        let obstacle = |dir| sysroot.obstacle(&top.join(dir).join("cuda.h"));
+        let met = tree.include.iter().find_map(obstacle);
         if let Some(met) = met.filter(|met| matches!(met.defect, Defect::Dangling(_))) {
             let command = package_owner::reinstall_toolkit(top);
             let help = command.map(|command| format!("reinstall its wheels: `{command}`"));
@@ -302,11 +305,14 @@ impl<'a> Reader<'a> {
     /// elsewhere for missing kinds.
     pub fn finish(mut self) -> Scan {
         self.scan.unusable = unusable(self.steps, &self.scan.candidates, &self.failures, self.host);
-        let mut missing = Kind::BOTH.to_vec();
-        missing.retain(|kind| {
+        let mut missing = Vec::new();
+        for kind in Kind::BOTH {
             let mut found = self.scan.candidates.iter();
-            self.searches_for(*kind) && !found.any(|one| one.kind() == *kind && one.is_usable())
-        });
+            let is_found = found.any(|one| one.kind() == kind && one.is_usable());
+            if self.searches_for(kind) && !is_found {
+                missing.push(kind);
+            }
+        }
         if !missing.is_empty() {
             let changes = files_changed_by_installation(self.host);
             self.scan.read.extend(changes);

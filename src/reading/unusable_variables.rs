@@ -84,9 +84,10 @@ fn unusable_variable(
     failure: Option<&NvccFault>,
     host: &Host,
 ) -> UnusableVariable {
-    let mut steps: Vec<&Step> = steps.iter().collect();
-    steps.retain(|step| step.request == Some(variable));
-    let requests = |kind| steps.iter().any(|step| step.kind == kind);
+    let requests = |kind| {
+        let mut steps = steps.iter();
+        steps.any(|step| step.request == Some(variable) && step.kind == kind)
+    };
     let (toolkit, cudnn) = (requests(Kind::Toolkit), requests(Kind::Cudnn));
     let kind = if cudnn { Kind::Cudnn } else { Kind::Toolkit };
     let is_nvcc = variable.names() == Some(Names::Nvcc);
@@ -101,7 +102,13 @@ fn unusable_variable(
         _ if toolkit && !foreign.is_empty() => VariableFault::ForeignToolkit(foreign),
         (_, Some(fault)) => VariableFault::Nvcc(fault.clone(), without_host_compiler(fault, host)),
         _ if is_bare_name => {
-            VariableFault::NotOnPath(steps.iter().map(|step| step.description()).collect())
+            let mut searched = Vec::new();
+            for step in steps {
+                if step.request == Some(variable) {
+                    searched.push(step.description());
+                }
+            }
+            VariableFault::NotOnPath(searched)
         }
         _ if is_nvcc && exists => VariableFault::NoProgram,
         _ if !exists => VariableFault::Nonexistent,
@@ -115,19 +122,22 @@ fn unusable_variable(
         false => nearby(variable, kind, &value, host),
     };
     use VariableFault::{NotOnPath, Nvcc, Place};
-    if let Place(_) | Nvcc(..) | NotOnPath(_) = fault {
-        // These have evidence of their own.
-        steps.clear();
+    // These have evidence of their own.
+    let has_evidence = matches!(fault, Place(_) | Nvcc(..) | NotOnPath(_));
+    let mut missed = Vec::new();
+    for step in steps {
+        if step.request == Some(variable) && !has_evidence {
+            missed.append(&mut step.required_files(&host.platform));
+        }
     }
-    let missed = steps.iter();
-    let missed = missed.flat_map(|step| step.required_files(&host.platform));
+    // Links with the usual names may point to files for another CPU.
+    files::keep(&mut missed, &|path| !files::exists(path));
     UnusableVariable {
         variable,
         kind,
         exists,
         nearby,
-        // Links with the usual names may point to files for another CPU.
-        missed: files::dedup(missed.filter(|path| !files::exists(path))),
+        missed: files::dedup(missed.into_iter()),
         fault,
     }
 }
@@ -143,14 +153,17 @@ pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
 
 /// Returns the targets of a toolkit if all of them are for other systems.
 fn foreign(value: &Path, host: &Host) -> Vec<String> {
-    let dirs = files::list(&value.join("targets")).unwrap_or_default();
-    let name = |dir: &PathBuf| Some(dir.file_name()?.to_str()?.to_string());
-    let names: Vec<String> = dirs.iter().filter_map(name).collect();
     let own = host.platform.toolkit_targets();
-    if names.iter().any(|name| own.contains(&name.as_str())) {
-        return Vec::new();
+    let mut foreign = Vec::new();
+    for name in files::names(&value.join("targets")).unwrap_or_default() {
+        if let Ok(name) = name.into_string() {
+            if own.contains(&name.as_str()) {
+                return Vec::new();
+            }
+            foreign.push(name);
+        }
     }
-    names
+    foreign
 }
 
 /// Returns the archive of cuDNN in this place: `cudnn-linux-x86_64-9.14.0.64_cuda12-archive.tar.xz` or similar.
@@ -175,8 +188,10 @@ fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<P
             false => None,
         };
     }
-    let above = value.ancestors().skip(1).take(2);
-    let mut dirs: Vec<PathBuf> = above.map(Path::to_path_buf).collect();
+    let mut dirs = Vec::new();
+    for dir in value.ancestors().skip(1).take(2) {
+        dirs.push(dir.to_path_buf());
+    }
     if kind == Kind::Cudnn {
         dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
     }

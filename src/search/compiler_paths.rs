@@ -17,12 +17,18 @@ const INCLUDE: [Variable; 3] = [
 impl Places<'_> {
     pub(super) fn compiler_paths(&mut self) {
         let set = |variables: &[Variable]| {
-            let mut set = variables.to_vec();
-            set.retain(|variable| self.env.get(*variable).is_some());
+            let mut set = Vec::new();
+            for variable in variables {
+                if self.env.get(*variable).is_some() {
+                    set.push(*variable);
+                }
+            }
             FoundVia::variables(&set)
         };
         let [a, b, c] = INCLUDE;
-        let include = [self.listed(a), self.listed(b), self.listed(c)].concat();
+        let mut include = self.listed(a);
+        include.extend(self.listed(b));
+        include.extend(self.listed(c));
         let lib = self.listed(Variable::LibraryPath);
         self.named_dirs(&set(&[a, b, c, Variable::LibraryPath]), include, lib);
         let flags = |variable: Variable, flags: &[&str]| {
@@ -47,12 +53,14 @@ impl Places<'_> {
         files::keep(&mut include, &|dir| self.is_inside(dir));
         files::keep(&mut lib, &|dir| self.is_inside(dir));
         let mut known = Vec::new();
-        for dir in include.iter().chain(&lib) {
-            let is_named = LEAVES.iter().any(|leaf| dir.ends_with(leaf));
-            let prefix = dir.parent().filter(|prefix| is_named && !is_system(prefix));
-            if let Some(prefix) = prefix.filter(|prefix| !known.contains(prefix)) {
-                self.both(via, prefix, "");
-                known.push(prefix);
+        for dirs in [&include, &lib] {
+            for dir in dirs {
+                let is_named = LEAVES.iter().any(|leaf| dir.ends_with(leaf));
+                let prefix = dir.parent().unwrap_or(dir);
+                if is_named && !is_system(prefix) && !known.contains(&prefix) {
+                    self.both(via, prefix, "");
+                    known.push(prefix);
+                }
             }
         }
         if let (Some(base), false) = (include.first().cloned(), lib.is_empty()) {

@@ -29,7 +29,10 @@ impl Places<'_> {
             }
             let mut trees = vec![named];
             match self.platform.os {
-                Os::Linux => trees.extend(install_layout::archives(self.platform, &dir)),
+                Os::Linux => {
+                    trees.push(install_layout::unpacked_archive(self.platform, &dir));
+                    trees.push(install_layout::archive(&dir, "cuda", "lib64"));
+                }
                 // A version directory of NVIDIA's cuDNN installer: `CUDNN\v9.2`.
                 Os::Windows => trees.push(install_layout::installed_cudnn(self.platform, &dir, "")),
                 Os::Other => {}
@@ -105,7 +108,7 @@ impl Places<'_> {
         for (variable, dir) in self.requests(Names::Fetched, origin) {
             self.all_wheels(&self.via(variable), &dir, PACKAGES);
         }
-        for step in self.steps.iter_mut().skip(first) {
+        for step in &mut self.steps[first..] {
             step.request = Some(Variable::GuardHome);
         }
     }
@@ -113,8 +116,9 @@ impl Places<'_> {
     /// Adds the places of cuDNN in or beside requested toolkits: a copy inside, or the wheel beside a toolkit's
     /// wheel. They come after the requested places, because they are only requested indirectly.
     pub(super) fn cudnn_in_requested_toolkits(&mut self) {
-        for variable in Variable::naming(Names::Toolkit) {
-            let Some(dir) = self.env.path(variable) else {
+        for &variable in Variable::ALL {
+            let is_toolkit = variable.names() == Some(Names::Toolkit);
+            let Some(dir) = self.env.path(variable).filter(|_| is_toolkit) else {
                 continue;
             };
             let via = self.via(variable);
@@ -128,8 +132,8 @@ impl Places<'_> {
 
     fn requests(&self, names: Names, origin: Origin) -> Vec<(Variable, PathBuf)> {
         let mut requests = Vec::new();
-        for variable in Variable::naming(names) {
-            if self.env.named(variable).origin == origin {
+        for &variable in Variable::ALL {
+            if variable.names() == Some(names) && self.env.named(variable).origin == origin {
                 requests.extend(self.env.path(variable).map(|path| (variable, path)));
             }
         }

@@ -3,6 +3,7 @@
 use crate::model::{FoundVia, Kind, Os, Variable};
 use crate::search::install_layout::{SITE, WINDOWS_SITE};
 use crate::search::{Place, Places, Tree, install_layout, is_conda_build};
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// Python packages with a bundled cuDNN, and the directory of the copy below the Python's.
@@ -48,8 +49,9 @@ impl Places<'_> {
         let mut toolkit = install_layout::toolkit(self.platform, &prefix, "");
         if let Some(tools) = self.env.path(Variable::CondaBuildPrefix) {
             let tools = self.below_conda(&tools);
-            let nvccs = toolkit.nvcc.iter().map(|nvcc| tools.join(nvcc));
-            toolkit.nvcc = nvccs.chain(toolkit.nvcc.iter().cloned()).collect();
+            let mut nvccs = files::below(&tools, &toolkit.nvcc);
+            nvccs.append(&mut toolkit.nvcc);
+            toolkit.nvcc = nvccs;
         }
         self.tree(Kind::Toolkit, via, toolkit);
         let cudnn = install_layout::cudnn(self.platform, &prefix, "");
@@ -65,21 +67,26 @@ impl Places<'_> {
         };
         let out = self.env.var("OUT_DIR").map(Path::new);
         let target = out.and_then(|out| out.ancestors().find(|dir| dir.ends_with("target")));
-        let mut dirs: Vec<&Path> = package.ancestors().take(4).collect();
-        let project = target.and_then(Path::parent);
-        dirs.extend(project.filter(|dir| !dirs.contains(dir)));
+        let mut dirs = Vec::new();
+        for dir in package.ancestors().take(4) {
+            dirs.push(dir.to_path_buf());
+        }
+        if let Some(project) = target.and_then(Path::parent) {
+            files::push_new(&mut dirs, project.to_path_buf());
+        }
         // The project on the build machine is not part of another system's image.
-        dirs.retain(|dir| dir.is_absolute() && dir.parent().is_some() && self.is_inside(dir));
+        files::keep(&mut dirs, &|dir| {
+            dir.is_absolute() && dir.parent().is_some() && self.is_inside(dir)
+        });
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
             let via = FoundVia::variables(&[Variable::UvProjectEnvironment]);
             let named = Path::new(name);
-            let above = if named.is_absolute() {
-                &[named]
+            if named.is_absolute() {
+                self.wheels(&via, named, self.site());
             } else {
-                &dirs[..]
-            };
-            for dir in above {
-                self.wheels(&via, &dir.join(named), self.site());
+                for dir in &dirs {
+                    self.wheels(&via, &dir.join(named), self.site());
+                }
             }
         }
         if self.env.get(Variable::VirtualEnv).is_none() {

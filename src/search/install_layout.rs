@@ -2,6 +2,7 @@
 
 use crate::model::{Kind, Os, Platform};
 use crate::search::search_step::{Tree, with_cuda};
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// NVIDIA's wheels up to CUDA 12, one directory each, without cuDNN's.
@@ -65,10 +66,7 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         _ => &[""],
     };
     let program = platform.program("nvcc");
-    let paths = cpus.iter();
-    paths
-        .map(|cpu| Path::new("bin").join(cpu).join(&program))
-        .collect()
+    files::in_each(&files::below(Path::new("bin"), cpus), &program)
 }
 
 /// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.
@@ -107,8 +105,12 @@ pub fn named_toolkit(platform: &Platform, dir: &Path) -> Vec<Tree> {
 
 /// Returns the parent of the directory of NVIDIA's wheels, which `dir` or its parent is.
 fn above_packages(dir: &Path) -> Option<&Path> {
-    let mut packages = dir.ancestors().take(2);
-    packages.find(|dir| dir.ends_with(PACKAGES))?.parent()
+    let up = dir.parent()?;
+    match dir.ends_with(PACKAGES) {
+        true => Some(up),
+        false if up.ends_with(PACKAGES) => up.parent(),
+        false => None,
+    }
 }
 
 /// Returns the wheel of cuDNN beside a toolkit that is a wheel, `site-packages/nvidia/cu13`.
@@ -126,9 +128,10 @@ pub fn cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree {
             tree.include.push(Path::new("include").join(multiarch));
         }
         // Import libraries and DLLs are in different directories.
-        Os::Windows => tree
-            .lib
-            .extend([Path::new("bin").join(platform.windows_cpu()), "bin".into()]),
+        Os::Windows => {
+            tree.lib.push(Path::new("bin").join(platform.windows_cpu()));
+            tree.lib.push("bin".into());
+        }
         Os::Other => {}
     }
     // CUDNN_INSTALL_PATH and CUDNN_LIB may be the library directory itself.
@@ -144,7 +147,8 @@ pub fn installed_cudnn(platform: &Platform, base: &Path, pattern: &str) -> Tree 
     let mut tree = Tree::new(base, pattern);
     tree.include.push(HEADERS.into());
     for leaf in ["lib/#", "bin/#"] {
-        tree.lib.extend([Path::new(leaf).join(cpu), leaf.into()]);
+        tree.lib.push(Path::new(leaf).join(cpu));
+        tree.lib.push(leaf.into());
     }
     tree
 }
@@ -156,12 +160,14 @@ pub fn has_cuda_dirs(tree: &Tree) -> bool {
 
 /// Returns the layout for one CUDA version: `12.5`.
 pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
-    let named = |dirs: &[PathBuf]| dirs.iter().filter_map(|dir| with_cuda(dir, cuda)).collect();
-    Tree {
-        include: named(&tree.include),
-        lib: named(&tree.lib),
-        ..tree.clone()
+    let mut named = Tree::new(&tree.base, &tree.pattern);
+    for dir in &tree.include {
+        named.include.extend(with_cuda(dir, cuda));
     }
+    for dir in &tree.lib {
+        named.lib.extend(with_cuda(dir, cuda));
+    }
+    named
 }
 
 /// Returns the layout of a requested cuDNN. Some users specify the directory of its libraries, as TensorFlow requires,
@@ -187,18 +193,21 @@ pub fn named_cudnn(platform: &Platform, dir: &Path) -> Tree {
     tree
 }
 
-/// Returns the layouts of NVIDIA's unpacked archives since 8.5, and before.
-pub fn archives(platform: &Platform, dir: &Path) -> [Tree; 2] {
+/// Returns the layout of NVIDIA's unpacked archive since 8.5.
+pub fn unpacked_archive(platform: &Platform, dir: &Path) -> Tree {
     let pattern = match platform.cpu.as_str() {
         "aarch64" => "cudnn-linux-sbsa-#",
         _ => "cudnn-linux-x86_64-#",
     };
-    let tree = |pattern, lib: &str| Tree {
-        include: vec!["include".into()],
-        lib: vec![lib.into()],
-        ..Tree::new(dir, pattern)
-    };
-    [tree(pattern, "lib"), tree("cuda", "lib64")]
+    archive(dir, pattern, "lib")
+}
+
+/// Returns the layout of an archive with these names of its directories: up to 8.4 `cuda` and `lib64`.
+pub fn archive(dir: &Path, pattern: &str, lib: &str) -> Tree {
+    let mut tree = Tree::new(dir, pattern);
+    tree.include.push("include".into());
+    tree.lib.push(lib.into());
+    tree
 }
 
 /// Returns the layout of a toolkit in the HPC SDK. cuBLAS and similar libraries are in `math_libs`, under the same

@@ -181,9 +181,7 @@ impl Places<'_> {
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let program = self.env.builder(self.platform).program(name);
-        let mut files = self.listed(Variable::Path);
-        files.iter_mut().for_each(|dir| dir.push(&program));
-        files
+        files::in_each(&self.listed(Variable::Path), &program)
     }
 
     /// Returns the directories in a list variable of the build machine, such as PATH.
@@ -191,11 +189,15 @@ impl Places<'_> {
         let windows = self.env.builder(self.platform).os == Os::Windows;
         let separator = if windows { ';' } else { ':' };
         let list = self.env.get(list).unwrap_or_default().to_string_lossy();
-        // Windows itself ignores the quotation marks around paths with spaces.
-        let plain = |dir: &str| PathBuf::from(if windows { dir.trim_matches('"') } else { dir });
-        let mut dirs: Vec<PathBuf> = list.split(separator).map(plain).collect();
-        // The meaning of a relative entry depends on cargo's current directory.
-        files::keep(&mut dirs, &Path::is_absolute);
+        let mut dirs = Vec::new();
+        for dir in list.split(separator) {
+            // Windows itself ignores the quotation marks around paths with spaces.
+            let dir = Path::new(if windows { dir.trim_matches('"') } else { dir });
+            // The meaning of a relative entry depends on cargo's current directory.
+            if dir.is_absolute() {
+                dirs.push(dir.to_path_buf());
+            }
+        }
         dirs
     }
 

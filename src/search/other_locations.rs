@@ -3,6 +3,7 @@
 use crate::model::{FoundVia, Kind, Os, Variable};
 use crate::search::install_layout::{PACKAGES, SITE};
 use crate::search::{Place, Places, install_layout};
+use crate::system::files;
 use std::path::{Path, PathBuf};
 
 /// The directory where pip installs NVIDIA's wheels for Debian's own Python.
@@ -13,20 +14,15 @@ impl Places<'_> {
     pub(super) fn cudnn_directories(&mut self) {
         let local = self.below_root(Path::new("/usr/local"));
         let opt = self.below_root(Path::new("/opt"));
-        let below = |dir: &Path, pattern| install_layout::cudnn(self.platform, dir, pattern);
-        let [unpacked, _] = install_layout::archives(self.platform, &local);
-        let [optional, _] = install_layout::archives(self.platform, &opt);
+        let platform = self.platform;
         let via = FoundVia::Directory("cuDNN's own directory");
-        for tree in [
-            below(&local.join("cudnn"), ""),
-            below(&local, "cudnn-#"),
-            install_layout::system(Kind::Cudnn, self.platform, &local),
-            below(&opt.join("cudnn"), ""),
-            unpacked,
-            optional,
-        ] {
-            self.tree(Kind::Cudnn, &via, tree);
-        }
+        let mut add = |tree| self.tree(Kind::Cudnn, &via, tree);
+        add(install_layout::cudnn(platform, &local.join("cudnn"), ""));
+        add(install_layout::cudnn(platform, &local, "cudnn-#"));
+        add(install_layout::system(Kind::Cudnn, platform, &local));
+        add(install_layout::cudnn(platform, &opt.join("cudnn"), ""));
+        add(install_layout::unpacked_archive(platform, &local));
+        add(install_layout::unpacked_archive(platform, &opt));
     }
 
     /// Adds the places of NVIDIA's HPC SDK: several toolkits, and the math libraries beside them.
@@ -51,9 +47,9 @@ impl Places<'_> {
     pub(super) fn tensorflow_paths(&mut self) {
         let via = FoundVia::variables(&[Variable::TfCudaPaths]);
         let list = self.env.var(Variable::TfCudaPaths.name());
-        for dir in list.unwrap_or_default().split(',').map(str::trim) {
-            if !dir.is_empty() {
-                self.both(&via, &self.env.directory().join(dir), "");
+        for dir in list.unwrap_or_default().split(',') {
+            if !dir.trim().is_empty() {
+                self.both(&via, &self.env.directory().join(dir.trim()), "");
             }
         }
     }
@@ -91,7 +87,7 @@ impl Places<'_> {
             let home = self.below_root(&home);
             let via = &FoundVia::Directory("home directory");
             self.both(via, &home, "cuda-#");
-            let [unpacked, _] = install_layout::archives(self.platform, &home);
+            let unpacked = install_layout::unpacked_archive(self.platform, &home);
             self.tree(Kind::Cudnn, via, unpacked);
         }
     }
@@ -118,9 +114,10 @@ impl Places<'_> {
 
 /// Returns pkg-config's default directories on Debian and Fedora.
 fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
-    let below = |top| {
-        let dirs = [&*format!("lib/{multiarch}"), "lib64", "lib", "share"];
-        dirs.map(|dir| Path::new(top).join(dir).join("pkgconfig"))
-    };
-    [below("/usr/local"), below("/usr")].concat()
+    let mut dirs = Vec::new();
+    for top in ["/usr/local", "/usr"] {
+        let names = [&*format!("lib/{multiarch}"), "lib64", "lib", "share"];
+        dirs.append(&mut files::below(Path::new(top), &names));
+    }
+    files::in_each(&dirs, "pkgconfig")
 }

@@ -40,8 +40,12 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
         for file in files::list(dir).unwrap_or_default() {
             let name = file.file_name().unwrap_or_default();
             let version = name.to_str().and_then(|name| version_in_name(name, kind));
-            let version = version.filter(|_| !all.iter().any(|known| known.ends_with(name)));
-            found.extend(version.map(|version| (version, file)));
+            match version {
+                Some(version) if !all.iter().any(|known| known.ends_with(name)) => {
+                    found.push((version, file));
+                }
+                _ => {}
+            }
         }
         all.append(&mut newest_first(found));
     }
@@ -133,7 +137,8 @@ fn tree_of(
     files::keep(&mut lib, &|dir| {
         dir.is_absolute() && !dir.ends_with("stubs")
     });
-    let root = include.iter().chain(&lib).find_map(|dir| root_of(dir))?;
+    let named = include.iter().find_map(|dir| root_of(dir));
+    let root = named.or_else(|| lib.iter().find_map(|dir| root_of(dir)))?;
     let mut tree = match root.ends_with("usr") {
         true => install_layout::system(kind, platform, root),
         false => install_layout::usual(kind, platform, root, ""),

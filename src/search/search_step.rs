@@ -102,10 +102,11 @@ pub fn with_cuda(dir: &Path, cuda: &str) -> Option<PathBuf> {
     if dir.is_absolute() || !dir.iter().any(|part| part == "#") {
         return None;
     }
-    let parts = dir
-        .iter()
-        .map(|part| if part == "#" { cuda.as_ref() } else { part });
-    Some(parts.collect())
+    let mut path = PathBuf::new();
+    for part in dir {
+        path.push(if part == "#" { cuda.as_ref() } else { part });
+    }
+    Some(path)
 }
 
 impl Tree {
@@ -119,11 +120,12 @@ impl Tree {
 
     /// Returns the top directory, with `*` for `#`.
     pub fn shown(&self) -> PathBuf {
-        if self.pattern.is_empty() {
-            self.base.clone()
-        } else {
-            let parts = self.pattern.split('/').map(|part| part.replace('#', "*"));
-            self.base.join(parts.collect::<PathBuf>())
+        let mut top = self.base.clone();
+        if !self.pattern.is_empty() {
+            for part in self.pattern.split('/') {
+                top.push(part.replace('#', "*"));
+            }
         }
+        top
     }
 }

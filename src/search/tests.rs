@@ -3,6 +3,7 @@
 pub mod env_variables;
 
 use super::*;
+use std::ffi::OsString;
 
 fn list(
     pairs: &[(&str, &str)],
@@ -10,18 +11,13 @@ fn list(
     triple: &str,
     root: Option<&str>,
 ) -> String {
-    let own = |pairs: &[(&str, &str)]| -> Vec<(String, String)> {
+    let own = |pairs: &[(&str, &str)]| -> Vec<(String, OsString)> {
         pairs
             .iter()
-            .map(|(name, value)| (name.to_string(), value.to_string()))
+            .map(|(name, value)| (name.to_string(), value.into()))
             .collect()
     };
-    let env = Environment::new(
-        own(pairs)
-            .into_iter()
-            .map(|(name, value)| (name, value.into())),
-    )
-    .with_pairs(&own(script));
+    let env = Environment::new(own(pairs)).with_pairs(&own(script));
     let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
         .into_iter()
         .map(|step| {

@@ -72,17 +72,19 @@ pub(super) fn complete(tree: &mut Tree, platform: &Platform) {
     let cpu = platform.windows_cpu();
     for dir in tree.include.clone() {
         for dir in beside(&dir, "include", "lib") {
-            tree.lib.extend([dir.join(cpu), dir]);
+            tree.lib.push(dir.join(cpu));
+            tree.lib.push(dir);
         }
         for dir in beside(&dir, "include", "bin") {
-            tree.dll_dirs.extend([dir.join(cpu), dir]);
+            tree.dll_dirs.push(dir.join(cpu));
+            tree.dll_dirs.push(dir);
         }
     }
     for dir in tree.lib.clone() {
         tree.dll_dirs.extend(beside(&dir, "lib", "bin"));
         tree.include.extend(beside(&dir, "lib", "include"));
     }
-    tree.lib.extend(tree.dll_dirs.iter().cloned());
+    tree.lib.extend_from_slice(&tree.dll_dirs);
 }
 
 /// Returns the directory at the same place below `to` instead of `from`, and its ancestors.
@@ -92,5 +94,9 @@ fn beside(dir: &Path, from: &str, to: &str) -> Vec<PathBuf> {
     };
     let tail = dir.strip_prefix(own).unwrap_or(Path::new(""));
     let top = own.with_file_name(to);
-    tail.ancestors().map(|tail| top.join(tail)).collect()
+    let mut dirs = Vec::new();
+    for tail in tail.ancestors() {
+        dirs.push(top.join(tail));
+    }
+    dirs
 }

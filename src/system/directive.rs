@@ -37,8 +37,8 @@ impl Directive {
     /// programs of the package that call none of the functions. If the program contains the runtime, `/INCLUDE` selects
     /// its hook, which reports a missing DLL or function.
     /// <https://learn.microsoft.com/cpp/build/reference/linker-support-for-delay-loaded-dlls>
-    pub fn delay_loading(dll: &str) -> [Self; 4] {
-        [
+    pub fn delay_loading(dll: &str) -> Vec<Self> {
+        vec![
             Self::LinkArg(format!("/DELAYLOAD:{dll}")),
             Self::LinkArg("/INCLUDE:__pfnDliFailureHook2".into()),
             Self::LinkArg("delayimp.lib".into()),

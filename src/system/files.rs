@@ -48,8 +48,9 @@ fn complete(bytes: Vec<u8>) -> io::Result<Vec<u8>> {
 pub fn read_start(path: &Path, most: usize) -> Result<String, Finding> {
     let mut bytes = start(path, most)?;
     if bytes.len() == most {
-        let end = bytes.iter().rposition(|byte| *byte == b'\n');
-        bytes.truncate(end.map_or(0, |end| end + 1));
+        while bytes.last().is_some_and(|byte| *byte != b'\n') {
+            bytes.pop();
+        }
     }
     Ok(text(bytes))
 }
@@ -205,23 +206,33 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
 
 /// Lists the files of a directory with matching names, sorted.
 pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
-    let mut names = names(dir)?;
-    names.retain(|name| name.to_str().is_some_and(matches));
-    Ok(below(dir, &names))
+    let mut files = Vec::new();
+    for name in names(dir)? {
+        if name.to_str().is_some_and(matches) {
+            files.push(dir.join(name));
+        }
+    }
+    Ok(files)
 }
 
 /// Returns the sorted names in a directory.
 pub fn names(dir: &Path) -> Result<Vec<OsString>, Finding> {
     let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let entries = entries.flatten();
-    let mut names: Vec<OsString> = entries.map(|entry| entry.file_name()).collect();
+    let mut names = Vec::new();
+    for entry in entries {
+        names.extend(entry.map(|entry| entry.file_name()));
+    }
     names.sort();
     Ok(names)
 }
 
 /// Joins names to a directory. The paths need not exist.
 pub fn below(dir: &Path, names: &[impl AsRef<Path>]) -> Vec<PathBuf> {
-    names.iter().map(|name| dir.join(name)).collect()
+    let mut paths = Vec::new();
+    for name in names {
+        paths.push(dir.join(name));
+    }
+    paths
 }
 
 /// Lists the files that match a pattern such as `src/kernels/*.cu`, sorted.
@@ -281,15 +292,34 @@ pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
     paths.retain(|path| matches(path));
 }
 
+/// Returns the first existing file of this name in these directories.
+pub fn first_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
+    in_each(dirs, name).into_iter().find(|path| is_file(path))
+}
+
+/// Joins a name to each directory. The paths need not exist.
+pub fn in_each(dirs: &[PathBuf], name: &str) -> Vec<PathBuf> {
+    let mut paths = dirs.to_vec();
+    for path in &mut paths {
+        path.push(name);
+    }
+    paths
+}
+
 /// Removes duplicates without changing the order.
 pub fn dedup<T: PartialEq>(items: impl Iterator<Item = T>) -> Vec<T> {
     let mut seen = Vec::new();
     for item in items {
-        if !seen.contains(&item) {
-            seen.push(item);
-        }
+        push_new(&mut seen, item);
     }
     seen
+}
+
+/// Appends an item unless the list contains it.
+pub fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
+    if !list.contains(&item) {
+        list.push(item);
+    }
 }
 
 fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {

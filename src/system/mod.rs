@@ -52,23 +52,26 @@ impl Host {
         root: Option<PathBuf>,
         pairs: &[(String, OsString)],
     ) -> Self {
-        let process = std::env::vars_os().filter_map(|(name, value)| {
-            let name = name.into_string().ok()?;
+        let mut process = Vec::new();
+        for (name, value) in std::env::vars_os() {
+            let Ok(mut name) = name.into_string() else {
+                continue;
+            };
             // Windows calls PATH `Path` and ignores case.
-            let same = |known: &&Variable| known.name().eq_ignore_ascii_case(&name);
-            let known = Variable::ALL
-                .iter()
-                .find(|known| cfg!(windows) && same(known));
-            let usual = known.map(|known| known.name().to_string());
-            Some((usual.unwrap_or(name), value))
-        });
+            let same =
+                |known: &&Variable| cfg!(windows) && known.name().eq_ignore_ascii_case(&name);
+            if let Some(known) = Variable::ALL.iter().find(same) {
+                name = known.name().to_string();
+            }
+            process.push((name, value));
+        }
         let mut env = Environment::new(process)
             .with_pairs(pairs)
             .with_current_dir(std::env::current_dir().unwrap_or_default());
         // Outside a build script HOST is not set, or the name of the machine. An image contains the system that builds.
         let host = env.var("HOST").map(Platform::from_triple);
         if root.is_none() && host.is_none_or(|host| host.os == Os::Other) {
-            env = env.with_pairs(&[("HOST".to_string(), this_machine())]);
+            env = env.with_pairs(&[("HOST".to_string(), this_machine().into())]);
         }
         // Outside a build script TARGET is not set, and the target is this machine.
         let triple = target

@@ -82,10 +82,12 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
     let mut command = Command::new(&invocation.program);
     command
         .args(&invocation.args)
-        .envs(invocation.env.iter().map(|(name, value)| (name, value)))
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
+    for (name, value) in &invocation.env {
+        command.env(name, value);
+    }
     die_with_this_process(&mut command);
     let mut child = command.spawn().map_err(|error| cannot("start", error))?;
     let stdout = drain(child.stdout.take().map(OwnedStream::from));
@@ -128,9 +130,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
 fn signal(status: ExitStatus) -> Option<u32> {
     let by_shell = || status.code()?.checked_sub(128);
     let signal = status.signal().or_else(by_shell)?;
-    u32::try_from(signal)
-        .ok()
-        .filter(|signal| (1..=31).contains(signal))
+    (1..=31).contains(&signal).then_some(signal.unsigned_abs())
 }
 
 /// Returns the exception of a program, a status of the severity "error" of Windows itself.
@@ -211,13 +211,13 @@ fn drain(from: Option<OwnedStream>) -> Arc<Mutex<Vec<u8>>> {
     let waiting = std::thread::current();
     std::thread::spawn(move || {
         let mut buffer = [0; 8192];
-        while let Some(count) = from.as_mut().and_then(|from| from.read(&mut buffer).ok()) {
-            let Some(bytes) = buffer.get(..count).filter(|bytes| !bytes.is_empty()) else {
+        while let Some(Ok(count)) = from.as_mut().map(|from| from.read(&mut buffer)) {
+            if count == 0 {
                 break;
-            };
+            }
             let mut kept = sink.lock().unwrap_or_else(PoisonError::into_inner);
-            let room = CAP.saturating_sub(kept.len()).min(bytes.len());
-            kept.extend_from_slice(bytes.get(..room).unwrap_or_default());
+            let room = CAP.saturating_sub(kept.len());
+            kept.extend_from_slice(&buffer[..count.min(room)]);
         }
         drop(sink);
         waiting.unpark();
@@ -228,12 +228,19 @@ fn drain(from: Option<OwnedStream>) -> Arc<Mutex<Vec<u8>>> {
 /// Returns the children of a process that the process has not waited for.
 #[cfg(target_os = "linux")]
 fn children(process: u32) -> Vec<i32> {
-    let threads = std::fs::read_dir(format!("/proc/{process}/task"));
     let mut found = Vec::new();
-    for thread in threads.into_iter().flatten().flatten() {
+    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+        return found;
+    };
+    for thread in threads {
+        let Ok(thread) = thread else {
+            continue;
+        };
         let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for id in listed.split_whitespace() {
-            found.extend(id.parse::<i32>());
+            if let Ok(id) = id.parse() {
+                found.push(id);
+            }
         }
     }
     found

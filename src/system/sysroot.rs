@@ -46,13 +46,15 @@ impl Sysroot<'_> {
     /// Expands a pattern, in which `#` matches a version, to directories, the highest version first.
     pub fn expand(self, base: &Path, pattern: &str) -> Vec<PathBuf> {
         let mut found = vec![base.to_path_buf()];
-        let mut parts = pattern
-            .split('/')
-            .filter(|part| !part.is_empty())
-            .peekable();
-        while let Some(part) = parts.next() {
+        let mut left = pattern;
+        while !left.is_empty() {
+            let (part, rest) = left.split_once('/').unwrap_or((left, ""));
+            left = rest;
+            if part.is_empty() {
+                continue;
+            }
             // Some Pythons have packages in a `lib64` that is not a link to `lib`.
-            let is_python = part == "lib" && parts.peek() == Some(&"python#");
+            let is_python = part == "lib" && rest.starts_with("python#");
             let mut below = Vec::new();
             for dir in found {
                 match part.strip_suffix('#') {
@@ -73,12 +75,14 @@ impl Sysroot<'_> {
         let Some(dir) = self.reach(dir) else {
             return Vec::new();
         };
-        let numbered = |path: PathBuf| {
-            let name = path.file_name()?.to_str()?;
-            Some((name.strip_prefix(prefix).and_then(numbers)?, path))
-        };
-        let found = files::list(&dir).unwrap_or_default().into_iter();
-        let mut newest = newest_first(found.filter_map(numbered).collect());
+        let mut found = Vec::new();
+        for name in files::names(&dir).unwrap_or_default() {
+            let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
+            if let Some(numbers) = version.and_then(numbers) {
+                found.push((numbers, dir.join(name)));
+            }
+        }
+        let mut newest = newest_first(found);
         newest.truncate(MOST_VERSIONS);
         newest
     }
@@ -107,8 +111,12 @@ const MOST_VERSIONS: usize = 256;
 
 /// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
 fn numbers(text: &str) -> Option<Vec<u32>> {
-    let parts = text.split(|letter: char| !letter.is_ascii_digit());
-    let numbers: Vec<u32> = parts.flat_map(str::parse).collect();
-    text.starts_with(|first: char| first.is_ascii_digit())
-        .then_some(numbers)
+    let mut numbers = Vec::new();
+    let is_separator: fn(char) -> bool = |letter| !letter.is_ascii_digit();
+    for part in text.split(is_separator) {
+        if let Ok(number) = part.parse() {
+            numbers.push(number);
+        }
+    }
+    text.as_bytes().first()?.is_ascii_digit().then_some(numbers)
 }

@@ -251,8 +251,8 @@ mod tests {
         );
         for (visible, expected) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
             let env = with_path_of(&program).with_pairs(&[
-                ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID"),
-                ("CUDA_VISIBLE_DEVICES".to_string(), visible),
+                ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID".into()),
+                ("CUDA_VISIBLE_DEVICES".to_string(), visible.into()),
             ]);
             let gpus = without_library(&env, DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();

@@ -52,7 +52,7 @@ pub fn cudnn_findings(
 pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Finding> {
     let first = before_toolkit(shadowing::library_path(host), toolkit);
     // A program may open other libraries of the toolkit than those it is linked to.
-    let opened = ["cusolver", "cusparse", "cublas"].map(String::from);
+    let opened = ["cusolver".into(), "cusparse".into(), "cublas".into()];
     let is_linked = matches!(config.link, Link::Dynamic | Link::Lazy) && !config.libs.is_empty();
     let names = if is_linked { &config.libs[..] } else { &opened };
     let is_static = config.link == Link::Static;
@@ -62,8 +62,9 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
     // A distribution may install the required libraries in the system's directories.
     let mut dirs = toolkit.link_dirs.clone();
     let system = elsewhere::system(host, host.platform.loader(), &host.platform.cpu);
-    dirs.extend(system.directories().into_iter().map(|place| place.dir));
-    let dirs = files::dedup(dirs.into_iter());
+    for place in system.directories() {
+        files::push_new(&mut dirs, place.dir);
+    }
     for name in names {
         let Some(library) = shared_file(toolkit, name, &host.platform) else {
             continue;
@@ -104,25 +105,25 @@ fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf>
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
 pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
     let compiler = toolkit.nvcc.as_deref()?;
-    let mut headers = toolkit.include_dirs.iter().map(|dir| dir.join("cuda.h"));
-    let header = headers.find(|header| files::is_file(header))?;
+    let header = files::first_in(&toolkit.include_dirs, "cuda.h")?;
     let nvcc_version = nvcc::version(compiler, &host.answers).ok()?;
     if toolkit.version?.short() == nvcc_version.short() {
         return None;
     }
     let mut others = Vec::new();
     for toolkit in candidates.iter().filter_map(Candidate::toolkit) {
-        others.extend(toolkit.nvcc.clone());
+        if let Some(nvcc) = &toolkit.nvcc {
+            files::push_new(&mut others, nvcc.clone());
+        }
     }
     let path = host.env.get(Variable::Path).unwrap_or_default();
     for dir in std::env::split_paths(path) {
         let nvcc = dir.join(host.platform.program("nvcc"));
         if nvcc.is_absolute() && files::is_file(&nvcc) {
-            others.push(nvcc);
+            files::push_new(&mut others, nvcc);
         }
     }
     files::keep(&mut others, &|other| other != compiler);
-    let others = files::dedup(others.into_iter());
     let skew = NvccHeaderSkew {
         nvcc: (compiler, nvcc_version),
         header: (&header, toolkit.version?),

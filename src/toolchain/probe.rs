@@ -62,22 +62,26 @@ impl Toolchain {
         self.allowed.apply(&mut self.findings);
         self.candidates = scan.candidates;
         self.read = scan.read;
-        let archives = self.archives.found.iter();
-        self.read.extend(archives.map(|(path, _)| path.clone()));
+        for (path, _) in &self.archives.found {
+            self.read.push(path.clone());
+        }
         self.read.append(&mut self.lazy.files);
     }
 
     /// Returns every place where a toolkit or a cuDNN may be.
     fn places(&self) -> Vec<Step> {
         let host = &self.host;
-        let mut steps = steps(&host.env, &host.platform, host.root.as_deref());
         let has_pkg_config = pkg_config::is_supported(host);
-        steps.retain(|step| {
+        let mut places = Vec::new();
+        for step in steps(&host.env, &host.platform, host.root.as_deref()) {
             // A crate that only compiles kernels gets no findings about cuDNN.
-            (step.kind == Kind::Toolkit || self.needs.cudnn)
+            if (step.kind == Kind::Toolkit || self.needs.cudnn)
                 && (has_pkg_config || !matches!(step.place, Place::PkgConfig(_)))
-        });
-        steps
+            {
+                places.push(step);
+            }
+        }
+        places
     }
 
     /// Reads the installations in the places. Runs pkg-config only if the earlier places are not sufficient.
@@ -130,8 +134,12 @@ impl Toolchain {
     /// Chooses the first compatible pair that meets the requirements.
     fn choose(&self, scan: &Scan) -> Choice {
         let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
-        let mut blocked = Kind::BOTH.to_vec();
-        blocked.retain(|kind| !is_allowed && is_blocked(scan, *kind));
+        let mut blocked = Vec::new();
+        for kind in Kind::BOTH {
+            if !is_allowed && is_blocked(scan, kind) {
+                blocked.push(kind);
+            }
+        }
         let constraints = self.constraints(&self.requirements, &blocked);
         let choice = choose(&scan.candidates, &constraints);
         if choice.mismatch.is_some() {
@@ -209,7 +217,7 @@ impl Toolchain {
         let Needs { toolkit, cudnn } = self.needs;
         if forbidden.is_some() {
             let shown = forbidden.clone().filter(|_| toolkit || cudnn);
-            return (shown.into_iter().collect(), forbidden);
+            return (Vec::from_iter(shown), forbidden);
         }
         let (toolkit_findings, mut toolkit_fault) = context.verdict(Kind::Toolkit, &self.allowed);
         let (cudnn_findings, mut cudnn_fault) = context.verdict(Kind::Cudnn, &self.allowed);
@@ -312,10 +320,14 @@ fn separate_variables(cudnn: &Cudnn, via: &FoundVia, host: &Host) -> Option<Vec<
     let FoundVia::Variables(named) = via else {
         return None;
     };
-    let mut names: Vec<String> = named.iter().map(|one| one.name.clone()).collect();
+    let mut names = Vec::new();
+    for one in named {
+        names.push(one.name.clone());
+    }
     if !cudnn.header.as_ref()?.starts_with(&cudnn.root) {
-        for variable in Variable::naming(Names::CudnnHeaders) {
-            if host.env.get(variable).is_some() {
+        for &variable in Variable::ALL {
+            let names_headers = variable.names() == Some(Names::CudnnHeaders);
+            if names_headers && host.env.get(variable).is_some() {
                 names.push(host.env.spelling(variable));
             }
         }

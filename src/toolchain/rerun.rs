@@ -13,22 +13,20 @@ impl Toolchain {
     /// Returns the directives for the variables and files that the result depends on. Files that do not exist are left
     /// out, because cargo treats them as changed in every build.
     pub(crate) fn reruns(&self) -> Vec<Directive> {
-        let mut names: Vec<String> = Vec::new();
+        let mut lines = Vec::new();
         for &variable in Variable::ALL {
             let is_input = matches!(variable.kind(), Meaning::Installation(_) | Meaning::Setting);
             let by_path = variable == Variable::Path && self.depends_on_path();
             if is_input || by_path || search::is_watched(variable, &self.host.env) {
-                names.extend(self.host.env.spellings(variable));
+                for name in self.host.env.spellings(variable) {
+                    lines.push(Directive::RerunIfEnvChanged(name));
+                }
             }
         }
         if self.host.platform.os == Os::Windows {
             for (name, _) in self.host.env.numbered(EACH_TOOLKIT) {
-                names.push(name);
+                lines.push(Directive::RerunIfEnvChanged(name));
             }
-        }
-        let mut lines = Vec::new();
-        for name in names {
-            lines.push(Directive::RerunIfEnvChanged(name));
         }
         for path in &self.read {
             if cargo_cannot_take(path).is_none() {

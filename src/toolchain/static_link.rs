@@ -91,8 +91,11 @@ pub fn find(
     }
     if os == Os::Linux {
         // cuDNN needs zlib.
-        all.system.extend(major.map(|_| "z"));
-        all.system.extend(["stdc++", "rt", "dl", "pthread"]);
+        if major.is_some() {
+            all.system.push("z");
+        }
+        all.system
+            .extend_from_slice(&["stdc++", "rt", "dl", "pthread"]);
     }
     all
 }
@@ -152,15 +155,16 @@ fn file_name(name: &str, os: Os) -> String {
 
 /// Returns the path of an archive with one of these names, and the name under which it exists.
 fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, String)> {
-    names.iter().find_map(|name| {
+    for name in names {
         // On Windows `cublas.lib` is the import library of a DLL.
         if os == Os::Windows && !name.ends_with("_static") {
-            return None;
+            continue;
         }
-        let file = file_name(name, os);
-        let mut paths = dirs.iter().map(|dir| dir.join(&file));
-        Some((paths.find(|path| files::is_file(path))?, name.clone()))
-    })
+        if let Some(path) = files::first_in(dirs, &file_name(name, os)) {
+            return Some((path, name.clone()));
+        }
+    }
+    None
 }
 
 fn named(archives: &[Archive], os: Os) -> Vec<String> {
@@ -194,9 +198,7 @@ fn source(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<ArchiveSourc
         } else {
             format!("{package}{release}")
         };
-        if !names.contains(&name) {
-            names.push(name);
-        }
+        files::push_new(&mut names, name);
     }
     match is_conda {
         _ if names.is_empty() => None,

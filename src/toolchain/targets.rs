@@ -78,7 +78,8 @@ impl Toolchain {
             return Ok(Selection::default());
         }
         let request = target_request::request(&self.host.env, archs);
-        let mut findings: Vec<Finding> = self.compiler_skew().into_iter().collect();
+        let mut findings = Vec::new();
+        findings.extend(self.compiler_skew());
         let fallback = target_request::script_request(
             ChosenBy::BuildScriptDefault,
             &self.config.default_archs,

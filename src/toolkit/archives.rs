@@ -21,19 +21,22 @@ pub struct Archive {
 pub fn cudnn(major: u32) -> Vec<Archive> {
     let known = sub_libraries::of_major(major);
     // Each archive precedes those that it calls.
-    let archives = (0..u8::MAX).map_while(|order| {
+    let mut archives = Vec::new();
+    for order in 0..u8::MAX {
         let at = |part: &&&SubLibrary| part.archive.is_some_and(|it| it.link_order == order);
-        let SubLibrary { name, archive, .. } = known.iter().find(at)?;
-        Some(Archive {
+        let Some(SubLibrary { name, archive, .. }) = known.iter().find(at) else {
+            break;
+        };
+        archives.push(Archive {
             names: vec![
                 format!("cudnn_{name}_static_v{major}"),
                 format!("cudnn_{name}_static"),
             ],
             needed: archive.is_some_and(|archive| archive.needed),
             by: format!("cuDNN {major}"),
-        })
-    });
-    archives.collect()
+        });
+    }
+    archives
 }
 
 /// Returns the names of the single archive that cuDNN up to 8.2 consists of.

@@ -62,7 +62,6 @@ pub fn unmet_dependency(
             if !is_of_toolkit(&needs) {
                 continue;
             }
-            let mut paths = places.iter().map(|dir| dir.join(&needs));
             let missing = |beside, symbols, others| MissingDependency {
                 library: path.clone(),
                 needs: needs.clone(),
@@ -70,12 +69,14 @@ pub fn unmet_dependency(
                 symbols,
                 others,
             };
-            let Some(found) = paths.find(|path| files::is_file(path)) else {
+            let Some(found) = files::first_in(&places, &needs) else {
                 return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
             let called = imported_from(&imports, &needs);
-            let library = Elf::read(&found);
-            let undefined = library.map_or_else(|_| Vec::new(), |it| it.missing_symbols(called));
+            let undefined = match Elf::read(&found) {
+                Ok(library) => library.missing_symbols(called),
+                Err(_) => Vec::new(),
+            };
             if !undefined.is_empty() {
                 return Some(missing(Some(found), undefined, Vec::new()));
             }
@@ -90,16 +91,25 @@ fn others(needs: &str, places: &[PathBuf]) -> Vec<PathBuf> {
     let stem = needs.split(".so").next().unwrap_or_default();
     let prefix = format!("{stem}.so");
     let is_version = |name: &str| name.starts_with(&prefix);
-    let in_dir = |dir: &PathBuf| files::list_named(dir, &is_version).unwrap_or_default();
-    let found = places.iter().flat_map(in_dir);
-    files::dedup(found.filter(|path| files::is_file(path)))
+    let mut found = Vec::new();
+    for dir in places {
+        for path in files::list_named(dir, &is_version).unwrap_or_default() {
+            if files::is_file(&path) {
+                files::push_new(&mut found, path);
+            }
+        }
+    }
+    found
 }
 
 pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIter<&'a [u8]> {
-    let own = imports.iter().filter(|(name, _)| name == file);
-    own.map(|(_, symbol)| &symbol[..])
-        .collect::<Vec<_>>()
-        .into_iter()
+    let mut symbols = Vec::new();
+    for (name, symbol) in imports {
+        if name == file {
+            symbols.push(&symbol[..]);
+        }
+    }
+    symbols.into_iter()
 }
 
 #[cfg(all(test, target_os = "linux"))]

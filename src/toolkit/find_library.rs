@@ -25,9 +25,10 @@ pub fn file_in(
 
 /// Returns the archive of the runtime in a toolkit for Linux.
 pub fn static_cudart(toolkit: &Toolkit, platform: &Platform) -> Option<PathBuf> {
-    let dirs = toolkit.link_dirs.iter();
-    let mut archives = dirs.map(|dir| dir.join("libcudart_static.a"));
-    archives.find(|archive| platform.os == Os::Linux && files::is_file(archive))
+    match platform.os {
+        Os::Linux => files::first_in(&toolkit.link_dirs, "libcudart_static.a"),
+        _ => None,
+    }
 }
 
 /// Returns `true` if the linker finds a shared library of this name in its default directories.
@@ -47,7 +48,10 @@ pub fn linker_path(host: &Host) -> Vec<PathBuf> {
         _ => ("LIBRARY_PATH", ':'),
     };
     let listed = host.env.var(variable).unwrap_or_default();
-    let mut dirs: Vec<PathBuf> = listed.split(separator).map(PathBuf::from).collect();
+    let mut dirs = Vec::new();
+    for dir in listed.split(separator) {
+        dirs.push(PathBuf::from(dir));
+    }
     for usr in ["usr", "usr/local", ""] {
         let usr = root.join(usr);
         let tree = install_layout::system(Kind::Cudnn, platform, &usr);

@@ -54,8 +54,12 @@ pub fn finding(
 /// Returns the note about missing headers of the libraries in `.libs(..)`, which Rust bindings do not need.
 pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
     let toolkit = candidate.toolkit()?;
-    let absent = toolkit.absent.iter();
-    let names: Vec<&String> = absent.filter(|name| name.ends_with(".h")).collect();
+    let mut names = Vec::new();
+    for name in &toolkit.absent {
+        if name.ends_with(".h") {
+            names.push(name);
+        }
+    }
     let header = names.first().filter(|_| !toolkit.include_dirs.is_empty())?;
     let mut packages = PACKAGES.iter();
     let is_its = |name: &&str| header.starts_with(name);

@@ -66,11 +66,11 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    let (version, mut version_file_path) = header.unzip();
-    let mut version = version.flatten();
-    let own = version.is_none().then(|| own_version(top, sysroot));
-    if let Some((own, file)) = own.flatten() {
-        (version, version_file_path) = (Some(own), Some(file));
+    let (mut version, mut version_file_path) = header.unzip();
+    if version.flatten().is_none() {
+        if let Some((own, file)) = own_version(top, sysroot) {
+            (version, version_file_path) = (Some(Some(own)), Some(file));
+        }
     }
     // 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
     let from_name = || match LibraryName::of(&sysroot.canonical(runtime.as_deref()?))?.numbers[..] {
@@ -80,6 +80,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
+            .flatten()
             .or_else(|| compiler_version(nvcc.as_deref(), sysroot, host))
             .or_else(from_name),
         stub_dirs: stubs(&link_dirs),
@@ -220,8 +221,7 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
     if let Some(nvcc) = &toolkit.nvcc {
         read.push(nvcc.with_file_name("nvcc.profile"));
     }
-    let dirs = toolkit.link_dirs.iter();
-    read.extend(dirs.map(|dir| dir.join("libcudart.so")));
+    read.append(&mut files::in_each(&toolkit.link_dirs, "libcudart.so"));
     files::keep(&mut read, &files::is_file);
     if let Some(file) = version_file_path.or_else(|| toolkit.nvcc.clone()) {
         read.insert(0, file);
@@ -246,8 +246,9 @@ fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Optio
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let stubs = link_dirs.iter().map(|dir| dir.join("stubs"));
-    stubs.filter(|dir| files::is_dir(dir)).collect()
+    let mut stubs = files::in_each(link_dirs, "stubs");
+    files::keep(&mut stubs, &files::is_dir);
+    stubs
 }
 
 /// Returns a runtime library in this directory. The names are checked one by one, because listing a directory such as

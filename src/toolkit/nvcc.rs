@@ -56,10 +56,13 @@ pub fn layout(nvcc: &Path, answers: &ProbeCache) -> Result<Layout, NvccFault> {
         return Err(no_answer(Question::Layout, question, &output));
     };
     let real = |dirs: &[PathBuf]| {
-        files::dedup(
-            dirs.iter()
-                .filter_map(|dir| files::canonical(dir, None).ok()),
-        )
+        let mut real = Vec::new();
+        for dir in dirs {
+            if let Ok(dir) = files::canonical(dir, None) {
+                files::push_new(&mut real, dir);
+            }
+        }
+        real
     };
     Ok(Layout {
         include_dirs: real(&layout.include_dirs),

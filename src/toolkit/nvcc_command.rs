@@ -1,6 +1,7 @@
 //! The command lines of nvcc.
 
 use crate::host_compiler::Choice;
+use crate::model::target_list::gencode_flags;
 use crate::model::{Environment, Gencode, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Version;
 use crate::system::Host;
@@ -78,8 +79,11 @@ impl Plan<'_> {
 
 /// Returns the directories of the `-I` flags.
 pub fn include_dirs(flags: &[String]) -> Vec<PathBuf> {
-    let dirs = flags.iter().filter_map(|flag| flag.strip_prefix("-I"));
-    dirs.map(PathBuf::from).collect()
+    let mut dirs = Vec::new();
+    for flag in flags {
+        dirs.extend(flag.strip_prefix("-I").map(PathBuf::from));
+    }
+    dirs
 }
 
 /// Returns the command that compiles a file for these targets. nvcc accepts only one target for PTX and for a cubin.
@@ -98,7 +102,7 @@ pub fn compile(
     };
     let mut args = vec![kind, text(source), "-o".to_string(), text(output)];
     args.extend_from_slice(extra_args);
-    args.extend(targets.iter().map(Gencode::to_string));
+    args.append(&mut gencode_flags(targets));
     let given = plan.all_flags();
     args.append(&mut plan.optimisation.flags(&given, &plan.host.env));
     for_host(plan, &mut args);
@@ -113,8 +117,10 @@ pub fn device_link(
 ) -> Invocation {
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let mut args = vec!["-dlink".to_string(), "-o".to_string(), text(output)];
-    args.extend(objects.iter().map(|object| text(object)));
-    args.extend(targets.iter().map(Gencode::to_string));
+    for object in objects {
+        args.push(text(object));
+    }
+    args.append(&mut gencode_flags(targets));
     for_host(plan, &mut args);
     command(plan, args)
 }
@@ -123,14 +129,11 @@ pub fn device_link(
 fn for_host(plan: &Plan, args: &mut Vec<String>) {
     let given = plan.all_flags();
     let has = |flag| given.iter().any(|one: &String| one.contains(flag));
-    let env = &plan.host.env;
-    let features = env.var("CARGO_CFG_TARGET_FEATURE").unwrap_or_default();
-    let has_static_runtime = features.split(',').any(|feature| feature == "crt-static");
     let flag = match (plan.product, plan.host.platform.os) {
         (Product::Object, Os::Linux) if !has("-fPIC") => "-fPIC",
         (Product::Object, Os::Windows) if has("/MT") || has("/MD") => return,
         // The C runtime that rustc links. nvcc's default is the other one.
-        (Product::Object, Os::Windows) if has_static_runtime => "/MT",
+        (Product::Object, Os::Windows) if plan.host.env.has_static_runtime() => "/MT",
         (Product::Object, Os::Windows) => "/MD",
         _ => return,
     };

@@ -63,8 +63,14 @@ fn add_directories(dirs: &mut Vec<PathBuf>, value: &str) {
 
 /// Returns the output without the commands that nvcc would run.
 pub fn without_commands(text: &str) -> String {
-    let kept = text.lines().filter(|line| !line.starts_with("#$"));
-    kept.map(|line| format!("{line}\n")).collect()
+    let mut kept = String::new();
+    for line in text.lines() {
+        if !line.starts_with("#$") {
+            kept += line;
+            kept.push('\n');
+        }
+    }
+    kept
 }
 
 /// Parses the two numbers of CUDA's version from `Cuda compilation tools, release 13.5, V13.5.37`.
@@ -75,13 +81,13 @@ pub fn parse_version(text: &str) -> Option<Version> {
 
 /// Parses the output of `nvcc --list-gpu-code`: unsorted lines such as `sm_75`, `sm_110`, `sm_103`.
 pub fn parse_gpu_codes(text: &str) -> Vec<Target> {
-    gpu_codes(&mut text.lines().map(str::trim))
+    gpu_codes(text, |letter| letter == '\n')
 }
 
 /// Parses the targets with a suffix in the output of `nvcc --help`: `'sm_100a','sm_100f','sm_103',`. Returns `None` if
 /// it contains no target.
 pub fn parse_help(text: &str) -> Option<Vec<Target>> {
-    let mut codes = gpu_codes(&mut text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_'));
+    let mut codes = gpu_codes(text, |c| !c.is_ascii_alphanumeric() && c != '_');
     if codes.is_empty() {
         return None;
     }
@@ -89,9 +95,10 @@ pub fn parse_help(text: &str) -> Option<Vec<Target>> {
     Some(codes)
 }
 
-fn gpu_codes(words: &mut dyn Iterator<Item = &str>) -> Vec<Target> {
+fn gpu_codes(text: &str, is_separator: fn(char) -> bool) -> Vec<Target> {
     let mut targets = Vec::new();
-    for word in words {
+    for word in text.split(is_separator) {
+        let word = word.trim();
         if let Some(target) = target_name::read(word).filter(|_| word.starts_with("sm_")) {
             add(&mut targets, target);
         }

@@ -72,10 +72,10 @@ fn debians_cuda_with_a_newer_gcc() {
         Version::new(11, 8, 0),
     );
     // A directory without other compilers, so that nvcc finds its default one.
-    let path = std::env::var("PATH").expect("PATH is set");
+    let path = std::env::var_os("PATH").expect("PATH is set");
     own.host.env = own.host.env.with_pairs(&[
         ("PATH".to_string(), path),
-        ("HOST".to_string(), "x86_64-unknown-linux-musl".to_string()),
+        ("HOST".to_string(), "x86_64-unknown-linux-musl".into()),
     ]);
     let kernels = || {
         let kernels = own.kernels().files(package.pattern());

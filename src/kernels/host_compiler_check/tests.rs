@@ -32,14 +32,14 @@ fn install(package: &Package, program: &str, version: &str) {
 /// Returns a toolchain with CUDA 12.9 and these variables; PATH is the package's own.
 fn toolchain(package: &Package, env: &[(&str, &str)]) -> Toolchain {
     let mut toolchain = package.toolchain();
-    let path = package.path("path").to_string_lossy().into_owned();
+    let path = package.path("path").into_os_string();
     let mut pairs = vec![
         ("PATH".to_string(), path),
-        ("HOST".to_string(), "x86_64-unknown-linux-gnu".to_string()),
-        ("TARGET".to_string(), "x86_64-unknown-linux-gnu".to_string()),
+        ("HOST".to_string(), "x86_64-unknown-linux-gnu".into()),
+        ("TARGET".to_string(), "x86_64-unknown-linux-gnu".into()),
     ];
     let own = env.iter();
-    pairs.extend(own.map(|(name, value)| (name.to_string(), value.to_string())));
+    pairs.extend(own.map(|(name, value)| (name.to_string(), value.into())));
     toolchain.host.env = toolchain.host.env.with_pairs(&pairs);
     toolchain.allowed = toolchain.config.allowed(&toolchain.host.env);
     // The nvcc of these tests has another version, which is reported when targets are chosen.

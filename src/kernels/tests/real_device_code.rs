@@ -122,8 +122,8 @@ pub fn debians(package: &Package) -> (Toolchain, PathBuf) {
         ..Toolkit::default()
     }));
     // CUDA 11.8 supports gcc 11.
-    let allow = FindingId::HostCompilerUnsupported.to_string();
-    let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow);
+    let allow = FindingId::HostCompilerUnsupported.as_str();
+    let allow = ("CUDNN_GUARD_ALLOW".to_string(), allow.into());
     own.host.env = own.host.env.with_pairs(&[allow]);
     own.allowed = own.config.allowed(&own.host.env);
     (own, usr.join("include"))

@@ -6,6 +6,7 @@ pub mod pattern;
 pub mod target_name;
 pub mod version_header;
 
+use crate::model::target_list::add;
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -19,14 +20,23 @@ pub fn joined<T: Display>(values: impl IntoIterator<Item = T>, between: &str) ->
 }
 
 /// Sorts paths by the version in each, newest first, without duplicates.
-pub fn newest_first(mut paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
-    paths.sort_unstable();
-    paths.dedup();
-    paths.into_iter().rev().map(|(_, path)| path).collect()
+pub fn newest_first(paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
+    let mut sorted = Vec::new();
+    for path in paths {
+        add(&mut sorted, path);
+    }
+    let mut newest = Vec::new();
+    while let Some((_, path)) = sorted.pop() {
+        newest.push(path);
+    }
+    newest
 }
 
 /// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
-    let numbers = text.split(separator);
-    numbers.map(|number| number.parse().ok()).collect()
+    let mut numbers = Vec::new();
+    for number in text.split(separator) {
+        numbers.push(number.parse().ok()?);
+    }
+    Some(numbers)
 }

@@ -42,11 +42,7 @@ impl Artifact {
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let stamp = files::read_to_string(&self.stamp).ok()?;
         let (_, described) = stamp.split_once('\n')?;
-        let files = seen.files(
-            &mut described
-                .lines()
-                .map_while(|line| line.strip_prefix("file ")),
-        )?;
+        let files = seen.files(described)?;
         (self.description(&files, seen)? == described).then_some(files)
     }
 

@@ -11,10 +11,13 @@ use std::rc::Rc;
 /// file in `read` from a later one. A new header among them shadows the one that was read. Some existed before, skipped
 /// by `#include_next` or quotes, so only a change is significant.
 pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache) -> Vec<PathBuf> {
-    let dirs: Vec<PathBuf> = search.iter().filter_map(|dir| seen.dir(dir)).collect();
+    let mut dirs = Vec::new();
+    for dir in search {
+        dirs.extend(seen.dir(dir));
+    }
     // The name by which each file was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
-    for (place, dir) in dirs.iter().enumerate().skip(1) {
+    for (place, dir) in dirs.iter().enumerate() {
         let start = dir.as_os_str().as_encoded_bytes();
         for file in read {
             // Path components are slow to compare, and most files are elsewhere.
@@ -29,16 +32,15 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
     }
     let mut found = Vec::new();
     for (place, dir) in dirs.iter().enumerate() {
-        let later = names.partition_point(|(of, _)| *of <= place);
-        if later == names.len() {
+        if names.last().is_none_or(|(of, _)| *of <= place) {
             break;
         }
         let listed = seen.names(dir);
-        for (_, name) in &names[later..] {
-            let Some(first) = name.components().next() else {
+        for (of, name) in &names {
+            let Some(first) = name.iter().next().filter(|_| *of > place) else {
                 continue;
             };
-            let order = |name: &OsString| name.as_os_str().cmp(first.as_os_str());
+            let order = |name: &OsString| name.as_os_str().cmp(first);
             if listed.binary_search_by(order).is_err() {
                 continue;
             }

@@ -78,16 +78,20 @@ impl StatCache {
         })
     }
 
-    /// Returns the files that have these states, or that had them before they changed.
-    pub fn files(&self, states: &mut dyn Iterator<Item = &str>) -> Option<Vec<Rc<File>>> {
+    /// Returns the files whose states are the first lines of a stamp, or that had them before they changed.
+    pub fn files(&self, stamp: &str) -> Option<Vec<Rc<File>>> {
         let before = self.before.take();
         let (mut place, mut files) = (0, Vec::new());
-        for state in states {
+        for line in stamp.lines() {
+            let Some(state) = line.strip_prefix("file ") else {
+                break;
+            };
             let next = before.get(place);
             let file = match next.filter(|next| next.state.as_deref() == Some(state)) {
                 Some(next) => Rc::clone(next),
                 None => {
-                    let path = state.splitn(3, ' ').nth(2)?.split('\t').next()?;
+                    let (_, path) = state.split_once(' ')?.1.split_once(' ')?;
+                    let path = path.split('\t').next()?;
                     let file = self.file(Path::new(&String::decode(path)?))?;
                     let found = before.iter().position(|one| Rc::ptr_eq(one, &file));
                     place = found.unwrap_or(place);

@@ -4,7 +4,7 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
-use crate::model::{Cudnn, Os, Platform, Toolkit};
+use crate::model::{Cudnn, Os, Platform, Toolkit, target_list};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::Finding;
 use crate::system::library_file::Binary;
@@ -80,9 +80,7 @@ pub fn build(
             .push(LazyLinkFault::Target(&platform.triple).finding());
         return all;
     }
-    let features = host.env.var("CARGO_CFG_TARGET_FEATURE");
-    let mut features = features.unwrap_or_default().split(',');
-    let is_static = features.any(|feature| feature == "crt-static");
+    let is_static = host.env.has_static_runtime();
     if platform.os == Os::Linux && (is_static || platform.triple.contains("musl")) {
         all.findings.push(LazyLinkFault::NoLoader.finding());
         return all;
@@ -101,8 +99,14 @@ pub fn build(
     if let Some(toolkit) = toolkit {
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
-        let names = config.libs.iter().map(String::as_str);
-        for name in names.filter(|name| *name != "cudart").chain(["cudart"]) {
+        let mut names = Vec::new();
+        for name in &config.libs {
+            if name != "cudart" {
+                names.push(name.as_str());
+            }
+        }
+        names.push("cudart");
+        for name in names {
             if let Some(file) = file(toolkit, name, host) {
                 let is_own = toolkit.link_dirs.iter().any(|dir| file.starts_with(dir));
                 let version = if is_own { &version } else { "" };
@@ -120,7 +124,7 @@ pub fn build(
             Ok(library) => all.libraries.extend(library),
             Err(finding) => all.findings.push(finding),
         }
-        old.retain(|file| *file != archive);
+        files::keep(&mut old, &|file| file != archive);
         all.files.push(file);
     }
     // Those of an earlier build would take over `-l` of other crates.
@@ -142,7 +146,7 @@ impl LazyLibraries {
         file: &Path,
         version: &str,
     ) -> Result<Option<LazyLibrary>, Finding> {
-        let (soname, mut functions) = match host.platform.os {
+        let (soname, functions) = match host.platform.os {
             Os::Windows => match ImportLibrary::read(&files::bytes(file)?) {
                 Some(library) => (library.dll, library.functions),
                 None => return Ok(None),
@@ -157,16 +161,18 @@ impl LazyLibraries {
         let Some(assembly) = assembly else {
             return Ok(Some(library));
         };
-        functions.sort_unstable();
-        functions.dedup();
+        let mut sorted = Vec::new();
+        for function in functions {
+            target_list::add(&mut sorted, function);
+        }
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if !library.soname.bytes().all(is_plain) {
             return Err(LazyLinkFault::Unreadable(file, None).finding());
         }
-        if let Some(name) = functions.iter().find(|name| !trampolines::is_valid(name)) {
+        if let Some(name) = sorted.iter().find(|name| !trampolines::is_valid(name)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
-        let assembly = assembly.text(&library.soname, version, &functions);
+        let assembly = assembly.text(&library.soname, version, &sorted);
         let sources = self.dir.with_file_name("lazy-sources");
         create_dir(&sources)?;
         let source = sources.join(format!("{name}.s"));
@@ -214,8 +220,9 @@ pub fn file(toolkit: &Toolkit, name: &str, host: &Host) -> Option<PathBuf> {
     let platform = &host.platform;
     let archive = find_library::static_cudart(toolkit, platform);
     archive.filter(|_| name == "cudart").or_else(|| {
-        let system = find_library::linker_path(host);
-        let dirs = [&toolkit.link_dirs[..], &toolkit.stub_dirs, &system].concat();
+        let mut dirs = toolkit.link_dirs.clone();
+        dirs.extend_from_slice(&toolkit.stub_dirs);
+        dirs.append(&mut find_library::linker_path(host));
         find_library::file_in(&dirs, name, platform, toolkit.version)
     })
 }
