@@ -19,12 +19,20 @@ const MAX_HEADERS: usize = 40;
 
 /// Returns the header that contains the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
-    version_in(dir, sysroot).or_else(|| {
-        let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
+    if let Some(found) = version_in(dir, sysroot) {
+        return Some(found);
+    }
+    let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
+    for name in version_header::included(&text) {
         // A project's own wrapper header includes the header by its path.
-        let mut named = version_header::included(&text).filter(|name| name.contains('/'));
-        named.find_map(|path| version_in(&sysroot.canonical(dir.join(path).parent()?), sysroot))
-    })
+        if name.contains('/') {
+            let named = sysroot.canonical(dir.join(name).parent()?);
+            if let Some(found) = version_in(&named, sysroot) {
+                return Some(found);
+            }
+        }
+    }
+    None
 }
 
 /// Returns the header in this directory that contains the version: `cudnn.h` itself up to cuDNN 7.
@@ -43,8 +51,8 @@ pub fn alternative(header: &Path, admits: &dyn Fn(Version) -> bool) -> Option<Pa
     let dir = header.parent()?;
     is_versioned(header.file_name()?.to_str()?).then_some(())?;
     let others = files::list_named(dir, &is_versioned).ok()?;
-    others.into_iter().find_map(|other| {
-        let version = version_header::cudnn(&files::read(&other).ok()?)?;
+    others.iter().find_map(|other| {
+        let version = version_header::cudnn(&files::read(other).ok()?)?;
         let main = other.file_name()?.to_str()?.replace("version_", "");
         let main = dir.join(main);
         (admits(version) && files::is_file(&main)).then_some(main)
@@ -63,11 +71,10 @@ pub(super) fn missing_include(
     while let Some(header) = left.pop().filter(|_| seen.len() < MAX_HEADERS) {
         // Headers are long, and their includes come first.
         let text = files::read_start(&header, 1 << 13).unwrap_or_default();
-        let beside = header.parent().map(Path::to_path_buf);
-        let places: Vec<&PathBuf> = beside.iter().chain(dirs).collect();
         for name in version_header::included(&text) {
-            let mut found = places.iter().map(|dir| dir.join(name));
-            match found.find_map(|path| sysroot.file(&path)) {
+            let in_dir = |dir: &PathBuf| sysroot.file(&dir.join(name));
+            let beside = sysroot.file(&header.with_file_name(name));
+            match beside.or_else(|| dirs.iter().find_map(in_dir)) {
                 Some(path) if seen.contains(&path) || left.contains(&path) => {}
                 Some(path) => left.push(path),
                 None => return Some((header, name.to_string())),

@@ -41,17 +41,19 @@ pub fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let packages = package_owner::debian_packages(&root.join(LISTS), &contains_file);
     let name = packages.first()?.split(':').next()?;
     let status = files::read(&root.join("var/lib/dpkg/status")).ok()?;
-    let is_package = |paragraph: &&str| {
+    for paragraph in status.split("\n\n") {
         let mut lines = paragraph.lines();
-        lines.any(|line| line.strip_prefix("Package: ") == Some(name))
-    };
-    let mut lines = status.split("\n\n").find(is_package)?.lines();
-    let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
-    Some(Owner {
-        installer: Installer::Apt,
-        name: name.to_string(),
-        version: version.to_string(),
-    })
+        if lines.any(|line| line.strip_prefix("Package: ") == Some(name)) {
+            let mut lines = paragraph.lines();
+            let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+            return Some(Owner {
+                installer: Installer::Apt,
+                name: name.to_string(),
+                version: version.to_string(),
+            });
+        }
+    }
+    None
 }
 
 /// Returns the directory above the directory `nvidia` of NVIDIA's wheels, for that directory or one below it.
@@ -65,8 +67,7 @@ pub fn reinstall_toolkit(root: &Path) -> Option<String> {
     let site = site_packages(root)?;
     let pip = Installer::of_environment(site).pip();
     let mut command = format!("{pip} install --force-reinstall --no-deps");
-    let mut wheels = matching(site, "nvidia_", "-", ".dist-info");
-    wheels.sort();
+    let wheels = matching(site, "nvidia_", "-", ".dist-info");
     let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.".contains(one);
     let mut is_empty = true;
     for wheel in &wheels {
@@ -109,10 +110,12 @@ pub fn wheel(file: &Path) -> Option<Owner> {
 pub fn toolkit_records(root: &Path, top: &Path) -> Vec<PathBuf> {
     let mut wheels = Vec::new();
     // cicc is in a wheel of its own.
-    for start in ["nvidia_cuda_", "nvidia_nvvm-"] {
-        wheels.extend(site_packages(root).map(|site| matching(site, start, "", ".dist-info")));
+    if let Some(site) = site_packages(root) {
+        for start in ["nvidia_cuda_", "nvidia_nvvm-"] {
+            wheels.extend(matching(site, start, "", ".dist-info"));
+        }
     }
-    let mut found = records_of(wheels.concat(), root, "cuda-", "");
+    let mut found = records_of(wheels, root, "cuda-", "");
     if root.starts_with("/usr") {
         for start in ["cuda-", "libnvvm-", "nvidia-cuda-"] {
             found.extend(matching(&top.join(LISTS), start, "", ".list"));

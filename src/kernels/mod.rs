@@ -52,7 +52,6 @@ pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
 pub use setup::Setup;
 use sources::{Source, watch};
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -192,15 +191,21 @@ impl Kernels<'_> {
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
-        let targets = jobs.iter().flat_map(|job| &job.targets);
-        let targets = TargetList::new(targets.copied().collect());
+        let mut targets = Vec::new();
+        for job in &jobs {
+            targets.extend_from_slice(&job.targets);
+        }
+        let targets = TargetList::new(targets);
         let mut setup = Setup::new(plan, toolchain);
-        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
+        watch(&setup.programs, lines);
         let artifacts = artifacts(&jobs, &setup);
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
-            let how: Vec<&str> = artifacts.iter().map(|made| &*made.how).collect();
-            self.register(&archive, &how.join("\n"))?;
+            let mut how = String::new();
+            for made in &artifacts {
+                how += &made.how;
+            }
+            self.register(&archive, &how)?;
         } else {
             for made in &artifacts {
                 self.register(&made.output, &made.how)?;
@@ -215,32 +220,48 @@ impl Kernels<'_> {
             }
             // The check may have replaced the host compiler, which is part of the stamps.
             setup = Setup::new(setup.plan, toolchain);
-            watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
+            watch(&setup.programs, lines);
             fresh = fresh_inputs(&self::artifacts(&jobs, &setup));
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let files = StatCache::default();
-        let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
+        let mut read = Vec::new();
+        for inputs in fresh {
+            read.append(&mut inputs.unwrap_or_default());
+        }
         let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
             match output {
                 Ok(output) => {
                     let (information, printed) = warnings::split(&output.warnings);
-                    let information = information.lines().map(String::from);
-                    lines.extend(information.map(Directive::Text));
+                    for line in information.lines() {
+                        lines.push(Directive::Text(line.to_string()));
+                    }
                     warn_once(&printed, &mut shown, lines);
-                    read.extend(output.files.iter().filter_map(|path| files.file(path)));
+                    for path in &output.files {
+                        if let Some(file) = files.file(path) {
+                            read.push(file);
+                        }
+                    }
                 }
                 Err(finding) => failed.push(finding),
             }
         }
         // Most headers are included by many sources.
-        read.retain(|file| !file.is_reported.replace(true) && file.is_regular);
-        watch(&mut read.iter().map(|file| file.path.as_path()), lines);
+        let mut paths = Vec::new();
+        for file in read {
+            if !file.is_reported.replace(true) && file.is_regular {
+                paths.push(file.path.clone());
+            }
+        }
+        watch(&paths, lines);
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
+        let mut outputs = Vec::new();
+        for job in &jobs {
+            outputs.push(job.output.clone());
+        }
         if product == Product::Object && self.is_relocatable() {
             outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
         }
@@ -288,13 +309,11 @@ fn run_outdated(
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
-    let mut stale: Vec<usize> = (0..jobs.len()).collect();
-    stale.retain(|place| fresh[*place].is_none());
+    let stale = outdated(jobs, fresh);
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
     }
-    longest_first(&mut stale, jobs);
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.plan.search_path());
     let env = &setup.plan.host.env;
@@ -326,17 +345,28 @@ fn run_outdated(
     results
 }
 
-/// Sorts the jobs by the durations of earlier builds, so that the other CPUs do not wait for the slowest file at the
-/// end. Jobs of unknown duration come first, because they may be the longest.
-fn longest_first(places: &mut [usize], jobs: &[Job]) {
-    let duration = |place: usize| build_stamp::duration(&jobs[place].stamp);
-    places.sort_by_cached_key(|place| Reverse(duration(*place).unwrap_or(u64::MAX)));
+/// Returns the outdated jobs, sorted by the durations of earlier builds, so that the other CPUs do not wait for the
+/// slowest file at the end. Jobs of unknown duration come first, because they may be the longest.
+fn outdated(jobs: &[Job], fresh: &Fresh) -> Vec<usize> {
+    let (mut places, mut durations) = (Vec::new(), Vec::new());
+    for (place, inputs) in fresh.iter().enumerate() {
+        if inputs.is_none() {
+            let duration = build_stamp::duration(&jobs[place].stamp).unwrap_or(u64::MAX);
+            let at = durations.partition_point(|other| *other >= duration);
+            durations.insert(at, duration);
+            places.insert(at, place);
+        }
+    }
+    places
 }
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let mut slowest: Vec<&JobOutput> = results.iter().flatten().collect();
-    slowest.sort_by_cached_key(|output| Reverse(output.time.as_micros() as u64));
+    let mut slowest: Vec<&JobOutput> = Vec::new();
+    for output in results.iter().flatten() {
+        let at = slowest.partition_point(|other| other.time >= output.time);
+        slowest.insert(at, output);
+    }
     for JobOutput {
         time,
         size,
@@ -364,6 +394,9 @@ fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directi
 
 /// Adds the non-blank lines of a text as warnings of cargo.
 fn warn(text: &str, lines: &mut Vec<Directive>) {
-    let warnings = text.lines().filter(|line| !line.trim().is_empty());
-    lines.extend(warnings.map(|line| Directive::Warning(line.to_string())));
+    for line in text.lines() {
+        if !line.trim().is_empty() {
+            lines.push(Directive::Warning(line.to_string()));
+        }
+    }
 }

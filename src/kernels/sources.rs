@@ -126,7 +126,9 @@ impl Kernels<'_> {
         }
         files::keep(&mut watched, &files::is_file);
         let watched = files::dedup(watched.into_iter());
-        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
+        for path in &watched {
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
         Ok(watched)
     }
 
@@ -140,6 +142,7 @@ impl Kernels<'_> {
         }
         Ok(found)
     }
+
     /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
     /// `None` if the output is below it, because every build would then run again.
     pub(super) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
@@ -183,7 +186,10 @@ fn similar(path: &Path) -> Option<PathBuf> {
             continue;
         }
         let names = files::names(&Path::new(".").join(&found)).ok()?;
-        let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+        let mut known = Vec::new();
+        for name in &names {
+            known.push(name.to_str().unwrap_or_default());
+        }
         known.push("*.cu");
         let mut near = found.join(nearest(part.as_os_str().to_str()?, &known)?);
         near.extend(parts);
@@ -200,7 +206,7 @@ pub fn within<'a>(package: Option<&str>, path: &'a Path) -> &'a Path {
 }
 
 /// Has cargo watch files, except for those that it already watches.
-pub fn watch(paths: &mut dyn Iterator<Item = &Path>, lines: &mut Vec<Directive>) {
+pub fn watch(paths: &[PathBuf], lines: &mut Vec<Directive>) {
     let mut watched = BTreeSet::<OsString>::new();
     for line in &*lines {
         if let Directive::RerunIfChanged(path) = line {
@@ -209,7 +215,7 @@ pub fn watch(paths: &mut dyn Iterator<Item = &Path>, lines: &mut Vec<Directive>)
     }
     for path in paths {
         if cargo_cannot_take(path).is_none() && watched.insert(path.into()) {
-            lines.push(Directive::RerunIfChanged(path.to_path_buf()));
+            lines.push(Directive::RerunIfChanged(path.clone()));
         }
     }
 }
