@@ -19,20 +19,12 @@ const MAX_HEADERS: usize = 40;
 
 /// Returns the header that contains the version, in this directory or in the one that its `cudnn.h` includes from.
 pub(super) fn header_in(dir: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
-    if let Some(found) = version_in(dir, sysroot) {
-        return Some(found);
-    }
-    let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
-    for name in version_header::included(&text) {
+    version_in(dir, sysroot).or_else(|| {
+        let text = files::read_start(&sysroot.file(&dir.join("cudnn.h"))?, 1 << 16).ok()?;
         // A project's own wrapper header includes the header by its path.
-        if name.contains('/') {
-            let named = sysroot.canonical(dir.join(name).parent()?);
-            if let Some(found) = version_in(&named, sysroot) {
-                return Some(found);
-            }
-        }
-    }
-    None
+        let mut named = version_header::included(&text).filter(|name| name.contains('/'));
+        named.find_map(|path| version_in(&sysroot.canonical(dir.join(path).parent()?), sysroot))
+    })
 }
 
 /// Returns the header in this directory that contains the version: `cudnn.h` itself up to cuDNN 7.

@@ -41,19 +41,17 @@ pub fn debian(file: &Path, sysroot: Sysroot) -> Option<Owner> {
     let packages = package_owner::debian_packages(&root.join(LISTS), &contains_file);
     let name = packages.first()?.split(':').next()?;
     let status = files::read(&root.join("var/lib/dpkg/status")).ok()?;
-    for paragraph in status.split("\n\n") {
+    let is_package = |paragraph: &&str| {
         let mut lines = paragraph.lines();
-        if lines.any(|line| line.strip_prefix("Package: ") == Some(name)) {
-            let mut lines = paragraph.lines();
-            let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
-            return Some(Owner {
-                installer: Installer::Apt,
-                name: name.to_string(),
-                version: version.to_string(),
-            });
-        }
-    }
-    None
+        lines.any(|line| line.strip_prefix("Package: ") == Some(name))
+    };
+    let mut lines = status.split("\n\n").find(is_package)?.lines();
+    let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+    Some(Owner {
+        installer: Installer::Apt,
+        name: name.to_string(),
+        version: version.to_string(),
+    })
 }
 
 /// Returns the directory above the directory `nvidia` of NVIDIA's wheels, for that directory or one below it.

@@ -39,9 +39,9 @@ impl SubLibraries {
         let certain = |dir: &Path| {
             let mut versions = Vec::new();
             for file in &evidence {
-                match file.inside {
-                    Some((version, _)) if file.path.parent() == Some(dir) => versions.push(version),
-                    _ => {}
+                if file.path.parent() == Some(dir) {
+                    let inside = file.inside.map(|(version, _)| version);
+                    versions.extend_from_slice(inside.as_slice());
                 }
             }
             versions

@@ -197,7 +197,8 @@ impl Job {
         out_dir::remove(&depfile);
         let mut extra_args = depfile_source::args(from_gcc, &depfile);
         if threads > 1 {
-            extra_args.extend(["--threads".to_string(), threads.to_string()]);
+            extra_args.push("--threads".to_string());
+            extra_args.push(threads.to_string());
         }
         let command = self.command(setup, &extra_args);
         let wrapper = setup.wrapper.as_ref();

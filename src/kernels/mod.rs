@@ -249,7 +249,7 @@ impl Kernels<'_> {
         }
         // Most headers are included by many sources.
         let mut paths = Vec::new();
-        for file in read {
+        for file in &read {
             if !file.is_reported.replace(true) && file.is_regular {
                 paths.push(file.path.clone());
             }
@@ -295,11 +295,19 @@ type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
 fn fresh_inputs(artifacts: &[Artifact]) -> Fresh {
     let files = StatCache::default();
-    artifacts.iter().map(|made| made.fresh(&files)).collect()
+    let mut fresh = Vec::new();
+    for made in artifacts {
+        fresh.push(made.fresh(&files));
+    }
+    fresh
 }
 
 fn artifacts(jobs: &[Job], setup: &Setup) -> Vec<Artifact> {
-    jobs.iter().map(|job| job.artifact(setup)).collect()
+    let mut artifacts = Vec::new();
+    for job in jobs {
+        artifacts.push(job.artifact(setup));
+    }
+    artifacts
 }
 
 /// Runs the outdated jobs. Returns their results in the order of the jobs.
@@ -367,14 +375,9 @@ fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Direct
         let at = slowest.partition_point(|other| other.time >= output.time);
         slowest.insert(at, output);
     }
-    for JobOutput {
-        time,
-        size,
-        command,
-        ..
-    } in slowest
-    {
-        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+    for output in &slowest {
+        let (seconds, size) = (output.time.as_secs_f64(), output.size / 1024);
+        let command = &output.command;
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));

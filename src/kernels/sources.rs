@@ -46,13 +46,16 @@ pub enum Source {
 
 impl Patterns {
     pub(crate) fn sources(self) -> Vec<Source> {
-        let source = |path: PathBuf| match path.to_str() {
-            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                Source::Pattern(text.to_string())
-            }
-            _ => Source::File(path),
-        };
-        self.0.into_iter().map(source).collect()
+        let mut sources = Vec::new();
+        for path in self.0 {
+            sources.push(match path.to_str() {
+                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                    Source::Pattern(text.to_string())
+                }
+                _ => Source::File(path),
+            });
+        }
+        sources
     }
 }
 
@@ -110,18 +113,18 @@ impl Kernels<'_> {
     /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.
     pub(super) fn watched(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
         let mut watched = Vec::new();
-        for source in Patterns(self.watched.clone()).sources() {
+        for source in &Patterns(self.watched.clone()).sources() {
             match source {
-                Source::File(path) if files::is_dir(&path) => {
+                Source::File(path) if files::is_dir(path) => {
                     lines.push(Directive::RerunIfChanged(path.clone()));
                     let below = glob::Pattern::escape(&path.to_string_lossy());
                     watched.extend(files::glob(&format!("{below}/**/*"))?);
                 }
-                Source::File(path) if files::is_file(&path) => watched.push(path),
+                Source::File(path) if files::is_file(path) => watched.push(path.clone()),
                 Source::File(path) => {
-                    return Err(InvalidRequest::MissingPath(&path, false, similar(&path)).finding());
+                    return Err(InvalidRequest::MissingPath(path, false, similar(path)).finding());
                 }
-                Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
+                Source::Pattern(pattern) => watched.extend(self.matching(pattern, lines)?),
             }
         }
         files::keep(&mut watched, &files::is_file);

@@ -135,7 +135,7 @@ fn header_library<'a>(cudnn: &'a Cudnn, variables: &'a [String]) -> Option<Heade
 /// command.
 fn is_apt_syntax(owner: &Owner) -> bool {
     let known = |c: char| c.is_ascii_alphanumeric() || "+-.:~".contains(c);
-    owner.name.chars().chain(owner.version.chars()).all(known)
+    owner.name.chars().all(known) && owner.version.chars().all(known)
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {
