@@ -98,10 +98,7 @@ fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Version, PathBuf, PathB
 /// Adds the facts about the libraries and their packages.
 fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn {
     let mut wheels = Owner::of_wheels(&cudnn.root);
-    let wheel = match wheels.len() {
-        1 => wheels.pop(),
-        _ => None,
-    };
+    let wheel = (wheels.len() == 1).then(|| wheels.remove(0));
     let owner = wheel.or_else(|| package_owner::find(&cudnn, sysroot));
     cudnn.files.wheels = wheels;
     let wheel = owner

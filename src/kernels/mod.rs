@@ -40,7 +40,7 @@ use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::File;
-use crate::system::{Artifact, Directive, StatCache, cargo, job_pool, memory};
+use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags, breadth};
 use crate::toolkit::nvcc_optimisation::Optimisation;
@@ -191,27 +191,27 @@ impl Kernels<'_> {
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
-        let mut targets = Vec::new();
+        let (mut targets, mut outputs) = (Vec::new(), Vec::new());
         for job in &jobs {
             targets.extend_from_slice(&job.targets);
+            outputs.push(job.output.clone());
         }
         let targets = TargetList::new(targets);
         let mut setup = Setup::new(plan, toolchain);
         watch(&setup.programs, lines);
-        let artifacts = artifacts(&jobs, &setup);
-        if product == Product::Object {
-            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
-            let mut how = String::new();
-            for made in &artifacts {
-                how += &made.how;
-            }
-            self.register(&archive, &how)?;
-        } else {
-            for made in &artifacts {
-                self.register(&made.output, &made.how)?;
+        let mut how = String::new();
+        for job in &jobs {
+            let made = job.artifact(&setup);
+            match product {
+                Product::Object => how += &made.how,
+                _ => self.register(&made.output, &made.how)?,
             }
         }
-        let mut fresh = fresh_inputs(&artifacts);
+        if product == Product::Object {
+            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
+            self.register(&archive, &how)?;
+        }
+        let mut fresh = fresh_inputs(&jobs, &setup);
         if fresh.iter().any(Option::is_none) {
             let out_dir = self.output_dir()?;
             for finding in host_compiler_check::host_compiler(&mut setup.plan, toolchain, &out_dir)?
@@ -221,7 +221,7 @@ impl Kernels<'_> {
             // The check may have replaced the host compiler, which is part of the stamps.
             setup = Setup::new(setup.plan, toolchain);
             watch(&setup.programs, lines);
-            fresh = fresh_inputs(&self::artifacts(&jobs, &setup));
+            fresh = fresh_inputs(&jobs, &setup);
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let files = StatCache::default();
@@ -258,10 +258,6 @@ impl Kernels<'_> {
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs = Vec::new();
-        for job in &jobs {
-            outputs.push(job.output.clone());
-        }
         if product == Product::Object && self.is_relocatable() {
             outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
         }
@@ -293,21 +289,13 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-fn fresh_inputs(artifacts: &[Artifact]) -> Fresh {
+fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Fresh {
     let files = StatCache::default();
     let mut fresh = Vec::new();
-    for made in artifacts {
-        fresh.push(made.fresh(&files));
+    for job in jobs {
+        fresh.push(job.artifact(setup).fresh(&files));
     }
     fresh
-}
-
-fn artifacts(jobs: &[Job], setup: &Setup) -> Vec<Artifact> {
-    let mut artifacts = Vec::new();
-    for job in jobs {
-        artifacts.push(job.artifact(setup));
-    }
-    artifacts
 }
 
 /// Runs the outdated jobs. Returns their results in the order of the jobs.

@@ -22,7 +22,7 @@ const LONG: usize = 4;
 /// evidence comes last.
 pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.with_severity(severity) {
+        for finding in &report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
             writeln!(f, "  {} {text}", mark(severity))?;
         }
@@ -258,7 +258,7 @@ fn mark(severity: Severity) -> Mark {
 /// Writes the evidence that is too long to be beside its finding.
 fn long_evidence(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.with_severity(severity) {
+        for finding in &report.with_severity(severity) {
             for (label, value) in &finding.evidence {
                 if value.lines().count() > LONG {
                     writeln!(f, "\n{label}, for {}", finding.id)?;
