@@ -16,12 +16,15 @@ pub fn find(env: &Environment) -> Option<(PathBuf, String)> {
     let out_dir = env.os_var("OUT_DIR").map(Path::new);
     let manifest = env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
     let own = manifest.filter(|dir| !UNPACKED.iter().any(|mark| files::exists(&dir.join(mark))));
-    let starts = [out_dir, own].into_iter().flatten();
-    for dir in starts.flat_map(Path::ancestors) {
-        let file = dir.join("Cargo.lock");
-        let text = files::read(&file).unwrap_or_default();
-        if contains(&text, name, version) {
-            return Some((file, text));
+    for start in [out_dir, own] {
+        let mut above = start;
+        while let Some(dir) = above {
+            let file = dir.join("Cargo.lock");
+            let text = files::read(&file).unwrap_or_default();
+            if contains(&text, name, version) {
+                return Some((file, text));
+            }
+            above = dir.parent();
         }
     }
     None
@@ -38,7 +41,8 @@ pub fn texts<'a>(env: &'a Environment, file: &'a str) -> impl Iterator<Item = St
 }
 
 pub fn contains(lock: &str, name: &str, version: &str) -> bool {
-    packages(lock).any(|package| (package.name, package.version) == (name, version))
+    let is_same = |package: &Package| (package.name, package.version) == (name, version);
+    packages(lock).iter().any(is_same)
 }
 
 pub struct Package<'a> {
@@ -48,17 +52,21 @@ pub struct Package<'a> {
 }
 
 /// Parses the packages of a `Cargo.lock`. Each entry starts with the name and the version.
-pub fn packages(lock: &str) -> impl Iterator<Item = Package<'_>> {
-    let packages = lock.split("[[package]]").skip(1);
-    packages.filter_map(|package| {
+pub fn packages(lock: &str) -> Vec<Package<'_>> {
+    let mut packages = Vec::new();
+    for package in lock.split("[[package]]").skip(1) {
         let mut lines = package.trim_start().lines();
         let mut value = |key| lines.next()?.strip_prefix(key)?.strip_suffix('"');
-        Some(Package {
-            name: value("name = \"")?,
-            version: value("version = \"")?,
-            is_published: lines.any(|line| line.starts_with("source = \"registry+")),
-        })
-    })
+        if let (Some(name), Some(version)) = (value("name = \""), value("version = \"")) {
+            let is_published = lines.any(|line| line.starts_with("source = \"registry+"));
+            packages.push(Package {
+                name,
+                version,
+                is_published,
+            });
+        }
+    }
+    packages
 }
 
 #[cfg(test)]

@@ -6,14 +6,15 @@ use crate::runtime::facts::Version;
 /// Returns the version of cudarc in a `Cargo.lock`, or the last one if there are several.
 #[cfg(feature = "cli")]
 pub fn in_lock(lock: &str) -> Option<&str> {
-    let cudarcs = packages(lock).filter(|package| package.name == "cudarc");
-    Some(cudarcs.last()?.version)
+    let mut packages = packages(lock).into_iter();
+    Some(packages.rfind(|package| package.name == "cudarc")?.version)
 }
 
 /// Returns the only version of cudarc in a `Cargo.lock`, or `None` if there are several or if it is not from a
 /// registry.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
-    let mut cudarcs = packages(lock).filter(|package| package.name == "cudarc");
+    let packages = packages(lock);
+    let mut cudarcs = packages.iter().filter(|package| package.name == "cudarc");
     match (cudarcs.next()?, cudarcs.next()) {
         (package, None) if package.is_published => Version::parse(package.version),
         _ => None,

@@ -129,7 +129,8 @@ pub fn locked(
     env: &Environment,
     resolve: &dyn Fn(&str) -> Option<Resolved>,
 ) -> Vec<LockedCudarc> {
-    let cudarcs = packages(lock).filter(|one| one.name == "cudarc" && one.is_published);
+    let packages = packages(lock).into_iter();
+    let cudarcs = packages.filter(|one| one.name == "cudarc" && one.is_published);
     let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_DIRECTORIES);
     let read_one = |version: &str| {
         let sources = unpacked("cudarc", version, env)?;

@@ -65,7 +65,11 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
 }
 
 pub fn newest_cudnn(cpu: &str) -> Option<Version> {
-    gpus(cpu).into_iter().map(|row| row.last).max()
+    let mut newest = None;
+    for row in gpus(cpu) {
+        newest = newest.max(Some(row.last));
+    }
+    newest
 }
 
 pub fn newest_cuda() -> Option<Version> {
@@ -123,7 +127,9 @@ pub fn rows<T>(table: &'static str, parse: &dyn Fn(&'static str) -> Option<T>) -
     let mut rows = Vec::new();
     for line in table.lines() {
         if !line.starts_with('#') && !line.is_empty() {
-            rows.extend(parse(line));
+            if let Some(row) = parse(line) {
+                rows.push(row);
+            }
         }
     }
     rows

@@ -15,7 +15,7 @@ use crate::runtime::judge::gpu_support::GpuSupport;
 use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::rules::{NewerPtx, NewerRelease, UnsupportedGpu};
+use crate::runtime::judge::rules::{NewerPtx, NewerRelease};
 use crate::runtime::judge::{gpu_support, rules};
 
 /// A toolkit whose PTX the driver of this machine does not support.
@@ -40,7 +40,9 @@ pub fn releases(
     if let Some(version) = version {
         let rows = compat::known_bad();
         let bad = rules::known_bad(&rows, version, cuda, None, &[]);
-        findings.extend(bad.iter().map(|bad| bad.finding()));
+        for bad in &bad {
+            findings.push(bad.finding());
+        }
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
     findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));
@@ -70,8 +72,11 @@ pub fn targets(
         return Vec::new();
     };
     let chosen_by = chosen_by.to_string();
-    let faults = version.targets(&rows, targets, &chosen_by);
-    faults.iter().map(UnsupportedGpu::finding).collect()
+    let mut findings = Vec::new();
+    for fault in &version.targets(&rows, targets, &chosen_by) {
+        findings.push(fault.finding());
+    }
+    findings
 }
 
 /// Returns the version and the table, with a row read from this cuDNN's files, which takes precedence over the row for
@@ -101,8 +106,12 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
         return true;
     };
     let rows = compat::gpus(&platform.cpu);
-    let same = rows.iter().filter(|row| row.cuda == cuda);
-    let newest = same.map(|row| row.last).max();
+    let mut newest = None;
+    for row in &rows {
+        if row.cuda == cuda {
+            newest = newest.max(Some(row.last));
+        }
+    }
     let version = newest.map_or(version, |newest| newest.min(version));
     let support = gpu_support::Cudnn { version, cuda }.support(&rows, gpu);
     !gpu_support::is_jetson(gpu) && support != GpuSupport::No

@@ -12,16 +12,27 @@ pub fn releases(build_id: &str) -> Vec<Version> {
         return Vec::new();
     }
     let row = TABLE.lines().find(|row| row.starts_with(build_id));
-    let releases = row.unwrap_or_default().split(' ').skip(2);
-    releases.filter_map(Version::parse).collect()
+    versions(row.unwrap_or_default())
+}
+
+/// Returns the versions at the end of a row.
+fn versions(row: &str) -> Vec<Version> {
+    let mut versions = Vec::new();
+    for word in row.split(' ').skip(2) {
+        versions.extend_from_slice(Version::parse(word).as_slice());
+    }
+    versions
 }
 
 /// Returns the build IDs of these majors that are embedded in a program: for each version, their first digits.
 pub fn embedded_in(majors: &[u32]) -> Vec<(Version, String)> {
     let mut rows: Vec<(Version, String)> = Vec::new();
-    for row in TABLE.lines().filter(|line| !line.starts_with('#')) {
+    for row in TABLE.lines() {
+        if row.starts_with('#') {
+            continue;
+        }
         let digits = &row[..BUILD_ID_DIGITS];
-        for version in row.split(' ').skip(2).filter_map(Version::parse) {
+        for version in versions(row) {
             let at = rows.partition_point(|(known, _)| *known < version);
             match rows.get_mut(at) {
                 _ if !majors.contains(&version.major) => {}

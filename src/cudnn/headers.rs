@@ -43,8 +43,8 @@ pub fn alternative(header: &Path, admits: &dyn Fn(Version) -> bool) -> Option<Pa
     let dir = header.parent()?;
     is_versioned(header.file_name()?.to_str()?).then_some(())?;
     let others = files::list_named(dir, &is_versioned).ok()?;
-    others.into_iter().find_map(|other| {
-        let version = version_header::cudnn(&files::read(&other).ok()?)?;
+    others.iter().find_map(|other| {
+        let version = version_header::cudnn(&files::read(other).ok()?)?;
         let main = other.file_name()?.to_str()?.replace("version_", "");
         let main = dir.join(main);
         (admits(version) && files::is_file(&main)).then_some(main)
@@ -63,11 +63,10 @@ pub(super) fn missing_include(
     while let Some(header) = left.pop().filter(|_| seen.len() < MAX_HEADERS) {
         // Headers are long, and their includes come first.
         let text = files::read_start(&header, 1 << 13).unwrap_or_default();
-        let beside = header.parent().map(Path::to_path_buf);
-        let places: Vec<&PathBuf> = beside.iter().chain(dirs).collect();
         for name in version_header::included(&text) {
-            let mut found = places.iter().map(|dir| dir.join(name));
-            match found.find_map(|path| sysroot.file(&path)) {
+            let in_dir = |dir: &PathBuf| sysroot.file(&dir.join(name));
+            let beside = sysroot.file(&header.with_file_name(name));
+            match beside.or_else(|| dirs.iter().find_map(in_dir)) {
                 Some(path) if seen.contains(&path) || left.contains(&path) => {}
                 Some(path) => left.push(path),
                 None => return Some((header, name.to_string())),

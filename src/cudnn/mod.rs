@@ -36,7 +36,7 @@ pub fn read_install(
 ) -> Option<(Cudnn, Vec<PathBuf>)> {
     let includes = files::below(top, &tree.include);
     let places = files::below(top, &tree.lib);
-    let header = header(includes.clone(), sysroot);
+    let header = header(&includes, sysroot);
     let major = header.as_ref().map(|(version, ..)| version.major);
     let mut by_place = places.iter();
     let linked = match platform.os {
@@ -72,22 +72,27 @@ pub fn read_install(
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
     let mut read = Vec::from_iter(cudnn.header.clone());
-    read.extend(cudnn.parts.iter().map(|part| part.path.clone()));
+    for part in &cudnn.parts {
+        read.push(part.path.clone());
+    }
     // For cargo, a missing file has changed.
-    read.retain(|file| files::is_file(file));
+    files::keep(&mut read, &files::is_file);
     Some((cudnn, read))
 }
 
 /// Returns the version in the headers, the header that contains it, and the directory that was searched.
-fn header(dirs: Vec<PathBuf>, sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
+fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Version, PathBuf, PathBuf)> {
     // NVIDIA's Debian packages have a `cudnn_version_v9.h` in a directory without `cudnn.h`.
-    let has_header = |dir: &PathBuf| sysroot.file(&dir.join("cudnn.h")).is_some();
-    let (mut first, last): (Vec<PathBuf>, _) = dirs.into_iter().partition(has_header);
-    first.extend(last);
-    first.iter().find_map(|dir| {
-        let (version, file) = header_in(dir, sysroot)?;
-        Some((version, file, dir.clone()))
-    })
+    for has_header in [true, false] {
+        for dir in dirs {
+            if sysroot.file(&dir.join("cudnn.h")).is_some() == has_header {
+                if let Some((version, file)) = header_in(dir, sysroot) {
+                    return Some((version, file, dir.clone()));
+                }
+            }
+        }
+    }
+    None
 }
 
 /// Adds the facts about the libraries and their packages.
@@ -103,7 +108,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         .as_ref()
         .filter(|owner| owner.installer.is_for_wheels());
     let by_wheel = wheel.and_then(Owner::cuda_major);
-    let (found, whole, mut closed) = match &cudnn.library {
+    let (found, whole, closed) = match &cudnn.library {
         Some(library) => parts::beside(library, sysroot, platform),
         None => Default::default(),
     };
@@ -117,11 +122,13 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
     cudnn.files.unresolved = parts.unresolved_symbols();
     cudnn.files.cuda_majors = parts.different_cuda_majors();
     cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
-    cudnn.files.directories.clone_from(&parts.directories);
     let mut cudnn = parts.describe(cudnn);
     let missing = consistency::missing_parts(&cudnn);
-    closed.retain(|(name, _)| missing.contains(name));
-    cudnn.parts.extend(closed.into_iter().map(|(_, file)| file));
+    for (name, file) in closed {
+        if missing.contains(&name) {
+            cudnn.parts.push(file);
+        }
+    }
     if cudnn.library.is_some() {
         cudnn.cuda_major = cudnn
             .cuda_major
@@ -213,7 +220,7 @@ fn main_library_in(
 fn majors(likely: [Option<u32>; 2]) -> Vec<u32> {
     let mut majors = Vec::new();
     for major in likely {
-        majors.extend(major);
+        majors.extend_from_slice(major.as_slice());
     }
     majors.extend((5..=30).rev());
     majors

@@ -1,7 +1,7 @@
 //! The sub-libraries of a cuDNN.
 
 use crate::cudnn::{build_ids, consistency, real_major};
-use crate::model::{Copies, Cudnn, Obstacle, Platform, Unresolved};
+use crate::model::{Copies, Cudnn, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, sub_libraries};
 use crate::runtime::install::installed::Installed;
@@ -23,7 +23,7 @@ type Build = (u64, Option<String>);
 pub struct SubLibraries {
     pub files: Vec<SubLibraryFile>,
     /// The real directories of the sub-libraries, with links resolved.
-    pub directories: Vec<PathBuf>,
+    directories: Vec<PathBuf>,
     binaries: Vec<Option<Binary>>,
 }
 
@@ -37,13 +37,19 @@ impl SubLibraries {
             binaries.push(binary);
         }
         let certain = |dir: &Path| {
-            let is_beside = |file: &VersionEvidence| file.path.parent() == Some(dir);
-            let inside = |file| is_beside(file).then_some(file.inside?.0);
-            evidence.iter().filter_map(inside).collect()
+            let mut versions = Vec::new();
+            for file in &evidence {
+                if file.path.parent() == Some(dir) {
+                    let inside = file.inside.map(|(version, _)| version);
+                    versions.extend_from_slice(inside.as_slice());
+                }
+            }
+            versions
         };
         let mut detector = VersionDetector::new(&certain);
         let mut directories: Vec<PathBuf> = Vec::new();
-        for (file, evidence) in files.iter_mut().zip(&evidence) {
+        for (place, evidence) in evidence.iter().enumerate() {
+            let file: &mut SubLibraryFile = &mut files[place];
             (file.version, file.told_by) = detector.version(evidence).unzip();
             let dir = evidence.path.parent().unwrap_or(&evidence.path);
             if !directories.iter().any(|known| known == dir) {
@@ -61,6 +67,7 @@ impl SubLibraries {
     pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
         let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
         cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
+        cudnn.files.directories = self.directories;
         cudnn.parts = self.files;
         cudnn.library_version = determine_needed(&mut cudnn).version().map(|it| it.0);
         cudnn
@@ -71,12 +78,11 @@ impl SubLibraries {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
         for (file, binary) in self.files.iter().zip(&self.binaries) {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
-            let is_known = ["adv", "engines_precompiled"].contains(&&*file.name);
-            let major = binary
-                .as_ref()
-                .filter(|_| is_known)
-                .and_then(Binary::cuda_major);
-            majors.extend(major.map(|major| (major, file.path.clone())));
+            if ["adv", "engines_precompiled"].contains(&&*file.name) {
+                if let Some(major) = binary.as_ref().and_then(Binary::cuda_major) {
+                    majors.push((major, file.path.clone()));
+                }
+            }
         }
         if majors.iter().all(|(major, _)| *major == majors[0].0) {
             majors.clear();
@@ -121,7 +127,8 @@ impl SubLibraries {
     pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Copies> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
         for (name, path) in &real_files {
-            if real_files.iter().filter(|(other, _)| other == name).count() == 1 {
+            let is_copy = |other: &(String, PathBuf)| other.0 == *name && other.1 != *path;
+            if !real_files.iter().any(is_copy) {
                 continue;
             }
             let Some(build) = self.build(path, platform) else {
@@ -134,10 +141,15 @@ impl SubLibraries {
         }
         let is_opened = |path| LibraryName::of(path).is_some_and(|name| name.numbers.len() == 1);
         let mut copies = Vec::new();
-        for (_, files) in groups {
+        for (_, files) in &groups {
             let paths = |matches: &dyn Fn(&Build) -> bool| {
-                let same = files.iter().filter(|(_, build)| matches(build));
-                same.map(|(path, _)| path.to_path_buf()).collect()
+                let mut paths = Vec::new();
+                for (path, build) in files {
+                    if matches(build) {
+                        paths.push(path.to_path_buf());
+                    }
+                }
+                paths
             };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {
@@ -146,13 +158,11 @@ impl SubLibraries {
                 continue;
             }
             // Files of other versions are allowed, because no program opens them.
-            let mut seen = Vec::new();
-            for (_, build) in &files {
+            for (first, build) in files {
                 let (files, differ) = (paths(&|other| other == build), false);
-                if files.len() > 1 && !seen.contains(&build) {
+                if files.len() > 1 && files[0] == **first {
                     copies.push(Copies { files, differ });
                 }
-                seen.push(build);
             }
         }
         copies
@@ -247,13 +257,12 @@ pub fn beside(
         }
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            let unusable = |met: Obstacle| SubLibraryFile {
-                defect: Some(met.defect),
-                ..SubLibraryFile::new(&sub_library, met.path, None, true)
-            };
-            let unusable = sysroot.obstacle(path).map(unusable);
-            closed.extend(unusable.map(|file| (name.into_owned(), file)));
+            if let Some(obstacle) = sysroot.obstacle(path) {
+                let name = path.file_name().unwrap_or_default().to_string_lossy();
+                let mut file = SubLibraryFile::new(&sub_library, obstacle.path, None, true);
+                file.defect = Some(obstacle.defect);
+                closed.push((name.into_owned(), file));
+            }
             continue;
         };
         if !is_link {

@@ -57,8 +57,10 @@ pub fn linked_in(built: &Built) -> String {
     }
     // Several crates of a program may have a guard, and names in assembly are global.
     let package = built.package.as_deref().unwrap_or_default();
-    let package = package.replace(|letter: char| !letter.is_ascii_alphanumeric(), "_");
-    let table = format!("cudnn_guard_functions_{package}");
+    let mut table = "cudnn_guard_functions_".to_string();
+    for c in package.chars() {
+        table.push(if c.is_ascii_alphanumeric() { c } else { '_' });
+    }
     let count = names.len();
     let mut out = format!(
         "#[cfg({KNOWN})]\n#[allow(dead_code)]\nmod linked_in {{\n\

@@ -14,16 +14,21 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
             add(&mut operations, operation.as_str());
         }
     }
-    let known = [sub_libraries::words(), operations.clone()].concat();
+    let mut known = sub_libraries::words();
+    known.extend_from_slice(&operations);
     let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
     Some(InvalidGuard::UnknownNeed(word, operations))
 }
 
 /// Returns the known bugs of this version in operations that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let bugs = rules::known_bad(rows, cudnn, None, None, words).into_iter();
-    let used = bugs.filter(|fault| fault.impact == Impact::Used);
-    used.map(|fault| fault.finding()).collect()
+    let mut findings = Vec::new();
+    for fault in &rules::known_bad(rows, cudnn, None, None, words) {
+        if fault.impact == Impact::Used {
+            findings.push(fault.finding());
+        }
+    }
+    findings
 }
 
 #[cfg(test)]

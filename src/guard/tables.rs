@@ -12,20 +12,23 @@ pub fn tables(
     cuda: Option<Version>,
     needs: &[String],
 ) -> Tables {
-    let mut gpus = compat::gpus(&platform.cpu);
-    gpus.retain(|row| row.last.major >= from.major);
-    let mut known_bad = compat::known_bad();
-    known_bad.retain(|row| {
-        let is_needed = row.operation.iter().any(|word| needs.contains(word));
-        row.below.major >= from.major && (is_needed || !row.partial)
-    });
-    Tables {
-        gpus,
-        known_bad,
+    let mut tables = Tables {
         drivers: compat::drivers(platform),
         ptx: cuda.and_then(compat::ptx_from),
         ..Tables::default()
+    };
+    for row in compat::gpus(&platform.cpu) {
+        if row.last.major >= from.major {
+            tables.gpus.push(row);
+        }
     }
+    for row in compat::known_bad() {
+        let is_needed = row.operation.iter().any(|word| needs.contains(word));
+        if row.below.major >= from.major && (is_needed || !row.partial) {
+            tables.known_bad.push(row);
+        }
+    }
+    tables
 }
 
 #[cfg(test)]

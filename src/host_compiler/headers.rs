@@ -10,11 +10,14 @@ const REDECLARED: [(&str, u32); 3] = [("cospi", 41), ("sinpi", 41), ("rsqrt", 42
 /// Returns the functions that this glibc declares with `noexcept` and the toolkit's `crt/math_functions.h` declares
 /// without it. They are an error in every source. The header decides, not its version, because distributions patch it.
 pub fn contradictions(math_functions: &str, glibc: Version) -> Vec<&'static str> {
-    let is_redeclared = |(name, since): &(&str, u32)| {
-        (glibc.major, glibc.minor) >= (2, *since) && is_without_noexcept(math_functions, name)
-    };
-    let redeclared = REDECLARED.into_iter().filter(is_redeclared);
-    redeclared.map(|(name, _)| name).collect()
+    let mut names = Vec::new();
+    for (name, since) in REDECLARED {
+        let is_redeclared = (glibc.major, glibc.minor) >= (2, since);
+        if is_redeclared && is_without_noexcept(math_functions, name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 /// Returns `true` if the function is declared with nothing after its parameters:

@@ -76,12 +76,22 @@ impl HostCompiler {
 /// Parses the preprocessed [`QUESTION`].
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     // The expansion of a macro from a system header is on a separate line, after a line marker.
-    let lines = text.lines().filter(|line| !line.starts_with('#'));
-    let words: Vec<&str> = lines.flat_map(str::split_whitespace).collect();
-    let says = |name: &str| -> Vec<u32> {
-        let tag = format!("cudnn_guard_{name}");
-        let rest = words.iter().skip_while(|word| **word != tag).skip(1);
-        rest.map_while(|word| word.parse().ok()).collect()
+    let mut words = String::new();
+    for line in text.lines() {
+        if !line.starts_with('#') {
+            words += line;
+            words.push(' ');
+        }
+    }
+    let says = |name: &str| {
+        let mut numbers: Vec<u32> = Vec::new();
+        let tag = format!("cudnn_guard_{name} ");
+        let (_, rest) = words.split_once(&*tag).unwrap_or_default();
+        for word in rest.split_whitespace() {
+            let Ok(number) = word.parse() else { break };
+            numbers.push(number);
+        }
+        numbers
     };
     let (make, version) = match (&says("gcc")[..], &says("clang")[..], &says("msvc")[..]) {
         (_, [major, minor, patch], _) => (Make::Clang, Version::new(*major, *minor, *patch)),
@@ -89,7 +99,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
         ([major, minor, patch], ..) => (Make::Gcc, Version::new(*major, *minor, *patch)),
         _ => return None,
     };
-    let is_host_config = |path: &PathBuf| {
+    let is_host_config = |path: &&PathBuf| {
         let text = path.to_string_lossy().replace('\\', "/");
         text.ends_with("/crt/host_config.h")
     };
@@ -101,7 +111,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
         make,
         version,
         glibc,
-        host_config: headers(text).into_iter().find(is_host_config),
+        host_config: headers(text).iter().find(is_host_config).cloned(),
     })
 }
 
@@ -195,6 +205,9 @@ pub fn alternative_names(program: &Path, limits: &Limits) -> Vec<String> {
     let last = limits.gcc.unwrap_or_default();
     // A damaged header may contain any number.
     let first = last.saturating_sub(MOST_ALTERNATIVES - 1).max(5);
-    let majors = (first..=last).rev();
-    majors.map(|major| format!("{prefix}g++-{major}")).collect()
+    let mut names = Vec::new();
+    for major in (first..=last).rev() {
+        names.push(format!("{prefix}g++-{major}"));
+    }
+    names
 }

@@ -115,8 +115,8 @@ pub fn installed_alternatives(
     host: &Host,
 ) -> Vec<AlternativeCompiler> {
     let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let read = |name: String| {
-        let program = on_path(&name, path.as_ref())?;
+    let read = |name: &str| {
+        let program = on_path(name, path.as_ref())?;
         let question = Invocation::new(&program, &["-dumpfullversion", "-dumpversion"]);
         let output = host.answers.query(&question, &|_| None).ok()?;
         let version = output.stdout.trim().to_string();
@@ -124,8 +124,16 @@ pub fn installed_alternatives(
         let fits = output.success && limits.misfit(Make::Gcc, major).is_none();
         fits.then_some(AlternativeCompiler { program, version })
     };
-    let names = alternative_names(program, limits).into_iter();
-    names.filter_map(read).take(MOST_REPORTED).collect()
+    let mut installed = Vec::new();
+    for name in alternative_names(program, limits) {
+        if installed.len() == MOST_REPORTED {
+            break;
+        }
+        if let Some(compiler) = read(&name) {
+            installed.push(compiler);
+        }
+    }
+    installed
 }
 
 /// Returns the C++ cross compiler that the cc crate finds, if the target has another CPU. nvcc itself would use the

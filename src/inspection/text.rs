@@ -32,7 +32,7 @@ impl fmt::Display for Inspection {
         cudnn(self, f)?;
         libraries(self, f)?;
         driver(self, f)?;
-        findings(self.findings.iter(), f)?;
+        findings(&Vec::from_iter(&self.findings), f)?;
         let findings = self.findings.iter();
         let errors = findings
             .filter(|one| one.severity == Severity::Error)

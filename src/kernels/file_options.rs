@@ -111,22 +111,20 @@ impl Kernels<'_> {
         targets: &[Gencode],
         lines: &mut Vec<Directive>,
     ) -> Result<(Vec<Gencode>, Vec<String>), Error> {
-        let mut own = FileOptions {
-            conditional: self.common.conditional.clone(),
-            ..FileOptions::default()
-        };
+        let mut own = FileOptions::default();
+        let mut matching = vec![&self.common];
         for (patterns, options) in &self.file_options {
             if self.is_match(patterns, source)? {
                 own.archs.extend_from_slice(&options.archs);
                 own.minimum = own.minimum.max(options.minimum);
                 own.flags.extend_from_slice(&options.flags);
-                own.conditional.extend_from_slice(&options.conditional);
+                matching.push(options);
             }
         }
         let mut targets = targets.to_vec();
         if !own.archs.is_empty() || own.minimum.is_some() {
             if own.archs.is_empty() {
-                own.archs.clone_from(&self.common.archs);
+                own.archs = self.common.archs.clone();
             }
             own.minimum = own.minimum.max(self.common.minimum);
             let mut shown = Vec::new();
@@ -137,9 +135,11 @@ impl Kernels<'_> {
             }
         }
         let mut flags = device_link::with_rdc(&own.flags);
-        for (name, minimum) in &own.conditional {
-            if targets.iter().all(|one| one.target.capability >= *minimum) {
-                flags.push(define(name, None));
+        for options in &matching {
+            for (name, minimum) in &options.conditional {
+                if targets.iter().all(|one| one.target.capability >= *minimum) {
+                    flags.push(define(name, None));
+                }
             }
         }
         Ok((targets, flags))

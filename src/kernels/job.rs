@@ -59,18 +59,19 @@ impl Kernels<'_> {
         for source in sources {
             let (targets, flags) = self.options_for(product, source, targets, lines)?;
             let mut name = stem(source).into_owned();
-            let is_same = |other: &&PathBuf| stem(other) == stem(source);
-            if is_object || sources.iter().filter(is_same).count() > 1 {
+            let is_same = |other: &PathBuf| other != source && stem(other) == stem(source);
+            if is_object || sources.iter().any(is_same) {
                 name = format!("{name}-{:016x}", hash(package, source));
             }
-            let outputs = match product {
+            let mut outputs = Vec::new();
+            match product {
                 Product::Cubin => {
-                    let each = targets.into_iter();
-                    each.map(|one| (format!("{name}.{}", one.target), vec![one]))
-                        .collect()
+                    for gencode in targets {
+                        outputs.push((format!("{name}.{}", gencode.target), vec![gencode]));
+                    }
                 }
-                _ => vec![(name, targets)],
-            };
+                _ => outputs.push((name, targets)),
+            }
             for (name, targets) in outputs {
                 jobs.push(Job {
                     source: source.clone(),
@@ -110,8 +111,10 @@ impl Job {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
         // `#include "a.h"` searches the directory of the source first.
-        let mut search = Vec::from_iter(self.source.parent().map(Path::to_path_buf));
-        search.extend(include_dirs(&self.flags));
+        let mut search = include_dirs(&self.flags);
+        if let Some(dir) = self.source.parent() {
+            search.insert(0, dir.to_path_buf());
+        }
         search.extend(setup.plan.search_path());
         Artifact {
             output: self.output.clone(),
@@ -152,7 +155,7 @@ impl Job {
             return Err(fault.finding());
         }
         if !files.is_empty() {
-            files.extend(setup.plan.watched.iter().cloned());
+            files.extend_from_slice(&setup.plan.watched);
             stamp.write(&files, begun);
         }
         let time = SystemTime::now().duration_since(begun).unwrap_or_default();
@@ -194,7 +197,8 @@ impl Job {
         out_dir::remove(&depfile);
         let mut extra_args = depfile_source::args(from_gcc, &depfile);
         if threads > 1 {
-            extra_args.extend(["--threads".to_string(), threads.to_string()]);
+            extra_args.push("--threads".to_string());
+            extra_args.push(threads.to_string());
         }
         let command = self.command(setup, &extra_args);
         let wrapper = setup.wrapper.as_ref();

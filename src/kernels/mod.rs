@@ -40,7 +40,7 @@ use crate::model::{ChosenBy, Gencode, TargetList, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::File;
-use crate::system::{Artifact, Directive, StatCache, cargo, job_pool, memory};
+use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags, breadth};
 use crate::toolkit::nvcc_optimisation::Optimisation;
@@ -52,7 +52,6 @@ pub use nvcc::{death::Death, diagnostics::ToolFailure};
 use options::Cudart;
 pub use setup::Setup;
 use sources::{Source, watch};
-use std::cmp::Reverse;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -192,21 +191,27 @@ impl Kernels<'_> {
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
         let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
-        let targets = jobs.iter().flat_map(|job| &job.targets);
-        let targets = TargetList::new(targets.copied().collect());
+        let (mut targets, mut outputs) = (Vec::new(), Vec::new());
+        for job in &jobs {
+            targets.extend_from_slice(&job.targets);
+            outputs.push(job.output.clone());
+        }
+        let targets = TargetList::new(targets);
         let mut setup = Setup::new(plan, toolchain);
-        watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-        let artifacts = artifacts(&jobs, &setup);
-        if product == Product::Object {
-            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
-            let how: Vec<&str> = artifacts.iter().map(|made| &*made.how).collect();
-            self.register(&archive, &how.join("\n"))?;
-        } else {
-            for made in &artifacts {
-                self.register(&made.output, &made.how)?;
+        watch(&setup.programs, lines);
+        let mut how = String::new();
+        for job in &jobs {
+            let made = job.artifact(&setup);
+            match product {
+                Product::Object => how += &made.how,
+                _ => self.register(&made.output, &made.how)?,
             }
         }
-        let mut fresh = fresh_inputs(&artifacts);
+        if product == Product::Object {
+            let archive = self.output_dir()?.join(format!("lib{dir}.a"));
+            self.register(&archive, &how)?;
+        }
+        let mut fresh = fresh_inputs(&jobs, &setup);
         if fresh.iter().any(Option::is_none) {
             let out_dir = self.output_dir()?;
             for finding in host_compiler_check::host_compiler(&mut setup.plan, toolchain, &out_dir)?
@@ -215,32 +220,44 @@ impl Kernels<'_> {
             }
             // The check may have replaced the host compiler, which is part of the stamps.
             setup = Setup::new(setup.plan, toolchain);
-            watch(&mut setup.programs.iter().map(PathBuf::as_path), lines);
-            fresh = fresh_inputs(&self::artifacts(&jobs, &setup));
+            watch(&setup.programs, lines);
+            fresh = fresh_inputs(&jobs, &setup);
         }
         let made = run_outdated(&jobs, &fresh, &setup, lines);
         let files = StatCache::default();
-        let mut read: Vec<Rc<File>> = fresh.into_iter().flatten().flatten().collect();
+        let mut read = Vec::new();
+        for inputs in fresh {
+            read.append(&mut inputs.unwrap_or_default());
+        }
         let (mut failed, mut shown) = (Vec::new(), BTreeSet::new());
         for output in made {
             match output {
                 Ok(output) => {
                     let (information, printed) = warnings::split(&output.warnings);
-                    let information = information.lines().map(String::from);
-                    lines.extend(information.map(Directive::Text));
+                    for line in information.lines() {
+                        lines.push(Directive::Text(line.to_string()));
+                    }
                     warn_once(&printed, &mut shown, lines);
-                    read.extend(output.files.iter().filter_map(|path| files.file(path)));
+                    for path in &output.files {
+                        if let Some(file) = files.file(path) {
+                            read.push(file);
+                        }
+                    }
                 }
                 Err(finding) => failed.push(finding),
             }
         }
         // Most headers are included by many sources.
-        read.retain(|file| !file.is_reported.replace(true) && file.is_regular);
-        watch(&mut read.iter().map(|file| file.path.as_path()), lines);
+        let mut paths = Vec::new();
+        for file in &read {
+            if !file.is_reported.replace(true) && file.is_regular {
+                paths.push(file.path.clone());
+            }
+        }
+        watch(&paths, lines);
         if !failed.is_empty() {
             return Err(Error::new(failed));
         }
-        let mut outputs: Vec<PathBuf> = jobs.iter().map(|job| job.output.clone()).collect();
         if product == Product::Object && self.is_relocatable() {
             outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
         }
@@ -272,13 +289,13 @@ impl Kernels<'_> {
 /// The inputs of each job whose result is up to date.
 type Fresh = Vec<Option<Vec<Rc<File>>>>;
 
-fn fresh_inputs(artifacts: &[Artifact]) -> Fresh {
+fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Fresh {
     let files = StatCache::default();
-    artifacts.iter().map(|made| made.fresh(&files)).collect()
-}
-
-fn artifacts(jobs: &[Job], setup: &Setup) -> Vec<Artifact> {
-    jobs.iter().map(|job| job.artifact(setup)).collect()
+    let mut fresh = Vec::new();
+    for job in jobs {
+        fresh.push(job.artifact(setup).fresh(&files));
+    }
+    fresh
 }
 
 /// Runs the outdated jobs. Returns their results in the order of the jobs.
@@ -288,13 +305,11 @@ fn run_outdated(
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
-    let mut stale: Vec<usize> = (0..jobs.len()).collect();
-    stale.retain(|place| fresh[*place].is_none());
+    let stale = outdated(jobs, fresh);
     // Without outdated jobs, no file is read for the memory.
     if stale.is_empty() {
         return Vec::new();
     }
-    longest_first(&mut stale, jobs);
     let available = memory::available();
     let each = memory_limit::per_thread(&setup.plan.search_path());
     let env = &setup.plan.host.env;
@@ -326,25 +341,31 @@ fn run_outdated(
     results
 }
 
-/// Sorts the jobs by the durations of earlier builds, so that the other CPUs do not wait for the slowest file at the
-/// end. Jobs of unknown duration come first, because they may be the longest.
-fn longest_first(places: &mut [usize], jobs: &[Job]) {
-    let duration = |place: usize| build_stamp::duration(&jobs[place].stamp);
-    places.sort_by_cached_key(|place| Reverse(duration(*place).unwrap_or(u64::MAX)));
+/// Returns the outdated jobs, sorted by the durations of earlier builds, so that the other CPUs do not wait for the
+/// slowest file at the end. Jobs of unknown duration come first, because they may be the longest.
+fn outdated(jobs: &[Job], fresh: &Fresh) -> Vec<usize> {
+    let (mut places, mut durations) = (Vec::new(), Vec::new());
+    for (place, inputs) in fresh.iter().enumerate() {
+        if inputs.is_none() {
+            let duration = build_stamp::duration(&jobs[place].stamp).unwrap_or(u64::MAX);
+            let at = durations.partition_point(|other| *other >= duration);
+            durations.insert(at, duration);
+            places.insert(at, place);
+        }
+    }
+    places
 }
 
 /// Adds a line for each command that ran, the slowest first, which `cargo build -vv` shows.
 fn list_durations(results: &[Result<JobOutput, Finding>], lines: &mut Vec<Directive>) {
-    let mut slowest: Vec<&JobOutput> = results.iter().flatten().collect();
-    slowest.sort_by_cached_key(|output| Reverse(output.time.as_micros() as u64));
-    for JobOutput {
-        time,
-        size,
-        command,
-        ..
-    } in slowest
-    {
-        let (seconds, size) = (time.as_secs_f64(), size / 1024);
+    let mut slowest: Vec<&JobOutput> = Vec::new();
+    for output in results.iter().flatten() {
+        let at = slowest.partition_point(|other| other.time >= output.time);
+        slowest.insert(at, output);
+    }
+    for output in &slowest {
+        let (seconds, size) = (output.time.as_secs_f64(), output.size / 1024);
+        let command = &output.command;
         lines.push(Directive::Text(format!(
             "cudnn-guard: {seconds:.1} s, {size} KiB: {command}"
         )));
@@ -364,6 +385,9 @@ fn warn_once(text: &str, shown: &mut BTreeSet<OsString>, lines: &mut Vec<Directi
 
 /// Adds the non-blank lines of a text as warnings of cargo.
 fn warn(text: &str, lines: &mut Vec<Directive>) {
-    let warnings = text.lines().filter(|line| !line.trim().is_empty());
-    lines.extend(warnings.map(|line| Directive::Warning(line.to_string())));
+    for line in text.lines() {
+        if !line.trim().is_empty() {
+            lines.push(Directive::Warning(line.to_string()));
+        }
+    }
 }

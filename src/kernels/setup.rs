@@ -1,7 +1,7 @@
 //! A plan with the fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::{Candidate, Os, Toolkit, Variable};
+use crate::model::{Os, Toolkit, Variable};
 use crate::system::{StatCache, files, on_path};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
@@ -37,10 +37,13 @@ pub struct Setup<'a> {
 impl<'a> Setup<'a> {
     /// Fingerprints the programs that this plan will run. Runs none of them.
     pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
-        let others = toolchain
-            .candidates
-            .iter()
-            .filter(|other| !other.is_chosen());
+        let mut others = Vec::new();
+        for candidate in &toolchain.candidates {
+            match candidate.toolkit() {
+                Some(toolkit) if !candidate.is_chosen() => others.push(toolkit),
+                _ => {}
+            }
+        }
         let (programs, env) = (programs(&plan), &plan.host.env);
         let (seen, mut fingerprint) = (StatCache::default(), String::new());
         for program in &programs {
@@ -60,7 +63,7 @@ impl<'a> Setup<'a> {
         Self {
             programs,
             fingerprint,
-            others: others.filter_map(Candidate::toolkit).collect(),
+            others,
             wrapper: NvccWrapper::find(&toolchain.host.env),
             plan,
         }
@@ -94,7 +97,9 @@ fn programs(plan: &Plan) -> Vec<PathBuf> {
     files::keep(&mut found, &files::is_file);
     let mut programs = Vec::new();
     for file in found {
-        programs.extend(files::canonical(&file, None));
+        if let Ok(real) = files::canonical(&file, None) {
+            programs.push(real);
+        }
         programs.push(file);
     }
     files::dedup(programs.into_iter())

@@ -46,13 +46,16 @@ pub enum Source {
 
 impl Patterns {
     pub(crate) fn sources(self) -> Vec<Source> {
-        let source = |path: PathBuf| match path.to_str() {
-            Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
-                Source::Pattern(text.to_string())
-            }
-            _ => Source::File(path),
-        };
-        self.0.into_iter().map(source).collect()
+        let mut sources = Vec::new();
+        for path in self.0 {
+            sources.push(match path.to_str() {
+                Some(text) if text.contains(['*', '?', '[']) && !files::is_file(&path) => {
+                    Source::Pattern(text.to_string())
+                }
+                _ => Source::File(path),
+            });
+        }
+        sources
     }
 }
 
@@ -110,23 +113,25 @@ impl Kernels<'_> {
     /// Returns the files of [`watch`](Self::watch), and adds them to the lines for cargo.
     pub(super) fn watched(&self, lines: &mut Vec<Directive>) -> Result<Vec<PathBuf>, Finding> {
         let mut watched = Vec::new();
-        for source in Patterns(self.watched.clone()).sources() {
+        for source in &Patterns(self.watched.clone()).sources() {
             match source {
-                Source::File(path) if files::is_dir(&path) => {
+                Source::File(path) if files::is_dir(path) => {
                     lines.push(Directive::RerunIfChanged(path.clone()));
                     let below = glob::Pattern::escape(&path.to_string_lossy());
                     watched.extend(files::glob(&format!("{below}/**/*"))?);
                 }
-                Source::File(path) if files::is_file(&path) => watched.push(path),
+                Source::File(path) if files::is_file(path) => watched.push(path.clone()),
                 Source::File(path) => {
-                    return Err(InvalidRequest::MissingPath(&path, false, similar(&path)).finding());
+                    return Err(InvalidRequest::MissingPath(path, false, similar(path)).finding());
                 }
-                Source::Pattern(pattern) => watched.extend(self.matching(&pattern, lines)?),
+                Source::Pattern(pattern) => watched.extend(self.matching(pattern, lines)?),
             }
         }
         files::keep(&mut watched, &files::is_file);
         let watched = files::dedup(watched.into_iter());
-        lines.extend(watched.iter().cloned().map(Directive::RerunIfChanged));
+        for path in &watched {
+            lines.push(Directive::RerunIfChanged(path.clone()));
+        }
         Ok(watched)
     }
 
@@ -140,6 +145,7 @@ impl Kernels<'_> {
         }
         Ok(found)
     }
+
     /// Returns the directory of a pattern for cargo to watch, because a new file there must be compiled too. Returns
     /// `None` if the output is below it, because every build would then run again.
     pub(super) fn watch_dir(&self, pattern: &str) -> Option<Directive> {
@@ -183,7 +189,10 @@ fn similar(path: &Path) -> Option<PathBuf> {
             continue;
         }
         let names = files::names(&Path::new(".").join(&found)).ok()?;
-        let mut known: Vec<&str> = names.iter().filter_map(|name| name.to_str()).collect();
+        let mut known = Vec::new();
+        for name in &names {
+            known.push(name.to_str().unwrap_or_default());
+        }
         known.push("*.cu");
         let mut near = found.join(nearest(part.as_os_str().to_str()?, &known)?);
         near.extend(parts);
@@ -200,7 +209,7 @@ pub fn within<'a>(package: Option<&str>, path: &'a Path) -> &'a Path {
 }
 
 /// Has cargo watch files, except for those that it already watches.
-pub fn watch(paths: &mut dyn Iterator<Item = &Path>, lines: &mut Vec<Directive>) {
+pub fn watch(paths: &[PathBuf], lines: &mut Vec<Directive>) {
     let mut watched = BTreeSet::<OsString>::new();
     for line in &*lines {
         if let Directive::RerunIfChanged(path) = line {
@@ -209,7 +218,7 @@ pub fn watch(paths: &mut dyn Iterator<Item = &Path>, lines: &mut Vec<Directive>)
     }
     for path in paths {
         if cargo_cannot_take(path).is_none() && watched.insert(path.into()) {
-            lines.push(Directive::RerunIfChanged(path.to_path_buf()));
+            lines.push(Directive::RerunIfChanged(path.clone()));
         }
     }
 }

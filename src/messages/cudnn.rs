@@ -14,6 +14,7 @@ use crate::runtime::facts::{
     Finding, FindingId, LibraryName, Severity, VersionSource, quoted, sub_libraries,
 };
 use crate::runtime::install::mixed_folder::MixedFolder;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 impl CudaMismatch<'_> {
@@ -29,7 +30,7 @@ impl CudaMismatch<'_> {
                 toolkit.root().display(),
                 toolkit.title()
             ))
-            .with_lines("found via", [found_via(cudnn), found_via(toolkit)])
+            .with_lines("found via", vec![found_via(cudnn), found_via(toolkit)])
             .with_some("owner", cudnn.owner())
             .with_lines("also found", others);
         let place = |found: Option<&Candidate>, missing: String| match found {
@@ -81,10 +82,14 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
 impl HeaderLibrarySkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((file, header), (path, library)) = (self.header, self.library);
-        let of_release = self.cudnn.parts.iter();
-        let of_release = of_release.filter(|part| part.version == Some(library));
-        let tells = |name: &str| sub_libraries::find(name).is_some_and(|one| one.reports_version);
-        let first = of_release.min_by_key(|part| !tells(&part.name));
+        let parts = &self.cudnn.parts;
+        let has_version = |part: &&SubLibraryFile| part.version == Some(library);
+        let reports = |part: &&SubLibraryFile| {
+            let known = sub_libraries::find(&part.name);
+            has_version(part) && known.is_some_and(|known| known.reports_version)
+        };
+        let first = parts.iter().find(reports);
+        let first = first.or(parts.iter().find(has_version));
         let first_file = first.map_or_else(String::new, |part| {
             let by = match part.told_by {
                 None => String::new(),
@@ -198,24 +203,29 @@ impl SubLibraryFault<'_> {
             }
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
-                let keep = |wheel: &Owner| {
-                    let command = wheel.reinstall(wheels);
-                    format!("keep {}: `{command}`", wheel.name)
-                };
-                FindingId::DuplicateCudnn.warning(format!(
+                let mut finding = FindingId::DuplicateCudnn.warning(format!(
                     "the wheels {} have overwritten each other's files in `{dir}`",
                     joined(wheels.iter().map(name), " and ")
                 ))
-                .with_some("files from", wheels.first().map(name))
-                .helps(wheels.iter().map(keep))
+                .with_some("files from", wheels.first().map(name));
+                for wheel in *wheels {
+                    let command = wheel.reinstall(wheels);
+                    finding = finding.help(format!("keep {}: `{command}`", wheel.name));
+                }
+                finding
             }
             Self::DifferentCopies(first) => {
-                let copies = cudnn.files.copies.iter().filter(|copies| copies.differ);
+                let mut others = Vec::new();
+                for copies in &cudnn.files.copies {
+                    if copies.differ {
+                        others.push(names(copies));
+                    }
+                }
                 FindingId::DuplicateCudnn.warning(format!(
                     "{} in `{dir}` are different files: programs load the one whose name ends in the major version",
                     names(first)
                 ))
-                .with_lines("others", copies.skip(1).map(names))
+                .with_lines("others", others.split_off(1))
                 .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::EqualCopies(first) => {
@@ -250,8 +260,10 @@ impl Obstacle {
 }
 
 fn names(copies: &Copies) -> String {
-    let files = copies.files.iter();
-    let names: Vec<_> = files.map(|path| format!("`{}`", file_name(path))).collect();
+    let mut names = Vec::new();
+    for path in &copies.files {
+        names.push(format!("`{}`", file_name(path)));
+    }
     listed(&names)
 }
 

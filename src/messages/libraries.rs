@@ -82,7 +82,7 @@ fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
         Some(version) => format!("cuDNN {version}"),
         None => "a cuDNN of unknown version".into(),
     };
-    let [theirs, ours] = [rival.version, shadowed.version].map(cudnn);
+    let (theirs, ours) = (cudnn(rival.version), cudnn(shadowed.version));
     let (summary, first) = match rival.main_library {
         true => (
             format!(

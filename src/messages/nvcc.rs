@@ -4,7 +4,6 @@ use crate::kernels::nvcc::death::Death;
 use crate::kernels::nvcc::diagnostics::{FailureCause, ToolFailure};
 use crate::kernels::nvcc::missing::{UnusableToolkit, is_old_wheel};
 use crate::model::Found;
-use crate::model::text::joined;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
@@ -97,7 +96,8 @@ fn no_nvcc(toolchain: &Toolchain, builder: Option<&Toolchain>, sources: &[PathBu
             )
         }
         Some(builder) => {
-            let [triple, target] = [builder, toolchain].map(|one| &one.host.platform.triple);
+            let triple = &builder.host.platform.triple;
+            let target = &toolchain.host.platform.triple;
             (
                 format!(
                     "cannot compile {what}: no CUDA toolkit for `{triple}`, where this build for `{target}` runs, includes nvcc"
@@ -232,9 +232,13 @@ fn died(source: &Path, first: &Death, second: Option<(&Death, Option<&Path>)>) -
 
 /// Returns the output without blank lines, since cargo prefixes each line with the name of the package.
 fn without_blank_lines(output: &str) -> Option<String> {
-    let lines = output.lines().filter(|line| !line.trim().is_empty());
-    let text = joined(lines, "\n");
-    (!text.is_empty()).then_some(text)
+    let mut lines = Vec::new();
+    for line in output.lines() {
+        if !line.trim().is_empty() {
+            lines.push(line);
+        }
+    }
+    (!lines.is_empty()).then(|| lines.join("\n"))
 }
 
 /// The numbers of a death: `signal 9, 12 compilations at a time, 3174 MiB of memory available before`.

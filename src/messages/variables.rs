@@ -141,9 +141,10 @@ fn unpack(archive: &Path, value: &Path, name: &str, os: Os) -> String {
     let dir = archive.parent().unwrap_or(archive);
     let file = archive.file_name().unwrap_or_default().to_string_lossy();
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
-    let mut ends = ends.into_iter();
-    let stem = ends.find_map(|end| Some((end, file.strip_suffix(end)?)));
-    let [archive_word, into] = [archive, dir].map(|path| quoted(&path.to_string_lossy()));
+    let mut ends = ends.iter();
+    let stem = ends.find_map(|end| Some((*end, file.strip_suffix(end)?)));
+    let quote = |path: &Path| quoted(&path.to_string_lossy());
+    let (archive_word, into) = (quote(archive), quote(dir));
     let unzip = format!("unzip {archive_word} -d {into}");
     let (command, inside) = match stem {
         Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),

@@ -54,11 +54,15 @@ pub(crate) fn shown(path: &Path) -> String {
 /// Breaks a text between words. Text between backticks counts as one word, so that it can be copied.
 pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
     let mut is_quoted = false;
-    let words = text.split(|c: char| {
+    let is_gap = |c: char| {
         is_quoted ^= c == '`';
         c == ' ' && !is_quoted
-    });
-    pieces(&Vec::from_iter(words), indent, columns)
+    };
+    let mut words = Vec::new();
+    for word in text.split(is_gap) {
+        words.push(word);
+    }
+    pieces(&words, indent, columns)
 }
 
 /// Wraps sentences and findings. Commands, which are indented by four spaces or are evidence, are not broken.
@@ -133,7 +137,7 @@ pub(crate) fn pieces(pieces: &[&str], indent: usize, columns: usize) -> String {
         if index > 0 && width > 0 && column + 1 + width > columns {
             out.truncate(out.trim_end().len());
             out.push('\n');
-            out.extend(std::iter::repeat_n(' ', indent));
+            out += &" ".repeat(indent);
             column = indent;
         } else if index > 0 {
             out.push(' ');

@@ -87,9 +87,14 @@ impl ToolchainReport {
         &self.findings
     }
 
-    fn with_severity(&self, severity: Severity) -> impl Iterator<Item = &Finding> {
-        let findings = self.findings.iter();
-        findings.filter(move |finding| finding.severity == severity)
+    fn with_severity(&self, severity: Severity) -> Vec<&Finding> {
+        let mut findings = Vec::new();
+        for finding in &self.findings {
+            if finding.severity == severity {
+                findings.push(finding);
+            }
+        }
+        findings
     }
 
     /// Returns what could not be checked, for messages.

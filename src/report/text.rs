@@ -12,8 +12,6 @@ use crate::report::ToolchainReport;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
 use crate::runtime::facts::finding_id::section;
 use crate::runtime::facts::{Finding, FindingId, Section, Severity, Verdict, Version, printable};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-
 use std::fmt::{self, Formatter};
 use std::path::{Path, PathBuf};
 
@@ -24,7 +22,7 @@ const LONG: usize = 4;
 /// evidence comes last.
 pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.with_severity(severity) {
+        for finding in &report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
             writeln!(f, "  {} {text}", mark(severity))?;
         }
@@ -35,7 +33,7 @@ pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Re
     if let Some(text) = &report.cudarc {
         lines.long_line(Section::Alone, Mark::Note, "cudarc", &printable(text))?;
     }
-    findings(report.with_severity(Severity::Note), f)?;
+    findings(&report.with_severity(Severity::Note), f)?;
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
@@ -171,11 +169,14 @@ impl Lines<'_, '_> {
 
     /// Writes one item. An error about it makes its mark a cross; a warning replaces a tick or a question mark.
     fn line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
-        let is_about = |one: &Finding| about != Section::Alone && section(one.id) == about;
+        let has = |severity: Severity| {
+            let is_about = |one: &Finding| one.severity == severity && section(one.id) == about;
+            about != Section::Alone && self.report.findings.iter().any(is_about)
+        };
         let mark = match mark {
-            _ if self.report.with_severity(Severity::Error).any(is_about) => Mark::Cross,
+            _ if has(Severity::Error) => Mark::Cross,
             Mark::Absent => mark,
-            _ if self.report.with_severity(Severity::Warning).any(is_about) => Mark::Warning,
+            _ if has(Severity::Warning) => Mark::Warning,
             mark => mark,
         };
         self.f.write_str(&row(mark, label, text))
@@ -226,22 +227,19 @@ pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> (Mark, String) {
     let first = cudnn.parts[0].version;
     let is_same = first.is_some() && cudnn.parts.iter().all(|part| part.version == first);
     let mark = Mark::tick_if(is_same && missing_parts(cudnn).is_empty());
-    let describe = |part: &SubLibraryFile| {
+    let mut names = Vec::new();
+    for part in &cudnn.parts {
         let version = part.version.map(|version| format!(" {version}"));
-        printable(&part.name) + &version.unwrap_or_default()
-    };
-    let parts: Vec<String> = cudnn.parts.iter().map(describe).collect();
-    let parts = parts.join(",\n");
-    let parts: Vec<&str> = parts.lines().collect();
+        names.push(printable(&part.name) + &version.unwrap_or_default());
+    }
+    let names = names.join(",\n");
+    let parts: Vec<&str> = names.lines().collect();
     (mark, pieces(&parts, INDENT, columns))
 }
 
 /// Writes findings with all of their evidence, after an empty line.
-pub(crate) fn findings<'a>(
-    findings: impl Iterator<Item = &'a Finding>,
-    f: &mut Formatter<'_>,
-) -> fmt::Result {
-    for (index, finding) in findings.enumerate() {
+pub(crate) fn findings(findings: &[&Finding], f: &mut Formatter<'_>) -> fmt::Result {
+    for (index, finding) in findings.iter().enumerate() {
         let gap = if index == 0 { "\n" } else { "" };
         let text = finding_text(finding, usize::MAX, columns(f));
         write!(f, "{gap}  {} {text}", mark(finding.severity))?;
@@ -260,7 +258,7 @@ fn mark(severity: Severity) -> Mark {
 /// Writes the evidence that is too long to be beside its finding.
 fn long_evidence(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     for severity in [Severity::Error, Severity::Warning] {
-        for finding in report.with_severity(severity) {
+        for finding in &report.with_severity(severity) {
             for (label, value) in &finding.evidence {
                 if value.lines().count() > LONG {
                     writeln!(f, "\n{label}, for {}", finding.id)?;
@@ -298,7 +296,7 @@ fn verdict(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
     let verdict = report.verdict();
     let mut why = Vec::new();
     for (severity, one) in [(Severity::Error, "error"), (Severity::Warning, "warning")] {
-        match report.with_severity(severity).count() {
+        match report.with_severity(severity).len() {
             0 => {}
             1 => why.push(format!("1 {one}")),
             several => why.push(format!("{several} {one}s")),

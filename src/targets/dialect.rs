@@ -105,12 +105,15 @@ fn read_name(dialect: Dialect, name: &str) -> Option<Word> {
 const BOTH: &[Code] = &[Code::Machine, Code::Ptx];
 
 fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec<Gencode> {
-    let target = |&code| Target {
-        capability,
-        suffix,
-        code,
-    };
-    codes.iter().map(target).map(Gencode::plain).collect()
+    let mut gencodes = Vec::new();
+    for &code in codes {
+        gencodes.push(Gencode::plain(Target {
+            capability,
+            suffix,
+            code,
+        }));
+    }
+    gencodes
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {

@@ -31,8 +31,12 @@ pub fn lookup(name: &str) -> Option<NamedGpu> {
         "blackwellultra" => return Some(NamedGpu::Product(ComputeCapability::new(10, 3))),
         name => name,
     };
-    let rows = ROWS.iter().filter(|row| row.generation == family);
-    let generation: Vec<_> = rows.map(|row| row.capability).collect();
+    let mut generation = Vec::new();
+    for row in &*ROWS {
+        if row.generation == family {
+            generation.push(row.capability);
+        }
+    }
     match generation[..] {
         [] => product(&name).map(NamedGpu::Product),
         _ => Some(NamedGpu::Generation(generation)),

@@ -40,8 +40,9 @@ pub fn newest() -> Version {
 }
 
 pub fn first_with(target: Target) -> Option<Version> {
-    let (cuda, _) = rows().into_iter().find(|row| has(row, target))?;
-    Some(cuda)
+    let rows = rows();
+    let (cuda, _) = rows.iter().find(|row| has(row, target))?;
+    Some(*cuda)
 }
 
 /// Returns the versions that support this target, for messages: `CUDA 11.8 and newer`, `CUDA 8.0 to 11.8`, `no CUDA up

@@ -31,7 +31,13 @@ pub fn parse(text: &str) -> Vec<Listed> {
             },
         })
     };
-    text.lines().filter_map(read).collect()
+    let mut listed = Vec::new();
+    for line in text.lines() {
+        if let Some(gpu) = read(line) {
+            listed.push(gpu);
+        }
+    }
+    listed
 }
 
 /// Returns the GPUs that are visible with this value of `CUDA_VISIBLE_DEVICES`, which nvidia-smi itself ignores. Like
@@ -39,7 +45,10 @@ pub fn parse(text: &str) -> Vec<Listed> {
 /// are those of nvidia-smi. Without it, a number may refer to any of several different GPUs, so all of them are
 /// returned. The same applies to an entry that names a slice of a GPU.
 pub fn visible(listed: Vec<Listed>, variable: Option<&str>, by_bus: bool) -> Vec<Device> {
-    let every = listed.iter().map(|one| one.gpu.clone()).collect();
+    let mut every = Vec::new();
+    for one in &listed {
+        every.push(one.gpu.clone());
+    }
     let (Some(value), Some(first)) = (variable, listed.first()) else {
         return every;
     };

@@ -7,7 +7,6 @@ use crate::model::target_list::add;
 use crate::model::{ChosenBy, Gencode, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
-use crate::system::files;
 use crate::targets::dialect::Word;
 use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::known;
@@ -129,9 +128,14 @@ pub fn select<'a>(
     }
     if let Some(compiler) = compiler {
         let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
-        let pairs = requested.gencodes().iter();
-        let pairs = pairs.map(|gencode| [gencode.target, gencode.via]);
-        let targets = files::dedup(pairs.filter_map(|pair| pair.into_iter().find(is_unsupported)));
+        let mut targets = Vec::new();
+        for gencode in requested.gencodes() {
+            if is_unsupported(&gencode.target) {
+                add_all(&mut targets, &[gencode.target]);
+            } else if is_unsupported(&gencode.via) {
+                add_all(&mut targets, &[gencode.via]);
+            }
+        }
         if !targets.is_empty() {
             return Err(fault(RequestProblem::Unsupported(compiler, targets)));
         }
@@ -187,7 +191,11 @@ pub fn default_targets(
 
 /// Returns the targets, each compiled from its own PTX.
 fn plain(targets: &[Target]) -> Vec<Gencode> {
-    targets.iter().copied().map(Gencode::plain).collect()
+    let mut gencodes = Vec::new();
+    for target in targets {
+        gencodes.push(Gencode::plain(*target));
+    }
+    gencodes
 }
 
 /// Returns machine code for a GPU. If nvcc does not support the GPU, returns PTX of the newest supported GPU below it,
@@ -217,7 +225,10 @@ fn generation(
     with_ptx: bool,
     compiler: Option<&Compiler>,
 ) -> Vec<Target> {
-    let mut targets: Vec<Target> = capabilities.iter().copied().map(machine).collect();
+    let mut targets = Vec::new();
+    for capability in capabilities {
+        targets.push(machine(*capability));
+    }
     let is_possible = |target: &Target| {
         compiler.is_none_or(|compiler| compiler.can_compile(*target) != Some(false))
     };

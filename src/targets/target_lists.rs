@@ -30,7 +30,7 @@ pub fn majors(codes: &[Target]) -> Vec<Target> {
 /// Adds PTX for later GPUs: like nvcc's `-arch=all`, of the first target of the highest major.
 pub fn with_ptx(mut codes: Vec<Target>) -> Vec<Target> {
     let first = majors(&codes).last().map(|first| ptx(first.capability));
-    codes.extend(first);
+    codes.extend_from_slice(first.as_slice());
     codes
 }
 

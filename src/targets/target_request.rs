@@ -46,17 +46,17 @@ pub fn script_request(from: ChosenBy, archs: &[String]) -> Option<TargetRequest>
 /// Returns `true` if the request depends on the GPUs of this machine. They are queried only then.
 pub fn needs_gpus(request: Option<&TargetRequest>) -> bool {
     let here = |word: &Word| matches!(word, Word::Native | Word::Auto);
-    request.is_none_or(|request| request.words().is_ok_and(|words| words.iter().any(here)))
+    request.is_none_or(|request| request.words().unwrap_or_default().iter().any(here))
 }
 
 /// Returns `true` if the request may contain targets with a letter. nvcc is queried for these only then.
 pub fn needs_letters(request: Option<&TargetRequest>) -> bool {
-    let words = request.map(TargetRequest::words);
+    let words = request.and_then(|request| request.words().ok());
     let lettered = |word: &Word| match word {
         Word::Targets(gencodes) => gencodes.iter().any(|gencode| {
             gencode.target.suffix != Suffix::None || gencode.via.suffix != Suffix::None
         }),
         _ => false,
     };
-    words.is_some_and(|words| words.is_ok_and(|words| words.iter().any(lettered)))
+    words.unwrap_or_default().iter().any(lettered)
 }

@@ -143,25 +143,30 @@ fn is_elsewhere(file: &SubLibraryFile, cudnn: &Cudnn) -> bool {
 /// Returns the files of this cuDNN, with the missing ones.
 pub fn installed(cudnn: &Cudnn) -> Installed {
     let major = major(cudnn).unwrap_or_default();
-    let is_main = |file: &SubLibraryFile| file.name == "cudnn";
-    let files = cudnn.parts.iter().cloned();
-    let (mut main, files): (Vec<_>, Vec<_>) = files.partition(is_main);
-    let mut main = main.pop().unwrap_or_default();
+    let mut main = SubLibraryFile::default();
+    let (mut files, mut named) = (Vec::new(), Vec::new());
+    for file in &cudnn.parts {
+        if file.name == "cudnn" {
+            main = file.clone();
+            continue;
+        }
+        // What is elsewhere does not show what this cuDNN contains.
+        if !is_elsewhere(file, cudnn) {
+            named.push((file.name.clone(), file.path.clone()));
+        }
+        files.push(file);
+    }
     let version = cudnn.linked_version();
     main.version = main
         .version
         .or(version.filter(|version| version.major == major));
-    let named = |file: &SubLibraryFile| (file.name.clone(), file.path.clone());
-    // What is elsewhere does not show what this cuDNN contains.
-    let own = files.iter().filter(|file| !is_elsewhere(file, cudnn));
-    let named: Vec<_> = own.map(named).collect();
     let expected = Expected {
         beside: &named,
         ..Expected::default()
     };
     let file = |name: &str| files.iter().find(|file| file.name == name);
     let mut find = |name: &str, _| Some(file(name)?.path.clone());
-    let mut read = |name: &str, _| file(name).cloned().unwrap_or_default();
+    let mut read = |name: &str, _| file(name).copied().cloned().unwrap_or_default();
     Installed::locate(main, major, &expected, &mut find, &mut read)
 }
 

@@ -105,8 +105,12 @@ impl FileOrigins for Cudnn {
 /// Returns the sub-libraries, if they are of different versions. One that this cuDNN opens although it does not contain
 /// it has a finding of its own.
 pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
-    let mut parts: Vec<_> = cudnn.parts.iter().collect();
-    parts.retain(|part| part.name != TENSOR_IR || !is_elsewhere(part, cudnn));
+    let mut parts = Vec::new();
+    for part in &cudnn.parts {
+        if part.name != TENSOR_IR || !is_elsewhere(part, cudnn) {
+            parts.push(part);
+        }
+    }
     MixedVersions::new(parts, cudnn.library_version?, None)
 }
 

@@ -37,8 +37,9 @@ pub fn host_compiler(
     let limits = limits(header, plan.cuda());
     let flags = plan.all_flags();
     if msvc_preprocessor::is_unusable(&compiler, &plan.search_path(), &flags) {
-        plan.flags
-            .extend(msvc_preprocessor::CONFORMING.map(String::from));
+        for flag in msvc_preprocessor::CONFORMING {
+            plan.flags.push(flag.to_string());
+        }
     }
     let misfit = limits.misfit(compiler.make, compiler.number());
     let installed = |_| query::installed_alternatives(&program, &limits, machine);

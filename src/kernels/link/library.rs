@@ -35,7 +35,9 @@ impl Kernels<'_> {
             (Some(Cudart::None), _) => {}
             (Some(Cudart::Shared), _) | (None, true) => lines.extend(toolchain.shared_cudart()),
             (Some(Cudart::Static), true) => {
-                lines.extend(self.link_dirs().iter().cloned().map(Directive::LinkSearch));
+                for dir in self.link_dirs() {
+                    lines.push(Directive::LinkSearch(dir.clone()));
+                }
                 lines.push(Directive::LinkLib(Library::Static("cudart_static".into())));
             }
             (Some(Cudart::Static) | None, false) => {

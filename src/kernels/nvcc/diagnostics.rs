@@ -127,7 +127,9 @@ impl<'a> Failure<'a> {
         let mut missing = Vec::new();
         for line in self.output.lines() {
             if line.contains("not found") || line.contains("No such file") {
-                missing.extend(line.split([' ', ':', '/', '\'', '"']));
+                for word in line.split([' ', ':', '/', '\'', '"']) {
+                    missing.push(word);
+                }
             }
         }
         let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;

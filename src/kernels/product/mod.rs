@@ -75,12 +75,14 @@ impl Kernels<'_> {
     fn write_module(&self, name: &str, product: Product, made: &[PathBuf]) -> Result<(), Error> {
         let sources = self.sources(&mut Vec::new())?;
         let each = made.len() / sources.len();
-        let outputs = made.iter().enumerate();
-        let mut files: Vec<(&Path, Option<&Path>)> = outputs
-            .map(|(place, output)| (&*sources[place / each], Some(&**output)))
-            .collect();
+        let mut files: Vec<(&Path, Option<&Path>)> = Vec::new();
+        for (place, output) in made.iter().enumerate() {
+            files.push((&sources[place / each], Some(output)));
+        }
         if made.is_empty() && product != Product::Cubin {
-            files.extend(sources.iter().map(|source| (&**source, None)));
+            for source in &sources {
+                files.push((source, None));
+            }
         }
         let text = module::text(name, product, &files)?;
         let path = self.output_dir()?.join(format!("{name}.rs"));

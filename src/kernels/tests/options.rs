@@ -4,7 +4,7 @@ use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
 use crate::kernels::sources::Patterns;
 use crate::kernels::tests::package::{Package, warned};
-use crate::kernels::{Kernels, list_durations, longest_first, warn_once};
+use crate::kernels::{Kernels, list_durations, outdated, warn_once};
 use crate::runtime::facts::ComputeCapability;
 use crate::system::directive::Directive;
 use crate::system::freshness::build_stamp;
@@ -244,11 +244,7 @@ fn the_slowest_file_of_the_last_build_starts_first() {
     let kernels = toolchain.kernels();
     let jobs = kernels.jobs(Product::Object, "k", &sources, &[], &mut Vec::new());
     let jobs = jobs.unwrap();
-    let order = || {
-        let mut places = vec![0, 1, 2];
-        longest_first(&mut places, &jobs);
-        places
-    };
+    let order = || outdated(&jobs, &vec![None; 3]);
     let took = |source: &str, text: &str| {
         let hash = package.hash(&format!("src/{source}.cu"));
         let stamp = format!("out/cudnn-guard/libk/{source}-{hash:016x}.stamp");
