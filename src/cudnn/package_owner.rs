@@ -1,15 +1,16 @@
 //! The packages that contain a cuDNN or a toolkit.
 
 use crate::model::{Found, Owner};
-use crate::runtime::install::package_owner::{LISTS, environment, named};
+use crate::runtime::install::package_owner::{LISTS, environment};
+use crate::runtime::install::package_record::named;
 #[cfg(feature = "cli")]
 use crate::runtime::install::{package_owner::only, package_record};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Returns the records of the packages that may contain a cuDNN or a toolkit of the system in `top`, and of the links in
-/// `/etc/alternatives` to it. A record changes when another version is installed, even if the new files have older dates.
-/// If a link is switched to another version, neither its name nor its targets change.
+/// Returns the records of the packages that may contain a cuDNN or a toolkit of the system in `top`, and of the links
+/// in `/etc/alternatives` to it. A record changes when another version is installed, even if the new files have older
+/// dates. If a link is switched to another version, neither its name nor its targets change.
 pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
     // cicc is in a wheel of its own.
     let (root, wheels, [start, inside], lists): (_, &[&str], _, &[&str]) = match found {

@@ -1,8 +1,8 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
 use crate::runtime::facts::Version;
-use crate::runtime::install::package_record::{MOST_ENTRIES, parse, read};
-use std::path::{Path, PathBuf};
+use crate::runtime::install::package_record::{is_plain, named, parse, read};
+use std::path::Path;
 
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
@@ -78,8 +78,9 @@ impl Owner {
         Some(Self::new(installer, &name.replace('_', "-"), version))
     }
 
-    /// Returns the wheels that contain this directory, from the records beside it: `nvidia_cudnn_cu13-9.14.0.64.dist-info`
-    /// beside `nvidia/cudnn`. If several have overwritten each other's files, most of the files are from the first one.
+    /// Returns the wheels that contain this directory, from the records beside it:
+    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. If several have overwritten each other's files,
+    /// most of the files are from the first one.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let (mut owners, mut most) = (Vec::new(), 0);
         let name = root.file_name().unwrap_or_default().to_string_lossy();
@@ -232,29 +233,6 @@ pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String
     }
     let (pip, from, next) = (installer.pip(), version.short(), version.major + 1);
     Some(format!("{pip} install '{name}>={from},<{next}'"))
-}
-
-/// Returns the files in a directory whose names begin with `start`, contain `inside` and end with `end`, sorted. The names
-/// become part of commands, so names with characters that no package has are left out.
-pub fn named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let entries = std::fs::read_dir(dir).into_iter().flatten();
-    for entry in entries.flatten().take(MOST_ENTRIES) {
-        let name = entry.file_name();
-        let rest = name.to_str().and_then(|name| name.strip_prefix(start));
-        let rest = rest.and_then(|rest| rest.strip_suffix(end));
-        if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
-            found.push(entry.path());
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Returns `true` if a shell does not interpret any character of the text.
-fn is_plain(text: &str) -> bool {
-    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:~".contains(one);
-    text.chars().all(is_known)
 }
 
 /// Returns the only element, if there is one.

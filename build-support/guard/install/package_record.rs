@@ -2,13 +2,13 @@
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::facts::Version;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
 const MAX_LEVELS: usize = 5;
 /// The most bytes of a record that are read. dpkg's list of all packages takes several megabytes.
 const MOST: u64 = 1 << 24;
-pub const MOST_ENTRIES: usize = 1 << 16;
+const MOST_ENTRIES: usize = 1 << 16;
 
 /// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
 pub type WheelRecord = (Version, Vec<(String, u64)>);
@@ -21,12 +21,10 @@ pub fn records_above(dir: &Path) -> Vec<WheelRecord> {
         let Some(below) = dir.strip_prefix(top).ok().and_then(slashed) else {
             continue;
         };
-        let Ok(entries) = std::fs::read_dir(top) else {
-            continue;
-        };
-        for entry in entries.flatten().take(MOST_ENTRIES) {
-            if let Some(version) = entry.file_name().to_str().and_then(release_in) {
-                let text = read(&entry.path().join("RECORD")).unwrap_or_default();
+        for wheel in named(top, "nvidia_cudnn", "-", ".dist-info") {
+            let name = wheel.file_name().and_then(|name| name.to_str());
+            if let Some(version) = name.and_then(release_in) {
+                let text = read(&wheel.join("RECORD")).unwrap_or_default();
                 let files = parse(&text, &below);
                 if !files.is_empty() {
                     records.push((version, files));
@@ -95,6 +93,29 @@ fn slashed(dir: &Path) -> Option<String> {
         names.push(name.to_str()?);
     }
     Some(names.join("/"))
+}
+
+/// Returns the files in a directory whose names begin with `start`, contain `inside` and end with `end`, sorted. Names
+/// become part of commands, so those with characters that no package has are left out.
+pub fn named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let entries = std::fs::read_dir(dir).into_iter().flatten();
+    for entry in entries.flatten().take(MOST_ENTRIES) {
+        let name = entry.file_name();
+        let rest = name.to_str().and_then(|name| name.strip_prefix(start));
+        let rest = rest.and_then(|rest| rest.strip_suffix(end));
+        if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
+            found.push(entry.path());
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns `true` if a shell does not interpret any character of the text.
+pub fn is_plain(text: &str) -> bool {
+    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:~".contains(one);
+    text.chars().all(is_known)
 }
 
 pub fn read(path: &Path) -> Option<String> {
