@@ -1,21 +1,22 @@
 //! The packages that contain a cuDNN or a toolkit.
 
 use crate::model::{Found, Owner};
-use crate::runtime::install::package_owner::{LISTS, environment, named};
+use crate::runtime::install::package_owner::{LISTS, environment};
+use crate::runtime::install::package_record::list_named;
 #[cfg(feature = "cli")]
 use crate::runtime::install::{package_owner::only, package_record};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Returns the records of the packages that may contain a cuDNN or a toolkit of the system in `top`, and of the links in
-/// `/etc/alternatives` to it. A record changes when another version is installed, even if the new files have older dates.
-/// If a link is switched to another version, neither its name nor its targets change.
+/// Returns the records of the packages that may contain this cuDNN or toolkit of the system in `top`, and of the links
+/// of `/etc/alternatives` that may lead to it. A record changes when another version is installed, even if the new files have older
+/// dates. If a link is switched to another version, neither its name nor its targets change.
 pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
     // cicc is in a wheel of its own.
     let (root, wheels, [start, inside], lists): (_, &[&str], _, &[&str]) = match found {
         Found::Cudnn(cudnn) => (
             &cudnn.root,
-            &["nvidia_cudnn_"],
+            &["nvidia_cudnn_cu", "nvidia_cudnn_jit_cu"],
             ["", "cudnn"],
             &["libcudnn"],
         ),
@@ -27,21 +28,21 @@ pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
         ),
     };
     let conda = environment(root).join("conda-meta");
-    let mut found = named(&conda, start, inside, ".json");
+    let mut found = list_named(&conda, start, inside, ".json");
     if let Some(site) = site_packages(root) {
         for start in wheels {
-            for record in named(site, start, "", ".dist-info") {
+            for record in list_named(site, start, "", ".dist-info") {
                 found.push(record.join("RECORD"));
             }
         }
     }
     if root.starts_with(top.join("usr")) {
         for start in lists {
-            found.extend(named(&top.join(LISTS), start, "", ".list"));
+            found.extend(list_named(&top.join(LISTS), start, "", ".list"));
         }
         for dir in ["var/lib/dpkg/alternatives", "var/lib/alternatives"] {
             for start in ["cuda", "nvidia-cuda", "libcudnn"] {
-                found.extend(named(&top.join(dir), start, "", ""));
+                found.extend(list_named(&top.join(dir), start, "", ""));
             }
         }
     }
@@ -58,7 +59,7 @@ fn site_packages(dir: &Path) -> Option<&Path> {
 /// Returns the command that reinstalls the wheels of this toolkit.
 pub fn reinstall_toolkit(root: &Path) -> Option<String> {
     let mut command = None;
-    for record in named(site_packages(root)?, "nvidia_", "-", ".dist-info") {
+    for record in list_named(site_packages(root)?, "nvidia_", "-", ".dist-info") {
         let wheel = Owner::of_wheel(&record)?;
         if !wheel.name.starts_with("nvidia-cudnn") {
             command = Some(match command {
@@ -77,7 +78,7 @@ pub fn wheel(file: &Path) -> Option<Owner> {
     let site = site_packages(dir)?;
     let below = dir.strip_prefix(site).ok()?.to_str()?;
     let entry = (name.to_string(), files::size(file));
-    let mut records = named(site, "nvidia_", "-", ".dist-info");
+    let mut records = list_named(site, "nvidia_", "-", ".dist-info");
     records.retain(|record| {
         let text = package_record::read(&record.join("RECORD")).unwrap_or_default();
         package_record::parse(&text, below).contains(&entry)

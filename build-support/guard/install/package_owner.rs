@@ -1,9 +1,8 @@
 //! The package that contains an installed cuDNN, from the records of its installer.
 
-use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::Version;
-use crate::runtime::install::package_record::{parse, read};
-use std::path::{Path, PathBuf};
+use crate::runtime::install::package_record::{is_plain, list_named, parse, read};
+use std::path::Path;
 
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
@@ -79,16 +78,17 @@ impl Owner {
         Some(Self::new(installer, &name.replace('_', "-"), version))
     }
 
-    /// Returns the wheels that contain this directory, from the records beside it: `nvidia_cudnn_cu13-9.14.0.64.dist-info`
-    /// beside `nvidia/cudnn`. If several have overwritten each other's files, most of the files are from the first one.
+    /// Returns the wheels that contain this directory, from the records beside it:
+    /// `nvidia_cudnn_cu13-9.14.0.64.dist-info` beside `nvidia/cudnn`. If several have overwritten each other's files,
+    /// most of the files are from the first one.
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let (mut owners, mut most) = (Vec::new(), 0);
         let name = root.file_name().unwrap_or_default().to_string_lossy();
-        let is_cudnn = |dir: &&Path| dir.ends_with("nvidia") && name.starts_with("cudnn");
+        let is_cudnn = |dir: &&Path| dir.ends_with("nvidia") && name.starts_with("cudnn") && is_plain(&name);
         let Some(site) = root.parent().filter(is_cudnn).and_then(Path::parent) else {
             return owners;
         };
-        let wheels = named(site, &format!("nvidia_{name}_cu"), "-", ".dist-info");
+        let wheels = list_named(site, &format!("nvidia_{name}_cu"), "-", ".dist-info");
         for wheel in &wheels {
             let Some(mut owner) = Self::of_wheel(wheel) else {
                 continue;
@@ -120,7 +120,7 @@ impl Owner {
         let meta = environment(root).join("conda-meta");
         for name in names {
             let mut packages = Vec::new();
-            for record in named(&meta, name, "-", ".json") {
+            for record in list_named(&meta, name, "-", ".json") {
                 let (package, _) = record.file_stem()?.to_str()?.rsplit_once('-')?;
                 let (found, version) = package.rsplit_once('-').unwrap_or_default();
                 if found == *name {
@@ -144,7 +144,7 @@ impl Owner {
         let usr = file.ancestors().find(|dir| dir.ends_with("usr"))?;
         let top = usr.parent()?;
         let path = format!("/{}", file.strip_prefix(top).ok()?.to_str()?);
-        let mut lists = named(&top.join(LISTS), "libcudnn", "", ".list");
+        let mut lists = list_named(&top.join(LISTS), "libcudnn", "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
         // A package for another architecture is `libcudnn9:arm64`.
@@ -233,27 +233,6 @@ pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String
     }
     let (pip, from, next) = (installer.pip(), version.short(), version.major + 1);
     Some(format!("{pip} install '{name}>={from},<{next}'"))
-}
-
-/// Returns the files in a directory whose names begin with `start`, contain `inside` and end with `end`, sorted. The names
-/// become part of commands, so names with characters that no package has are left out.
-pub fn named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for path in files_in(dir) {
-        let name = path.file_name().and_then(|name| name.to_str());
-        let rest = name.and_then(|name| name.strip_prefix(start)?.strip_suffix(end));
-        if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-/// Returns `true` if a shell does not interpret any character of the text.
-fn is_plain(text: &str) -> bool {
-    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:~".contains(one);
-    text.chars().all(is_known)
 }
 
 /// Returns the only element, if there is one.

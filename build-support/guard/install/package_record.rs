@@ -2,7 +2,7 @@
 
 use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
 use crate::runtime::facts::Version;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The number of directories that are searched upward. `<site-packages>/nvidia/cudnn/lib` is three below the record.
 const MAX_LEVELS: usize = 5;
@@ -20,10 +20,10 @@ pub fn records_above(dir: &Path) -> Vec<WheelRecord> {
         let Some(below) = dir.strip_prefix(top).ok().and_then(slashed) else {
             continue;
         };
-        for entry in files_in(top) {
-            let name = entry.file_name().and_then(|name| name.to_str());
+        for wheel in list_named(top, "nvidia_cudnn", "-", ".dist-info") {
+            let name = wheel.file_name().and_then(|name| name.to_str());
             if let Some(version) = name.and_then(release_in) {
-                let text = read(&entry.join("RECORD")).unwrap_or_default();
+                let text = read(&wheel.join("RECORD")).unwrap_or_default();
                 let files = parse(&text, &below);
                 if !files.is_empty() {
                     records.push((version, files));
@@ -92,6 +92,27 @@ fn slashed(dir: &Path) -> Option<String> {
         names.push(name.to_str()?);
     }
     Some(names.join("/"))
+}
+
+/// Returns the files in a directory whose names consist of `start`, a text that contains `inside`, and `end`, sorted. The
+/// text becomes part of commands, so names with characters that no package has are left out.
+pub fn list_named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for path in files_in(dir) {
+        let name = path.file_name().and_then(|name| name.to_str());
+        let rest = name.and_then(|name| name.strip_prefix(start)?.strip_suffix(end));
+        if rest.is_some_and(|rest| rest.contains(inside) && is_plain(rest)) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+/// Returns `true` if the text has only characters of package names and versions, which a shell takes literally there.
+pub fn is_plain(text: &str) -> bool {
+    let is_known = |one: char| one.is_ascii_alphanumeric() || "-_.+:~".contains(one);
+    text.chars().all(is_known)
 }
 
 pub fn read(path: &Path) -> Option<String> {

@@ -389,6 +389,22 @@ fn the_command_of_a_package_is_shown_only_if_the_owner_of_the_files_is_known() {
     assert_eq!(of(&dlls), of(&site.file("conda/lib")));
 }
 
+#[test]
+fn most_files_of_a_jit_cudnn_are_from_the_wheel_that_is_kept() {
+    let site = Folder::new();
+    let lib = site.file("nvidia/cudnn_jit/lib");
+    std::fs::create_dir_all(&lib).unwrap();
+    std::fs::write(lib.join(MAIN), "abc").unwrap();
+    for (suffix, size) in [("jit_cu12", 2), ("jit_cu13", 3)] {
+        let line = format!("nvidia/cudnn_jit/lib/{MAIN},sha256=abc,{size}\n");
+        record(&site, suffix, "9.14.0.42", &line);
+    }
+    assert_eq!(
+        package_owner::reinstall_command(&lib.join(MAIN)).unwrap(),
+        "pip uninstall -y nvidia-cudnn-jit-cu13 nvidia-cudnn-jit-cu12 && pip install --no-deps nvidia-cudnn-jit-cu13==9.14.0.42"
+    );
+}
+
 /// Two majors are in one directory, and each file belongs to one package.
 #[test]
 fn a_debian_package_is_found_in_the_system_that_contains_the_file() {
