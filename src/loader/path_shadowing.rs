@@ -55,11 +55,8 @@ pub fn mixed_libraries(
 ) -> Option<Finding> {
     let name = Elf::read(library).ok()?.soname()?;
     let replaces = |dir: &&PathBuf| files::is_file(&dir.join(&name));
-    let opened = match first.iter().find(replaces) {
-        Some(dir) => dir.join(&name),
-        None => library.to_path_buf(),
-    };
-    let unmet = unmet_dependency(&opened, first, dirs)?;
+    let opened = first.iter().find(replaces).map(|dir| dir.join(&name));
+    let unmet = unmet_dependency(opened.as_deref().unwrap_or(library), first, dirs)?;
     let files = [unmet.beside.as_deref()?, &unmet.library];
     let has_one = |dir: &&PathBuf| files.iter().any(|file| file.parent() == Some(dir));
     let dir = first.iter().find(has_one)?;

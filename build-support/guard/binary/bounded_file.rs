@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// The largest number of bytes to read at once.
 const MOST: u64 = 128 << 20;
 const LONGEST_NAME: u64 = 4096;
-/// A limit above the number of entries of any directory that is searched.
+/// More entries than any directory of libraries or packages has.
 const MOST_ENTRIES: usize = 1 << 16;
 /// The size of the blocks that small reads go through, and the largest number of cached blocks.
 const BLOCK: u64 = 1 << 14;

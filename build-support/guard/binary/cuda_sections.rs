@@ -62,14 +62,9 @@ fn major_in(constants: &[u8], before: &[u8], behind: &[u8]) -> Option<u32> {
         }
         let passed = constants.get(..constants.len() - rest.len())?;
         if let (true, Some(tail)) = (passed.ends_with(before), rest.strip_prefix(behind)) {
-            let mut digits = String::new();
-            for byte in tail {
-                if !byte.is_ascii_digit() {
-                    break;
-                }
-                digits.push(char::from(*byte));
-            }
-            if let Ok(major) = digits.parse() {
+            let end = tail.iter().position(|byte| !byte.is_ascii_digit());
+            let digits = tail.get(..end.unwrap_or(tail.len()))?;
+            if let Ok(major) = String::from_utf8_lossy(digits).parse() {
                 return Some(major);
             }
         }

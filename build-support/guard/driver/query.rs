@@ -190,13 +190,17 @@ pub fn open() -> Result<Library, DriverProblem> {
     let mut names = vec![DRIVER];
     names.extend(in_wsl);
     for name in names {
-        match open_complete(name) {
-            Ok(library) => return Ok(library),
-            Err((message, defect)) => {
-                messages.push(message);
-                not_opened = not_opened.or(defect);
+        messages.push(match truncated_file(name) {
+            Some((path, defect)) => {
+                let message = format!("not opened: `{}` {}", path.display(), defect);
+                not_opened = not_opened.or(Some(defect));
+                message
             }
-        }
+            None => match Library::open(name) {
+                Ok(library) => return Ok(library),
+                Err(message) => message,
+            },
+        });
     }
     let message = messages.join("\n");
     let missing = MissingDriver {
@@ -204,15 +208,6 @@ pub fn open() -> Result<Library, DriverProblem> {
         ..MissingDriver::detect(Path::new("/"), message, driver_release::of_module())
     };
     Err(DriverProblem::Missing(Box::new(missing)))
-}
-
-/// Opens a library, or returns the reason why it cannot be opened, with the defect that would crash this process.
-fn open_complete(name: &str) -> Result<Library, (String, Option<Defect>)> {
-    let Some((path, defect)) = truncated_file(name) else {
-        return Library::open(name).map_err(|message| (message, None));
-    };
-    let message = format!("not opened: `{}` {}", path.display(), defect);
-    Err((message, Some(defect)))
 }
 
 /// Returns the file that the loader would select for a name, if it is truncated or contradicts itself: opening it would

@@ -155,11 +155,9 @@ pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
     }
     let mut found = None;
     for file in files_in(dir) {
-        let is_it = file
-            .file_name()
-            .is_some_and(|own| own.eq_ignore_ascii_case(name));
-        let is_first = found.as_ref().is_none_or(|found| file < *found);
-        if is_it && is_first && system::is_file(&file) {
+        let own = file.file_name().unwrap_or_default();
+        let is_it = own.eq_ignore_ascii_case(name) && system::is_file(&file);
+        if is_it && found.as_ref().is_none_or(|found| file < *found) {
             found = Some(file);
         }
     }
