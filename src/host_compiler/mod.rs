@@ -79,8 +79,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     let mut words = String::new();
     for line in text.lines() {
         if !line.starts_with('#') {
-            words += line;
-            words.push(' ');
+            words = words + line + " ";
         }
     }
     let says = |name: &str| {

@@ -130,10 +130,9 @@ pub fn select<'a>(
         let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
         let mut targets = Vec::new();
         for gencode in requested.gencodes() {
-            if is_unsupported(&gencode.target) {
-                add_all(&mut targets, &[gencode.target]);
-            } else if is_unsupported(&gencode.via) {
-                add_all(&mut targets, &[gencode.via]);
+            let pair = [gencode.target, gencode.via];
+            if let Some(target) = pair.iter().find(|target| is_unsupported(target)) {
+                add_all(&mut targets, &[*target]);
             }
         }
         if !targets.is_empty() {
