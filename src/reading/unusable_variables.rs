@@ -195,7 +195,7 @@ fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<P
     if kind == Kind::Cudnn {
         dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
     }
-    dirs.into_iter().find(|dir| {
+    let found = dirs.iter().find(|dir| {
         let tree = install_layout::usual(kind, &host.platform, dir, "");
         match read_install(kind, dir, &tree, Sysroot { root: None }, host) {
             Some((Found::Toolkit(_), _)) => {
@@ -204,5 +204,6 @@ fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<P
             Some((Found::Cudnn(cudnn), _)) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
             None => false,
         }
-    })
+    });
+    found.cloned()
 }
