@@ -84,10 +84,8 @@ fn unusable_variable(
     failure: Option<&NvccFault>,
     host: &Host,
 ) -> UnusableVariable {
-    let requests = |kind| {
-        let mut steps = steps.iter();
-        steps.any(|step| step.request == Some(variable) && step.kind == kind)
-    };
+    let is_its = |step: &Step| step.request == Some(variable);
+    let requests = |kind| steps.iter().any(|step| is_its(step) && step.kind == kind);
     let (toolkit, cudnn) = (requests(Kind::Toolkit), requests(Kind::Cudnn));
     let kind = if cudnn { Kind::Cudnn } else { Kind::Toolkit };
     let is_nvcc = variable.names() == Some(Names::Nvcc);
@@ -104,7 +102,7 @@ fn unusable_variable(
         _ if is_bare_name => {
             let mut searched = Vec::new();
             for step in steps {
-                if step.request == Some(variable) {
+                if is_its(step) {
                     searched.push(step.description());
                 }
             }
@@ -126,7 +124,7 @@ fn unusable_variable(
     let has_evidence = matches!(fault, Place(_) | Nvcc(..) | NotOnPath(_));
     let mut missed = Vec::new();
     for step in steps {
-        if step.request == Some(variable) && !has_evidence {
+        if is_its(step) && !has_evidence {
             missed.append(&mut step.required_files(&host.platform));
         }
     }
