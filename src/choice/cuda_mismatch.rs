@@ -35,13 +35,9 @@ impl CheckContext<'_> {
         let (toolkit, cudnn) = (candidates.get(toolkit)?, candidates.get(cudnn)?);
         let cudnn_major = cudnn.cudnn()?.cuda_major?;
         let cuda = toolkit.version()?.major;
-        let mut others = Vec::new();
-        for other in candidates {
-            let is_chosen = std::ptr::eq(other, toolkit) || std::ptr::eq(other, cudnn);
-            if !is_chosen && !other.is_gone() {
-                others.push(other);
-            }
-        }
+        let is_other = |other: &Candidate| {
+            !std::ptr::eq(other, toolkit) && !std::ptr::eq(other, cudnn) && !other.is_gone()
+        };
         let compatible = |kind: Kind| {
             let requirement = self.requirements.get(kind);
             let is_compatible = |other: &&Candidate| {
@@ -65,7 +61,7 @@ impl CheckContext<'_> {
             toolkit,
             cudnn,
             majors: (cuda, cudnn_major),
-            others,
+            others: self.scan.candidates_with(&is_other),
             compatible_toolkit: compatible(Kind::Toolkit),
             compatible_cudnn: compatible(Kind::Cudnn),
             package: owner.and_then(|owner| Some((owner, install(owner)?))),

@@ -69,16 +69,11 @@ impl CheckContext<'_> {
 
     fn none_usable(&self, kind: Kind) -> Finding {
         // Requested candidates come first, then the others in search order.
-        let (mut found, mut others) = (Vec::new(), Vec::new());
-        for one in &self.scan.candidates {
-            if one.kind() == kind && !one.is_gone() {
-                match one.request {
-                    Some(_) => found.push(one),
-                    None => others.push(one),
-                }
-            }
-        }
-        found.append(&mut others);
+        let is_its = |one: &Candidate| one.kind() == kind && !one.is_gone();
+        let is_requested = |one: &Candidate| is_its(one) && one.request.is_some();
+        let is_other = |one: &Candidate| is_its(one) && one.request.is_none();
+        let mut found = self.scan.candidates_with(&is_requested);
+        found.append(&mut self.scan.candidates_with(&is_other));
         let unusable = found.first().and_then(|one| self.requested_unusable(one));
         if let Some(finding) = unusable {
             return finding;

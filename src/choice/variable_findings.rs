@@ -43,13 +43,7 @@ fn unusable_variables(scan: &Scan, kind: Kind) -> Vec<(&UnusableVariable, bool)>
 }
 
 fn requested(scan: &Scan, kind: Kind) -> Vec<&Candidate> {
-    let mut requested = Vec::new();
-    for one in &scan.candidates {
-        if one.kind() == kind && one.request.is_some() {
-            requested.push(one);
-        }
-    }
-    requested
+    scan.candidates_with(&|one| one.kind() == kind && one.request.is_some())
 }
 
 impl CheckContext<'_> {

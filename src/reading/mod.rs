@@ -341,6 +341,17 @@ impl<'a> Reader<'a> {
 }
 
 impl Scan {
+    /// Returns the candidates with this property, in search order.
+    pub fn candidates_with(&self, matches: &dyn Fn(&Candidate) -> bool) -> Vec<&Candidate> {
+        let mut found = Vec::new();
+        for candidate in &self.candidates {
+            if matches(candidate) {
+                found.push(candidate);
+            }
+        }
+        found
+    }
+
     /// Records files under all names whose change a later build must notice.
     fn record_all(&mut self, read: Vec<PathBuf>, sysroot: Sysroot) {
         for path in read {

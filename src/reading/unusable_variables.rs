@@ -84,10 +84,8 @@ fn unusable_variable(
     failure: Option<&NvccFault>,
     host: &Host,
 ) -> UnusableVariable {
-    let requests = |kind| {
-        let mut steps = steps.iter();
-        steps.any(|step| step.request == Some(variable) && step.kind == kind)
-    };
+    let is_its = |step: &Step| step.request == Some(variable);
+    let requests = |kind| steps.iter().any(|step| is_its(step) && step.kind == kind);
     let (toolkit, cudnn) = (requests(Kind::Toolkit), requests(Kind::Cudnn));
     let kind = if cudnn { Kind::Cudnn } else { Kind::Toolkit };
     let is_nvcc = variable.names() == Some(Names::Nvcc);
@@ -104,7 +102,7 @@ fn unusable_variable(
         _ if is_bare_name => {
             let mut searched = Vec::new();
             for step in steps {
-                if step.request == Some(variable) {
+                if is_its(step) {
                     searched.push(step.description());
                 }
             }
@@ -126,7 +124,7 @@ fn unusable_variable(
     let has_evidence = matches!(fault, Place(_) | Nvcc(..) | NotOnPath(_));
     let mut missed = Vec::new();
     for step in steps {
-        if step.request == Some(variable) && !has_evidence {
+        if is_its(step) && !has_evidence {
             missed.append(&mut step.required_files(&host.platform));
         }
     }
@@ -195,7 +193,7 @@ fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<P
     if kind == Kind::Cudnn {
         dirs.extend(files::below(value, &["cudnn", "nvidia/cudnn", "cuda"]));
     }
-    dirs.into_iter().find(|dir| {
+    let found = dirs.iter().find(|dir| {
         let tree = install_layout::usual(kind, &host.platform, dir, "");
         match read_install(kind, dir, &tree, Sysroot { root: None }, host) {
             Some((Found::Toolkit(_), _)) => {
@@ -204,5 +202,6 @@ fn nearby(variable: Variable, kind: Kind, value: &Path, host: &Host) -> Option<P
             Some((Found::Cudnn(cudnn), _)) => cudnn.header.is_some() && cudnn.link_dir.is_some(),
             None => false,
         }
-    })
+    });
+    found.cloned()
 }

@@ -1,7 +1,7 @@
 //! Places that variables request.
 
 use crate::model::{FoundVia, Kind, Names, Origin, Os, Variable};
-use crate::search::{PACKAGES, Place, Places, Step, Tree, install_layout, windows};
+use crate::search::{PACKAGES, Place, Places, Tree, install_layout, windows};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -95,12 +95,8 @@ impl Places<'_> {
         if self.platform.os == Os::Windows {
             windows::complete(&mut tree, self.platform);
         }
-        self.steps.push(Step {
-            kind: Kind::Cudnn,
-            via: FoundVia::Variables(named),
-            request: Some(*variable),
-            place: Place::Tree(tree),
-        });
+        let (via, place) = (FoundVia::Variables(named), Place::Tree(tree));
+        self.push(Kind::Cudnn, via, Some(*variable), place);
     }
 
     pub(super) fn guard_home(&mut self, origin: Origin) {
@@ -145,12 +141,7 @@ impl Places<'_> {
     }
 
     fn add_requested(&mut self, kind: Kind, variable: Variable, place: Place) {
-        self.steps.push(Step {
-            kind,
-            via: self.via(variable),
-            request: Some(variable),
-            place,
-        });
+        self.push(kind, self.via(variable), Some(variable), place);
     }
 
     /// Returns the compilers that `NVCC` or `CUDACXX` may refer to: a path or a bare name, optionally after a launcher.

@@ -131,10 +131,14 @@ impl Places<'_> {
     }
 
     fn add(&mut self, kind: Kind, via: &FoundVia, place: Place) {
+        self.push(kind, via.clone(), None, place);
+    }
+
+    fn push(&mut self, kind: Kind, via: FoundVia, request: Option<Variable>, place: Place) {
         self.steps.push(Step {
             kind,
-            via: via.clone(),
-            request: None,
+            via,
+            request,
             place,
         });
     }

@@ -40,11 +40,9 @@ pub fn files(dirs: &[PathBuf], kind: Kind) -> Vec<PathBuf> {
         for file in files::list(dir).unwrap_or_default() {
             let name = file.file_name().unwrap_or_default();
             let version = name.to_str().and_then(|name| version_in_name(name, kind));
-            match version {
-                Some(version) if !all.iter().any(|known| known.ends_with(name)) => {
-                    found.push((version, file));
-                }
-                _ => {}
+            let is_known = all.iter().any(|known| known.ends_with(name));
+            if let (Some(version), false) = (version, is_known) {
+                found.push((version, file));
             }
         }
         all.append(&mut newest_first(found));

@@ -294,7 +294,8 @@ pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
 
 /// Returns the first existing file of this name in these directories.
 pub fn first_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
-    in_each(dirs, name).into_iter().find(|path| is_file(path))
+    let paths = in_each(dirs, name);
+    paths.iter().find(|path| is_file(path)).cloned()
 }
 
 /// Joins a name to each directory. The paths need not exist.

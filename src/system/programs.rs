@@ -229,13 +229,10 @@ fn drain(from: Option<OwnedStream>) -> Arc<Mutex<Vec<u8>>> {
 #[cfg(target_os = "linux")]
 fn children(process: u32) -> Vec<i32> {
     let mut found = Vec::new();
-    let Ok(threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
+    let Ok(mut threads) = std::fs::read_dir(format!("/proc/{process}/task")) else {
         return found;
     };
-    for thread in threads {
-        let Ok(thread) = thread else {
-            continue;
-        };
+    while let Some(Ok(thread)) = threads.next() {
         let listed = std::fs::read_to_string(thread.path().join("children")).unwrap_or_default();
         for id in listed.split_whitespace() {
             if let Ok(id) = id.parse() {

@@ -112,9 +112,8 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
     } else {
         install_layout::toolkit(platform, top, "")
     };
-    let has_header = |dir| files::is_file(&top.join(dir).join("cuda.h"));
     let is_inside = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
-    if !is_inside || !tree.include.iter().any(has_header) {
+    if !is_inside || files::first_in(&files::below(top, &tree.include), "cuda.h").is_none() {
         return None;
     }
     read_install(top, &tree, sysroot, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
@@ -182,21 +181,18 @@ fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBu
 
 /// Returns the libraries and headers that the toolkit is missing, out of these libraries and their headers.
 pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
-    let is_in = |dirs: &[PathBuf], names: &[String]| {
-        let has_file = |dir: &PathBuf| names.iter().any(|name| files::is_file(&dir.join(name)));
-        dirs.iter().any(has_file)
-    };
+    let is_in = |dirs: &[PathBuf], name: &str| files::first_in(dirs, name).is_some();
     let mut absent = Vec::new();
     for name in libs {
-        let archives = [format!("lib{name}_static.a"), format!("lib{name}.a")];
         let exists = shared_file(toolkit, name, platform).is_some()
-            || is_in(&toolkit.stub_dirs, &[format!("lib{name}.so")])
-            || is_in(&toolkit.link_dirs, &archives);
+            || is_in(&toolkit.stub_dirs, &format!("lib{name}.so"))
+            || is_in(&toolkit.link_dirs, &format!("lib{name}_static.a"))
+            || is_in(&toolkit.link_dirs, &format!("lib{name}.a"));
         if !exists {
             absent.push(name.clone());
         }
         for (library, header) in HEADERS {
-            if library == name && !is_in(&toolkit.include_dirs, &[header.to_string()]) {
+            if library == name && !is_in(&toolkit.include_dirs, header) {
                 absent.push(header.to_string());
             }
         }

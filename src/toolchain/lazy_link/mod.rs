@@ -99,20 +99,19 @@ pub fn build(
     if let Some(toolkit) = toolkit {
         let version = toolkit.version;
         let version = version.map_or_else(String::new, |cuda| format!("CUDA {}", cuda.short()));
-        let mut names = Vec::new();
-        for name in &config.libs {
-            if name != "cudart" {
-                names.push(name.as_str());
-            }
-        }
-        names.push("cudart");
-        for name in names {
+        let mut add = |name| {
             if let Some(file) = file(toolkit, name, host) {
                 let is_own = toolkit.link_dirs.iter().any(|dir| file.starts_with(dir));
                 let version = if is_own { &version } else { "" };
                 wanted.push((name, file, version.to_string()));
             }
+        };
+        for name in &config.libs {
+            if name != "cudart" {
+                add(name);
+            }
         }
+        add("cudart");
     }
     for (name, file, version) in wanted {
         let archive = all.archive(name);
