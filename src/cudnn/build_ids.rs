@@ -19,7 +19,7 @@ pub fn releases(build_id: &str) -> Vec<Version> {
 fn versions(row: &str) -> Vec<Version> {
     let mut versions = Vec::new();
     for word in row.split(' ').skip(2) {
-        versions.extend_from_slice(Version::parse(word).as_slice());
+        versions.extend(Version::parse(word));
     }
     versions
 }

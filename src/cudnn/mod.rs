@@ -220,7 +220,7 @@ fn main_library_in(
 fn majors(likely: [Option<u32>; 2]) -> Vec<u32> {
     let mut majors = Vec::new();
     for major in likely {
-        majors.extend_from_slice(major.as_slice());
+        majors.extend(major);
     }
     majors.extend((5..=30).rev());
     majors

@@ -41,15 +41,14 @@ impl SubLibraries {
             for file in &evidence {
                 if file.path.parent() == Some(dir) {
                     let inside = file.inside.map(|(version, _)| version);
-                    versions.extend_from_slice(inside.as_slice());
+                    versions.extend(inside);
                 }
             }
             versions
         };
         let mut detector = VersionDetector::new(&certain);
         let mut directories: Vec<PathBuf> = Vec::new();
-        for (place, evidence) in evidence.iter().enumerate() {
-            let file: &mut SubLibraryFile = &mut files[place];
+        for (file, evidence) in files.iter_mut().zip(&evidence) {
             (file.version, file.told_by) = detector.version(evidence).unzip();
             let dir = evidence.path.parent().unwrap_or(&evidence.path);
             if !directories.iter().any(|known| known == dir) {

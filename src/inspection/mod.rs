@@ -273,8 +273,10 @@ impl Inspection {
             let mut add = |path: &Path, version| {
                 // A library for another CPU would not help.
                 let fits = |it: &Linkage| it.cpu == own.cpu && it.is_usual == own.is_usual;
-                let read = linkage::read(path).ok().filter(fits);
-                let read = read.filter(|_| host.is_inside(path));
+                let inside = Some(path).filter(|path| host.is_inside(path));
+                let read = inside
+                    .and_then(|path| linkage::read(path).ok())
+                    .filter(fits);
                 self.input.others.extend(read.map(|read| Other {
                     instead_of: missing.name.clone(),
                     path: path.to_path_buf(),

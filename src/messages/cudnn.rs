@@ -225,7 +225,7 @@ impl SubLibraryFault<'_> {
                     "{} in `{dir}` are different files: programs load the one whose name ends in the major version",
                     names(first)
                 ))
-                .with_lines("others", others.split_off(1))
+                .with_lines("others", others.into_iter().skip(1))
                 .help(MixedFolder::replace_all(is_dll, &dir))
             }
             Self::EqualCopies(first) => {

@@ -14,7 +14,6 @@ mod cudnn;
 mod fetch;
 mod host_compiler;
 #[cfg(feature = "cli")]
-#[cfg(feature = "cli")]
 mod inspection;
 mod kernels;
 mod libraries;

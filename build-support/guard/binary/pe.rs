@@ -269,8 +269,10 @@ impl Pe {
             Some((name, number(&entry, 0, 4)?))
         };
         let mut tables = Vec::new();
-        let most = if self.imports == 0 { 0 } else { MOST_IMPORTS };
-        for index in 0..most {
+        if self.imports == 0 {
+            return tables;
+        }
+        for index in 0..MOST_IMPORTS {
             let Some(table) = entry(index) else { break };
             tables.push(table);
         }

@@ -264,8 +264,8 @@ pub fn opens_absent_part(version: Version) -> bool {
 pub fn needed(version: Version, jit_only: bool) -> Vec<&'static str> {
     let mut names = Vec::new();
     for one in of_release(version) {
-        let is_left = one.used_for == UsedFor::ConvolutionAndJit;
-        if is_left || one.used_for == UsedFor::Convolution && !jit_only {
+        let is_for_jit = one.used_for == UsedFor::ConvolutionAndJit;
+        if is_for_jit || one.used_for == UsedFor::Convolution && !jit_only {
             names.push(one.name);
         }
     }

@@ -84,7 +84,8 @@ impl Owner {
     pub fn of_wheels(root: &Path) -> Vec<Self> {
         let (mut owners, mut most) = (Vec::new(), 0);
         let name = root.file_name().unwrap_or_default().to_string_lossy();
-        let is_cudnn = |dir: &&Path| dir.ends_with("nvidia") && name.starts_with("cudnn") && is_plain(&name);
+        let is_cudnn =
+            |dir: &&Path| dir.ends_with("nvidia") && name.starts_with("cudnn") && is_plain(&name);
         let Some(site) = root.parent().filter(is_cudnn).and_then(Path::parent) else {
             return owners;
         };

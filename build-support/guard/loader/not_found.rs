@@ -17,7 +17,7 @@ pub struct Unfit {
     pub found_via: String,
 }
 
-/// A cuDNN that the loader does not reach, with its version if known.
+/// A file that the loader does not reach, with its version if known.
 pub type FoundFile = (Option<Version>, PathBuf);
 
 /// A program that does not find cuDNN by any of its names.
@@ -29,7 +29,7 @@ pub struct MissingCudnn<'a> {
     pub is_needed: bool,
     /// The file that is linked to it. `None` if the program opens it.
     pub user: Option<&'a Path>,
-    /// The version of the cudarc that opens it, if known.
+    /// `Some` if cudarc opens it, with the version of cudarc if known.
     pub cudarc: Option<Option<Version>>,
     pub names: Vec<String>,
     /// The loader's message about each name.
@@ -46,7 +46,7 @@ pub struct MissingCudnn<'a> {
     pub reach: Option<Reach>,
     /// The major of a cuDNN under another name, or of one that the program does not open.
     pub other: Option<u32>,
-    /// The directory of that cuDNN, if the program can run with it but cudarc does not try its name.
+    /// The directory of a cuDNN that the program can run with, if cudarc does not try its name.
     pub untried: Option<String>,
     /// The cuDNNs that the loader does not reach.
     pub available: Vec<FoundFile>,

@@ -156,8 +156,8 @@ pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
     let mut found = None;
     for file in files_in(dir) {
         let own = file.file_name().unwrap_or_default();
-        let is_it = own.eq_ignore_ascii_case(name) && system::is_file(&file);
-        if is_it && found.as_ref().is_none_or(|found| file < *found) {
+        let is_named = own.eq_ignore_ascii_case(name) && system::is_file(&file);
+        if is_named && found.as_ref().is_none_or(|found| file < *found) {
             found = Some(file);
         }
     }

@@ -54,7 +54,7 @@ impl MissingCudnn<'_> {
             Some(mismatch) => mismatch.required_cudnn(),
             None => format!("cuDNN{}", after_space(self.major)),
         };
-        let name = file_name::of_main(self.major.unwrap_or_default());
+        let name = cudnn_file("", self.major.unwrap_or_default(), self.is_dll);
         if self.cudarc.is_some() && !self.names.contains(&name) {
             required += &format!(" with a `{FIRST}`");
         }
@@ -75,7 +75,10 @@ impl MissingCudnn<'_> {
         let finding = FindingId::CudnnNotLoadable
             .error_if(self.is_needed, summary)
             .with_some("reason", self.misplaced.map(|misplaced| misplaced.reason()))
-            .with("loader", messages)
+            .with_some(
+                "loader",
+                Some(messages).filter(|messages| !messages.is_empty()),
+            )
             .with_lines("available", self.available.iter().map(found_file))
             .with("searched", self.looked_at.join("\n"));
         let elsewhere = Some(elsewhere).filter(|elsewhere| !elsewhere.is_empty());
@@ -85,7 +88,7 @@ impl MissingCudnn<'_> {
             return finding;
         }
         finding.helps(match (self.other, self.untried) {
-            (Some(major), Some(dir)) => by_another_name(major, &dir),
+            (major, Some(dir)) => by_another_name(major, &dir),
             _ => elsewhere.unwrap_or(install),
         })
     }
@@ -110,7 +113,7 @@ impl Reach {
                 "run `sudo ldconfig -n {}` to create its links, and ",
                 quoted(dir)
             ),
-            Step::Rename => format!("create a link `{FIRST}` to it in `{dir}`, and "),
+            Step::Rename => format!("create a link `libcudnn.so` to it in `{dir}`, and "),
             Step::Search | Step::Rpath => String::new(),
         };
         let mut helps = vec![format!("{first}add `{dir}` to {path}")];
@@ -127,11 +130,11 @@ impl Reach {
 const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
 
 /// Returns the help for a cuDNN in this directory whose name cudarc does not try.
-fn by_another_name(major: u32, dir: &str) -> Vec<String> {
+fn by_another_name(major: Option<u32>, dir: &str) -> Vec<String> {
     let habit = by_system!(", as the -dev packages do", "");
     let [link, to] = RENAMED;
     let link = format!("create a {link} `{FIRST}` {to} it in `{dir}`{habit}");
-    if major != 9 {
+    if major != Some(9) {
         return vec![link];
     }
     let name = file_name::of_main(9);

@@ -78,7 +78,8 @@ impl PreflightInput {
             match elsewhere.version.and_then(|version| self.refusal(version)) {
                 _ if !is_named && !elsewhere.is_unlinked(&names) => {
                     let soname = elsewhere.soname.as_deref();
-                    other = other.or(cudnn_major(soname.unwrap_or(file)));
+                    let major = cudnn_major(soname.unwrap_or(file));
+                    other = other.or(major.filter(|major| !majors.contains(major)));
                 }
                 Some(fault) => mismatch = mismatch.or(Some(fault)),
                 None if is_replaceable && reach.is_none() => {
@@ -89,13 +90,16 @@ impl PreflightInput {
         }
         let mut available = self.available(&names, missing);
         let is_absent = missing.unfit.is_none() && reach.is_none() && mismatch.is_none();
-        other = other.filter(|major| is_absent && !majors.contains(major));
+        other = other.filter(|_| is_absent);
         let is_tried = is_dll && is_absent || built.is_some() && missing.unfit.is_none();
         let mut untried = None;
         if let Some(file) = self.unrequested.as_ref().filter(|_| is_tried) {
-            (other, reach) = (cudnn_major(consistency::file_name(file)), None);
+            let name = consistency::file_name(file).to_ascii_lowercase();
+            (other, reach) = (cudnn_major(&name), None);
             untried = built.map(|_| self.dir(file));
-            available.insert(0, (None, file.clone()));
+            let known = available.iter().position(|(_, path)| path == file);
+            let found = known.map_or_else(|| (None, file.clone()), |at| available.remove(at));
+            available.insert(0, found);
         }
         // The contents of a directory that cannot be entered are unknown.
         let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));

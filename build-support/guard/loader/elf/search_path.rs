@@ -53,8 +53,8 @@ impl SearchPath {
             let mut origin = LoadOrigin::System as fn(_) -> _;
             // The loader drops repeated entries of a list, so a repeated directory is in a later list.
             let first = stage + usize::from(own.contains(name));
-            for (at, (list, named)) in named.iter().enumerate() {
-                if at >= first && list.contains(name) {
+            for (at, (list, named)) in named.iter().enumerate().skip(first) {
+                if list.contains(name) {
                     if at > stage {
                         (stage, own) = (at, BTreeSet::new());
                     }
