@@ -17,8 +17,12 @@ impl PreflightInput {
             if !self.path_known {
                 unknown.push(format!("{name} may be on the PATH where the program runs"));
             }
-            let mut others = self.usable_others();
-            let other = others.find(|other| other.instead_of == *name);
+            // A version that a guard rejects would not help.
+            let is_usable = |other: &&Other| {
+                let refusal = other.version.and_then(|version| self.refusal(version));
+                other.instead_of == *name && refusal.is_none()
+            };
+            let other = self.others.iter().find(is_usable);
             let other = other.map(|other| &*other.path);
             findings.push(InspectionFault::NoDll(missing, self.path_known, other).finding());
         }
@@ -30,14 +34,6 @@ impl PreflightInput {
         missing.need == LoadPhase::Later
             && missing.needed_by == self.program
             && delayed.is_none_or(|delayed| !delayed.contains(&missing.name))
-    }
-
-    /// Returns the files elsewhere that no guard rejects.
-    fn usable_others(&self) -> impl Iterator<Item = &Other> {
-        let is_refused = |version| self.refusal(version).is_some();
-        self.others
-            .iter()
-            .filter(move |other| !other.version.is_some_and(is_refused))
     }
 }
 
