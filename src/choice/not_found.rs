@@ -117,12 +117,14 @@ impl CheckContext<'_> {
 
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
+        if kind == Kind::Toolkit {
+            return None;
+        }
         let is_emptied = |one: &&Candidate| {
             let is_wheel = one
                 .owner()
                 .is_some_and(|owner| owner.installer.is_for_wheels());
-            let has_library = one.cudnn().is_some_and(|cudnn| cudnn.library.is_some());
-            kind == Kind::Cudnn && is_wheel && !has_library
+            is_wheel && one.cudnn().is_some_and(|cudnn| cudnn.library.is_none())
         };
         let emptied = self.scan.candidates.iter().find(is_emptied)?;
         Some((emptied.owner()?, emptied.root()))
@@ -208,11 +210,11 @@ impl CheckContext<'_> {
     fn directories(&self, step: &Step) -> usize {
         let mut dirs = Vec::new();
         for other in &self.scan.steps {
-            match &other.place {
-                Place::Tree(tree) if other.via == step.via => {
-                    files::push_new(&mut dirs, &*tree.base);
-                }
-                _ => {}
+            if other.via != step.via {
+                continue;
+            }
+            if let Place::Tree(tree) = &other.place {
+                files::push_new(&mut dirs, &*tree.base);
             }
         }
         dirs.len()

@@ -44,8 +44,8 @@ impl Choice {
     }
 
     pub fn mark(&self, candidates: &mut [Candidate]) {
-        for (index, candidate) in candidates.iter_mut().enumerate() {
-            candidate.rejected.clone_from(&self.rejections[index]);
+        for (candidate, rejected) in candidates.iter_mut().zip(&self.rejections) {
+            candidate.rejected.clone_from(rejected);
         }
     }
 }

@@ -99,7 +99,7 @@ impl CheckContext<'_> {
         let mut findings = Vec::new();
         let requested = requested(self.scan, kind);
         let [first, others @ ..] = &requested[..] else {
-            return findings;
+            return Vec::new();
         };
         for other in others {
             let same = matches!(other.rejected, Some(Rejection::SameAs(_)));

@@ -76,7 +76,7 @@ impl HostCompiler {
 /// Parses the preprocessed [`QUESTION`].
 pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     // The expansion of a macro from a system header is on a separate line, after a line marker.
-    let mut words = String::new();
+    let mut words = String::from(" ");
     for line in text.lines() {
         if !line.starts_with('#') {
             words = words + line + " ";
@@ -84,7 +84,7 @@ pub fn parse_answer(text: &str) -> Option<HostCompiler> {
     }
     let says = |name: &str| {
         let mut numbers: Vec<u32> = Vec::new();
-        let tag = format!("cudnn_guard_{name} ");
+        let tag = format!(" cudnn_guard_{name} ");
         let (_, rest) = words.split_once(&*tag).unwrap_or_default();
         for word in rest.split_whitespace() {
             let Ok(number) = word.parse() else { break };

@@ -199,19 +199,19 @@ impl Kernels<'_> {
         let targets = TargetList::new(targets);
         let mut setup = Setup::new(plan, toolchain);
         watch(&setup.programs, lines);
-        let mut how = String::new();
+        let (mut how, mut fresh, files) = (String::new(), Vec::new(), StatCache::default());
         for job in &jobs {
             let made = job.artifact(&setup);
             match product {
-                Product::Object => how += &made.how,
+                Product::Object => how = how + &made.how + "\n",
                 _ => self.register(&made.output, &made.how)?,
             }
+            fresh.push(made.fresh(&files));
         }
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
             self.register(&archive, &how)?;
         }
-        let mut fresh = fresh_inputs(&jobs, &setup);
         if fresh.iter().any(Option::is_none) {
             let out_dir = self.output_dir()?;
             for finding in host_compiler_check::host_compiler(&mut setup.plan, toolchain, &out_dir)?

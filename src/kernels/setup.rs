@@ -39,9 +39,8 @@ impl<'a> Setup<'a> {
     pub fn new(plan: Plan<'a>, toolchain: &'a Toolchain) -> Self {
         let mut others = Vec::new();
         for candidate in &toolchain.candidates {
-            match candidate.toolkit() {
-                Some(toolkit) if !candidate.is_chosen() => others.push(toolkit),
-                _ => {}
+            if !candidate.is_chosen() {
+                others.extend(candidate.toolkit());
             }
         }
         let (programs, env) = (programs(&plan), &plan.host.env);

@@ -191,7 +191,7 @@ fn similar(path: &Path) -> Option<PathBuf> {
         let names = files::names(&Path::new(".").join(&found)).ok()?;
         let mut known = Vec::new();
         for name in &names {
-            known.push(name.to_str().unwrap_or_default());
+            known.extend(name.to_str());
         }
         known.push("*.cu");
         let mut near = found.join(nearest(part.as_os_str().to_str()?, &known)?);

@@ -205,9 +205,10 @@ impl Environment {
             }
         }
         for name in spellings {
-            match value(&self.process, &name) {
-                Some(value) if !value.is_empty() => return Some((Named::in_process(name), value)),
-                _ => {}
+            if let Some(value) = value(&self.process, &name) {
+                if !value.is_empty() {
+                    return Some((Named::in_process(name), value));
+                }
             }
         }
         None
@@ -245,7 +246,7 @@ impl Environment {
 
     /// Adds the build script's pairs.
     pub fn with_pairs(mut self, pairs: &[(String, OsString)]) -> Self {
-        self.build_script.append(&mut pairs.to_vec());
+        self.build_script.extend_from_slice(pairs);
         self
     }
 

@@ -84,8 +84,13 @@ fn unusable_variable(
     failure: Option<&NvccFault>,
     host: &Host,
 ) -> UnusableVariable {
-    let is_its = |step: &Step| step.request == Some(variable);
-    let requests = |kind| steps.iter().any(|step| is_its(step) && step.kind == kind);
+    let mut requested = Vec::new();
+    for step in steps {
+        if step.request == Some(variable) {
+            requested.push(step);
+        }
+    }
+    let requests = |kind| requested.iter().any(|step| step.kind == kind);
     let (toolkit, cudnn) = (requests(Kind::Toolkit), requests(Kind::Cudnn));
     let kind = if cudnn { Kind::Cudnn } else { Kind::Toolkit };
     let is_nvcc = variable.names() == Some(Names::Nvcc);
@@ -101,10 +106,8 @@ fn unusable_variable(
         (_, Some(fault)) => VariableFault::Nvcc(fault.clone(), without_host_compiler(fault, host)),
         _ if is_bare_name => {
             let mut searched = Vec::new();
-            for step in steps {
-                if is_its(step) {
-                    searched.push(step.description());
-                }
+            for step in &requested {
+                searched.push(step.description());
             }
             VariableFault::NotOnPath(searched)
         }
@@ -123,8 +126,8 @@ fn unusable_variable(
     // These have evidence of their own.
     let has_evidence = matches!(fault, Place(_) | Nvcc(..) | NotOnPath(_));
     let mut missed = Vec::new();
-    for step in steps {
-        if is_its(step) && !has_evidence {
+    if !has_evidence {
+        for step in requested {
             missed.append(&mut step.required_files(&host.platform));
         }
     }

@@ -58,10 +58,7 @@ pub(crate) fn wrapped(text: &str, indent: usize, columns: usize) -> String {
         is_quoted ^= c == '`';
         c == ' ' && !is_quoted
     };
-    let mut words = Vec::new();
-    for word in text.split(is_gap) {
-        words.push(word);
-    }
+    let words: Vec<&str> = text.split(is_gap).collect();
     pieces(&words, indent, columns)
 }
 

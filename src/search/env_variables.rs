@@ -113,8 +113,10 @@ impl Places<'_> {
     /// wheel. They come after the requested places, because they are only requested indirectly.
     pub(super) fn cudnn_in_requested_toolkits(&mut self) {
         for &variable in Variable::ALL {
-            let is_toolkit = variable.names() == Some(Names::Toolkit);
-            let Some(dir) = self.env.path(variable).filter(|_| is_toolkit) else {
+            if variable.names() != Some(Names::Toolkit) {
+                continue;
+            }
+            let Some(dir) = self.env.path(variable) else {
                 continue;
             };
             let via = self.via(variable);

@@ -66,7 +66,7 @@ fn compilers(platform: &Platform) -> Vec<PathBuf> {
         _ => &[""],
     };
     let program = platform.program("nvcc");
-    files::in_each(&files::below(Path::new("bin"), cpus), &program)
+    files::join_each(&files::below(Path::new("bin"), cpus), &program)
 }
 
 /// Returns the layout of a toolkit that consists of wheels, up to CUDA 12.
@@ -160,7 +160,11 @@ pub fn has_cuda_dirs(tree: &Tree) -> bool {
 
 /// Returns the layout for one CUDA version: `12.5`.
 pub fn for_cuda(tree: &Tree, cuda: &str) -> Tree {
-    let mut named = Tree::new(&tree.base, &tree.pattern);
+    let mut named = Tree {
+        include: Vec::new(),
+        lib: Vec::new(),
+        ..tree.clone()
+    };
     for dir in &tree.include {
         named.include.extend(with_cuda(dir, cuda));
     }
@@ -202,7 +206,7 @@ pub fn unpacked_archive(platform: &Platform, dir: &Path) -> Tree {
     archive(dir, pattern, "lib")
 }
 
-/// Returns the layout of an archive with these names of its directories: up to 8.4 `cuda` and `lib64`.
+/// Returns the layout of NVIDIA's archive with this directory of libraries: `lib`, up to cuDNN 8.4 `lib64`.
 pub fn archive(dir: &Path, pattern: &str, lib: &str) -> Tree {
     let mut tree = Tree::new(dir, pattern);
     tree.include.push("include".into());

@@ -185,7 +185,7 @@ impl Places<'_> {
 
     fn on_path(&self, name: &str) -> Vec<PathBuf> {
         let program = self.env.builder(self.platform).program(name);
-        files::in_each(&self.listed(Variable::Path), &program)
+        files::join_each(&self.listed(Variable::Path), &program)
     }
 
     /// Returns the directories in a list variable of the build machine, such as PATH.

@@ -119,5 +119,5 @@ fn usual_pkg_config(multiarch: &str) -> Vec<PathBuf> {
         let names = [&*format!("lib/{multiarch}"), "lib64", "lib", "share"];
         dirs.append(&mut files::below(Path::new(top), &names));
     }
-    files::in_each(&dirs, "pkgconfig")
+    files::join_each(&dirs, "pkgconfig")
 }

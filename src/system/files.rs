@@ -293,13 +293,18 @@ pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
 }
 
 /// Returns the first existing file of this name in these directories.
-pub fn first_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
-    let paths = in_each(dirs, name);
-    paths.iter().find(|path| is_file(path)).cloned()
+pub fn find_in(dirs: &[PathBuf], name: &str) -> Option<PathBuf> {
+    for dir in dirs {
+        let path = dir.join(name);
+        if is_file(&path) {
+            return Some(path);
+        }
+    }
+    None
 }
 
 /// Joins a name to each directory. The paths need not exist.
-pub fn in_each(dirs: &[PathBuf], name: &str) -> Vec<PathBuf> {
+pub fn join_each(dirs: &[PathBuf], name: &str) -> Vec<PathBuf> {
     let mut paths = dirs.to_vec();
     for path in &mut paths {
         path.push(name);

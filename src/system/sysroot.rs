@@ -54,7 +54,7 @@ impl Sysroot<'_> {
                 continue;
             }
             // Some Pythons have packages in a `lib64` that is not a link to `lib`.
-            let is_python = part == "lib" && rest.starts_with("python#");
+            let is_python = part == "lib" && rest.split('/').next() == Some("python#");
             let mut below = Vec::new();
             for dir in found {
                 match part.strip_suffix('#') {

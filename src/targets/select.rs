@@ -7,6 +7,7 @@ use crate::model::target_list::add;
 use crate::model::{ChosenBy, Gencode, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
+use crate::system::files;
 use crate::targets::dialect::Word;
 use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::known;
@@ -132,7 +133,7 @@ pub fn select<'a>(
         for gencode in requested.gencodes() {
             let pair = [gencode.target, gencode.via];
             if let Some(target) = pair.iter().find(|target| is_unsupported(target)) {
-                add_all(&mut targets, &[*target]);
+                files::push_new(&mut targets, *target);
             }
         }
         if !targets.is_empty() {

@@ -105,7 +105,7 @@ fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf>
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
 pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
     let compiler = toolkit.nvcc.as_deref()?;
-    let header = files::first_in(&toolkit.include_dirs, "cuda.h")?;
+    let header = files::find_in(&toolkit.include_dirs, "cuda.h")?;
     let nvcc_version = nvcc::version(compiler, &host.answers).ok()?;
     if toolkit.version?.short() == nvcc_version.short() {
         return None;

@@ -160,7 +160,7 @@ fn in_dirs(dirs: &[PathBuf], names: &[String], os: Os) -> Option<(PathBuf, Strin
         if os == Os::Windows && !name.ends_with("_static") {
             continue;
         }
-        if let Some(path) = files::first_in(dirs, &file_name(name, os)) {
+        if let Some(path) = files::find_in(dirs, &file_name(name, os)) {
             return Some((path, name.clone()));
         }
     }

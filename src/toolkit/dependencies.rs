@@ -69,7 +69,7 @@ pub fn unmet_dependency(
                 symbols,
                 others,
             };
-            let Some(found) = files::first_in(&places, &needs) else {
+            let Some(found) = files::find_in(&places, &needs) else {
                 return Some(missing(None, Vec::new(), others(&needs, &places)));
             };
             let called = imported_from(&imports, &needs);

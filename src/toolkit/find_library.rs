@@ -26,7 +26,7 @@ pub fn file_in(
 /// Returns the archive of the runtime in a toolkit for Linux.
 pub fn static_cudart(toolkit: &Toolkit, platform: &Platform) -> Option<PathBuf> {
     match platform.os {
-        Os::Linux => files::first_in(&toolkit.link_dirs, "libcudart_static.a"),
+        Os::Linux => files::find_in(&toolkit.link_dirs, "libcudart_static.a"),
         _ => None,
     }
 }

@@ -66,10 +66,13 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    let (mut version, mut version_file_path) = header.unzip();
-    if version.flatten().is_none() {
+    let (mut version, mut version_file_path) = match header {
+        Some((version, file)) => (version, Some(file)),
+        None => (None, None),
+    };
+    if version.is_none() {
         if let Some((own, file)) = own_version(top, sysroot) {
-            (version, version_file_path) = (Some(Some(own)), Some(file));
+            (version, version_file_path) = (Some(own), Some(file));
         }
     }
     // 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
@@ -80,7 +83,6 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
-            .flatten()
             .or_else(|| compiler_version(nvcc.as_deref(), sysroot, host))
             .or_else(from_name),
         stub_dirs: stubs(&link_dirs),
@@ -113,7 +115,7 @@ fn beside(compiler: &Path, top: &Path, host: &Host) -> Option<Read> {
         install_layout::toolkit(platform, top, "")
     };
     let is_inside = tree.nvcc.iter().any(|nvcc| top.join(nvcc) == compiler);
-    if !is_inside || files::first_in(&files::below(top, &tree.include), "cuda.h").is_none() {
+    if !is_inside || files::find_in(&files::below(top, &tree.include), "cuda.h").is_none() {
         return None;
     }
     read_install(top, &tree, sysroot, host).filter(|(toolkit, _)| !toolkit.link_dirs.is_empty())
@@ -181,7 +183,7 @@ fn header(dirs: &[PathBuf], sysroot: Sysroot) -> Option<(Option<Version>, PathBu
 
 /// Returns the libraries and headers that the toolkit is missing, out of these libraries and their headers.
 pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<String> {
-    let is_in = |dirs: &[PathBuf], name: &str| files::first_in(dirs, name).is_some();
+    let is_in = |dirs: &[PathBuf], name: &str| files::find_in(dirs, name).is_some();
     let mut absent = Vec::new();
     for name in libs {
         let exists = shared_file(toolkit, name, platform).is_some()
@@ -217,7 +219,7 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
     if let Some(nvcc) = &toolkit.nvcc {
         read.push(nvcc.with_file_name("nvcc.profile"));
     }
-    read.append(&mut files::in_each(&toolkit.link_dirs, "libcudart.so"));
+    read.append(&mut files::join_each(&toolkit.link_dirs, "libcudart.so"));
     files::keep(&mut read, &files::is_file);
     if let Some(file) = version_file_path.or_else(|| toolkit.nvcc.clone()) {
         read.insert(0, file);
@@ -242,7 +244,7 @@ fn compiler_version(nvcc: Option<&Path>, sysroot: Sysroot, host: &Host) -> Optio
 }
 
 fn stubs(link_dirs: &[PathBuf]) -> Vec<PathBuf> {
-    let mut stubs = files::in_each(link_dirs, "stubs");
+    let mut stubs = files::join_each(link_dirs, "stubs");
     files::keep(&mut stubs, &files::is_dir);
     stubs
 }

@@ -31,6 +31,9 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str) -> Result<(), St
             "enum" => rules.contains(value),
             "type" if rule.is_array() => rules.iter().any(|rule| is_type(rule, value)),
             "type" => is_type(rule, value),
+            "minLength" => {
+                value.as_str().map(str::len) >= rule.as_u64().map(|least| least as usize)
+            }
             "required" => rules
                 .iter()
                 .all(|key| keys.contains_key(key.as_str().unwrap())),

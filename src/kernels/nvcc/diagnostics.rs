@@ -127,9 +127,7 @@ impl<'a> Failure<'a> {
         let mut missing = Vec::new();
         for line in self.output.lines() {
             if line.contains("not found") || line.contains("No such file") {
-                for word in line.split([' ', ':', '/', '\'', '"']) {
-                    missing.push(word);
-                }
+                missing.extend(line.split([' ', ':', '/', '\'', '"']));
             }
         }
         let (tool, wheel) = TOOLS.iter().find(|(tool, _)| missing.contains(tool))?;

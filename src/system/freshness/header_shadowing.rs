@@ -17,7 +17,7 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
     }
     // The name by which each file was probably included, and the position of its directory in the search path.
     let mut names: Vec<(usize, &Path)> = Vec::new();
-    for (place, dir) in dirs.iter().enumerate() {
+    for (place, dir) in dirs.iter().enumerate().skip(1) {
         let start = dir.as_os_str().as_encoded_bytes();
         for file in read {
             // Path components are slow to compare, and most files are elsewhere.
@@ -37,7 +37,10 @@ pub fn shadowing_headers(search: &[PathBuf], read: &[Rc<File>], seen: &StatCache
         }
         let listed = seen.names(dir);
         for (of, name) in &names {
-            let Some(first) = name.iter().next().filter(|_| *of > place) else {
+            if *of <= place {
+                continue;
+            }
+            let Some(first) = name.iter().next() else {
                 continue;
             };
             let order = |name: &OsString| name.as_os_str().cmp(first);

@@ -78,11 +78,11 @@ impl StatCache {
         })
     }
 
-    /// Returns the files whose states are the first lines of a stamp, or that had them before they changed.
-    pub fn files(&self, stamp: &str) -> Option<Vec<Rc<File>>> {
+    /// Returns the files whose states are the first lines of this part of a stamp, or that had them before they changed.
+    pub fn files(&self, described: &str) -> Option<Vec<Rc<File>>> {
         let before = self.before.take();
         let (mut place, mut files) = (0, Vec::new());
-        for line in stamp.lines() {
+        for line in described.lines() {
             let Some(state) = line.strip_prefix("file ") else {
                 break;
             };

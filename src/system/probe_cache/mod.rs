@@ -68,7 +68,8 @@ impl ProbeCache {
     ) -> Result<Output, Finding> {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let variables = VARIABLES.map(|variable| self.env.get(variable));
-        let mut how = format!("{invocation} {variables:?}");
+        let mut how = format!("{invocation} {:?} {variables:?}", invocation.env);
+        // The system of the host compiler is unknown here.
         for os in [Os::Linux, Os::Windows] {
             for name in os.compiler_variables() {
                 how += &format!(" {:?}", self.env.os_var(name));

@@ -4,7 +4,7 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
-use crate::model::{Cudnn, Os, Platform, Toolkit, target_list};
+use crate::model::{Cudnn, Os, Platform, Toolkit};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::Finding;
 use crate::system::library_file::Binary;
@@ -145,7 +145,7 @@ impl LazyLibraries {
         file: &Path,
         version: &str,
     ) -> Result<Option<LazyLibrary>, Finding> {
-        let (soname, functions) = match host.platform.os {
+        let (soname, mut functions) = match host.platform.os {
             Os::Windows => match ImportLibrary::read(&files::bytes(file)?) {
                 Some(library) => (library.dll, library.functions),
                 None => return Ok(None),
@@ -160,18 +160,16 @@ impl LazyLibraries {
         let Some(assembly) = assembly else {
             return Ok(Some(library));
         };
-        let mut sorted = Vec::new();
-        for function in functions {
-            target_list::add(&mut sorted, function);
-        }
+        functions.sort_unstable();
+        functions.dedup();
         let is_plain = |byte: u8| byte.is_ascii_graphic() && byte != b'"' && byte != b'\\';
         if !library.soname.bytes().all(is_plain) {
             return Err(LazyLinkFault::Unreadable(file, None).finding());
         }
-        if let Some(name) = sorted.iter().find(|name| !trampolines::is_valid(name)) {
+        if let Some(name) = functions.iter().find(|name| !trampolines::is_valid(name)) {
             return Err(LazyLinkFault::Name(file, name).finding());
         }
-        let assembly = assembly.text(&library.soname, version, &sorted);
+        let assembly = assembly.text(&library.soname, version, &functions);
         let sources = self.dir.with_file_name("lazy-sources");
         create_dir(&sources)?;
         let source = sources.join(format!("{name}.s"));

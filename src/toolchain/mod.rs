@@ -207,7 +207,7 @@ impl Toolchain {
         let mut dirs = self
             .toolkit()
             .map_or(Vec::new(), |one| one.include_dirs.clone());
-        let mut cccl = files::in_each(&dirs, "cccl");
+        let mut cccl = files::join_each(&dirs, "cccl");
         files::keep(&mut cccl, &files::is_dir);
         dirs.extend(cccl);
         dirs
