@@ -22,19 +22,17 @@ pub fn library_path(host: &Host) -> Vec<PathBuf> {
     let mut dirs: Vec<PathBuf> = path.split([':', ';']).map(PathBuf::from).collect();
     files::keep(&mut dirs, &|dir| host.is_inside(dir));
     let mut known = BTreeSet::new();
-    dirs.retain(|dir| known.insert(dir.clone()));
+    dirs.retain(|dir| known.insert(dir.clone().into_os_string()));
     dirs
 }
 
 /// Returns LD_LIBRARY_PATH as a search path.
 pub fn named_path(host: &Host) -> SearchPath {
-    let dirs = library_path(host).into_iter();
-    SearchPath {
-        directories: dirs
-            .map(|dir| LoadOrigin::LibraryPath(dir).into())
-            .collect(),
-        ..SearchPath::default()
+    let mut path = SearchPath::default();
+    for dir in library_path(host) {
+        path.directories.push(LoadOrigin::LibraryPath(dir).into());
     }
+    path
 }
 
 /// Returns the finding if cuDNN uses a libnvrtc in LD_LIBRARY_PATH that is older than the toolkit. A newer one supports
