@@ -143,8 +143,8 @@ fn unpack(archive: &Path, value: &Path, name: &str, os: Os) -> String {
     let ends = [".tar.xz", ".txz", ".tar.gz", ".tgz", ".zip", ".whl"];
     let mut ends = ends.iter();
     let stem = ends.find_map(|end| Some((*end, file.strip_suffix(end)?)));
-    let quote = |path: &Path| quoted(&path.to_string_lossy());
-    let (archive_word, into) = (quote(archive), quote(dir));
+    let archive_word = quoted(&archive.to_string_lossy());
+    let into = quoted(&dir.to_string_lossy());
     let unzip = format!("unzip {archive_word} -d {into}");
     let (command, inside) = match stem {
         Some((".whl", _)) => (unzip, dir.join("nvidia/cudnn")),
