@@ -8,9 +8,8 @@ pub mod pin;
 pub mod second_try;
 
 use crate::runtime::child::in_process::{self, on_enough_stack};
-use crate::runtime::child::process_lock::ProcessLock;
 use crate::runtime::child::task::{Functions, REAL, Task};
-use crate::runtime::child::work;
+use crate::runtime::child::{process_lock, work};
 use crate::runtime::convolution::case_result::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built_record::BuiltRecord;
@@ -64,7 +63,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 
 fn version_of(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
-    let _turn = ProcessLock::acquire(env_config.deadline);
+    let _turn = process_lock::acquire(env_config.deadline);
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
     if let Some((cudnn, parts, _)) = locate_cudnn(&mut report, built, &env_config, None) {
@@ -98,7 +97,7 @@ pub fn check_for(
     allow_in_process: bool,
     functions: Functions,
 ) -> Result<Report, Failure> {
-    let _turn = ProcessLock::acquire(env_config.deadline);
+    let _turn = process_lock::acquire(env_config.deadline);
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
     let located = locate_cudnn(&mut report, built, env_config, Some(functions));

@@ -4,37 +4,21 @@
 //! (`device-busy`).
 
 use crate::runtime::child::time_left::TimeLeft;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 
-static IS_LOCKED: AtomicBool = AtomicBool::new(false);
+static LOCK: Mutex<()> = Mutex::new(());
 
-/// The lock, held by this thread until the value is dropped.
-pub struct ProcessLock {
-    is_owner: bool,
-}
-
-impl ProcessLock {
-    /// Waits at most `limit` for the lock. In a child that the program itself created, the thread that holds the lock
-    /// may not exist.
-    pub fn acquire(limit: Duration) -> Self {
-        let mut time = TimeLeft::new(limit);
-        loop {
-            let order = (Ordering::Acquire, Ordering::Relaxed);
-            let is_owner = IS_LOCKED
-                .compare_exchange(false, true, order.0, order.1)
-                .is_ok();
-            if is_owner || !time.pause() {
-                return Self { is_owner };
-            }
-        }
-    }
-}
-
-impl Drop for ProcessLock {
-    fn drop(&mut self) {
-        if self.is_owner {
-            IS_LOCKED.store(false, Ordering::Release);
+/// Waits at most `limit` for the lock, and holds it until the value is dropped. In a child that the program itself
+/// created, the thread that holds the lock may not exist.
+pub fn acquire(limit: Duration) -> Option<MutexGuard<'static, ()>> {
+    let mut time = TimeLeft::new(limit);
+    loop {
+        match LOCK.try_lock() {
+            Ok(lock) => return Some(lock),
+            Err(TryLockError::Poisoned(lock)) => return Some(lock.into_inner()),
+            Err(TryLockError::WouldBlock) if time.pause() => {}
+            Err(TryLockError::WouldBlock) => return None,
         }
     }
 }
