@@ -1,7 +1,7 @@
 //! The entry of a child into the guard on Windows: before `main`, among the constructors of the program.
 
 use crate::runtime::child::in_process::with_large_stack;
-use crate::runtime::child::task::ParsedTask;
+use crate::runtime::child::task::Task;
 use crate::runtime::child::work;
 use crate::runtime::system::platform;
 use std::ffi::{OsStr, c_void};
@@ -71,9 +71,9 @@ extern "C" fn enter() {
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
     // Without a complete task the parent is gone, and `main` must not run a second time.
-    if let Some(task) = ParsedTask::parse(&text, token).filter(|_| read.is_ok()) {
+    if read.is_ok() {
         // A panic must not unwind into the C runtime.
-        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&task, token)));
+        let _ = std::panic::catch_unwind(|| answer(&text, token));
     }
     end_process();
 }
@@ -88,13 +88,17 @@ extern "system" fn end(_exception: *const c_void) -> i32 {
     EXCEPTION_EXECUTE_HANDLER
 }
 
-fn answer(task: &ParsedTask, token: &str) {
-    // SAFETY: this process owns the handle, which stays open until the end.
-    let pipe = unsafe {
+fn answer(text: &str, token: &str) {
+    // SAFETY: neither has conditions.
+    unsafe {
         SetErrorMode(NO_BOXES);
         SetUnhandledExceptionFilter(end);
-        ManuallyDrop::new(File::from_raw_handle(task.pipe as *mut _))
+    }
+    let Some((pipe, task)) = Task::parse(text, token) else {
+        return;
     };
+    // SAFETY: this process owns the handle, which stays open until the end.
+    let pipe = unsafe { ManuallyDrop::new(File::from_raw_handle(pipe as *mut _)) };
     let pipe = Mutex::new(pipe);
     let send = |text: &str| {
         if let Ok(mut pipe) = pipe.lock() {
@@ -102,6 +106,5 @@ fn answer(task: &ParsedTask, token: &str) {
             let _ = pipe.write_all(format!("{text}\n").as_bytes());
         }
     };
-    let task = task.opened();
     with_large_stack(&|| work::run_task(&task, token, &send));
 }

@@ -50,15 +50,6 @@ pub struct Task {
     pub convolution: Option<Scope>,
 }
 
-/// A task that was read by a child that is a second instance of this program.
-#[cfg(windows)]
-pub struct ParsedTask {
-    /// The handle of the pipe for the answer.
-    pub pipe: usize,
-    main_library: Option<PathBuf>,
-    task: Task,
-}
-
 #[cfg(windows)]
 row!(Scope: extent, graph_only, is_explicit, newest_gpu; in_program: false);
 #[cfg(windows)]
@@ -87,14 +78,12 @@ impl Task {
         lines.push(codec::line("end", &token.to_string()));
         lines.join("\n") + "\n"
     }
-}
 
-#[cfg(windows)]
-impl ParsedTask {
-    /// Parses the lines. Returns `None` if they are truncated.
-    pub fn parse(text: &str, token: &str) -> Option<Self> {
-        let (mut pipe, mut main_library, mut is_complete) = (0, None, false);
-        let mut task = Task::default();
+    /// Parses the lines, and opens the cuDNN. Returns the handle of the answer pipe too, or `None` if the lines are
+    /// truncated.
+    pub fn parse(text: &str, token: &str) -> Option<(usize, Self)> {
+        let (mut pipe, mut main_library, mut is_complete) = (0, None::<PathBuf>, false);
+        let mut task = Self::default();
         codec::each_line(text, &mut |key, value| match key {
             "pipe" => codec::set(&mut pipe, value),
             "main" => main_library = Fields::decode(value),
@@ -107,18 +96,7 @@ impl ParsedTask {
             "end" => is_complete = value == token,
             _ => {}
         });
-        is_complete.then_some(Self {
-            pipe,
-            main_library,
-            task,
-        })
-    }
-
-    pub fn opened(&self) -> Task {
-        let library = self.main_library.as_ref();
-        Task {
-            main_library: library.and_then(|path| Library::open_file(path).ok()),
-            ..self.task.clone()
-        }
+        task.main_library = main_library.and_then(|path| Library::open_file(&path).ok());
+        is_complete.then_some((pipe, task))
     }
 }
