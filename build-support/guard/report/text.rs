@@ -47,8 +47,8 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             write_row(f, "device", text)?;
         }
     }
-    for tried in ResultGroup::group(&report.outcomes) {
-        write_row(f, "tested", tried.text())?;
+    for (result, times) in grouped(&report.outcomes) {
+        write_row(f, "tested", tested(&result, times))?;
     }
     for line in &report.unchecked {
         write_row(f, "not tested", line)?;
@@ -56,61 +56,51 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Results that share a line: those of an operation and data type with the same verdict.
-struct ResultGroup<'a> {
-    first: &'a CaseResult,
-    times: usize,
-    largest_error: Option<f64>,
-    milliseconds: f64,
-    tf32: bool,
+/// Returns the results, those of an operation and data type with the same verdict as a sum with their number.
+fn grouped(outcomes: &[CaseResult]) -> Vec<(CaseResult, usize)> {
+    let mut all: Vec<(CaseResult, usize)> = Vec::new();
+    for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
+        let same = |(it, _): &&mut (CaseResult, usize)| {
+            it.device == outcome.device
+                && it.operation == outcome.operation
+                && it.data_type == outcome.data_type
+                && it.api == outcome.api
+                && it.verdict == outcome.verdict
+        };
+        let Some((sum, times)) = all.iter_mut().find(same) else {
+            all.push((outcome.clone(), 1));
+            continue;
+        };
+        *times += 1;
+        sum.milliseconds += outcome.milliseconds;
+        sum.tf32 = sum.tf32.max(outcome.tf32);
+        if sum
+            .largest_error
+            .is_none_or(|error| outcome.largest_error > Some(error))
+        {
+            sum.largest_error = outcome.largest_error;
+        }
+    }
+    all
 }
 
-impl<'a> ResultGroup<'a> {
-    fn group(outcomes: &'a [CaseResult]) -> Vec<Self> {
-        let mut all: Vec<Self> = Vec::new();
-        for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {
-            let same = |it: &CaseResult| {
-                it.device == outcome.device
-                    && it.operation == outcome.operation
-                    && it.data_type == outcome.data_type
-                    && it.api == outcome.api
-                    && it.verdict == outcome.verdict
-            };
-            if let Some(tried) = all.iter_mut().find(|it| same(it.first)) {
-                tried.times += 1;
-                tried.largest_error = match (tried.largest_error, outcome.largest_error) {
-                    (Some(one), Some(other)) => Some(one.max(other)),
-                    (one, other) => one.or(other),
-                };
-                tried.milliseconds += outcome.milliseconds;
-                tried.tf32 |= outcome.tf32 == Some(true);
-            } else {
-                all.push(Self {
-                    first: outcome,
-                    times: 1,
-                    largest_error: outcome.largest_error,
-                    milliseconds: outcome.milliseconds,
-                    tf32: outcome.tf32 == Some(true),
-                });
-            }
-        }
-        all
+fn tested(result: &CaseResult, times: usize) -> String {
+    let mut text = format!(
+        "{} on {}: {}",
+        result.title(),
+        result.device,
+        result.verdict
+    );
+    if times > 1 {
+        text += &format!(", {times} times");
     }
-
-    fn text(&self) -> String {
-        let first = self.first;
-        let mut text = format!("{} on {}: {}", first.title(), first.device, first.verdict);
-        if self.times > 1 {
-            text = format!("{}, {} times", text, self.times);
-        }
-        if let Some(error) = self.largest_error {
-            text = format!("{text}, largest error {error:.1e}");
-        }
-        if self.tf32 {
-            text.push_str(", rounded to TF32");
-        }
-        format!("{}, {:.1} ms", text, self.milliseconds)
+    if let Some(error) = result.largest_error {
+        text += &format!(", largest error {error:.1e}");
     }
+    if result.tf32 == Some(true) {
+        text.push_str(", rounded to TF32");
+    }
+    format!("{}, {:.1} ms", text, result.milliseconds)
 }
 
 /// Writes a line for each sub-library. The files in the main library's directory are listed below a line with the
