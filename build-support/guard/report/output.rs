@@ -1,11 +1,10 @@
 //! The file for the report.
 
-use crate::runtime::facts::codec::parsed;
 use crate::runtime::facts::{Verdict, printable};
 use crate::runtime::report::env_config::{EnvConfig, VariableFault};
 use crate::runtime::report::result::{Failure, Report};
 use crate::runtime::report::text;
-use crate::runtime::system::{platform, proc, unique_number};
+use crate::runtime::system::{platform, unique_number};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Seek, Write};
 use std::path::Path;
@@ -79,8 +78,6 @@ fn write_file(path: &Path, text: &str) -> std::io::Result<()> {
 /// place.
 pub fn replace_file(path: &Path, text: &str) -> std::io::Result<()> {
     match replace(path, text) {
-        // A writer in another container removed this one's file: see `remove_abandoned`.
-        Err(error) if error.kind() == ErrorKind::NotFound => replace(path, text),
         Err(error) if is_not_replaceable(error.kind()) && path.exists() => write_over(path, text),
         replaced => replaced,
     }
@@ -119,23 +116,6 @@ fn write_over(path: &Path, text: &str) -> std::io::Result<()> {
     written
 }
 
-/// Removes the temporary files of writers of this file that were killed.
-fn remove_abandoned(path: &Path) -> Option<()> {
-    let file = path.file_name()?.to_str()?;
-    for entry in std::fs::read_dir(path.parent()?).ok()?.flatten() {
-        let name = entry.file_name();
-        let part = name.to_str().and_then(|name| {
-            let rest = name.strip_prefix(file)?.strip_prefix('.')?;
-            rest.strip_suffix(".part")
-        });
-        let process = part.and_then(|part| parsed(part.split_once('-')?.0));
-        if process.is_some_and(|process| !proc::is_running(process)) {
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-    None
-}
-
 /// Replaces a file with a new one from the same directory, and keeps its permissions. The new file has a new name each
 /// time, so that no other user can prepare a link or a pipe with its name.
 fn replace(path: &Path, text: &str) -> std::io::Result<()> {
@@ -160,6 +140,5 @@ fn replace(path: &Path, text: &str) -> std::io::Result<()> {
     if written.is_err() {
         let _ = std::fs::remove_file(&part);
     }
-    remove_abandoned(path);
     written
 }

@@ -34,8 +34,3 @@ pub fn has_shadow_gap() -> bool {
 pub fn text(file: &str) -> Option<String> {
     String::from_utf8(read(file)?).ok()
 }
-
-/// Returns `false` if no process has this id; `true` if that is unknown.
-pub fn is_running(process: u32) -> bool {
-    read("self/stat").is_none() || read(&format!("{process}/stat")).is_some()
-}

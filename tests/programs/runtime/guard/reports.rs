@@ -297,23 +297,6 @@ fn a_failed_write_keeps_the_old_report() {
     assert!(!names.any(|name| name.ends_with(".part")));
 }
 
-/// A program that is killed while writing leaves its new file behind, and the next program removes it.
-#[test]
-fn temporary_files_of_a_killed_program_are_removed() {
-    let cudnn = sound();
-    let report = cudnn.file("report.json");
-    let dead = cudnn.file("report.json.4194305-0123456789abcdef.part");
-    let alive = format!("report.json.{}-0123456789abcdef.part", std::process::id());
-    let alive = cudnn.file(&alive);
-    let other = cudnn.file("report.json.old.part");
-    for file in [&dead, &alive, &other] {
-        std::fs::write(file, "{").unwrap();
-    }
-    let asked = ("CUDNN_GUARD_REPORT", report.to_str().unwrap());
-    startup(&cudnn, &[GPU, asked]).must_be_silent();
-    assert!(report.is_file() && !dead.exists() && alive.exists() && other.exists());
-}
-
 /// A file that cannot be replaced is overwritten, but the disk has too little space for the new report.
 #[test]
 fn overwriting_without_disk_space_keeps_the_old_report() {
