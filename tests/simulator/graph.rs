@@ -184,22 +184,15 @@ fn an_engine_that_fails_to_compute_is_skipped() {
     assert_eq!(rows(&tried("graph", V9_28, &set), ": fail").len(), 1);
 }
 
-/// Wrong numbers remain a failure, and the report names the wrong engines.
+/// Wrong numbers are a failure, and the report names the engine.
 #[test]
-fn wrong_numbers_name_the_engines() {
+fn wrong_numbers_name_the_engine() {
     let wrong = |engines| tried("quick", V9_28, &[("SIM_EXECUTE", engines)]);
     let by = |engine| format!("  operation   convolution forward, f16, NHWC, engine {engine}\n");
-    wrong("38=1")
-        .must_have(&by(38))
-        .must_have("\n  comparison  engine 1 computes correctly\n");
-    wrong("38=1 1=1")
-        .must_have(&by(38))
-        .must_have("\n  comparison  engine 1 is wrong too\n");
-    wrong("38=1 1=3000").must_have("\n  comparison  engine 0 computes correctly\n");
+    wrong("38=1").must_have(&by(38));
+    wrong("38=1 1=1").must_have(&by(38));
     wrong("38=4000 1=1").must_have(&by(1));
-    let alone = wrong("38=1 1=3000 0=3000");
-    alone.must_have(&by(38));
-    assert!(!alone.report.contains("comparison"), "{}", alone.report);
+    wrong("38=1 1=3000 0=3000").must_have(&by(38));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::runtime::cudnn::data_type::DataType;
 use crate::runtime::cudnn::status;
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::Breach;
-use crate::runtime::facts::{ComputeCapability, Verdict, Version};
+use crate::runtime::facts::{ComputeCapability, Version};
 
 /// The variable that makes cuDNN round single precision, or not, whatever the program requests.
 pub const OVERRIDE: &str = "NVIDIA_TF32_OVERRIDE";
@@ -40,8 +40,6 @@ pub struct FailedCase<'a> {
 pub enum Unsupported {
     /// The data type requires a higher compute capability than this one.
     Capability(ComputeCapability, DataType),
-    /// The data type requires a later cuDNN.
-    Release(DataType),
     /// The sub-library of this file name is missing.
     MissingPart(String),
     /// The graph API offers no engine.
@@ -110,8 +108,6 @@ pub enum CaseFailure {
         allowed: f64,
         /// The pattern in all numbers, if there is one.
         all: Option<WrongEverywhere>,
-        /// The verdict on another engine, if one was tested; unknown if it failed.
-        other: Option<(Algorithm, Verdict)>,
     },
 }
 
@@ -177,17 +173,5 @@ impl CaseFailure {
             CaseFailure::Crashed { .. } | CaseFailure::Gpu(_) | CaseFailure::Full { .. } => true,
             _ => false,
         }
-    }
-
-    pub fn with_other(mut self, by: Algorithm, result: &Result<CaseSuccess, CaseFailure>) -> Self {
-        if let CaseFailure::Wrong { other, .. } = &mut self {
-            let verdict = match result {
-                Ok(_) => Verdict::Pass,
-                Err(CaseFailure::Wrong { .. }) => Verdict::Fail,
-                Err(_) => Verdict::Unknown,
-            };
-            *other = Some((by, verdict));
-        }
-        self
     }
 }

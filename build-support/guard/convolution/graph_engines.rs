@@ -12,8 +12,7 @@ impl CaseRunner<'_> {
     /// Computes with the first engine that does not refuse, and compares the result.
     ///
     /// An engine that refuses is skipped, whatever the reason, and whether the plan or the computation is refused:
-    /// programs also continue with the next engine. Wrong numbers remain a failure, since a program may get that
-    /// engine. One more engine is tested, for the report.
+    /// programs also continue with the next engine. Wrong numbers are a failure, since a program may get that engine.
     pub fn run_engines(
         &self,
         case: &Case,
@@ -28,7 +27,6 @@ impl CaseRunner<'_> {
         let graph = Graph::open(self.cudnn.functions.0).map_err(refused)?;
         let with = graph.describe(self.handle, case).map_err(refused)?;
         let mut passed_over = WorstRefusal::new(self.version);
-        let mut wrong: Option<CaseFailure> = None;
         for mode in [HeuristicMode::Fast, HeuristicMode::Fallback] {
             let engines = match graph.engines(&with, mode) {
                 Ok(engines) => engines,
@@ -61,22 +59,14 @@ impl CaseRunner<'_> {
                     // SAFETY: the buffers are as large as the tensors, and the workspace as large as the plan's.
                     unsafe { graph.convolve(self.handle, &plan, data) }
                 });
-                let failure = match done {
+                passed_over.add(match done {
                     Err(CaseFailure::Rounded { .. }) => rounding_failure(&engine),
-                    Err(failure) if failure.is_refusal() && !failure.ends_the_context() => failure,
-                    done => match (wrong, done) {
-                        (Some(first), other) => return Err(first.with_other(algorithm, &other)),
-                        (None, Err(first @ CaseFailure::Wrong { .. })) => {
-                            wrong = Some(first);
-                            continue;
-                        }
-                        (None, done) => return done,
-                    },
-                };
-                passed_over.add(failure)?;
+                    Err(failure) if failure.is_refusal() => failure,
+                    done => return done,
+                })?;
             }
         }
-        Err(wrong.unwrap_or_else(|| passed_over.into_failure()))
+        Err(passed_over.into_failure())
     }
 
     fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {

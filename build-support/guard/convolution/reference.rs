@@ -30,16 +30,11 @@ impl Operands {
             Kind::Large => [LARGE, 2, 2],
             Kind::Small | Kind::Fractions => [2, 1, 1],
         };
-        let create = |count, start, most| match kind {
-            Kind::Fractions => numbers(count, start),
-            Kind::Small => signed(count, start, most),
-            Kind::Large => positive(count, start, most),
-        };
         Self {
-            x: create(x, 1, of_x),
-            w: create(w, 2, of_w),
-            y: create(y, 3, of_y),
-            bias: create(shape.k, 4, of_x),
+            x: kind.numbers(x, 1, of_x),
+            w: kind.numbers(w, 2, of_w),
+            y: kind.numbers(y, 3, of_y),
+            bias: kind.numbers(shape.k, 4, of_x),
         }
     }
 }
@@ -67,49 +62,30 @@ impl Kind {
             DataType::F16 | DataType::Bf16 => Kind::Small,
         }
     }
+
+    /// Creates random numbers, the same on every machine. Whole numbers have the magnitude 1 or `most`.
+    fn numbers(self, count: usize, start: u32, most: u32) -> Vec<f32> {
+        let mut state = start;
+        let mut numbers = Vec::with_capacity(count);
+        for _ in 0..count {
+            // The linear congruence of "Numerical Recipes"; its upper bits are good enough here.
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            let bits = state >> 16;
+            let magnitude = if bits & 0x4000 == 0 { 1 } else { most } as f32;
+            numbers.push(match self {
+                // Between -1 and 1, without a pattern that a shifted or swapped result could share. None is 0, and few
+                // have a short binary form.
+                Kind::Fractions => (f64::from(bits | 1) / 32_768.0 - 1.0) as f32 * 0.97,
+                Kind::Small if bits & 0x8000 != 0 => -magnitude,
+                Kind::Small | Kind::Large => magnitude,
+            });
+        }
+        numbers
+    }
 }
 
 /// The largest of [`Kind::Large`]. In the second shape, the largest sums are between 256 and 2048.
 const LARGE: u32 = 12;
-
-/// Creates numbers between -1 and 1 without a pattern that a shifted or swapped result could share. None is 0, few have
-/// a short binary form, and they are the same on every machine.
-pub fn numbers(count: usize, start: u32) -> Vec<f32> {
-    random(count, start, &|bits| {
-        let odd = f64::from(bits | 1);
-        (odd / 32_768.0 - 1.0) as f32 * 0.97
-    })
-}
-
-/// Creates random numbers: 1 or `most`.
-fn positive(count: usize, start: u32, most: u32) -> Vec<f32> {
-    random(count, start, &|bits| magnitude(bits, most))
-}
-
-/// Creates random numbers of any sign, of the magnitude 1 or `most`.
-fn signed(count: usize, start: u32, most: u32) -> Vec<f32> {
-    random(count, start, &|bits| {
-        let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
-        magnitude(bits, most) * sign
-    })
-}
-
-fn magnitude(bits: u32, most: u32) -> f32 {
-    let magnitude = if bits & 0x4000 == 0 { 1 } else { most };
-    magnitude as f32
-}
-
-/// Creates random numbers of 16 bits each.
-fn random(count: usize, start: u32, number: &dyn Fn(u32) -> f32) -> Vec<f32> {
-    let mut state = start;
-    let mut numbers = Vec::with_capacity(count);
-    for _ in 0..count {
-        // The linear congruence of "Numerical Recipes"; its upper bits are good enough here.
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        numbers.push(number(state >> 16));
-    }
-    numbers
-}
 
 /// A right number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

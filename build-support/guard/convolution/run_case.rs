@@ -46,9 +46,6 @@ impl CaseRunner<'_> {
         if self.capability < data_type.since() {
             return Some(Unsupported::Capability(self.capability, data_type));
         }
-        if self.version < data_type.first_release() {
-            return Some(Unsupported::Release(data_type));
-        }
         // In 8 this operation has its own sub-libraries, and the main library ends the process if they are missing.
         let part = file_name::of_part("cnn_train", 8);
         let is_required = case.operation == Operation::BackwardFilter && self.version.major == 8;
@@ -92,47 +89,15 @@ impl CaseRunner<'_> {
         if dims != case.shape.y() {
             return Err(CaseFailure::Dimensions(dims));
         }
-        // Programs call the heuristic, which may crash.
-        if case.is_basic() && !self.is_quick {
-            emit(SuiteEvent::cudnn(format!(
-                "requesting algorithms for the {what}"
-            )));
-            let _ = self.cudnn.heuristic_algorithms(&with);
-        }
-        let mut by = |algorithm: Algorithm| {
-            emit(case.running(algorithm));
-            self.run_algorithm(case, &with, algorithm, reference)
-        };
         let mut passed_over = WorstRefusal::new(self.version);
-        let usual = Algorithm::usual(case.operation);
-        for algorithm in usual {
-            match by(algorithm) {
+        for algorithm in Algorithm::usual(case.operation) {
+            emit(case.running(algorithm));
+            match self.run_algorithm(case, &with, algorithm, reference) {
                 Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
                 result => return result,
             }
         }
-        // Programs may use the heuristic's algorithms too.
-        if matches!(case.operation, Operation::Forward | Operation::Fused) {
-            let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
-            for (algorithm, math) in offers {
-                if usual.contains(&algorithm) || self.set_math(case, &with, math).is_err() {
-                    continue;
-                }
-                match by(algorithm) {
-                    Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
-                    result => return result,
-                }
-            }
-        }
         Err(passed_over.into_failure())
-    }
-
-    /// Sets the math type of an algorithm, unless the case requires strict single precision.
-    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
-        if case.data_type.is_strict() {
-            return Ok(());
-        }
-        self.cudnn.set_math(&with.convolution, math)
     }
 
     fn run_algorithm(
@@ -281,12 +246,12 @@ fn compare(
     } else {
         // Rounding to TF32 puts about half of the numbers outside the bound of single precision. A fault rarely leaves
         // all numbers within the bound of TF32.
-        let strict = Tolerance::in_type(DataType::F32, case, false, expected);
-        let off = tolerance::compare(&result, expected, &strict).wrong;
-        let loose = Tolerance::in_type(DataType::Tf32, case, false, expected);
-        let within = tolerance::compare(&result, expected, &loose)
-            .worst
-            .is_none();
+        let compare = |data_type| {
+            let tolerance = Tolerance::for_case(&Case { data_type, ..*case }, false, expected);
+            tolerance::compare(&result, expected, &tolerance)
+        };
+        let off = compare(DataType::F32).wrong;
+        let within = compare(DataType::Tf32).worst.is_none();
         Some(within && off.saturating_mul(100) > expected.len().saturating_mul(15))
     };
     if right {
@@ -322,7 +287,6 @@ fn compare(
         } else {
             None
         },
-        other: None,
     })
 }
 

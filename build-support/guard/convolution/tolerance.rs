@@ -38,16 +38,7 @@ pub struct Tolerance {
 impl Tolerance {
     /// Returns the bounds for a case, computed by an algorithm that transforms or by one that does not.
     pub fn for_case(case: &Case, transforms: bool, expected: &[Expected]) -> Self {
-        Self::in_type(case.data_type, case, transforms, expected)
-    }
-
-    /// Like [`Tolerance::for_case`], but for another format.
-    pub fn in_type(
-        data_type: DataType,
-        case: &Case,
-        transforms: bool,
-        expected: &[Expected],
-    ) -> Self {
+        let data_type = case.data_type;
         let terms = case.products() as f64 + 1.0;
         let power = |exponent: i32| 2f64.powi(exponent);
         let on_tensor_cores = terms * power(-22);

@@ -9,59 +9,12 @@ use std::fmt;
 pub struct Algorithm {
     /// Its number among the algorithms of its operation.
     pub number: i32,
-    /// Its name; "unknown" for an algorithm that this code does not know. Engines have only numbers.
+    /// Its name. Engines have only numbers.
     name: Option<&'static str>,
     transforms: bool,
 }
 
-/// The algorithms of a forward convolution, each at the index of its number.
-pub const FORWARD: &[&str] = &[
-    "IMPLICIT_GEMM",
-    "IMPLICIT_PRECOMP_GEMM",
-    "GEMM",
-    "DIRECT",
-    "FFT",
-    "FFT_TILING",
-    "WINOGRAD",
-    "WINOGRAD_NONFUSED",
-];
-pub const BACKWARD_DATA: &[&str] = &[
-    "ALGO_0",
-    "ALGO_1",
-    "FFT",
-    "FFT_TILING",
-    "WINOGRAD",
-    "WINOGRAD_NONFUSED",
-];
-pub const BACKWARD_FILTER: &[&str] = &[
-    "ALGO_0",
-    "ALGO_1",
-    "FFT",
-    "ALGO_3",
-    "WINOGRAD",
-    "WINOGRAD_NONFUSED",
-    "FFT_TILING",
-];
-
 impl Algorithm {
-    pub fn from_number(operation: Operation, number: i32) -> Self {
-        let names = match operation {
-            Operation::Forward | Operation::Fused => FORWARD,
-            Operation::BackwardData => BACKWARD_DATA,
-            Operation::BackwardFilter => BACKWARD_FILTER,
-        };
-        let index: Result<usize, _> = std::convert::TryFrom::try_from(number);
-        let name = index.ok().and_then(|index| names.get(index)).copied();
-        let name = name.unwrap_or("unknown");
-        Self {
-            number,
-            name: Some(name),
-            transforms: name.starts_with("FFT")
-                || name.starts_with("WINOGRAD")
-                || name == "unknown",
-        }
-    }
-
     /// Creates an engine. cuDNN itself reports whether it transforms.
     pub fn engine(number: i32, transforms: bool) -> Self {
         Self {
@@ -74,10 +27,15 @@ impl Algorithm {
     /// Returns the two algorithms that are tested in turn. Number 1 of each operation sums in one order and may need a
     /// workspace. Number 0 needs none, and every cuDNN offers it on every GPU where it offers the operation at all.
     pub fn usual(operation: Operation) -> [Self; 2] {
-        [
-            Self::from_number(operation, 1),
-            Self::from_number(operation, 0),
-        ]
+        let (first, second) = match operation {
+            Operation::Forward | Operation::Fused => ("IMPLICIT_PRECOMP_GEMM", "IMPLICIT_GEMM"),
+            Operation::BackwardData | Operation::BackwardFilter => ("ALGO_1", "ALGO_0"),
+        };
+        [(1, first), (0, second)].map(|(number, name)| Self {
+            number,
+            name: Some(name),
+            transforms: false,
+        })
     }
 
     /// Returns `true` if the algorithm computes with transformed numbers, and so loses more of their precision.

@@ -1,7 +1,7 @@
 //! The data types of the convolutions. The two 16-bit types are converted here, since the standard library has neither.
 
 use crate::runtime::facts::codec::named;
-use crate::runtime::facts::{ComputeCapability, Fields, Version};
+use crate::runtime::facts::{ComputeCapability, Fields};
 
 /// A number format and its arithmetic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,14 +47,6 @@ impl DataType {
             DataType::F32 | DataType::Tf32 => ComputeCapability::new(0, 0),
             DataType::F16 => ComputeCapability::new(5, 3),
             DataType::Bf16 => ComputeCapability::new(8, 0),
-        }
-    }
-
-    /// Returns the first cuDNN that supports the type.
-    pub fn first_release(self) -> Version {
-        match self {
-            DataType::F32 | DataType::Tf32 | DataType::F16 => Version::new(0, 0, 0),
-            DataType::Bf16 => Version::new(8, 1, 0),
         }
     }
 

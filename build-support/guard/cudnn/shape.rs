@@ -95,16 +95,14 @@ impl Layout {
     }
 
     /// Returns the offset in this layout of each number in NCHW order.
-    fn offsets(self, [a, b, c, d]: [usize; 4]) -> Vec<usize> {
+    fn offsets(self, dims: [usize; 4]) -> Vec<usize> {
+        let ([a, b, c, d], [of_a, of_b, of_c, of_d]) = (dims, self.strides(dims));
         let mut offsets = Vec::with_capacity(a * b * c * d);
         for i in 0..a {
             for j in 0..b {
                 for k in 0..c {
                     for l in 0..d {
-                        offsets.push(match self {
-                            Layout::Nchw => ((i * b + j) * c + k) * d + l,
-                            Layout::Nhwc => ((i * c + k) * d + l) * b + j,
-                        });
+                        offsets.push(i * of_a + j * of_b + k * of_c + l * of_d);
                     }
                 }
             }

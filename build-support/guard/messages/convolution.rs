@@ -113,7 +113,6 @@ impl FailedCase<'_> {
                 expected,
                 allowed,
                 all,
-                other,
                 ..
             } => {
                 let what = match all {
@@ -133,16 +132,10 @@ impl FailedCase<'_> {
                 let place =
                     format!("{result}[{a}][{b}][{c}][{d}] is {there}, but should be {expected:.7}");
                 let count = format!("{} of {} numbers", comparison.wrong, comparison.of);
-                let other = other.map(|(by, verdict)| match verdict {
-                    Verdict::Pass => format!("{by} computes correctly"),
-                    Verdict::Fail => format!("{by} is wrong too"),
-                    Verdict::Unknown => format!("{by} fails"),
-                });
                 let summary = format!("{cudnn} computed a wrong {words} on {device}: {what}");
                 self.of_case(wrong(summary))
                     .with("element", place)
                     .with("wrong", count)
-                    .with_lines("comparison", other)
                     .help(BELONG)
                     .help(
                     "run the program on another GPU if these versions are compatible: `nvidia-smi -q -d ECC` shows memory errors of this GPU",
@@ -298,11 +291,6 @@ impl Unsupported {
                 "{} requires compute capability {}, but the GPU has {capability}",
                 data_type.name(),
                 data_type.since()
-            ),
-            Unsupported::Release(data_type) => format!(
-                "{} requires cuDNN {} or later",
-                data_type.name(),
-                data_type.first_release().short()
             ),
             Unsupported::MissingPart(part) => format!("{part} is missing"),
             Unsupported::NoEngine => "cuDNN offers no engine for it".to_string(),
