@@ -4,7 +4,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, foreign_parts, second_try};
 use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::{
     Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
@@ -176,9 +176,7 @@ fn judge_devices(
     let cudnn = cudnn.map(|(version, cuda)| gpu_support::Cudnn { version, cuda });
     let mut numbers = tried.to_vec();
     numbers.extend((0..count).filter(|number| !tried.contains(number)));
-    let first = driver.devices.first().map(|device| device.capability);
-    let is_other = |device: &Device| Some(device.capability) != first;
-    let are_unlike = driver.devices.iter().any(is_other);
+    let are_unlike = gpus.iter().any(|gpu| Some(gpu) != gpus.first());
     let (mut seen, mut compiles) = (Vec::new(), false);
     for number in &numbers {
         let Some(device) = driver.devices.get(*number) else {
@@ -198,21 +196,17 @@ fn judge_devices(
         let unsupported = unsupported.map(|fault| fault.finding());
         let is_tried = tried.contains(number);
         let support = cudnn.map(|cudnn| cudnn.support(&built.tables.gpus, capability));
-        let by_ptx = support == Some(GpuSupport::ByPtx);
-        compiles |= is_tried && by_ptx;
-        let mut add = |finding: Option<Finding>, stops: bool| {
-            if let Some(mut finding) = finding {
-                if !stops {
-                    finding = finding.into_warning();
-                }
-                if are_unlike {
-                    finding = finding.with_device_order(std::env::var("CUDA_DEVICE_ORDER").ok());
-                }
-                findings.push(finding);
+        compiles |= is_tried && support == Some(GpuSupport::ByPtx);
+        for (finding, stops) in [(kernels, true), (unsupported, !computes)] {
+            let Some(mut finding) = finding else { continue };
+            if !is_tried || !stops {
+                finding = finding.into_warning();
             }
-        };
-        add(kernels, is_tried);
-        add(unsupported, is_tried && !computes);
+            if are_unlike {
+                finding = finding.with_device_order(std::env::var("CUDA_DEVICE_ORDER").ok());
+            }
+            findings.push(finding);
+        }
         seen.push(capability);
     }
     report.findings.append(&mut findings);

@@ -1,6 +1,6 @@
 //! The child's report to its parent, as lines of fields: the lines before a crash can still be read.
 
-use crate::runtime::convolution::case_result::{self, CaseResult, SetupTimes};
+use crate::runtime::convolution::case_result::{self, CaseResult};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::codec::{join, parsed, row, split};
@@ -37,7 +37,6 @@ pub struct ChildReport {
 row!(Driver: library, version, cuda; devices: Vec::new());
 row!(Device: name, capability);
 row!(ComputeCapability: major, minor);
-row!(SetupTimes: context, handle);
 row!(
     CaseResult: device, api, operation, data_type, layout, algorithm, verdict, largest_error, milliseconds, tf32, left_out,
     declined, start; finding: None

@@ -80,8 +80,8 @@ pub struct CaseResult {
     /// The largest distance from the CPU's result, if there is a result.
     pub largest_error: Option<f64>,
     pub milliseconds: f64,
-    /// The times before the first convolution.
-    pub start: Option<SetupTimes>,
+    /// The milliseconds for creating the GPU's context and cuDNN's handle, in the first result.
+    pub start: Option<(f64, f64)>,
     /// `true` if single precision was rounded to TF32; `None` if unknown.
     pub tf32: Option<bool>,
     /// The reason why it was left out, if this GPU or this cuDNN does not support it.
@@ -121,15 +121,6 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
             row.excuse(format);
         }
     }
-}
-
-/// The times of the steps before all convolutions, in milliseconds.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SetupTimes {
-    /// Creating the GPU's context.
-    pub context: f64,
-    /// Creating cuDNN's handle.
-    pub handle: f64,
 }
 
 pub enum SuiteEvent {

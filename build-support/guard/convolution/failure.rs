@@ -46,6 +46,10 @@ pub enum Unsupported {
     NoEngine,
     /// This engine rounds single precision.
     Rounds(Algorithm),
+    /// This cuDNN does not contain this function.
+    MissingFunction(&'static str),
+    /// This algorithm would need too large a workspace, in bytes.
+    Workspace(usize, Algorithm),
 }
 
 /// A pattern that all numbers of a wrong result share.
@@ -60,12 +64,6 @@ pub enum WrongEverywhere {
 pub enum CaseFailure {
     /// It was not tested.
     Unsupported(Unsupported),
-    MissingFunction(&'static str),
-    /// The workspace would be too large.
-    Workspace {
-        bytes: usize,
-        algorithm: Algorithm,
-    },
     /// The GPU's memory is full, so cuDNN was not called.
     Full {
         /// Free bytes.
@@ -81,8 +79,6 @@ pub enum CaseFailure {
         code: i32,
         algorithm: Algorithm,
     },
-    /// cuDNN reports these wrong dimensions of the output.
-    Dimensions([usize; 4]),
     /// cuDNN wrote outside a buffer.
     Breach {
         /// The buffer's use.
@@ -114,17 +110,14 @@ pub enum CaseFailure {
 impl CaseFailure {
     /// Returns `true` if cuDNN did not compute it, although another algorithm or engine may.
     pub fn is_refusal(&self) -> bool {
-        matches!(
-            self,
-            CaseFailure::Cudnn(_) | CaseFailure::Workspace { .. } | CaseFailure::MissingFunction(_)
-        )
+        matches!(self, CaseFailure::Cudnn(_) | CaseFailure::Unsupported(_))
     }
 
     /// Returns `true` if cuDNN only reports that it does not offer this.
     pub fn is_not_supported(&self, version: Version) -> bool {
         match self {
             CaseFailure::Cudnn(error) => status::is_not_supported(error.status, version.major),
-            CaseFailure::Workspace { .. } => true,
+            CaseFailure::Unsupported(Unsupported::Workspace(..)) => true,
             _ => false,
         }
     }
@@ -147,7 +140,7 @@ impl CaseFailure {
     pub fn algorithm(&self) -> Option<Algorithm> {
         match self {
             CaseFailure::Cudnn(error) => error.algorithm,
-            CaseFailure::Workspace { algorithm, .. }
+            CaseFailure::Unsupported(Unsupported::Workspace(_, algorithm))
             | CaseFailure::Crashed { algorithm, .. }
             | CaseFailure::Breach { algorithm, .. }
             | CaseFailure::Rounded { algorithm, .. }

@@ -75,7 +75,9 @@ impl CaseRunner<'_> {
         let plan = plan.map_err(|status| self.refused(status, Some(algorithm)))?;
         let bytes = plan.workspace;
         if bytes > MOST_WORKSPACE {
-            return Err(CaseFailure::Workspace { bytes, algorithm });
+            return Err(CaseFailure::Unsupported(Unsupported::Workspace(
+                bytes, algorithm,
+            )));
         }
         Ok(plan)
     }

@@ -29,7 +29,7 @@ impl WorstRefusal {
             CaseFailure::Cudnn(error) if error.is_mismatch(major) => 4,
             CaseFailure::Cudnn(error) if status::is_internal(error.status) => 3,
             CaseFailure::Cudnn(error) if !error.is_excused(major, true) => 2,
-            CaseFailure::Unsupported(_) => 0,
+            CaseFailure::Unsupported(Unsupported::Rounds(_)) => 0,
             _ => 1,
         };
         let worst = self.worst.as_ref().map(weight);

@@ -80,15 +80,12 @@ impl CaseRunner<'_> {
         reference: &Reference,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
-        let refused = |status| self.refused(status, None);
-        let what = case.title();
-        emit(SuiteEvent::cudnn(format!("setting up the {what}")));
-        let with = self.describe(case).map_err(refused)?;
-        let dims = self.cudnn.output(&with.x, &with.w, &with.convolution);
-        let dims = dims.map_err(refused)?;
-        if dims != case.shape.y() {
-            return Err(CaseFailure::Dimensions(dims));
-        }
+        emit(SuiteEvent::cudnn(format!(
+            "setting up the {}",
+            case.title()
+        )));
+        let with = self.describe(case);
+        let with = with.map_err(|status| self.refused(status, None))?;
         let mut passed_over = WorstRefusal::new(self.version);
         for algorithm in Algorithm::usual(case.operation) {
             emit(case.running(algorithm));
@@ -110,7 +107,9 @@ impl CaseRunner<'_> {
         let bytes = self.cudnn.workspace(case.operation, with, algorithm);
         let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
         if bytes > MOST_WORKSPACE {
-            return Err(CaseFailure::Workspace { bytes, algorithm });
+            return Err(CaseFailure::Unsupported(Unsupported::Workspace(
+                bytes, algorithm,
+            )));
         }
         self.compute(case, algorithm, bytes, reference, &|data| {
             let (operation, cudnn) = (case.operation, &self.cudnn);
@@ -213,7 +212,7 @@ pub fn refused_by(
     before: Option<Memory>,
 ) -> CaseFailure {
     let Some(status) = code else {
-        return CaseFailure::MissingFunction(call);
+        return CaseFailure::Unsupported(Unsupported::MissingFunction(call));
     };
     CaseFailure::Cudnn(CudnnError {
         call,

@@ -6,9 +6,7 @@
 //! Both of cuDNN's APIs are tested: the legacy API, with a function for each operation, and the graph API.
 
 use crate::runtime::convolution::case::{self, Case};
-use crate::runtime::convolution::case_result::{
-    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
-};
+use crate::runtime::convolution::case_result::{Api, CaseResult, Extent, Scope, SuiteEvent};
 use crate::runtime::convolution::failure::{CaseFailure, FailedCase};
 use crate::runtime::convolution::reference::Reference;
 use crate::runtime::convolution::run_case::{self, CaseRunner};
@@ -103,10 +101,7 @@ pub fn run_kinds(
             let failure = run_case::refused_by(&cudnn, current, status, None, memory);
             failed(&failure)
         })?;
-        let start = SetupTimes {
-            context: entered,
-            handle: milliseconds(clock),
-        };
+        let start = (entered, milliseconds(clock));
         let suite = Suite {
             runner: CaseRunner {
                 cudnn,
@@ -207,7 +202,7 @@ struct Suite<'a> {
 }
 
 impl Suite<'_> {
-    fn run_cases(&self, kinds: &[Case], start: SetupTimes, emit: &mut dyn FnMut(SuiteEvent)) {
+    fn run_cases(&self, kinds: &[Case], start: (f64, f64), emit: &mut dyn FnMut(SuiteEvent)) {
         let (mut start, mut failed, mut known) = (Some(start), 0, Vec::new());
         let mut declined = 0;
         for case in kinds {
@@ -231,7 +226,7 @@ impl Suite<'_> {
     fn run_case(
         &self,
         case: Case,
-        start: Option<SetupTimes>,
+        start: Option<(f64, f64)>,
         known: &mut Vec<Rc<Reference>>,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {

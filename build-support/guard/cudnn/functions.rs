@@ -8,7 +8,7 @@ use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{Destroy, Functions, Opaque};
 use crate::runtime::driver::call::{CallStatus, address};
 use crate::runtime::system::platform::Library;
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::mem::transmute;
 
 /// cuDNN, ready to be called.
@@ -45,7 +45,7 @@ impl Cudnn {
         destroy: &'static str,
     ) -> Result<OwnedDescriptor, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
-        let destroy = address(self.functions.0, &[destroy])?;
+        let destroy = address(self.functions.0, destroy)?;
         // SAFETY: the type is that of cudnn.h, and `pointer` outlives the call.
         unsafe {
             let destroy: Destroy = transmute(destroy);
@@ -57,24 +57,6 @@ impl Cudnn {
     /// Creates a handle on the GPU of the current context.
     pub fn handle(&self) -> Result<OwnedDescriptor, CallStatus> {
         self.create("cudnnCreate", "cudnnDestroy")
-    }
-
-    /// Returns the dimensions of the output that cuDNN reports.
-    pub fn output(
-        &self,
-        x: &OwnedDescriptor,
-        w: &OwnedDescriptor,
-        convolution: &OwnedDescriptor,
-    ) -> Result<[usize; 4], CallStatus> {
-        let (x, w, convolution) = (x.pointer, w.pointer, convolution.pointer);
-        let (mut n, mut c, mut height, mut width) = (0, 0, 0, 0);
-        // SAFETY: the descriptors are alive, and the numbers outlive the call.
-        unsafe {
-            self.functions
-                .output(convolution, x, w, &mut n, &mut c, &mut height, &mut width)?
-        };
-        let size = |number: c_int| number.unsigned_abs() as usize;
-        Ok([size(n), size(c), size(height), size(width)])
     }
 
     pub fn workspace(

@@ -17,7 +17,7 @@ pub struct Descriptors<'a> {
 }
 
 pub struct OwnedDescriptor {
-    pub(crate) pointer: Opaque,
+    pub pointer: Opaque,
     pub(crate) destroy: Destroy,
 }
 

@@ -22,10 +22,6 @@ functions! {
         set_activation = "cudnnSetActivationDescriptor"(
             activation: Opaque, kind: c_int, nan: c_int, bound: f64
         );
-        output = "cudnnGetConvolution2dForwardOutputDim"(
-            convolution: Opaque, x: Opaque, w: Opaque,
-            n: *mut c_int, channels: *mut c_int, height: *mut c_int, width: *mut c_int
-        );
         convolve_fused = "cudnnConvolutionBiasActivationForward"(
             handle: Opaque, one: Data, x: Opaque, x_data: Data, w: Opaque, w_data: Data,
             convolution: Opaque, algorithm: c_int, workspace: Opaque, bytes: usize,

@@ -31,20 +31,18 @@ pub fn check(function: &'static str, code: c_int) -> Result<(), CallStatus> {
     })
 }
 
-/// Returns the address of the first of these functions that the library has. Older versions have only the last one.
+/// Returns the address of a function.
 #[inline(never)]
-pub fn address(library: Library, names: &[&'static str]) -> Result<*mut c_void, CallStatus> {
-    let found = names.iter().find_map(|name| library.symbol(name));
-    let (call, code) = (names.last().copied().unwrap_or_default(), None);
-    found.ok_or(CallStatus { call, code })
+pub fn address(library: Library, call: &'static str) -> Result<*mut c_void, CallStatus> {
+    let found = library.symbol(call);
+    found.ok_or(CallStatus { call, code: None })
 }
 
 /// Declares functions of an NVIDIA library that return a status. Each becomes a method, which returns an error if the
-/// function is missing or fails. After `or` follows its name in older versions. Functions of the same type share a method
-/// that gets the name.
+/// function is missing or fails. Functions of the same type share a method that gets the name.
 macro_rules! functions {
     ($view:vis struct $name:ident {
-        $($method:ident = $symbol:literal $(or $older:literal)? ($($value:ident: $type:ty),*);)+
+        $($method:ident = $symbol:literal ($($value:ident: $type:ty),*);)+
         $([$by:ident] $shared:ident ($($part:ident: $kind:ty),*);)*
     }) => {
         #[derive(Clone, Copy)]
@@ -54,8 +52,8 @@ macro_rules! functions {
         impl $name {
             /// Returns the first function that is missing as an error.
             $view fn resolve(library: Library) -> Result<Self, CallStatus> {
-                for names in [$(&[$symbol $(, $older)?] as &[_]),+] {
-                    address(library, names)?;
+                for name in [$($symbol),+] {
+                    address(library, name)?;
                 }
                 Ok(Self(library))
             }
@@ -65,19 +63,19 @@ macro_rules! functions {
             /// The values are as NVIDIA documents them.
             #[inline(never)]
             $view unsafe fn $method(self, $($value: $type),*) -> Result<(), CallStatus> {
-                functions!(@call self, [$symbol $(, $older)?], $($value: $type),*)
+                functions!(@call self, $symbol, $($value: $type),*)
             })+
             $(
             /// # Safety
             /// The values are as NVIDIA documents them.
             #[inline(never)]
             $view unsafe fn $shared(self, $by: &'static str, $($part: $kind),*) -> Result<(), CallStatus> {
-                functions!(@call self, [$by], $($part: $kind),*)
+                functions!(@call self, $by, $($part: $kind),*)
             })*
         }
     };
-    (@call $library:ident, [$name:expr $(, $older:literal)?], $($value:ident: $type:ty),*) => {{
-        let found = address($library.0, &[$name $(, $older)?])?;
+    (@call $library:ident, $name:expr, $($value:ident: $type:ty),*) => {{
+        let found = address($library.0, $name)?;
         // SAFETY: the types are those of NVIDIA's headers; tests/programs/real/signatures.rs compares them. The caller
         // vouches for the values.
         let code = unsafe {

@@ -40,8 +40,7 @@ functions! {
     pub struct MemoryFunctions {
         device = "cuDeviceGet"(device: *mut c_int, ordinal: c_int);
         retain = "cuDevicePrimaryCtxRetain"(context: *mut Context, device: c_int);
-        // The `_v2` function came with CUDA 11. For this use, the older one does the same.
-        release = "cuDevicePrimaryCtxRelease_v2" or "cuDevicePrimaryCtxRelease" (device: c_int);
+        release = "cuDevicePrimaryCtxRelease_v2"(device: c_int);
         push = "cuCtxPushCurrent_v2"(context: Context);
         pop = "cuCtxPopCurrent_v2"(context: *mut Context);
         synchronize = "cuCtxSynchronize"();
@@ -51,12 +50,6 @@ functions! {
         to_device = "cuMemcpyHtoD_v2"(to: Address, from: *const c_void, bytes: usize);
         to_host = "cuMemcpyDtoH_v2"(to: *mut c_void, from: Address, bytes: usize);
         fill = "cuMemsetD32_v2"(start: Address, value: c_uint, words: usize);
-    }
-}
-
-functions! {
-    // Since CUDA 10.1.
-    pub struct CaptureFunctions {
         is_capturing = "cuStreamIsCapturing"(stream: *mut c_void, status: *mut c_int);
         exchange_mode = "cuThreadExchangeStreamCaptureMode"(mode: *mut c_int);
     }
@@ -107,7 +100,7 @@ impl CurrentContext {
 
     fn exchange_mode(&mut self) {
         // SAFETY: the number outlives the call.
-        let _ = unsafe { CaptureFunctions(self.functions.0).exchange_mode(&mut self.mode) };
+        let _ = unsafe { self.functions.exchange_mode(&mut self.mode) };
     }
 
     /// Returns `true` if this process is capturing work of this context into a graph. A convolution would break the
@@ -115,9 +108,9 @@ impl CurrentContext {
     ///
     /// The legacy stream is queried: captures on streams that do not wait for it go unnoticed.
     pub fn is_capturing(&self) -> bool {
-        let (functions, mut status) = (CaptureFunctions(self.functions.0), 0);
+        let mut status = 0;
         // SAFETY: a context is current, and the number outlives the call.
-        match unsafe { functions.is_capturing(LEGACY as *mut c_void, &mut status) } {
+        match unsafe { (self.functions).is_capturing(LEGACY as *mut c_void, &mut status) } {
             Ok(()) => status != 0,
             Err(failed) => failed.code == Some(CAPTURE_IMPLICIT),
         }

@@ -31,17 +31,9 @@ impl FailedCase<'_> {
             |summary: String| self.in_context(FindingId::ConvolutionFailed.warning(summary));
         match self.failure {
             CaseFailure::Unsupported(reason) => {
-                untried(format!("no {words} was tested: {}", reason.words()))
+                let summary = format!("no {words} was tested: {}", reason.words());
+                untried(summary).help(UPDATE)
             }
-            CaseFailure::MissingFunction(name) => untried(format!(
-                "{cudnn} does not contain `{name}`, so no convolution was tested"
-            ))
-            .help(UPDATE),
-            CaseFailure::Workspace { bytes, .. } => untried(format!(
-                "{cudnn} requires {} MiB of workspace for a small convolution, so none was tested",
-                bytes / MIB
-            ))
-            .help(UPDATE),
             CaseFailure::Full { free } => self.memory_low(
                 Some(*free),
                 "cuDNN",
@@ -58,13 +50,6 @@ impl FailedCase<'_> {
                     "{cudnn} failed to compute a {words} on {device}: {named}"
                 )))
                 .with("meaning", cuda_status::explain(*code).words)
-                .help(BELONG)
-            }
-            CaseFailure::Dimensions(reported) => {
-                let (reported, right) = (dimensions(*reported), dimensions(case.shape.y()));
-                self.of_case(wrong(format!(
-                    "{cudnn} reports {reported} as the output size of a convolution, but {right} is correct"
-                )))
                 .help(BELONG)
             }
             CaseFailure::Breach { buffer, place, .. } => {
@@ -270,12 +255,6 @@ impl CaseFailure {
     pub fn left_out(&self, version: Version, counts: bool) -> Option<String> {
         match self {
             CaseFailure::Unsupported(reason) => Some(reason.words()),
-            CaseFailure::MissingFunction(name) => {
-                Some(format!("this cuDNN does not contain `{name}`"))
-            }
-            CaseFailure::Workspace { bytes, .. } => {
-                Some(format!("cuDNN requires {} MiB of workspace", bytes / MIB))
-            }
             CaseFailure::Cudnn(error) if error.is_excused(version.major, counts) => {
                 Some(answered(error, version.major))
             }
@@ -295,6 +274,10 @@ impl Unsupported {
             Unsupported::MissingPart(part) => format!("{part} is missing"),
             Unsupported::NoEngine => "cuDNN offers no engine for it".to_string(),
             Unsupported::Rounds(by) => format!("{by} rounds single precision"),
+            Unsupported::MissingFunction(name) => format!("this cuDNN does not contain `{name}`"),
+            Unsupported::Workspace(bytes, _) => {
+                format!("cuDNN requires {} MiB of workspace", bytes / MIB)
+            }
         }
     }
 }

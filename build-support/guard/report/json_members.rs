@@ -91,10 +91,7 @@ pub fn device(device: &Device) -> Json {
 /// Returns an entry of `convolution`.
 pub fn outcome(outcome: &CaseResult) -> Json {
     let algorithm = Some(&outcome.algorithm).filter(|name| !name.is_empty());
-    let (context, handle) = outcome
-        .start
-        .map(|start| (start.context, start.handle))
-        .unzip();
+    let (context, handle) = outcome.start.unzip();
     Json::object(&[
         ("device", Json::text(&outcome.device)),
         ("operation", Json::text(&outcome.operation.name())),

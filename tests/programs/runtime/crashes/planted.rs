@@ -172,7 +172,7 @@ pub fn on_the_way() -> Vec<Planted> {
         Planted::new("abort", "cudnnCreate", "", "creating a handle"),
         Planted::new(
             "abort",
-            "cudnnGetConvolution2dForwardOutputDim",
+            "cudnnSetConvolution2dDescriptor",
             "",
             &format!("setting up the forward convolution in f32 {f32}"),
         ),
