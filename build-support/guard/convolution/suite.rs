@@ -60,7 +60,7 @@ pub fn run_kinds(
     emit: &mut dyn FnMut(SuiteEvent),
 ) {
     let mut clock = Instant::now();
-    let mut first = ResultRow::new(String::new(), case::FIRST);
+    let mut first = result("", &case::FIRST);
     // Dropped after the result is emitted, since the driver may crash then.
     let mut context = None;
     let mut run = || {
@@ -69,7 +69,7 @@ pub fn run_kinds(
             return Ok(());
         };
         let name = devices::label(&device.name, number);
-        first.outcome.device.clone_from(&name);
+        first.device.clone_from(&name);
         // Queried before a context is created, since such a GPU may allow only one.
         if let (false, Some(mode)) = (scope.is_explicit, query::compute_mode(number)) {
             let device = name.clone();
@@ -80,7 +80,17 @@ pub fn run_kinds(
             };
             return Err(busy.finding());
         }
-        let failed = |failure: &CaseFailure| first.finding(failure, version, true, false);
+        let failed = |failure: &CaseFailure| {
+            let failed = FailedCase {
+                failure,
+                version,
+                device: &name,
+                case: &case::FIRST,
+                counts: true,
+                in_doubt: false,
+            };
+            failed.finding()
+        };
         emit(SuiteEvent::Next(Stage::MakingContext));
         let current = CurrentContext::enter(number as i32);
         let current = current.map_err(|status| failed(&CaseFailure::Gpu(status)))?;
@@ -122,65 +132,35 @@ pub fn run_kinds(
         Ok(())
     };
     if let Err(finding) = run() {
-        first.conclude(finding);
-        first.emit(emit, clock);
+        conclude(&mut first, finding);
+        first.milliseconds = milliseconds(clock);
+        emit(SuiteEvent::Done(Box::new(first)));
     }
 }
 
-/// A row of the report under construction.
-struct ResultRow {
-    case: Case,
-    outcome: CaseResult,
+/// Returns the result of a case before it is computed.
+fn result(device: &str, case: &Case) -> CaseResult {
+    CaseResult {
+        device: device.to_string(),
+        api: case.api,
+        operation: case.operation,
+        data_type: case.data_type,
+        layout: case.layout,
+        algorithm: String::new(),
+        verdict: Verdict::Pass,
+        largest_error: None,
+        milliseconds: 0.0,
+        start: None,
+        tf32: None,
+        left_out: None,
+        declined: false,
+        finding: None,
+    }
 }
 
-impl ResultRow {
-    fn new(device: String, case: Case) -> Self {
-        let outcome = CaseResult {
-            device,
-            api: case.api,
-            operation: case.operation,
-            data_type: case.data_type,
-            layout: case.layout,
-            algorithm: String::new(),
-            verdict: Verdict::Pass,
-            largest_error: None,
-            milliseconds: 0.0,
-            start: None,
-            tf32: None,
-            left_out: None,
-            declined: false,
-            finding: None,
-        };
-        Self { case, outcome }
-    }
-
-    fn finding(
-        &self,
-        failure: &CaseFailure,
-        version: Version,
-        counts: bool,
-        in_doubt: bool,
-    ) -> Finding {
-        let failed = FailedCase {
-            failure,
-            version,
-            device: &self.outcome.device,
-            case: &self.case,
-            counts,
-            in_doubt,
-        };
-        failed.finding()
-    }
-
-    fn conclude(&mut self, finding: Finding) {
-        self.outcome.verdict = finding.severity.verdict();
-        self.outcome.finding = Some(finding);
-    }
-
-    fn emit(mut self, emit: &mut dyn FnMut(SuiteEvent), clock: Instant) {
-        self.outcome.milliseconds = milliseconds(clock);
-        emit(SuiteEvent::Done(Box::new(self.outcome)));
-    }
+fn conclude(row: &mut CaseResult, finding: Finding) {
+    row.verdict = finding.severity.verdict();
+    row.finding = Some(finding);
 }
 
 fn milliseconds(since: Instant) -> f64 {
@@ -231,8 +211,8 @@ impl Suite<'_> {
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Control {
         let version = self.runner.version;
-        let mut row = ResultRow::new(self.device.to_string(), case);
-        row.outcome.start = start;
+        let mut row = result(self.device, &case);
+        row.start = start;
         let reference = Reference::get(known, &case);
         let clock = Instant::now();
         let memory = self.runner.current.memory();
@@ -244,30 +224,38 @@ impl Suite<'_> {
         };
         let control = match result {
             Ok(right) => {
-                row.outcome.algorithm = right.algorithm.to_string();
-                row.outcome.largest_error = Some(right.largest_error);
-                row.outcome.tf32 = right.tf32;
+                row.algorithm = right.algorithm.to_string();
+                row.largest_error = Some(right.largest_error);
+                row.tf32 = right.tf32;
                 Control::Continue
             }
             Err(failure) => {
                 let algorithm = failure.algorithm().map(|by| by.to_string());
-                row.outcome.algorithm = algorithm.unwrap_or_default();
+                row.algorithm = algorithm.unwrap_or_default();
                 let is_basic = case.is_basic();
                 let counts = self.counts(&case, is_basic, &failure);
                 match failure.left_out(version, counts || case.api == Api::Graph) {
                     Some(reason) if !is_basic => {
-                        row.outcome.verdict = Verdict::Unknown;
-                        row.outcome.left_out = Some(reason);
+                        row.verdict = Verdict::Unknown;
+                        row.left_out = Some(reason);
                         Control::Continue
                     }
                     _ => {
                         // The program uses the same context, so its own work may have failed instead.
                         let in_doubt = self.in_program && failure.ends_the_context();
-                        row.outcome.largest_error = failure.largest_error();
-                        row.outcome.tf32 = failure.is_rounded().then_some(true);
-                        row.conclude(row.finding(&failure, version, counts, in_doubt));
-                        let failed = row.outcome.verdict == Verdict::Fail;
-                        row.outcome.declined =
+                        row.largest_error = failure.largest_error();
+                        row.tf32 = failure.is_rounded().then_some(true);
+                        let failed = FailedCase {
+                            failure: &failure,
+                            version,
+                            device: self.device,
+                            case: &case,
+                            counts,
+                            in_doubt,
+                        };
+                        conclude(&mut row, failed.finding());
+                        let failed = row.verdict == Verdict::Fail;
+                        row.declined =
                             failed && case.api == Api::Legacy && failure.is_declined(version);
                         self.first_failed
                             .set(self.first_failed.get() || failed && is_basic);
@@ -275,7 +263,7 @@ impl Suite<'_> {
                             CaseFailure::Rounded { .. } => Control::Continue,
                             CaseFailure::Breach { .. } if !failed => Control::Continue,
                             _ if failure.ends_the_context() => Control::Stop,
-                            _ if failed && row.outcome.declined => Control::Declined,
+                            _ if failed && row.declined => Control::Declined,
                             _ if failed => Control::Failed,
                             CaseFailure::Cudnn(error) if !error.lacks_memory(version.major) => {
                                 Control::Continue
@@ -286,7 +274,8 @@ impl Suite<'_> {
                 }
             }
         };
-        row.emit(emit, clock);
+        row.milliseconds = milliseconds(clock);
+        emit(SuiteEvent::Done(Box::new(row)));
         control
     }
 

@@ -2,22 +2,23 @@
 
 use crate::runtime::check::exit_verdict::{InterruptedTest, Interruption, Tool};
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ChildNotStarted, ForkObstacle, SecondTry};
+use crate::runtime::child::work::{ForkObstacle, SecondTry};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::refusal;
 use crate::runtime::loader::loader_words::requires_driver;
 use crate::runtime::system::by_system;
 
-impl ChildNotStarted {
-    pub fn finding(&self) -> Finding {
-        let summary = if self.is_unprotected {
+impl ForkObstacle {
+    /// Returns the finding that there is no child, and with `is_unprotected` that this process did its work.
+    pub fn finding(&self, is_unprotected: bool) -> Finding {
+        let summary = if is_unprotected {
             "cuDNN was tested in this process, without protection, because no child process could be created"
         } else {
             "cannot create a child process to test cuDNN safely"
         };
         let finding = FindingId::ChildNotStarted.warning(summary);
-        match &self.obstacle {
+        match self {
             ForkObstacle::CudaStarted => finding
                 .with(
                     "reason",
