@@ -103,9 +103,9 @@ impl CaseResult {
 /// Makes unknown what the legacy API declined, if the graph API computes in the same format. A GPU's first
 /// convolution is the one that every cuDNN computes: if it is excused, others are too.
 pub fn excuse_declined(rows: &mut [CaseResult]) {
-    let mut excused = Vec::new();
-    for (index, row) in rows.iter().enumerate().filter(|(_, row)| row.declined) {
-        let mut on_device = rows.iter().filter(|other| other.device == row.device);
+    let all = rows.to_vec();
+    for row in rows.iter_mut().filter(|row| row.declined) {
+        let mut on_device = all.iter().filter(|other| other.device == row.device);
         let first = on_device.clone().next().filter(|first| first.declined);
         let by_graph = on_device.find(|other| {
             let is_same = other.data_type == row.data_type
@@ -113,12 +113,7 @@ pub fn excuse_declined(rows: &mut [CaseResult]) {
             is_same && other.api == Api::Graph && other.verdict == Verdict::Pass
         });
         if let Some(by_graph) = by_graph {
-            excused.push((index, by_graph.data_type.name()));
-        }
-    }
-    for (index, format) in excused {
-        if let Some(row) = rows.get_mut(index) {
-            row.excuse(format);
+            row.excuse(by_graph.data_type.name());
         }
     }
 }

@@ -125,17 +125,16 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
             (Some(version), Some(by)) => format!("{} from {}", version, by.with_article()),
             _ => "version unknown".to_string(),
         };
-        if inside(&part.path) {
-            write!(f, "\n    {}", file(&part.path))?;
-            // A width in the format string could panic, which would put this file's path into the program.
-            for _ in length(&part.path)..width {
-                f.write_str(" ")?;
-            }
-            write!(f, "  {version}")?;
-        } else {
-            let path = part.path.display().to_string();
-            write!(f, "\n    {}  {}", printable(&path), version)?;
+        let name = match inside(&part.path) {
+            true => file(&part.path),
+            false => printable(&part.path.display().to_string()),
+        };
+        write!(f, "\n    {name}")?;
+        // A width in the format string could panic, which would put this file's path into the program.
+        for _ in name.chars().count()..width {
+            f.write_str(" ")?;
         }
+        write!(f, "  {version}")?;
     }
     Ok(())
 }

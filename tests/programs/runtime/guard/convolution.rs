@@ -6,7 +6,7 @@
 )]
 
 use cudnn_guard::internals::convolution::case_result::{
-    Api, CaseResult, Extent, Scope, SetupTimes, SuiteEvent,
+    Api, CaseResult, Extent, Scope, SuiteEvent,
 };
 use cudnn_guard::internals::convolution::stage::Stage;
 use cudnn_guard::internals::cudnn::data_type::DataType;
@@ -42,10 +42,7 @@ pub fn run(
         verdict: Verdict::Pass,
         largest_error: Some(1.25e-7),
         milliseconds: 0.5,
-        start: Some(SetupTimes {
-            context: 100.0,
-            handle: 20.0,
-        }),
+        start: Some((100.0, 20.0)),
         tf32: Some(false),
         left_out: None,
         declined: false,

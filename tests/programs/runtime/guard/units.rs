@@ -5,7 +5,7 @@ use crate::support::installation::Folder;
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::protocol::ChildReport;
 use cudnn_guard::internals::child::{Sink, in_process};
-use cudnn_guard::internals::convolution::case_result::{Api, CaseResult, SetupTimes};
+use cudnn_guard::internals::convolution::case_result::{Api, CaseResult};
 use cudnn_guard::internals::cudnn::data_type::DataType;
 use cudnn_guard::internals::cudnn::operation::Operation;
 use cudnn_guard::internals::cudnn::shape::Layout;
@@ -119,10 +119,7 @@ fn an_answer_of_the_child_keeps_its_outcomes() {
         verdict: Verdict::Pass,
         largest_error: Some(1.5e-3),
         milliseconds: 0.25,
-        start: Some(SetupTimes {
-            context: 100.5,
-            handle: 1.0,
-        }),
+        start: Some((100.5, 1.0)),
         tf32: Some(true),
         left_out: None,
         declined: false,
