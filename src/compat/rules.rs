@@ -18,16 +18,6 @@ use crate::runtime::judge::rules::{Gpu, SupportGap};
 use crate::runtime::judge::rules::{NewerPtx, NewerRelease};
 use crate::runtime::judge::{gpu_support, rules};
 
-/// A toolkit whose PTX the driver of this machine does not support.
-pub struct NewerToolkitPtx {
-    /// The PTX of the toolkit, and the driver.
-    pub ptx: NewerPtx,
-    /// The first driver version that supports the PTX, if the tables contain it.
-    pub first_driver: Option<&'static str>,
-    /// `false` if the targets have machine code for every GPU of this machine.
-    pub is_needed: bool,
-}
-
 /// Returns the findings about unknown or known bad versions, none of which is an error.
 pub fn releases(
     toolkit: Option<&Toolkit>,
@@ -169,26 +159,25 @@ pub fn driver(
             machine.retain(|target| target.code == Code::Machine);
             let has_code =
                 |gpu: &Device| machine.iter().any(|target| target.runs_on(gpu.capability));
-            let fault = NewerToolkitPtx {
-                is_needed: !gpus.iter().all(has_code),
-                ..ptx(cuda?, driver, platform)?
-            };
-            return Some(fault.finding());
+            return ptx(cuda?, driver, platform, !gpus.iter().all(has_code));
         }
     };
     let first = compat::drivers(platform);
     Some(DriverTooOld::new(driver, needed, needed_by, &first).finding())
 }
 
-/// Returns the fault of a toolkit whose PTX the driver of this machine does not support.
-pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<NewerToolkitPtx> {
+/// Returns the finding about a toolkit whose PTX the driver of this machine does not support. `is_needed`: a target has no
+/// machine code for a GPU of this machine.
+pub fn ptx(
+    cuda: Version,
+    driver: Version,
+    platform: &Platform,
+    is_needed: bool,
+) -> Option<Finding> {
     let first = compat::ptx_from(cuda)?;
     if cuda.major > driver.major || driver >= first {
         return None;
     }
-    Some(NewerToolkitPtx {
-        ptx: NewerPtx { cuda, driver },
-        first_driver: compat::driver_for(first, platform),
-        is_needed: true,
-    })
+    let first = compat::driver_for(first, platform);
+    Some(NewerPtx { cuda, driver }.of_toolkit(first, is_needed))
 }

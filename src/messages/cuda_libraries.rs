@@ -2,10 +2,11 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
-use crate::inspection::nvrtc::MissingBuiltins;
+use crate::model::Owner;
+use crate::model::linkage::Missing;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::{Finding, FindingId, Version};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {
@@ -65,17 +66,24 @@ impl MixedLibraries<'_> {
     }
 }
 
-impl MissingBuiltins<'_> {
-    pub fn finding(&self) -> Finding {
-        let (nvrtc, name) = (self.missing.needed_by.display(), &self.missing.name);
+impl Missing {
+    /// Returns the finding for the builtins of an NVRTC. `dir`: the directory of the file, in which the loader does not
+    /// search; `other`: builtins of another version; `wheel`: the wheel of NVRTC.
+    pub fn builtins(
+        &self,
+        dir: Option<PathBuf>,
+        other: Option<String>,
+        wheel: Option<Owner>,
+    ) -> Finding {
+        let (nvrtc, name) = (self.needed_by.display(), &self.name);
         let mut summary = format!("`{nvrtc}` opens {name}, which the loader cannot find");
         let mut id = FindingId::LibraryNotFound;
-        if let (Some(other), None) = (&self.builtins_of_other_release, &self.dir) {
+        if let (Some(other), None) = (other, &dir) {
             summary += &format!(": {other} beside it is from another CUDA version");
             id = FindingId::CudaLibrariesMixed;
         }
         let version = name.rsplit_once(".so.").map_or("", |(_, version)| version);
-        let help = match (&self.dir, &self.wheel) {
+        let help = match (dir, wheel) {
             (Some(dir), _) => format!("add `{}` to LD_LIBRARY_PATH", dir.display()),
             (None, Some(wheel)) => {
                 let (pip, name) = (wheel.installer.pip(), &wheel.name);
@@ -85,7 +93,7 @@ impl MissingBuiltins<'_> {
         };
         id.warning(summary)
             .help(help)
-            .with("searched", self.missing.searched.join("\n"))
+            .with("searched", self.searched.join("\n"))
             .with(
                 "result",
                 format!("NVRTC fails to open {name} when it compiles code"),

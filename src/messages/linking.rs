@@ -1,4 +1,4 @@
-use crate::link::MissingLinkMetadata;
+use crate::link::Linked;
 use crate::link::lost_rpath::LostRpath;
 use crate::toolchain::lazy_link::LazyLinkFault;
 use crate::{Finding, FindingId};
@@ -25,13 +25,14 @@ impl LostRpath<'_> {
     }
 }
 
-impl MissingLinkMetadata<'_> {
-    pub fn finding(&self) -> Finding {
-        let links = self.links;
+impl Linked {
+    /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in this
+    /// variable.
+    pub(crate) fn without_metadata(links: &str, variable: &str) -> Finding {
         FindingId::ConfigInvalid.error(format!(
             "no dependency with `links = \"{links}\"` passed link metadata to this build script"
         ))
-        .with("variable", self.variable)
+        .with("variable", variable)
         .help(format!(
             "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
         ))

@@ -10,8 +10,6 @@ mod cuda_libraries;
 #[cfg(feature = "cli")]
 mod cudarc;
 mod cudnn;
-#[cfg(feature = "cli")]
-mod fetch;
 mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;

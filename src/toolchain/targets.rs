@@ -11,16 +11,8 @@ use crate::targets::target_request::{self, TargetRequest};
 use crate::targets::{gpus, miscompiled};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
-use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
+use crate::toolkit::nvcc;
 use crate::{ComputeCapability, Finding, Target, Version};
-
-pub struct UnlistedTargets<'a> {
-    pub cause: NvccFault,
-    /// The directory for temporary files, if it does not exist.
-    pub temporary_directory: Option<MissingTemporaryDirectory<'a>>,
-    /// The version of nvcc and its targets in the table, which are used instead.
-    pub known: Option<(Version, &'a Compiler)>,
-}
 
 impl Toolchain {
     /// Returns the targets of kernels, in numeric order. They are taken from the first of these that is set:
@@ -107,9 +99,8 @@ impl Toolchain {
             let note = SelectionNote::NoPtx(&selection.list.targets()).finding();
             selection.findings.push(note);
         }
-        if let Some(wrong) = miscompiled::check(self.toolkit(), &selection) {
-            selection.findings.push(wrong.finding());
-        }
+        let wrong = miscompiled::check(self.toolkit(), &selection);
+        selection.findings.extend(wrong);
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (selection.list.targets(), selection.chosen_by);
             let unsupported_targets = rules::targets(cudnn, &targets, by, &self.host.platform);
@@ -138,12 +129,8 @@ impl Toolchain {
             Err(cause) => {
                 let version = nvcc::version(path, &self.host.answers).ok();
                 let known = version.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
-                let unlisted = UnlistedTargets {
-                    cause,
-                    temporary_directory: nvcc::temporary_directory(&self.host.env),
-                    known: version.zip(known.as_ref()),
-                };
-                findings.push(unlisted.finding());
+                let missing = nvcc::temporary_directory(&self.host.env);
+                findings.push(cause.without_targets(missing, version.zip(known.as_ref())));
                 known
             }
         }
