@@ -12,10 +12,10 @@ use crate::runtime::facts::Code;
 use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Version};
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
-use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};
+use crate::runtime::judge::program_rules::DriverUser;
+use crate::runtime::judge::rules::NewerPtx;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::rules::{NewerPtx, NewerRelease};
 use crate::runtime::judge::{gpu_support, rules};
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
@@ -29,25 +29,18 @@ pub fn releases(
     let mut findings = Vec::new();
     if let Some(version) = version {
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, cuda, None, &[]);
-        for bad in &bad {
-            findings.push(bad.finding());
-        }
+        findings.append(&mut rules::known_bad(&rows, version, cuda, None, &[]));
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
-    findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));
-    findings.extend(newer(NewerRelease::Cuda, cuda, compat::newest_cuda()));
+    findings.extend(newer("cuDNN", version, newest_cudnn));
+    findings.extend(newer("CUDA", cuda, compat::newest_cuda()));
     findings
 }
 
-fn newer(
-    fault: fn(Version, Version) -> NewerRelease,
-    found: Option<Version>,
-    known: Option<Version>,
-) -> Option<Finding> {
+fn newer(product: &str, found: Option<Version>, known: Option<Version>) -> Option<Finding> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| fault(found, known).finding())
+    is_newer.then(|| found.newer_than_known(product, known))
 }
 
 /// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with
@@ -163,7 +156,7 @@ pub fn driver(
         }
     };
     let first = compat::drivers(platform);
-    Some(DriverTooOld::new(driver, needed, needed_by, &first).finding())
+    Some(needed_by.driver_too_old(driver, needed, &first))
 }
 
 /// Returns the finding about a toolkit whose PTX the driver of this machine does not support. `is_needed`: a target has no

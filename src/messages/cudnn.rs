@@ -11,8 +11,8 @@ use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{
     Finding, FindingId, LibraryName, Severity, Version, VersionSource, quoted, sub_libraries,
 };
-use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::messages::sub_libraries::replace_all;
 use std::path::{Path, PathBuf};
 
 impl CudaMismatch<'_> {
@@ -184,7 +184,7 @@ impl SubLibraryFault<'_> {
                 file_name(&first.sibling)
             ))
             .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
-            .help(MixedFolder::replace_all(is_dll, &dir)),
+            .help(replace_all(is_dll, &dir)),
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
                 let line =
@@ -193,7 +193,7 @@ impl SubLibraryFault<'_> {
                     "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
                 ))
                 .with_lines("sub-libs", majors.iter().map(line))
-                .help(MixedFolder::replace_all(is_dll, &dir))
+                .help(replace_all(is_dll, &dir))
             }
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
@@ -215,7 +215,7 @@ impl SubLibraryFault<'_> {
                     copies.next().unwrap_or_default()
                 ))
                 .with_lines("others", copies)
-                .help(MixedFolder::replace_all(is_dll, &dir))
+                .help(replace_all(is_dll, &dir))
             }
         }
     }

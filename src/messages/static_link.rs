@@ -1,6 +1,6 @@
 use crate::messages::phrases::after_space;
 use crate::model::text::joined;
-use crate::runtime::messages::mixed_sub_libraries::names;
+use crate::runtime::messages::sub_libraries::names;
 use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
 use crate::{Finding, FindingId, Version};

@@ -2,7 +2,7 @@
 
 use crate::model::Toolkit;
 use crate::model::target_list::add;
-use crate::runtime::facts::{ComputeCapability, Finding, Target};
+use crate::runtime::facts::{ComputeCapability, Finding};
 use crate::targets::select::Selection;
 use crate::targets::target_lists::{machine, ptx};
 

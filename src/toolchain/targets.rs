@@ -12,7 +12,7 @@ use crate::targets::{gpus, miscompiled};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc;
-use crate::{ComputeCapability, Finding, Target, Version};
+use crate::{ComputeCapability, Finding, Target};
 
 impl Toolchain {
     /// Returns the targets of kernels, in numeric order. They are taken from the first of these that is set:
@@ -195,6 +195,7 @@ fn request_for<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Version;
     use crate::model::{ChosenBy, Environment};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;

@@ -80,8 +80,9 @@ pub fn judge(
         mixed: None,
     };
     let also = installed.list.iter().map(|part| part.path.display());
-    let mut finding = fault.finding().with_lines("also", also);
-    main_library.add_evidence(&mut finding);
-    report.findings.push(finding);
+    let finding = fault.finding().with_lines("also", also);
+    report
+        .findings
+        .push(finding.with_first(main_library.evidence()));
     true
 }

@@ -331,14 +331,14 @@ fn run_checks(
             second_try::confirm(&mut outcome, &task, deadline, allow_in_process);
             outcome
         }
-        Err(no_child) => {
+        Err(obstacle) => {
             report.unchecked("driver, GPU and convolution: no child process");
-            report.unknown(no_child.finding());
+            report.unknown(obstacle.finding(false));
             return;
         }
     };
-    if let Some(no_child) = &outcome.unprotected {
-        report.findings.push(no_child.finding());
+    if let Some(obstacle) = &outcome.unprotected {
+        report.findings.push(obstacle.finding(true));
     }
     child_verdict::judge(report, cudnn, &parts, outcome);
     let count = report.device_count();

@@ -35,19 +35,13 @@ pub struct ChildOutcome {
     /// The beginning of its stdout and stderr.
     pub output: String,
     /// The reason why this process itself did the work.
-    pub unprotected: Option<ChildNotStarted>,
+    pub unprotected: Option<ForkObstacle>,
     /// A second child, if it did not fail in the same way.
     pub second_try: Option<SecondTry>,
 }
 
 /// A second child process, in which the fault of the first one did not recur. `None` if it could not be started.
 pub struct SecondTry(pub Option<Box<ChildOutcome>>);
-
-pub struct ChildNotStarted {
-    pub obstacle: ForkObstacle,
-    /// `true` if this process itself tests cuDNN instead.
-    pub is_unprotected: bool,
-}
 
 /// A reason not to start a child process.
 pub enum ForkObstacle {
@@ -67,7 +61,7 @@ pub fn run(
     task: &Task,
     deadline: Duration,
     allow_in_process: bool,
-) -> Result<ChildOutcome, ChildNotStarted> {
+) -> Result<ChildOutcome, ForkObstacle> {
     let token = format!("{:016x}", unique_number());
     let outcome = |exit: ChildExit, unprotected| ChildOutcome {
         answer: ChildReport::parse(&exit.answer, &token),
@@ -88,24 +82,19 @@ pub fn run(
             Err(reason) => ForkObstacle::Refused(reason),
         }
     };
-    let mut no_child = ChildNotStarted {
-        obstacle,
-        is_unprotected: false,
-    };
     // A DLL on Windows must not put the process of another program at risk.
     if !allow_in_process || !process::IS_COPY && !in_process::cuda_is_started() {
-        return Err(no_child);
+        return Err(obstacle);
     }
-    no_child.is_unprotected = true;
     let (mut here, end) = (task.clone(), codec::line("end", &token));
     if let Some(scope) = &mut here.convolution {
-        scope.in_program = matches!(no_child.obstacle, ForkObstacle::CudaStarted);
+        scope.in_program = matches!(obstacle, ForkObstacle::CudaStarted);
     }
     let exit = in_process::in_thread(deadline, move |sink| {
         work(&here, sink);
         sink(&end);
     });
-    Ok(outcome(exit, Some(no_child)))
+    Ok(outcome(exit, Some(obstacle)))
 }
 
 /// Does all of a child's work, including the last line.
@@ -303,7 +292,7 @@ fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            emit(sink, "problem", &driver_library::locate(problem).finding());
+            emit(sink, "problem", &driver_library::finding(problem));
             problem.driver()
         }
     };

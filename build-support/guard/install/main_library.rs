@@ -6,7 +6,7 @@ use crate::runtime::facts::{Built, Finding, Loader, Policy, Version, majors};
 use crate::runtime::install::mixed_sub_libraries::{LastingFolder, Replacement};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{package_owner, refusal};
-use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
+use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names::{self, HiddenCudnn};
 use crate::runtime::loader::misplaced::Wanted;
@@ -29,17 +29,7 @@ pub struct MainLibrary {
     pub others: Vec<PathBuf>,
 }
 
-/// A main library of a version that the program cannot run with.
-pub struct UnsuitableMainLibrary<'a> {
-    /// The main library, and the reason why the loader uses it.
-    pub evidence: Vec<(&'static str, String)>,
-    pub mismatch: ReleaseMismatch,
-    pub replacement: Replacement<'a>,
-    /// A better way than the replacement.
-    pub remedy: Option<Remedy>,
-}
-
-/// A way to a cuDNN that the program can run with.
+/// A better way than a [`Replacement`] to a cuDNN that the program can run with.
 pub enum Remedy {
     /// A compatible cuDNN whose name cudarc tries later.
     Hidden(HiddenCudnn),
@@ -105,13 +95,8 @@ impl MainLibrary {
         };
         let remedy = find_hidden(built, &self.path)
             .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
-        let fault = UnsuitableMainLibrary {
-            evidence: self.evidence(),
-            mismatch,
-            replacement,
-            remedy: remedy.or_else(upgrade),
-        };
-        Some(fault.finding())
+        let remedy = remedy.or_else(upgrade);
+        Some(mismatch.finding(self.evidence(), &replacement, remedy))
     }
 }
 

@@ -1,7 +1,8 @@
 //! The rules of compatibility that the build and the running program share.
 
 use crate::runtime::facts::{
-    Built, Code, ComputeCapability, CudnnTargets, KnownBad, Policy, Target, Version, majors,
+    Built, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
+    majors,
 };
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
@@ -65,14 +66,6 @@ pub enum SupportGap {
     },
 }
 
-/// A cuDNN with a known fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownBadRelease<'a> {
-    pub cudnn: Version,
-    pub row: &'a KnownBad,
-    pub impact: Impact,
-}
-
 /// The effect of a known fault of cuDNN on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impact {
@@ -82,13 +75,6 @@ pub enum Impact {
     General,
     /// Only an operation that few programs use has the fault, or only a machine with several GPUs shows it.
     Possible,
-}
-
-/// A version that is newer than the tables, whose newest rows are used for it, and the newest version of the tables.
-pub enum NewerRelease {
-    /// Versions of the CUDA toolkit.
-    Cuda(Version, Version),
-    Cudnn(Version, Version),
 }
 
 /// Returns the majors of the versions that the program may load, the newest first.
@@ -159,16 +145,16 @@ impl Cudnn {
     }
 }
 
-/// Returns the known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
+/// Returns the findings about known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
 /// GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known GPU shows it.
-pub fn known_bad<'a>(
-    rows: &'a [KnownBad],
+pub fn known_bad(
+    rows: &[KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<&[ComputeCapability]>,
     needs: &[String],
-) -> Vec<KnownBadRelease<'a>> {
-    let mut faults = Vec::new();
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for row in rows {
         if cudnn < row.from || row.below <= cudnn {
             continue;
@@ -189,16 +175,13 @@ pub fn known_bad<'a>(
         if row.partial && !is_used {
             continue;
         }
-        faults.push(KnownBadRelease {
-            cudnn,
-            row,
-            impact: match &row.operation {
-                Some(_) if is_used => Impact::Used,
-                Some(_) => Impact::Possible,
-                None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
-                None => Impact::General,
-            },
-        });
+        let impact = match &row.operation {
+            Some(_) if is_used => Impact::Used,
+            Some(_) => Impact::Possible,
+            None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
+            None => Impact::General,
+        };
+        findings.push(row.finding(cudnn, impact));
     }
-    faults
+    findings
 }

@@ -1,10 +1,8 @@
 //! Limits of a version: GPUs that a cuDNN has no code for, PTX that a driver does not support, and known bugs.
 
-use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::facts::{Finding, FindingId, KnownBad, Severity, Version};
 use crate::runtime::judge::gpu_support::Cudnn;
-use crate::runtime::judge::rules::{
-    Gpu, Impact, JudgedGpu, KnownBadRelease, NewerPtx, NewerRelease, SupportGap, UnsupportedGpu,
-};
+use crate::runtime::judge::rules::{Gpu, Impact, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -73,12 +71,12 @@ impl Gpu<'_> {
     }
 }
 
-impl KnownBadRelease<'_> {
+impl KnownBad {
     /// Returns the finding, an error only if the program uses the operation and every use shows the fault.
-    pub fn finding(&self) -> Finding {
-        let operation = self.row.operation.as_deref().unwrap_or_default();
-        let (severity, used) = match self.impact {
-            Impact::Used if self.row.partial => (
+    pub fn finding(&self, cudnn: Version, impact: Impact) -> Finding {
+        let operation = self.operation.as_deref().unwrap_or_default();
+        let (severity, used) = match impact {
+            Impact::Used if self.partial => (
                 Severity::Warning,
                 format!(", and this program uses {operation}"),
             ),
@@ -86,26 +84,25 @@ impl KnownBadRelease<'_> {
             Impact::General => (Severity::Warning, String::new()),
             Impact::Possible => (Severity::Note, String::new()),
         };
-        let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
-        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.row.good {
+        let headline = format!("cuDNN {cudnn} is known to {}{used}", self.what);
+        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.good {
             Some(good) => format!("upgrade to cuDNN {good} or later"),
             None => "check the results: no version without this bug is known".to_string(),
         })
     }
 }
 
-impl NewerRelease {
-    /// Returns the note that older rules are used.
-    pub fn finding(&self) -> Finding {
-        let (product, found, known) = match self {
-            Self::Cuda(found, known) => ("CUDA", found.short(), known.short()),
-            Self::Cudnn(found, known) => ("cuDNN", found.to_string(), known.to_string()),
-        };
-        let headline = format!(
-            "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
-        );
+impl Version {
+    /// Returns the note that the rules for the newest known version of this product are used.
+    pub(crate) fn newer_than_known(self, product: &str, known: Version) -> Finding {
+        let [found, known] = [self, known].map(|version| match product {
+            "CUDA" => version.short(),
+            _ => version.to_string(),
+        });
         FindingId::UnknownNewerVersion
-            .note(headline)
+            .note(format!(
+                "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
+            ))
             .help("update cudnn-guard if you see problems")
     }
 }

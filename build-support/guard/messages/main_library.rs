@@ -1,32 +1,12 @@
 //! The main library of the cuDNN that a program uses: the reason why it is loaded, and the ways to another one.
 
 use crate::runtime::facts::{Finding, FindingId, printable};
-use crate::runtime::install::main_library::{
-    MainLibrary, NotLoadedYet, Remedy, UnsuitableMainLibrary,
-};
+use crate::runtime::install::main_library::{MainLibrary, NotLoadedYet};
 use crate::runtime::install::mixed_sub_libraries::Replacement;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::FIRST;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
-
-impl UnsuitableMainLibrary<'_> {
-    pub fn finding(self) -> Finding {
-        let mut evidence = self.evidence;
-        let mut help = vec![self.replacement.help(&self.mismatch.required_cudnn())];
-        match &self.remedy {
-            Some(Remedy::Hidden(hidden)) => {
-                evidence.push(("available", hidden.path.display().to_string()));
-                help = hidden.help(&help.concat());
-            }
-            Some(Remedy::Upgrade(command)) => help.push(format!(
-                "run `{command}`: the loaded cuDNN is from a Python package"
-            )),
-            None => {}
-        }
-        self.mismatch.finding(evidence).helps(help)
-    }
-}
 
 impl NotLoadedYet {
     pub fn finding(&self) -> Finding {
@@ -52,11 +32,6 @@ impl MainLibrary {
         FindingId::DuplicateCudnn
             .warning(summary)
             .with_lines("also", others.iter().map(|other| other.display()))
-    }
-
-    /// Prepends the evidence about this library.
-    pub fn add_evidence(&self, finding: &mut Finding) {
-        finding.evidence.splice(..0, self.evidence());
     }
 
     /// Returns its file and the reason why it is loaded.

@@ -22,7 +22,6 @@ pub mod load_origin;
 pub mod loading;
 #[cfg(feature = "runtime")]
 pub mod main_library;
-pub mod mixed_sub_libraries;
 #[cfg(feature = "runtime")]
 pub mod not_found;
 #[cfg(feature = "runtime")]
