@@ -54,12 +54,7 @@ pub fn targets(
     let Some((version, rows)) = supported(cudnn, platform) else {
         return Vec::new();
     };
-    let chosen_by = chosen_by.to_string();
-    let mut findings = Vec::new();
-    for fault in &version.targets(&rows, targets, &chosen_by) {
-        findings.push(fault.finding());
-    }
-    findings
+    version.targets(&rows, targets, &chosen_by.to_string())
 }
 
 /// Returns the version and the table, with a row read from this cuDNN's files, which takes precedence over the row for
@@ -116,16 +111,16 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
         let mut rule = Gpu::new(&gpu.name, gpu.capability);
         // The program may load another cuDNN.
         rule.is_required = false;
-        if let Some(mut fault) = cudnn.device(&rows, rule) {
+        if let Some(mut gap) = cudnn.gap(&rows, gpu.capability) {
             // A cuDNN for an older CUDA may support the GPU.
-            if let SupportGap::Dropped(last @ None) = &mut fault.gap {
+            if let SupportGap::Dropped(last @ None) = &mut gap {
                 let version = Version::new(u32::MAX, 0, 0);
                 *last = (11..cudnn.cuda).rev().find_map(|cuda| {
                     let newest = gpu_support::Cudnn { version, cuda };
                     Some((newest.last_with(&rows, gpu.capability)?, cuda))
                 });
             }
-            findings.push(fault.finding());
+            findings.push(gap.finding(cudnn, rule));
         }
     }
     findings

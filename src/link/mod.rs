@@ -97,8 +97,8 @@ impl Toolchain {
         }
         let absolute = plan.rpaths.iter().find(|dir| dir.is_absolute());
         let lost = absolute.and_then(|dir| lost_rpath::find(&self.host.env, dir));
-        let Some((fault, files)) = lost else { return };
-        for line in fault.finding().to_string().lines() {
+        let Some((finding, files)) = lost else { return };
+        for line in finding.to_string().lines() {
             plan.add(Directive::Warning(line.to_string()));
         }
         for file in files {

@@ -3,7 +3,6 @@
 use crate::guard::InvalidGuard;
 use crate::messages::phrases::suggestion;
 use crate::runtime::facts::sub_libraries;
-use crate::toolchain::ToolchainFault;
 use crate::toolchain::findings::ConfigFault;
 use crate::{Finding, FindingId};
 
@@ -26,13 +25,6 @@ impl ConfigFault<'_> {
             ))
             .help(format!("build for {instead}"))
             .help("call `.optional(true)` in build.rs to build without CUDA"),
-        }
-    }
-}
-
-impl ToolchainFault<'_> {
-    pub fn finding(&self) -> Finding {
-        match self {
             Self::NoToolkit => FindingId::CudaNotFound.error("no CUDA toolkit was found"),
             Self::Shown(lines) => FindingId::ConfigInvalid
                 .error("CUDNN_GUARD_PRINT is set: the build stops after showing what was found")

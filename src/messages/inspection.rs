@@ -140,7 +140,7 @@ impl InspectionFault<'_> {
                     None => finding,
                 }
             }
-            Self::NoLibrary(missing, also_found, source) => {
+            Self::NoLibrary(missing, available, source) => {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
@@ -153,7 +153,7 @@ impl InspectionFault<'_> {
                 let finding = FindingId::LibraryNotFound.error_if(!is_later, summary)
                     .with_some("found via", unfit.map(|file| &file.found_via))
                     .with("searched", missing.searched.join("\n"))
-                    .with_lines("also found", also_found.iter().map(found_file));
+                    .with_lines("available", available.iter().map(found_file));
                 match (unfit, &missing.link) {
                     (Some(unfit), _) => return finding.help(replacement_help(&unfit.defect)),
                     (None, Some(link)) => return link.explain(finding),

@@ -1,31 +1,46 @@
 use crate::link::Linked;
-use crate::link::lost_rpath::LostRpath;
 use crate::toolchain::lazy_link::LazyLinkFault;
 use crate::{Finding, FindingId};
-
-impl LostRpath<'_> {
-    pub fn finding(&self) -> Finding {
-        let (name, dir) = (self.package, self.dir.display());
-        let query = self.query();
-        let call = format!("add `cudnn_guard::{query}?.link()` to the build.rs of each program");
-        if self.links.is_some() {
-            return FindingId::LibraryNotFound.warning(format!(
-                "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
-            ))
-            .with_lines("manifests", self.programs.iter().map(|file| file.display()))
-            .help(call)
-            .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
-        }
-        FindingId::LibraryNotFound.warning(format!(
-            "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
-             arguments"
-        ))
-        .help(format!("add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"))
-        .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
-    }
-}
+use std::path::{Path, PathBuf};
 
 impl Linked {
+    /// Returns the call by which the build script of a program gets the rpath of a package with this `links` key.
+    pub(crate) fn query(links: &str) -> String {
+        format!("Linked::from_dep(\"{links}\")")
+    }
+
+    /// Returns the finding for a package whose rpath does not reach the programs that depend on it: none queries it, or
+    /// those with these manifests do not.
+    pub(crate) fn without_query(
+        name: &str,
+        links: &str,
+        dir: &Path,
+        programs: &[PathBuf],
+    ) -> Finding {
+        FindingId::LibraryNotFound.warning(format!(
+            "programs that depend on `{name}` cannot find the libraries in `{}` unless their build.rs adds the rpath",
+            dir.display()
+        ))
+        .with_paths("manifests", programs)
+        .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Self::query(links)))
+        .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so")
+    }
+
+    /// Like [`without_query`](Self::without_query), for a package without a `links` key.
+    pub(crate) fn without_links(name: &str, dir: &Path) -> Finding {
+        FindingId::LibraryNotFound.warning(format!(
+            "programs that depend on `{name}` do not get its rpath to `{}`: cargo passes on libraries, but no linker \
+             arguments",
+            dir.display()
+        ))
+        .help(format!(
+            "add `links = \"{name}\"` to [package] in its Cargo.toml, and add `cudnn_guard::{}?.link()` to the build.rs of \
+             each program",
+            Self::query(name)
+        ))
+        .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
+    }
+
     /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in this
     /// variable.
     pub(crate) fn without_metadata(links: &str, variable: &str) -> Finding {

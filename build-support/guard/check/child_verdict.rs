@@ -175,8 +175,8 @@ fn judge_devices(
         let computes = outcomes.any(|it| it.verdict == Verdict::Pass && it.device == label);
         let gpu = Gpu::new(name, capability);
         let kernels = program_rules::kernels(built, driver.cuda, gpu);
-        let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
-        let unsupported = unsupported.map(|fault| fault.finding());
+        let gap = cudnn.and_then(|cudnn| Some((cudnn, cudnn.gap(&built.tables.gpus, capability)?)));
+        let unsupported = gap.map(|(cudnn, gap)| gap.finding(cudnn, gpu));
         let is_tried = tried.contains(number);
         let support = cudnn.map(|cudnn| cudnn.support(&built.tables.gpus, capability));
         let by_ptx = support == Some(GpuSupport::ByPtx);

@@ -35,20 +35,6 @@ pub struct NewerPtx {
     pub driver: Version,
 }
 
-/// A GPU that a cuDNN has no machine code for.
-pub struct UnsupportedGpu<'a> {
-    pub cudnn: Cudnn,
-    pub gpu: JudgedGpu<'a>,
-    pub gap: SupportGap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JudgedGpu<'a> {
-    Device(Gpu<'a>),
-    /// The GPUs of a compute capability that kernels are compiled for, and the source of the targets.
-    Target(ComputeCapability, &'a str),
-}
-
 /// The reason why a cuDNN has no machine code for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupportGap {
@@ -97,21 +83,14 @@ pub fn majors(built: &Built) -> Vec<u32> {
 }
 
 impl Cudnn {
-    /// Returns the fault if this cuDNN has no machine code for the GPU.
-    pub fn device<'a>(self, rows: &[CudnnTargets], gpu: Gpu<'a>) -> Option<UnsupportedGpu<'a>> {
-        let gap = self.gap(rows, gpu.capability)?;
-        let (cudnn, gpu) = (self, JudgedGpu::Device(gpu));
-        Some(UnsupportedGpu { cudnn, gpu, gap })
-    }
-
-    /// Returns a fault for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets<'a>(
+    /// Returns a finding for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
+    pub fn targets(
         self,
         rows: &[CudnnTargets],
         targets: &[Target],
-        chosen_by: &'a str,
-    ) -> Vec<UnsupportedGpu<'a>> {
-        let (mut faults, mut seen) = (Vec::new(), Vec::new());
+        chosen_by: &str,
+    ) -> Vec<Finding> {
+        let (mut findings, mut seen) = (Vec::new(), Vec::new());
         for target in targets {
             let capability = target.capability;
             if target.code != Code::Machine || seen.contains(&capability) {
@@ -119,15 +98,14 @@ impl Cudnn {
             }
             seen.push(capability);
             if let Some(gap) = self.gap(rows, capability) {
-                let gpu = JudgedGpu::Target(capability, chosen_by);
-                let cudnn = self;
-                faults.push(UnsupportedGpu { cudnn, gpu, gap });
+                findings.push(gap.of_target(self, capability, chosen_by));
             }
         }
-        faults
+        findings
     }
 
-    fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
+    /// Returns the reason why this cuDNN has no machine code for the GPU.
+    pub fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
         let by_ptx = match self.support(rows, gpu) {
             GpuSupport::Yes | GpuSupport::Unknown => return None,
             GpuSupport::No if self.is_gpu_too_old(rows, gpu) => {
@@ -145,8 +123,9 @@ impl Cudnn {
     }
 }
 
-/// Returns the findings about known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
-/// GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known GPU shows it.
+/// Returns the findings about known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is
+/// `None` if the GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known
+/// GPU shows it.
 pub fn known_bad(
     rows: &[KnownBad],
     cudnn: Version,

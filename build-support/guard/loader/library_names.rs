@@ -19,8 +19,8 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 /// no cuDNN.
 pub const FIRST_CUDARC_WITH_9: Version = Version::new(0, 19, 2);
 
-/// The name that cudarc tries first, in all directories before it tries another.
-pub const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
+/// The name that cudarc tries first on Linux and on Windows, in all directories before it tries another.
+pub const FIRST: [&str; 2] = ["libcudnn.so", "cudnn.dll"];
 
 /// A compatible cuDNN that is first on the search path, although cudarc uses another cuDNN by the name that it tries
 /// first.

@@ -1,8 +1,8 @@
 //! Limits of a version: GPUs that a cuDNN has no code for, PTX that a driver does not support, and known bugs.
 
-use crate::runtime::facts::{Finding, FindingId, KnownBad, Severity, Version};
+use crate::runtime::facts::{ComputeCapability, Finding, FindingId, KnownBad, Severity, Version};
 use crate::runtime::judge::gpu_support::Cudnn;
-use crate::runtime::judge::rules::{Gpu, Impact, JudgedGpu, NewerPtx, SupportGap, UnsupportedGpu};
+use crate::runtime::judge::rules::{Gpu, Impact, NewerPtx, SupportGap};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -17,19 +17,26 @@ impl NewerPtx {
     }
 }
 
-impl UnsupportedGpu<'_> {
-    /// Returns the finding, an error only for a GPU that is required and that nothing can be compiled for.
-    pub fn finding(&self) -> Finding {
-        let Cudnn { version, cuda } = self.cudnn;
-        let (what, is_required) = match self.gpu {
-            JudgedGpu::Device(gpu) => (gpu.words(), gpu.is_required),
-            JudgedGpu::Target(capability, _) => (
-                format!("GPUs of compute capability {capability}, which kernels are compiled for"),
-                false,
-            ),
-        };
+impl SupportGap {
+    /// Returns the finding for a GPU of this machine.
+    pub fn finding(&self, cudnn: Cudnn, gpu: Gpu<'_>) -> Finding {
+        self.with_gpu(cudnn, &gpu.words(), gpu.is_required)
+    }
+
+    /// Returns the finding for the GPUs of a compute capability that kernels are compiled for. `chosen_by` is the source
+    /// of the targets.
+    pub fn of_target(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
+        let what = format!("GPUs of compute capability {gpu}, which kernels are compiled for");
+        let finding = self.with_gpu(cudnn, &what, false);
+        finding.with("chosen by", chosen_by).help(format!(
+            "remove {gpu} from the targets if no program with cuDNN will run there"
+        ))
+    }
+
+    /// Creates the finding, an error only for a GPU that is required and that nothing can be compiled for.
+    fn with_gpu(&self, Cudnn { version, cuda }: Cudnn, what: &str, is_required: bool) -> Finding {
         let cudnn = format!("cuDNN {version} for CUDA {cuda}");
-        let finding = match self.gap {
+        match *self {
             SupportGap::Dropped(last) => FindingId::ArchDroppedByCudnn
                 .error_if(is_required, format!("{cudnn} no longer supports {what}"))
                 .help(match last {
@@ -55,12 +62,6 @@ impl UnsupportedGpu<'_> {
                         None => "install a newer cuDNN".to_string(),
                     })
             }
-        };
-        match self.gpu {
-            JudgedGpu::Device(_) => finding,
-            JudgedGpu::Target(gpu, chosen_by) => finding.with("chosen by", chosen_by).help(
-                format!("remove {gpu} from the targets if no program with cuDNN will run there"),
-            ),
         }
     }
 }

@@ -56,8 +56,9 @@ impl Replacement<'_> {
             Some(version) if entries.is_empty() => format!("cuDNN {version}"),
             _ => required.to_string(),
         };
-        if self.loaded.file_name() == Some(FIRST.as_ref()) {
-            required += &format!(" with a `{FIRST}`");
+        let name = self.loaded.file_name().and_then(|name| name.to_str());
+        if let Some(name) = name.filter(|name| FIRST.contains(name)) {
+            required += &format!(" with a `{name}`");
         }
         let help = self.main.help(folder, &required);
         if entries.is_empty() {

@@ -1,8 +1,9 @@
 use super::*;
-use crate::model::Unresolved;
+use crate::model::{Owner, Toolkit, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use std::path::PathBuf;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {
     let file = match name {
@@ -252,7 +253,7 @@ fn packages_of_two_versions_are_brought_to_one() {
                 ..Cudnn::default()
             };
             cudnn.files.header_owner = Some(headers);
-            header_library(&cudnn, &[]).unwrap().finding().help[0].clone()
+            header_library(&cudnn, &[]).unwrap().help[0].clone()
         };
     assert_eq!(
         command(

@@ -233,8 +233,9 @@ impl PreflightInput {
         add(program_rules::kernels(&built, Some(driver), gpu));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            let unsupported = gpu_support::Cudnn { version, cuda }.device(&rows, gpu);
-            add(unsupported.map(|fault| fault.finding()));
+            let cudnn = gpu_support::Cudnn { version, cuda };
+            let gap = cudnn.gap(&rows, gpu.capability);
+            add(gap.map(|gap| gap.finding(cudnn, gpu)));
         }
     }
 }

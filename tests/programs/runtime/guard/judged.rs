@@ -87,8 +87,9 @@ fn cudnn(version: &str, cuda: u32) -> Cudnn {
 fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     let gpu = ComputeCapability::new(major, minor);
     let gpu = Gpu::new("NVIDIA X", gpu);
-    let fault = cudnn(version, 13).device(&tables().gpus, gpu);
-    fault.map(|fault| fault.finding())
+    let cudnn = cudnn(version, 13);
+    let gap = cudnn.gap(&tables().gpus, gpu.capability)?;
+    Some(gap.finding(cudnn, gpu))
 }
 
 /// The GPU is no longer supported.
