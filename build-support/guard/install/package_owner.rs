@@ -160,7 +160,7 @@ impl Owner {
         );
         let mut packages = status.split("\n\n");
         let mut lines = packages
-            .find(|text| text.starts_with(&start) && text.contains(&line))?
+            .find(|text| text.starts_with(&start) && (!is_foreign || text.contains(&line)))?
             .lines();
         let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
         let name = if is_foreign { full } else { name };
