@@ -19,10 +19,6 @@ mod linking;
 mod not_found;
 mod nvcc;
 mod phrases;
-#[cfg(feature = "cli")]
-mod provider;
-mod requirement;
-mod static_link;
 mod system;
 mod targets;
 #[cfg(feature = "cli")]

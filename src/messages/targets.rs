@@ -8,16 +8,18 @@ use crate::runtime::judge::rules::NewerPtx;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
-use crate::targets::select::{RequestFault, RequestProblem, Selection, SelectionNote};
+use crate::targets::select::{RequestProblem, Selection, SelectionNote};
 use crate::targets::target_lists::machine;
+use crate::targets::target_request::TargetRequest;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, NvccFault};
 
-impl RequestFault<'_> {
-    pub fn finding(&self) -> Finding {
-        let from = self.request.from;
+impl RequestProblem<'_> {
+    /// Returns the finding for this request. `gpu_fault` is the reason why no GPU is known.
+    pub fn finding(&self, request: &TargetRequest, gpu_fault: Option<&GpuQueryFault>) -> Finding {
+        let from = request.from;
         let error = |id: FindingId, headline: String| {
             id.error(headline)
-                .with("found", format!("{from}: {:?}", self.request.text))
+                .with("found", format!("{from}: {:?}", request.text))
         };
         let unknown = |headline: String| {
             error(FindingId::ArchUnknown, headline)
@@ -27,7 +29,7 @@ impl RequestFault<'_> {
                 )
                 .help("use GPU names: `Ampere`, `H100`, `RTX 4090`")
         };
-        match &self.problem {
+        match self {
             RequestProblem::UnknownWord(word) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"))
             }
@@ -38,7 +40,7 @@ impl RequestFault<'_> {
                     "set CUDNN_GUARD_ARCHS=\"{}\", or a subset",
                     joined(instead, " ")
                 ));
-                match self.gpu_fault {
+                match gpu_fault {
                     None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
                     Some(cause) => finding.with_cause("driver", cause.finding()),
                 }

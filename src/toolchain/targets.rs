@@ -6,7 +6,7 @@ use crate::model::{ChosenBy, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::system::Host;
 use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::{self, RequestFault, Selection, SelectionNote};
+use crate::targets::select::{self, Selection, SelectionNote};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::targets::{gpus, miscompiled};
 use crate::toolchain::Toolchain;
@@ -168,10 +168,8 @@ pub(crate) fn choose(
         }
     }
     let mut selection = match request_for(request, fallback, &gpus) {
-        request @ Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
-            let gpu_fault = gpu_fault.as_ref();
-            RequestFault { gpu_fault, ..fault }.finding()
-        })?,
+        Some(request) => select::select(Some(request), compiler, &gpus)
+            .map_err(|problem| problem.finding(request, gpu_fault.as_ref()))?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
@@ -240,12 +238,9 @@ mod tests {
             output: "no".to_string(),
         };
         let compiler = Compiler::from_table(None, Version::new(11, 8, 0));
-        let none = RequestFault {
-            gpu_fault: Some(&fault),
-            ..select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err()
-        };
+        let none = select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err();
         assert_eq!(
-            none.finding().to_string(),
+            none.finding(&request, Some(&fault)).to_string(),
             "no GPU was detected, but the build script requests `native`  [no-gpu]\n  \
              = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or a subset\n  \
              found       the build script: \"native\"\n  \

@@ -12,17 +12,6 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
-/// A cuDNN that gets sub-libraries from other directories.
-pub struct ForeignSubLibraries<'a> {
-    pub release: Option<Version>,
-    /// The directory of its main library.
-    pub folder: &'a Path,
-    /// At least one sub-library.
-    pub foreign: &'a [Foreign<'a>],
-    /// All of its files, if they are known to be of different versions.
-    pub mixed: Option<MixedVersions<'a>>,
-}
-
 impl Installed {
     /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
     /// names the main library.
@@ -91,13 +80,7 @@ fn finding(
         let reinstall = package_owner::reinstall_command(path);
         mixed.finding(&folder.display().to_string(), is_dll, reinstall)
     } else {
-        let fault = ForeignSubLibraries {
-            release: Some(release),
-            folder,
-            foreign: &elsewhere,
-            mixed: Some(mixed),
-        };
-        fault.finding()
+        installed.foreign_finding(Some(release), &elsewhere, Some(mixed))
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
-use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
+use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step};
 use crate::runtime::system::names::LOADER;
@@ -155,21 +155,15 @@ fn by_another_name(major: Option<u32>, dir: &str, plain: &str, is_dll: bool) -> 
     vec![newer, link]
 }
 
-impl HiddenCudnn {
-    /// Returns the help that makes cudarc load it. `otherwise`: the help for another cuDNN.
-    pub fn help(&self, otherwise: &str) -> Vec<String> {
-        let dir = self.path.parent().unwrap_or(&self.path).display();
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let is_dll = name.ends_with(".dll");
-        let link = link(FIRST[usize::from(is_dll)], is_dll);
-        let mut help = vec![format!(
-            "{link} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
-        )];
-        if self.is_tried {
-            help.push(otherwise.to_string());
-        }
-        help
-    }
+/// Returns the help that makes cudarc load this cuDNN.
+pub fn by_first_name(path: &Path) -> String {
+    let dir = path.parent().unwrap_or(path).display();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let is_dll = name.ends_with(".dll");
+    let link = link(FIRST[usize::from(is_dll)], is_dll);
+    format!(
+        "{link} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
+    )
 }
 
 impl Misplaced {

@@ -4,7 +4,7 @@ use crate::runtime::facts::finding::{after_space, listed};
 use crate::runtime::facts::{Finding, FindingId, SourcedVersion, Version};
 use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
 use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
+use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner::Owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 #[cfg(feature = "runtime")]
@@ -161,18 +161,23 @@ impl Installed {
             _ => finding,
         }
     }
-}
 
-impl ForeignSubLibraries<'_> {
-    pub fn finding(&self) -> Finding {
-        let version = after_space(self.release);
+    /// Returns the finding for a cuDNN of this version that gets at least one sub-library from another directory. `mixed`:
+    /// all of its files, if they are known to be of different versions.
+    pub fn foreign_finding(
+        &self,
+        release: Option<Version>,
+        foreign: &[Foreign],
+        mixed: Option<MixedVersions>,
+    ) -> Finding {
+        let version = after_space(release);
         let complete = format!("cuDNN{version}");
         let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
-        for part in self.foreign {
+        for part in foreign {
             let dir = part.path.parent().unwrap_or(part.path);
             if summary.is_empty() {
                 let mut same = Vec::new();
-                for other in self.foreign {
+                for other in foreign {
                     if other.path.parent() == Some(dir) && other.version == part.version {
                         same.push(other.path);
                     }
@@ -183,18 +188,18 @@ impl ForeignSubLibraries<'_> {
                 );
                 summary = format!(
                     "cuDNN{version} at `{}` loads {} ({from}) from `{}`",
-                    self.folder.display(),
+                    self.folder().display(),
                     names(&same),
                     dir.display()
                 );
             }
             let way = part.origin.to_string();
             // A complete cuDNN of this version would use that file too, which may belong to a complete cuDNN.
-            let help = match (is_absent(part.path, self.release), &part.origin) {
+            let help = match (is_absent(part.path, release), &part.origin) {
                 (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
                     "install a cuDNN that includes {} in `{}`",
                     names(&[part.path]),
-                    self.folder.display()
+                    self.folder().display()
                 ),
                 (
                     true,
@@ -202,7 +207,7 @@ impl ForeignSubLibraries<'_> {
                     | LoadOrigin::Rpath(_)
                     | LoadOrigin::Runpath(_)),
                 ) => origin.removal(part.path),
-                _ => part.help(self.folder, &complete),
+                _ => part.help(self.folder(), &complete),
             };
             if !ways.contains(&way) {
                 ways.push(way);
@@ -211,7 +216,7 @@ impl ForeignSubLibraries<'_> {
                 helps.push(help);
             }
         }
-        let (finding, lines) = match &self.mixed {
+        let (finding, lines) = match &mixed {
             Some(mixed) => (mixed.with_summary(summary), mixed.lines()),
             None => (FindingId::PartsMixed.error(summary), Vec::new()),
         };

@@ -17,7 +17,6 @@ use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu};
-use crate::runtime::loader::library_names::HiddenCudnn;
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
@@ -198,7 +197,7 @@ impl PreflightInput {
             let foreign = mixed_sub_libraries::foreign(&self.installed, self);
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
             let replacement = Replacement::new(&via, library, &lasting, &fits);
-            let remedy = hidden.map(|path| Remedy::Hidden(HiddenCudnn::new(guard, path)));
+            let remedy = hidden.map(|path| Remedy::hidden(guard, path));
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
         let majors = cudnn.cuda_major.zip(guard.cudnn_cuda_major);
