@@ -255,6 +255,7 @@ impl GpuQueryFault {
                     .help("run `nvidia-smi`, and reinstall the NVIDIA driver if it fails")
             }
         };
-        finding.into_note()
+        let note = finding.id.note(finding.summary);
+        note.with_all(finding.evidence).helps(finding.help)
     }
 }

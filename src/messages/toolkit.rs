@@ -12,7 +12,7 @@ use crate::toolkit::package_names::{
 use std::path::{Path, PathBuf};
 
 impl Candidate {
-    /// Returns the finding for a chosen toolkit that lacks `nvcc`, `headers` or `libraries`. `complete`: a toolkit that
+    /// Returns the finding for a chosen toolkit without `nvcc`, `headers` or `libraries`. `complete`: a toolkit that
     /// was not chosen.
     pub fn incomplete(
         &self,

@@ -208,12 +208,6 @@ impl Finding {
         self
     }
 
-    /// Returns the finding as a note, for a caller that does not need what is missing.
-    pub(crate) fn into_note(mut self) -> Self {
-        self.severity = Severity::Note;
-        self
-    }
-
     /// Changes the severity on request of an operator or a build script. The request becomes evidence.
     pub(crate) fn override_severity(
         &mut self,

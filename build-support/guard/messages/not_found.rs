@@ -78,7 +78,7 @@ impl MissingCudnn<'_> {
             (None, None) => {}
         }
         let helps = match (&self.unfit, self.untried) {
-            (None, Some(dir)) => by_another_name(self.other, &dir, plain, self.is_dll),
+            (None, Some(dir)) => by_another_name(self.other, &dir, self.is_dll),
             _ if !elsewhere.is_empty() => elsewhere,
             (Some(unfit), _) => vec![unfit.defect.help(&unfit.path)],
             (None, None) => install,
@@ -129,22 +129,13 @@ impl Reach {
     }
 }
 
-/// Returns the start of the help that gives a library this name. On Windows, few users have the rights to create a link.
-fn link(name: &str, is_dll: bool) -> String {
-    match is_dll {
-        true => format!("create a copy `{name}` of"),
-        false => format!("create a link `{name}` to"),
-    }
-}
-
-/// Returns the help for a cuDNN in this directory whose name cudarc does not try. `plain`: the name that it tries first.
-fn by_another_name(major: Option<u32>, dir: &str, plain: &str, is_dll: bool) -> Vec<String> {
-    let habit = if is_dll {
-        ""
-    } else {
-        ", as the -dev packages do"
+/// Returns the help for a cuDNN in this directory whose name cudarc does not try. On Windows, few users have the rights
+/// to create a link.
+fn by_another_name(major: Option<u32>, dir: &str, is_dll: bool) -> Vec<String> {
+    let link = match is_dll {
+        true => format!("create a copy `cudnn.dll` of it in `{dir}`"),
+        false => format!("create a link `libcudnn.so` to it in `{dir}`, as the -dev packages do"),
     };
-    let link = format!("{} it in `{dir}`{habit}", link(plain, is_dll));
     if major != Some(9) {
         return vec![link];
     }
@@ -159,8 +150,10 @@ fn by_another_name(major: Option<u32>, dir: &str, plain: &str, is_dll: bool) -> 
 pub fn by_first_name(path: &Path) -> String {
     let dir = path.parent().unwrap_or(path).display();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let is_dll = name.ends_with(".dll");
-    let link = link(FIRST[usize::from(is_dll)], is_dll);
+    let link = match name.ends_with(".dll") {
+        true => "create a copy `cudnn.dll` of",
+        false => "create a link `libcudnn.so` to",
+    };
     format!(
         "{link} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
     )
