@@ -2,50 +2,10 @@
 
 use crate::choice::pair::{defect, is_complete, is_offered};
 use crate::choice::{CheckContext, Requirement};
-use crate::cudnn::{consistency, headers};
-use crate::model::{
-    Candidate, Cudnn, Environment, FoundVia, Kind, Os, Owner, Platform, Rejection, Toolkit,
-};
+use crate::cudnn::headers;
+use crate::model::{Candidate, Kind, Os, Owner, Rejection};
 use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
 use crate::runtime::facts::{Finding, quoted};
-
-/// A candidate that the build cannot use.
-pub enum CandidateFault<'a> {
-    /// A requested cuDNN for this CPU, which is not the platform's.
-    OtherCpu(&'a Candidate, &'static str, &'a Platform),
-    /// A cuDNN without an import library, such as the wheels for Windows since cuDNN 9.
-    NoImportLibrary(&'a Candidate),
-}
-
-/// A candidate whose version does not meet the requirement.
-pub struct UnmetRequirement<'a> {
-    pub requirement: &'a Requirement,
-    pub candidate: &'a Candidate,
-    pub others: Vec<&'a Candidate>,
-    /// Another candidate that meets the requirement.
-    pub better: Option<&'a Candidate>,
-    /// The command that installs or selects a version that meets the requirement.
-    pub install: Option<String>,
-}
-
-/// A cuDNN with libraries but without complete headers.
-pub struct MissingHeaders<'a> {
-    pub cudnn: &'a Cudnn,
-    pub via: &'a FoundVia,
-    pub env: &'a Environment,
-}
-
-/// A chosen toolkit without nvcc, headers or libraries.
-pub struct PartialToolkit<'a> {
-    pub candidate: &'a Candidate,
-    pub toolkit: &'a Toolkit,
-    /// The missing components: `nvcc`, `headers`, `libraries`.
-    pub lacks: Vec<&'static str>,
-    pub platform: &'a Platform,
-    pub is_cross: bool,
-    /// A complete toolkit that was not chosen.
-    pub complete: Option<&'a Candidate>,
-}
 
 impl CheckContext<'_> {
     /// Returns the finding if no candidate of this kind can be used, or if the best one is incomplete.
@@ -53,8 +13,7 @@ impl CheckContext<'_> {
         match self.best(kind) {
             Some(best) => match best.cudnn() {
                 Some(cudnn) if cudnn.header.is_none() || cudnn.files.missing_header.is_some() => {
-                    let (via, env) = (&best.via, self.env);
-                    Some(MissingHeaders { cudnn, via, env }.finding())
+                    Some(cudnn.without_headers(&best.via, self.env))
                 }
                 // A version that does not meet the requirement was allowed.
                 _ => {
@@ -95,7 +54,7 @@ impl CheckContext<'_> {
                 && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
         match found.iter().find(is_dll_only) {
-            Some(first) => CandidateFault::NoImportLibrary(first).finding(),
+            Some(first) => first.without_import_library(),
             None => self.not_found(kind, &found),
         }
     }
@@ -116,20 +75,12 @@ impl CheckContext<'_> {
             Some(fault.finding(self, None))
         };
         match defect(candidate, self.platform)? {
-            Rejection::OtherCpu(cpu) => {
-                Some(CandidateFault::OtherCpu(candidate, cpu, self.platform).finding())
-            }
+            Rejection::OtherCpu(cpu) => Some(candidate.for_other_cpu(cpu, self.platform)),
             Rejection::UnprintablePath(part) => {
                 of_variable(VariableFault::UnprintablePath(part), Vec::new())
             }
-            Rejection::Damaged(..) => {
-                let found = candidate.shown_path();
-                let fault = consistency::unusable(candidate.cudnn()?, found, &candidate.via)?;
-                Some(fault.finding())
-            }
-            Rejection::NoImportLibrary => {
-                Some(CandidateFault::NoImportLibrary(candidate).finding())
-            }
+            Rejection::Damaged(..) => candidate.damaged(),
+            Rejection::NoImportLibrary => Some(candidate.without_import_library()),
             Rejection::Obstructed(obstacle) => {
                 let is_beside = candidate.cudnn()?.files.unlinked.is_some();
                 of_variable(VariableFault::Library(obstacle, is_beside), Vec::new())
@@ -157,15 +108,9 @@ impl CheckContext<'_> {
         }
         // A complete toolkit was rejected because of a variable that requests this one, or because of the cuDNN.
         let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
-        let fault = PartialToolkit {
-            candidate,
-            toolkit,
-            lacks,
-            platform: self.platform,
-            is_cross: !host.starts_with(self.platform.cpu.as_str()),
-            complete: self.scan.candidates.iter().find(is_other),
-        };
-        Some(fault.finding())
+        let complete = self.scan.candidates.iter().find(is_other);
+        let is_cross = !host.starts_with(self.platform.cpu.as_str());
+        Some(candidate.incomplete(toolkit, &lacks, self.platform, is_cross, complete))
     }
 
     fn unmet(
@@ -191,13 +136,8 @@ impl CheckContext<'_> {
             let other = quoted(&other.to_string_lossy());
             format!("sudo update-alternatives --set libcudnn {other}")
         });
-        let fault = UnmetRequirement {
-            requirement,
-            candidate,
-            others,
-            better: found.iter().find(meets).copied(),
-            install: other.or_else(|| candidate.owner().and_then(install)),
-        };
-        fault.finding()
+        let install = other.or_else(|| candidate.owner().and_then(install));
+        let better = found.iter().find(meets).copied();
+        requirement.unmet(candidate, &others, better, install)
     }
 }

@@ -14,16 +14,6 @@ pub struct Requirements {
     pub cudnn: Option<Requirement>,
 }
 
-/// A string that is not a version requirement, or a requirement that no version meets.
-#[derive(Debug)]
-pub struct InvalidRequirement {
-    /// The method of `Config`: `cuda` or `cudnn`.
-    pub method: &'static str,
-    pub text: String,
-    /// The error of the parser; `None` if no version meets the requirement.
-    pub error: Option<semver::Error>,
-}
-
 impl Requirements {
     pub fn get(&self, kind: Kind) -> Option<&Requirement> {
         match kind {
@@ -44,7 +34,7 @@ impl Requirements {
         let mut invalid = Vec::new();
         let mut read = |text: Option<&str>, method| {
             let parsed = Requirement::parse(text?, method);
-            parsed.map_err(|fault| invalid.push(fault.finding())).ok()
+            parsed.map_err(|finding| invalid.push(finding)).ok()
         };
         let requirements = Self {
             cuda: read(cuda, "cuda"),
@@ -56,12 +46,8 @@ impl Requirements {
 
 impl Requirement {
     /// Parses the argument of `method`, which is `cuda` or `cudnn`.
-    fn parse(text: &str, method: &'static str) -> Result<Self, InvalidRequirement> {
-        let invalid = |error| InvalidRequirement {
-            method,
-            text: text.to_string(),
-            error,
-        };
+    fn parse(text: &str, method: &str) -> Result<Self, Finding> {
+        let invalid = |error| Requirement::invalid(method, text, error);
         let parsed = VersionReq::parse(text).map_err(|error| invalid(Some(error)))?;
         let mut range = Self {
             text: text.to_string(),
@@ -224,16 +210,16 @@ mod tests {
 
     #[test]
     fn an_invalid_requirement_is_quoted() {
-        let fault = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
+        let finding = Requirement::parse("9.1 or so", "cudnn").unwrap_err();
         assert_eq!(
-            fault.finding().to_string(),
+            finding.to_string(),
             "`.cudnn(\"9.1 or so\")` is not a valid version requirement  [config-invalid]\n  \
              = help: use Cargo.toml syntax in build.rs, for example `.cudnn(\">=9.1, <10\")`\n  \
              reason      expected comma after minor version number, found 'o'"
         );
-        let fault = Requirement::parse(">=13, <12", "cuda").unwrap_err();
+        let finding = Requirement::parse(">=13, <12", "cuda").unwrap_err();
         assert_eq!(
-            fault.finding().to_string(),
+            finding.to_string(),
             "no version can satisfy `.cuda(\">=13, <12\")`  [config-invalid]\n  \
              = help: use Cargo.toml syntax in build.rs, for example `.cuda(\">=12.0\")`"
         );

@@ -9,12 +9,6 @@ use crate::search::search_step::Step;
 use crate::system::files;
 use std::path::PathBuf;
 
-/// Two variables that point to different installations of one kind. The first is used.
-pub struct VariablesDisagree<'a> {
-    pub first: &'a Candidate,
-    pub other: &'a Candidate,
-}
-
 /// Returns `true` if a variable requests this kind in a place without an installation, and no earlier variable requests
 /// an installation that was found.
 pub fn is_blocked(scan: &Scan, kind: Kind) -> bool {
@@ -107,7 +101,7 @@ impl CheckContext<'_> {
             let header = |one: &Candidate| one.cudnn()?.header.clone();
             let together = header(first).is_some() && header(first) == header(other);
             if !same && !together && other.request != first.request {
-                findings.push(VariablesDisagree { first, other }.finding());
+                findings.push(first.disagreement(other));
             }
         }
         findings

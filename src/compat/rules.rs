@@ -12,21 +12,11 @@ use crate::runtime::facts::Code;
 use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Version};
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
-use crate::runtime::judge::program_rules::{DriverTooOld, DriverUser};
+use crate::runtime::judge::program_rules::DriverUser;
+use crate::runtime::judge::rules::NewerPtx;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::rules::{NewerPtx, NewerRelease};
 use crate::runtime::judge::{gpu_support, rules};
-
-/// A toolkit whose PTX the driver of this machine does not support.
-pub struct NewerToolkitPtx {
-    /// The PTX of the toolkit, and the driver.
-    pub ptx: NewerPtx,
-    /// The first driver version that supports the PTX, if the tables contain it.
-    pub first_driver: Option<&'static str>,
-    /// `false` if the targets have machine code for every GPU of this machine.
-    pub is_needed: bool,
-}
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
 pub fn releases(
@@ -39,25 +29,18 @@ pub fn releases(
     let mut findings = Vec::new();
     if let Some(version) = version {
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, cuda, None, &[]);
-        for bad in &bad {
-            findings.push(bad.finding());
-        }
+        findings.append(&mut rules::known_bad(&rows, version, cuda, None, &[]));
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
-    findings.extend(newer(NewerRelease::Cudnn, version, newest_cudnn));
-    findings.extend(newer(NewerRelease::Cuda, cuda, compat::newest_cuda()));
+    findings.extend(newer("cuDNN", version, newest_cudnn));
+    findings.extend(newer("CUDA", cuda, compat::newest_cuda()));
     findings
 }
 
-fn newer(
-    fault: fn(Version, Version) -> NewerRelease,
-    found: Option<Version>,
-    known: Option<Version>,
-) -> Option<Finding> {
+fn newer(product: &str, found: Option<Version>, known: Option<Version>) -> Option<Finding> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| fault(found, known).finding())
+    is_newer.then(|| found.newer_than_known(product, known))
 }
 
 /// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with
@@ -71,12 +54,7 @@ pub fn targets(
     let Some((version, rows)) = supported(cudnn, platform) else {
         return Vec::new();
     };
-    let chosen_by = chosen_by.to_string();
-    let mut findings = Vec::new();
-    for fault in &version.targets(&rows, targets, &chosen_by) {
-        findings.push(fault.finding());
-    }
-    findings
+    version.targets(&rows, targets, &chosen_by.to_string())
 }
 
 /// Returns the version and the table, with a row read from this cuDNN's files, which takes precedence over the row for
@@ -133,16 +111,16 @@ pub fn gpus(cudnn: &Cudnn, gpus: &[Device], platform: &Platform) -> Vec<Finding>
         let mut rule = Gpu::new(&gpu.name, gpu.capability);
         // The program may load another cuDNN.
         rule.is_required = false;
-        if let Some(mut fault) = cudnn.device(&rows, rule) {
+        if let Some(mut gap) = cudnn.gap(&rows, gpu.capability) {
             // A cuDNN for an older CUDA may support the GPU.
-            if let SupportGap::Dropped(last @ None) = &mut fault.gap {
+            if let SupportGap::Dropped(last @ None) = &mut gap {
                 let version = Version::new(u32::MAX, 0, 0);
                 *last = (11..cudnn.cuda).rev().find_map(|cuda| {
                     let newest = gpu_support::Cudnn { version, cuda };
                     Some((newest.last_with(&rows, gpu.capability)?, cuda))
                 });
             }
-            findings.push(fault.finding());
+            findings.push(gap.finding(cudnn, rule));
         }
     }
     findings
@@ -169,26 +147,25 @@ pub fn driver(
             machine.retain(|target| target.code == Code::Machine);
             let has_code =
                 |gpu: &Device| machine.iter().any(|target| target.runs_on(gpu.capability));
-            let fault = NewerToolkitPtx {
-                is_needed: !gpus.iter().all(has_code),
-                ..ptx(cuda?, driver, platform)?
-            };
-            return Some(fault.finding());
+            return ptx(cuda?, driver, platform, !gpus.iter().all(has_code));
         }
     };
     let first = compat::drivers(platform);
-    Some(DriverTooOld::new(driver, needed, needed_by, &first).finding())
+    Some(needed_by.driver_too_old(driver, needed, &first))
 }
 
-/// Returns the fault of a toolkit whose PTX the driver of this machine does not support.
-pub fn ptx(cuda: Version, driver: Version, platform: &Platform) -> Option<NewerToolkitPtx> {
+/// Returns the finding about a toolkit whose PTX the driver of this machine does not support. `is_needed`: a target has no
+/// machine code for a GPU of this machine.
+pub fn ptx(
+    cuda: Version,
+    driver: Version,
+    platform: &Platform,
+    is_needed: bool,
+) -> Option<Finding> {
     let first = compat::ptx_from(cuda)?;
     if cuda.major > driver.major || driver >= first {
         return None;
     }
-    Some(NewerToolkitPtx {
-        ptx: NewerPtx { cuda, driver },
-        first_driver: compat::driver_for(first, platform),
-        is_needed: true,
-    })
+    let first = compat::driver_for(first, platform);
+    Some(NewerPtx { cuda, driver }.of_toolkit(first, is_needed))
 }

@@ -1,7 +1,7 @@
 //! The sub-libraries of a cuDNN.
 
 use crate::cudnn::{build_ids, consistency, real_major};
-use crate::model::{Copies, Cudnn, Platform, Unresolved};
+use crate::model::{Cudnn, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, sub_libraries};
 use crate::runtime::install::installed::Installed;
@@ -121,9 +121,9 @@ impl SubLibraries {
         found
     }
 
-    /// Returns the files of each sub-library that exists several times: identical files instead of links to one file,
-    /// or a file that programs load and that is a different build than the others.
-    pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Copies> {
+    /// Returns the files of each sub-library that exists several times, if the file that programs load is a different
+    /// build than the others.
+    pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Vec<PathBuf>> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
         for (name, path) in &real_files {
             let is_copy = |other: &(String, PathBuf)| other.0 == *name && other.1 != *path;
@@ -141,27 +141,9 @@ impl SubLibraries {
         let is_opened = |path| LibraryName::of(path).is_some_and(|name| name.numbers.len() == 1);
         let mut copies = Vec::new();
         for (_, files) in &groups {
-            let paths = |matches: &dyn Fn(&Build) -> bool| {
-                let mut paths = Vec::new();
-                for (path, build) in files {
-                    if matches(build) {
-                        paths.push(path.to_path_buf());
-                    }
-                }
-                paths
-            };
             let opened = files.iter().find(|(path, _)| is_opened(path));
             if opened.is_some_and(|(_, opened)| files.iter().any(|(_, build)| build != opened)) {
-                let (files, differ) = (paths(&|_| true), true);
-                copies.push(Copies { files, differ });
-                continue;
-            }
-            // Files of other versions are allowed, because no program opens them.
-            for (first, build) in files {
-                let (files, differ) = (paths(&|other| other == build), false);
-                if files.len() > 1 && files[0] == **first {
-                    copies.push(Copies { files, differ });
-                }
+                copies.push(files.iter().map(|(path, _)| path.to_path_buf()).collect());
             }
         }
         copies

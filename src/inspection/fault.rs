@@ -8,6 +8,9 @@ use std::path::{Path, PathBuf};
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
+    /// A program and its loader, which does not exist on the inspected system. The loader of musl, if that is the C library
+    /// of this system.
+    NoInterpreter(&'a Path, &'a str, Option<String>),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.

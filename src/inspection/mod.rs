@@ -17,7 +17,7 @@ pub mod windows;
 use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
-use crate::inspection::interpreter::MissingInterpreter;
+use crate::inspection::interpreter::missing_interpreter;
 use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::provider::Provider;
@@ -155,7 +155,7 @@ impl Inspection {
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
-        if let Some(missing) = MissingInterpreter::detect(program, loader, cpu, root) {
+        if let Some(missing) = missing_interpreter(program, loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
         let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);
@@ -313,7 +313,7 @@ impl Inspection {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 // The file that the program gets is already reported.
-                let finding = driver_library::locate(&problem).finding();
+                let finding = driver_library::finding(&problem);
                 if !self.findings.iter().any(|one| one.id == finding.id) {
                     self.findings.push(finding);
                 }

@@ -3,22 +3,13 @@
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::package_owner;
 use crate::loader::ldso::LoadGraph;
-use crate::model::Owner;
 use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::facts::Finding;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
-use std::path::PathBuf;
 
 pub const BUILTINS: &str = "libnvrtc-builtins.so.";
-
-pub struct MissingBuiltins<'a> {
-    pub missing: &'a Missing,
-    /// The directory of the file, in which the loader does not search.
-    pub dir: Option<PathBuf>,
-    pub builtins_of_other_release: Option<String>,
-    pub wheel: Option<Owner>,
-}
 
 pub fn open_builtins(graph: &mut LoadGraph) {
     let mut names = Vec::new();
@@ -45,28 +36,22 @@ fn name_in(constants: &[u8]) -> Option<String> {
     })
 }
 
-impl<'a> MissingBuiltins<'a> {
-    /// Searches the directory of the NVRTC that opens the builtins, and the directory that a link to it points to.
-    pub fn new(missing: &'a Missing, sysroot: Sysroot) -> Self {
-        let real = sysroot.canonical(&missing.needed_by);
-        let is_builtins = |name: &str| name.starts_with(BUILTINS);
-        let (mut dir, mut other) = (None, None);
-        for own in [&missing.needed_by, &real].map(|file| file.parent()) {
-            let own = own.unwrap_or(&real);
-            for file in files::list_named(own, &is_builtins).unwrap_or_default() {
-                match file_name(&file) {
-                    name if name == missing.name => dir = Some(sysroot.inside(own)),
-                    name => other = Some(name.to_string()),
-                }
+/// Returns the finding about builtins that the loader does not find. The directory of the NVRTC that opens them and the
+/// directory that a link to it points to are searched.
+pub fn missing_builtins(missing: &Missing, sysroot: Sysroot) -> Finding {
+    let real = sysroot.canonical(&missing.needed_by);
+    let is_builtins = |name: &str| name.starts_with(BUILTINS);
+    let (mut dir, mut other) = (None, None);
+    for own in [&missing.needed_by, &real].map(|file| file.parent()) {
+        let own = own.unwrap_or(&real);
+        for file in files::list_named(own, &is_builtins).unwrap_or_default() {
+            match file_name(&file) {
+                name if name == missing.name => dir = Some(sysroot.inside(own)),
+                name => other = Some(name.to_string()),
             }
         }
-        Self {
-            wheel: package_owner::wheel(&real),
-            missing,
-            dir,
-            builtins_of_other_release: other,
-        }
     }
+    missing.builtins(dir, other, package_owner::wheel(&real))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub mod found;
 pub mod refused;
 
 use crate::inspection::fault::InspectionFault;
-use crate::inspection::nvrtc::{BUILTINS, MissingBuiltins};
+use crate::inspection::nvrtc::{BUILTINS, missing_builtins};
 use crate::loader::dll_dependencies::DllDependencies;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library::is_bundled;
@@ -202,7 +202,7 @@ impl PreflightInput {
                 InspectionFault::NoDriver(missing, self.root.is_some()).finding()
             } else if name.starts_with(BUILTINS) {
                 let root = self.root.as_deref();
-                MissingBuiltins::new(missing, Sysroot { root }).finding()
+                missing_builtins(missing, Sysroot { root })
             } else if is_cudnn {
                 let user = Some(&*missing.needed_by);
                 self.no_cudnn(user, vec![name.clone()], missing, true)

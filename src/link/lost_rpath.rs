@@ -1,46 +1,25 @@
+use crate::link::Linked;
 use crate::model::Environment;
+use crate::runtime::facts::Finding;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// A package without a program. Its rpath does not reach the programs that depend on it.
-pub struct LostRpath<'a> {
-    pub package: &'a str,
-    /// The `links` key of the package, through which the build scripts of the programs can query the rpath.
-    pub links: Option<&'a str>,
-    pub dir: &'a Path,
-    /// The manifests of the programs that query no rpath, although other programs of the workspace do.
-    pub programs: Vec<PathBuf>,
-}
-
-impl LostRpath<'_> {
-    /// Returns the call by which the build script of a program gets the rpath.
-    pub fn query(&self) -> String {
-        let links = self.links.unwrap_or(self.package);
-        format!("Linked::from_dep(\"{links}\")")
-    }
-}
-
-/// Returns the fault if this package has no program of its own: the programs that depend on it then link but fail to
+/// Returns the finding if this package has no program of its own: the programs that depend on it then link but fail to
 /// start. With a `links` key, their build scripts can query the rpath, so it is a fault only if none in the workspace
 /// does, or if one that depends on this package does not. Also returns the files that the answer depends on.
-pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, Vec<PathBuf>)> {
+pub fn find(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)> {
     let package = Path::new(env.os_var("CARGO_MANIFEST_DIR")?);
-    let mut fault = LostRpath {
-        package: env.var("CARGO_PKG_NAME")?,
-        links: env.var("CARGO_MANIFEST_LINKS"),
-        dir,
-        programs: Vec::new(),
-    };
+    let name = env.var("CARGO_PKG_NAME")?;
     let manifest = files::read(&package.join("Cargo.toml")).ok()?;
     if has_program(package, &manifest) {
         return None;
     }
-    if fault.links.is_none() {
-        return Some((fault, Vec::new()));
-    }
+    let Some(links) = env.var("CARGO_MANIFEST_LINKS") else {
+        return Some((Linked::without_links(name, dir), Vec::new()));
+    };
     let root = workspace_root(package);
     let files = root.map_or_else(Vec::new, scripts_and_manifests);
-    let query = fault.query();
+    let (query, mut programs) = (Linked::query(links), Vec::new());
     let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
     if files.iter().any(queries) {
         for manifest in files.iter().filter(|file| file.ends_with("Cargo.toml")) {
@@ -51,16 +30,16 @@ pub fn find<'a>(env: &'a Environment, dir: &'a Path) -> Option<(LostRpath<'a>, V
             // A workspace within this one is not part of it, and a build script may have another name.
             let is_read = (Some(&*package) == root || !text.contains("[workspace]"))
                 && !text.lines().any(|line| line.starts_with("build ="));
-            let depends = is_read && depends_on(&text, fault.package);
+            let depends = is_read && depends_on(&text, name);
             if depends && has_program(&package, &text) && !queries(&package.join("build.rs")) {
-                fault.programs.push(manifest.clone());
+                programs.push(manifest.clone());
             }
         }
-        if fault.programs.is_empty() {
+        if programs.is_empty() {
             return None;
         }
     }
-    Some((fault, files))
+    Some((Linked::without_query(name, links, dir, &programs), files))
 }
 
 /// Returns `true` if linking this package produces a file that gets the rpath.

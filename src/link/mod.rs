@@ -97,8 +97,8 @@ impl Toolchain {
         }
         let absolute = plan.rpaths.iter().find(|dir| dir.is_absolute());
         let lost = absolute.and_then(|dir| lost_rpath::find(&self.host.env, dir));
-        let Some((fault, files)) = lost else { return };
-        for line in fault.finding().to_string().lines() {
+        let Some((finding, files)) = lost else { return };
+        for line in finding.to_string().lines() {
             plan.add(Directive::Warning(line.to_string()));
         }
         for file in files {
@@ -366,13 +366,6 @@ pub struct Linked {
     include_dirs: Vec<PathBuf>,
 }
 
-/// A `links` key for which no dependency passed link metadata.
-pub struct MissingLinkMetadata<'a> {
-    pub links: &'a str,
-    /// The variable in which cargo passes the rpath.
-    pub variable: &'a str,
-}
-
 impl Linked {
     /// Reads the link metadata of the dependency with `links = "<links>"`.
     ///
@@ -388,8 +381,7 @@ impl Linked {
         let variable = |key: &str| format!("{prefix}{key}");
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"].map(variable);
         if keys.iter().all(|key| host.env.os_var(key).is_none()) {
-            let variable = &keys[0];
-            return Err(MissingLinkMetadata { links, variable }.finding().into());
+            return Err(Self::without_metadata(links, &keys[0]).into());
         }
         let read = ["RPATH", "DELAYED", "INCLUDE", "CUDA_INCLUDE"].map(variable);
         let mut directives = Vec::from(read.clone().map(Directive::RerunIfEnvChanged));

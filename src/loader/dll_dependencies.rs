@@ -3,7 +3,7 @@
 use crate::Finding;
 use crate::cudnn::consistency::missing_parts;
 use crate::model::Cudnn;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// The search for the dependencies of a cuDNN.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,17 +29,8 @@ pub fn is_checked(dll: &str) -> bool {
     prefixes.iter().any(|start| name.starts_with(start))
 }
 
-/// A DLL that cuDNN requires and that Windows does not find or cannot load.
-pub enum DllFault<'a> {
-    /// Missing DLLs of cuDNN itself, its main library, and the first directory that is searched.
-    MissingPart(Vec<&'a MissingDll>, &'a Path, &'a Path),
-    /// Missing DLLs of CUDA, with the CUDA major that cuDNN was built for.
-    MissingCuda(Vec<&'a MissingDll>, Option<u32>),
-}
-
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let mut add = |fault: DllFault| findings.push(fault.finding(dll_dependencies));
     let dir = dll_dependencies.places.first();
     let needed = missing_parts(cudnn);
     let (mut needs, mut others) = (Vec::new(), Vec::new());
@@ -53,10 +44,10 @@ pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Findin
         }
     }
     if let (Some(library), Some(dir), false) = (&cudnn.library, dir, needs.is_empty()) {
-        add(DllFault::MissingPart(needs, library, dir));
+        findings.push(dll_dependencies.missing_sub_libraries(&needs, library, dir));
     }
     if !others.is_empty() {
-        add(DllFault::MissingCuda(others, cudnn.cuda_major));
+        findings.push(dll_dependencies.missing_cuda(&others, cudnn.cuda_major));
     }
     findings
 }

@@ -2,19 +2,17 @@
 
 use crate::choice::cuda_mismatch::CudaMismatch;
 use crate::cudnn::consistency::parts::SubLibraryFault;
-use crate::cudnn::consistency::{
-    HeaderLibrarySkew, RequestedUnusable, file_name, is_dll, is_same_minor, library_dir,
-};
-use crate::messages::phrases::{after_space, also, found_at, found_via, named};
+use crate::cudnn::consistency::{file_name, is_dll, is_same_minor, library_dir};
+use crate::messages::phrases::{after_space, also, found_via, named};
 use crate::model::text::joined;
-use crate::model::{Candidate, Copies, Cudnn, Installer, Obstacle, Owner, Unresolved};
+use crate::model::{Candidate, Cudnn, Installer, Obstacle, Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{
-    Finding, FindingId, LibraryName, Severity, VersionSource, quoted, sub_libraries,
+    Finding, FindingId, LibraryName, Severity, Version, VersionSource, quoted, sub_libraries,
 };
-use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::messages::sub_libraries::replace_all;
 use std::path::{Path, PathBuf};
 
 impl CudaMismatch<'_> {
@@ -79,10 +77,17 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
     }
 }
 
-impl HeaderLibrarySkew<'_> {
-    pub fn finding(&self) -> Finding {
-        let ((file, header), (path, library)) = (self.header, self.library);
-        let parts = &self.cudnn.parts;
+impl Cudnn {
+    /// Returns the finding for headers and a library of different versions. `packages`: the packages of both, if apt can
+    /// install them in the same version; `variables`: those of both, if they are different ones.
+    pub fn header_library_skew(
+        &self,
+        (file, header): (&Path, Version),
+        (path, library): (&Path, Version),
+        packages: Option<(&Owner, &Owner)>,
+        variables: &[String],
+    ) -> Finding {
+        let parts = &self.parts;
         let has_version = |part: &&SubLibraryFile| part.version == Some(library);
         let reports = |part: &&SubLibraryFile| {
             let known = sub_libraries::find(&part.name);
@@ -100,17 +105,17 @@ impl HeaderLibrarySkew<'_> {
         });
         let from =
             |owner: Option<&Owner>| owner.map_or_else(String::new, |owner| format!("\n{owner}"));
-        let of_headers = from(self.cudnn.files.header_owner.as_ref());
-        let of_library = from(self.cudnn.owner.as_deref());
-        let stale = if let names @ [_, ..] = self.variables {
+        let of_headers = from(self.files.header_owner.as_ref());
+        let of_library = from(self.owner.as_deref());
+        let stale = if let names @ [_, ..] = variables {
             let names = names.join(" and ");
             format!("make {names} point to headers and libraries of the same version")
-        } else if let Some((of_headers, of_library)) = self.packages {
+        } else if let Some((of_headers, of_library)) = packages {
             let command = same_version_command(of_headers, of_library, header > library);
             format!("run `{command}`")
         } else if file.parent().and_then(Path::parent) == path.parent().and_then(Path::parent) {
             // Both are in one installation, in `include/` and `lib/` of the same directory.
-            let root = self.cudnn.root.display();
+            let root = self.root.display();
             format!("install headers and libraries of the same cuDNN version in `{root}`")
         } else {
             "remove the outdated headers or library".into()
@@ -146,17 +151,6 @@ fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: b
     format!("sudo apt install {library}={version} {headers}={version}")
 }
 
-impl RequestedUnusable<'_> {
-    pub fn finding(&self) -> Finding {
-        let via = self.via;
-        let help = format!("set {via} to a directory that contains a complete cuDNN");
-        let finding = self.file.finding();
-        finding
-            .with("found via", found_at(via, self.found))
-            .help(help)
-    }
-}
-
 impl SubLibraryFault<'_> {
     pub fn finding(&self, cudnn: &Cudnn) -> Finding {
         let dir = library_dir(cudnn);
@@ -190,7 +184,7 @@ impl SubLibraryFault<'_> {
                 file_name(&first.sibling)
             ))
             .with_lines("missing", cudnn.files.unresolved.iter().map(unresolved))
-            .help(MixedFolder::replace_all(is_dll, &dir)),
+            .help(replace_all(is_dll, &dir)),
             Self::SeveralCudaMajors(majors) => {
                 let version = after_space(cudnn.library_version);
                 let line =
@@ -199,7 +193,7 @@ impl SubLibraryFault<'_> {
                     "the files of cuDNN{version} in `{dir}` were built for different CUDA versions"
                 ))
                 .with_lines("sub-libs", majors.iter().map(line))
-                .help(MixedFolder::replace_all(is_dll, &dir))
+                .help(replace_all(is_dll, &dir))
             }
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
@@ -214,33 +208,14 @@ impl SubLibraryFault<'_> {
                 }
                 finding
             }
-            Self::DifferentCopies(first) => {
-                let mut others = Vec::new();
-                for copies in &cudnn.files.copies {
-                    if copies.differ {
-                        others.push(names(copies));
-                    }
-                }
+            Self::DifferentCopies(copies) => {
+                let mut copies = copies.iter().map(|files| names(files));
                 FindingId::DuplicateCudnn.warning(format!(
                     "{} in `{dir}` are different files: programs load the one whose name ends in the major version",
-                    names(first)
+                    copies.next().unwrap_or_default()
                 ))
-                .with_lines("others", others.into_iter().skip(1))
-                .help(MixedFolder::replace_all(is_dll, &dir))
-            }
-            Self::EqualCopies(first) => {
-                let others = match cudnn.files.copies.len() - 1 {
-                    0 => String::new(),
-                    1 => " (so is 1 other library)".into(),
-                    others => format!(" (so are {others} other libraries)"),
-                };
-                FindingId::DuplicateCudnn.note(format!(
-                    "{} in `{dir}` are copies of the same file{others}; all but one should be links",
-                    names(first)
-                ))
-                .help(
-                    "leave them, since identical copies are harmless; to avoid them, copy with `cp -a`, which preserves links",
-                )
+                .with_lines("others", copies)
+                .help(replace_all(is_dll, &dir))
             }
         }
     }
@@ -259,9 +234,9 @@ impl Obstacle {
     }
 }
 
-fn names(copies: &Copies) -> String {
+fn names(files: &[PathBuf]) -> String {
     let mut names = Vec::new();
-    for path in &copies.files {
+    for path in files {
         names.push(format!("`{}`", file_name(path)));
     }
     listed(&names)

@@ -153,10 +153,6 @@ impl HostCompilerCheck<'_> {
     }
 }
 
-/// The help for an nvcc that cannot start gcc.
-pub const NO_GCC: &str =
-    "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler";
-
 impl MissingHostCompiler<'_> {
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
@@ -186,7 +182,7 @@ impl MissingHostCompiler<'_> {
                      compiler for that architecture: nvcc cannot start it",
                     name.trim_end_matches("-g++")
                 ),
-                None => NO_GCC.into(),
+                None => "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler".into(),
             },
         }
     }

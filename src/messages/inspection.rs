@@ -2,7 +2,6 @@
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, LibrarySource};
-use crate::inspection::interpreter::MissingInterpreter;
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
 use crate::model::linkage::LoadPhase;
@@ -37,6 +36,18 @@ impl InspectionFault<'_> {
                 };
                 id.error(format!("`{path}` {defect}")).help(help)
             }
+            Self::NoInterpreter(program, interpreter, Some(musl)) => FindingId::LibraryNotFound.error(format!(
+                "`{}` is built for glibc, but the C library of this system is musl",
+                program.display()
+            ))
+            .with("loader", format!("{interpreter} does not exist"))
+            .with("musl", musl)
+            .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
+            Self::NoInterpreter(program, interpreter, None) => FindingId::LibraryNotFound.error(format!(
+                "`{}` requires the loader `{interpreter}`, which does not exist",
+                program.display()
+            ))
+            .help("build the program on this system, or run it in the environment where it was built"),
             Self::WithoutCuda(package, reason) => FindingId::BuiltWithoutCuda
                 .warning(format!("{package} was built without CUDA"))
                 .with("reason", reason),
@@ -129,7 +140,7 @@ impl InspectionFault<'_> {
                     None => finding,
                 }
             }
-            Self::NoLibrary(missing, also_found, source) => {
+            Self::NoLibrary(missing, available, source) => {
                 let (name, user) = (&missing.name, missing.needed_by.display());
                 let is_later = missing.need == LoadPhase::Later;
                 let verb = if is_later { "opens" } else { "needs" };
@@ -142,7 +153,7 @@ impl InspectionFault<'_> {
                 let finding = FindingId::LibraryNotFound.error_if(!is_later, summary)
                     .with_some("found via", unfit.map(|file| &file.found_via))
                     .with("searched", missing.searched.join("\n"))
-                    .with_lines("also found", also_found.iter().map(found_file));
+                    .with_lines("available", available.iter().map(found_file));
                 match (unfit, &missing.link) {
                     (Some(unfit), _) => return finding.help(replacement_help(&unfit.defect)),
                     (None, Some(link)) => return link.explain(finding),
@@ -190,25 +201,6 @@ impl InspectionFault<'_> {
                         None => PUT_ON_PATH.to_string(),
                     })
             }
-        }
-    }
-}
-
-impl MissingInterpreter<'_> {
-    pub fn finding(&self) -> Finding {
-        let (program, interpreter) = (self.program.display(), self.interpreter);
-        let error = |summary: String| FindingId::LibraryNotFound.error(summary);
-        match &self.musl {
-            Some(musl) => error(format!(
-                "`{program}` is built for glibc, but the C library of this system is musl"
-            ))
-            .with("loader", format!("{interpreter} does not exist"))
-            .with("musl", musl.display())
-            .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
-            None => error(format!(
-                "`{program}` requires the loader `{interpreter}`, which does not exist"
-            ))
-            .help("build the program on this system, or run it in the environment where it was built"),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Libraries that the loader does not find, or finds twice.
 
 use crate::cudnn::consistency::file_name;
-use crate::loader::dll_dependencies::{DllDependencies, DllFault, MissingDll};
+use crate::loader::dll_dependencies::{DllDependencies, MissingDll};
 use crate::loader::path_shadowing::{PathFault, Shadowed};
 use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;
@@ -105,45 +105,54 @@ fn directory(library: &Path) -> String {
     library.parent().unwrap_or(library).display().to_string()
 }
 
-impl DllFault<'_> {
-    pub fn finding(&self, searched: &DllDependencies) -> Finding {
-        match self {
-            DllFault::MissingPart(needs, library, dir) => {
-                needed(FindingId::PartsMissing, needs, searched).help(format!(
-                    "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
-                    file_name(library),
-                    dir.display()
-                ))
-            }
-            DllFault::MissingCuda(needs, major) => {
-                let unknown = "the CUDA version that".to_string();
-                let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
-                let dll = needs.first().map_or("", |first| &first.dll);
-                needed(FindingId::CudnnNotLoadable, needs, searched)
-                    .help(format!("add the directory that contains `{dll}` to PATH where the program runs"))
-                    .help(format!("install {toolkit} this cuDNN was built for"))
-                    .help(format!("copy all DLLs from the directory that contains `{dll}` to the program's directory"))
-            }
-        }
+impl DllDependencies {
+    /// Returns the finding for DLLs of cuDNN that its main library needs. `dir`: the first directory that is searched.
+    pub fn missing_sub_libraries(
+        &self,
+        needs: &[&MissingDll],
+        library: &Path,
+        dir: &Path,
+    ) -> Finding {
+        self.missing(FindingId::PartsMissing, needs).help(format!(
+            "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
+            file_name(library),
+            dir.display()
+        ))
     }
-}
 
-/// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
-fn needed(id: FindingId, needs: &[&MissingDll], searched: &DllDependencies) -> Finding {
-    let several = if needs.len() > 1 { needs } else { &[] };
-    let several = several.iter();
-    let all = several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
-    let summary = needs.first().map(|MissingDll { part, dll }| {
-        let part = file_name(part);
-        format!("`{part}` needs `{dll}`, which is not on Windows' search path")
-    });
-    let mut places = searched.places.clone();
-    let mut severity = Severity::Note;
-    if searched.path_known {
-        places.push("PATH".into());
-        severity = Severity::Warning;
+    /// Returns the finding for DLLs of CUDA. `major`: the CUDA major that cuDNN was built for.
+    pub fn missing_cuda(&self, needs: &[&MissingDll], major: Option<u32>) -> Finding {
+        let unknown = "the CUDA version that".to_string();
+        let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
+        let dll = needs.first().map_or("", |first| &first.dll);
+        self.missing(FindingId::CudnnNotLoadable, needs)
+            .help(format!(
+                "add the directory that contains `{dll}` to PATH where the program runs"
+            ))
+            .help(format!("install {toolkit} this cuDNN was built for"))
+            .help(format!(
+                "copy all DLLs from the directory that contains `{dll}` to the program's directory"
+            ))
     }
-    Finding::new(id, severity, summary.unwrap_or_default())
-        .with_paths("searched", &places)
-        .with_lines("missing", all)
+
+    /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
+    fn missing(&self, id: FindingId, needs: &[&MissingDll]) -> Finding {
+        let several = if needs.len() > 1 { needs } else { &[] };
+        let several = several.iter();
+        let all =
+            several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
+        let summary = needs.first().map(|MissingDll { part, dll }| {
+            let part = file_name(part);
+            format!("`{part}` needs `{dll}`, which is not on Windows' search path")
+        });
+        let mut places = self.places.clone();
+        let mut severity = Severity::Note;
+        if self.path_known {
+            places.push("PATH".into());
+            severity = Severity::Warning;
+        }
+        Finding::new(id, severity, summary.unwrap_or_default())
+            .with_paths("searched", &places)
+            .with_lines("missing", all)
+    }
 }

@@ -1,37 +1,60 @@
-use crate::link::MissingLinkMetadata;
-use crate::link::lost_rpath::LostRpath;
-use crate::toolchain::lazy_link::LazyLinkFault;
-use crate::{Finding, FindingId};
+//! Libraries that programs are linked with.
 
-impl LostRpath<'_> {
-    pub fn finding(&self) -> Finding {
-        let (name, dir) = (self.package, self.dir.display());
-        let query = self.query();
-        let call = format!("add `cudnn_guard::{query}?.link()` to the build.rs of each program");
-        if self.links.is_some() {
-            return FindingId::LibraryNotFound.warning(format!(
-                "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
-            ))
-            .with_lines("manifests", self.programs.iter().map(|file| file.display()))
-            .help(call)
-            .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
-        }
+use crate::link::Linked;
+use crate::messages::phrases::after_space;
+use crate::model::text::joined;
+use crate::runtime::messages::sub_libraries::names;
+use crate::toolchain::lazy_link::LazyLinkFault;
+use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
+use crate::toolkit::package_names::by_distribution;
+use crate::{Finding, FindingId, Version};
+use std::path::{Path, PathBuf};
+
+impl Linked {
+    /// Returns the call by which the build script of a program gets the rpath of a package with this `links` key.
+    pub(crate) fn query(links: &str) -> String {
+        format!("Linked::from_dep(\"{links}\")")
+    }
+
+    /// Returns the finding for a package whose rpath does not reach the programs that depend on it: none queries it, or
+    /// those with these manifests do not.
+    pub(crate) fn without_query(
+        name: &str,
+        links: &str,
+        dir: &Path,
+        programs: &[PathBuf],
+    ) -> Finding {
         FindingId::LibraryNotFound.warning(format!(
-            "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
-             arguments"
+            "programs that depend on `{name}` cannot find the libraries in `{}` unless their build.rs adds the rpath",
+            dir.display()
         ))
-        .help(format!("add `links = \"{name}\"` to [package] in its Cargo.toml, and {call}"))
+        .with_paths("manifests", programs)
+        .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Self::query(links)))
+        .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so")
+    }
+
+    /// Like [`without_query`](Self::without_query), for a package without a `links` key.
+    pub(crate) fn without_links(name: &str, dir: &Path) -> Finding {
+        FindingId::LibraryNotFound.warning(format!(
+            "programs that depend on `{name}` do not get its rpath to `{}`: cargo passes on libraries, but no linker \
+             arguments",
+            dir.display()
+        ))
+        .help(format!(
+            "add `links = \"{name}\"` to [package] in its Cargo.toml, and add `cudnn_guard::{}?.link()` to the build.rs of \
+             each program",
+            Self::query(name)
+        ))
         .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
     }
-}
 
-impl MissingLinkMetadata<'_> {
-    pub fn finding(&self) -> Finding {
-        let links = self.links;
+    /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in this
+    /// variable.
+    pub(crate) fn without_metadata(links: &str, variable: &str) -> Finding {
         FindingId::ConfigInvalid.error(format!(
             "no dependency with `links = \"{links}\"` passed link metadata to this build script"
         ))
-        .with("variable", self.variable)
+        .with("variable", variable)
         .help(format!(
             "add the crate with `links = \"{links}\"` directly to [dependencies] of this package"
         ))
@@ -80,6 +103,83 @@ impl LazyLinkFault<'_> {
                 "install a C compiler with its assembler and `ar`: `sudo apt install gcc`, `sudo dnf install gcc`"
             })
             .help("set CC to the C compiler for the build target"),
+        }
+    }
+}
+
+const DYNAMIC: &str = "remove `.link(Link::Static)` from build.rs to link dynamically";
+
+impl StaticLinkFault<'_> {
+    pub fn finding(&self) -> Finding {
+        match self {
+            Self::CudnnOnWindows => FindingId::ConfigInvalid
+                .error("NVIDIA does not provide static cuDNN libraries for Windows")
+                .help(DYNAMIC)
+                .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time"),
+            Self::Cudnn {
+                cudnn,
+                dir,
+                missing,
+                package,
+            } => {
+                let version = after_space(cudnn.version());
+                FindingId::PartsMissing.error(format!(
+                    "cuDNN{version} at `{}` is missing {}, which `.link(Link::Static)` requires",
+                    cudnn.root.display(),
+                    archives(missing)
+                ))
+                .with("missing", missing.join("\n"))
+                .with("searched", dir.display())
+                .help(match package {
+                    Some((major @ 9.., cuda)) => format!("install `libcudnn{major}-static-cuda-{cuda}`"),
+                    Some((major, _)) => format!("install `libcudnn{major}-dev`"),
+                    None => "set CUDNN_PATH to an extracted archive from NVIDIA, which contains the static libraries in `lib`".to_string(),
+                })
+                .help(DYNAMIC)
+            }
+            Self::Toolkit {
+                toolkit,
+                missing,
+                needed_by,
+                source,
+            } => {
+                let cuda = after_space(toolkit.version.map(Version::short));
+                FindingId::PartialToolkit.error(format!(
+                    "CUDA{cuda} at `{}` does not contain {}, which {needed_by} needs for static linking",
+                    toolkit.root.display(),
+                    archives(missing)
+                ))
+                .with_lines("missing", Some(missing).filter(|all| all.len() > 1).into_iter().flatten())
+                .with_paths("searched", &toolkit.link_dirs)
+                .helps(source.as_ref().map(ArchiveSource::help))
+                .help(DYNAMIC)
+            }
+        }
+    }
+}
+
+/// Returns the names of archives, or their number if there are many.
+fn archives(missing: &[String]) -> String {
+    match missing.len() {
+        0..=3 => names(&missing.iter().map(Path::new).collect::<Vec<_>>()),
+        many => format!("{many} static libraries"),
+    }
+}
+
+impl ArchiveSource {
+    fn help(&self) -> String {
+        let all = |names: &[String]| joined(names.iter().map(|name| format!("`{name}`")), " and ");
+        match self {
+            Self::OtherToolkit => {
+                "set CUDA_HOME to a toolkit from NVIDIA's installer or packages: wheels contain no static library except cudart"
+                    .to_string()
+            }
+            Self::Conda(names) => format!("install {} from conda-forge", all(names)),
+            Self::Packages(names) => {
+                let debian = all(names);
+                let fedora = debian.replace("-dev-", "-devel-");
+                format!("install {}", by_distribution(&debian, &fedora))
+            }
         }
     }
 }

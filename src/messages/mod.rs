@@ -10,8 +10,6 @@ mod cuda_libraries;
 #[cfg(feature = "cli")]
 mod cudarc;
 mod cudnn;
-#[cfg(feature = "cli")]
-mod fetch;
 mod host_compiler;
 #[cfg(feature = "cli")]
 mod inspection;
@@ -21,10 +19,6 @@ mod linking;
 mod not_found;
 mod nvcc;
 mod phrases;
-#[cfg(feature = "cli")]
-mod provider;
-mod requirement;
-mod static_link;
 mod system;
 mod targets;
 #[cfg(feature = "cli")]

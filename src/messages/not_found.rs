@@ -1,15 +1,18 @@
 //! CUDA or cuDNN that was not found.
 
-use crate::choice::findings::{CandidateFault, MissingHeaders};
 use crate::choice::not_found::{ModuleSystem, NoUsableCandidate};
 use crate::cudnn::nvidia_image;
 use crate::messages::phrases::{
     after_space, also, fetch, found_at, found_via, named, other_cpu, set_directory, variable,
 };
 use crate::messages::toolkit::packages;
-use crate::model::{Cudnn, Installer, Kind, Obstacle, Os, Rejection, Variable};
+use crate::model::{
+    Candidate, Cudnn, Environment, FoundVia, Installer, Kind, Obstacle, Os, Platform, Rejection,
+    Variable,
+};
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
 use crate::runtime::facts::{Finding, FindingId, LibraryName, majors, quoted};
+use crate::runtime::install::unusable_file::UnusableFile;
 use crate::search::pkg_config::PackageFault;
 
 impl NoUsableCandidate<'_> {
@@ -192,58 +195,65 @@ impl LeftOut {
     }
 }
 
-impl CandidateFault<'_> {
-    pub fn finding(&self) -> Finding {
-        match self {
-            Self::OtherCpu(candidate, cpu, platform) => {
-                // The libraries and the headers may come from different variables.
-                let root = candidate.root();
-                let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_ref());
-                let apart = library.filter(|library| !library.starts_with(root));
-                let named = apart.map_or_else(
-                    || named(candidate),
-                    |library| format!("`{}`", library.display()),
-                );
-                let (via, own) = (&candidate.via, &platform.cpu);
-                other_cpu(&named, cpu, own)
-                    .with("found via", found_via(candidate))
-                    .help(format!(
-                        "set {via} to a directory that contains cuDNN for {own}"
-                    ))
-            }
-            Self::NoImportLibrary(candidate) => {
-                let headline = format!(
-                    "{} cannot be linked: its import library `cudnn.lib` is missing",
-                    named(candidate)
-                );
-                let library = candidate.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-                let library = library.unwrap_or(candidate.root());
-                FindingId::CudnnNotFound
-                    .error(headline)
-                    .with("found via", found_at(&candidate.via, library))
-                    .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
-                    .help("set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`")
-            }
-        }
+impl Candidate {
+    /// Returns the finding for a requested cuDNN for this CPU, which is not the platform's.
+    pub fn for_other_cpu(&self, cpu: &str, platform: &Platform) -> Finding {
+        // The libraries and the headers may come from different variables.
+        let root = self.root();
+        let library = self.cudnn().and_then(|cudnn| cudnn.library.as_ref());
+        let apart = library.filter(|library| !library.starts_with(root));
+        let named = match apart {
+            Some(library) => format!("`{}`", library.display()),
+            None => named(self),
+        };
+        let (via, own) = (&self.via, &platform.cpu);
+        other_cpu(&named, cpu, own)
+            .with("found via", found_via(self))
+            .help(format!(
+                "set {via} to a directory that contains cuDNN for {own}"
+            ))
+    }
+
+    /// Returns the finding for a cuDNN without an import library, such as the wheels for Windows since cuDNN 9.
+    pub fn without_import_library(&self) -> Finding {
+        let library = self.cudnn().and_then(|cudnn| cudnn.library.as_deref());
+        FindingId::CudnnNotFound
+            .error(format!(
+                "{} cannot be linked: its import library `cudnn.lib` is missing",
+                named(self)
+            ))
+            .with("found via", found_at(&self.via, library.unwrap_or(self.root())))
+            .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
+            .help("set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`")
+    }
+
+    /// Returns the finding for a requested cuDNN whose main library can be neither linked nor opened.
+    pub fn damaged(&self) -> Option<Finding> {
+        let (path, defect) = self.cudnn()?.main_library_defect()?;
+        let finding = UnusableFile::new(path, defect).finding();
+        Some(finding.with("found via", found_via(self)).help(format!(
+            "set {} to a directory that contains a complete cuDNN",
+            self.via
+        )))
     }
 }
 
-impl MissingHeaders<'_> {
-    pub fn finding(&self) -> Finding {
-        let cudnn = self.cudnn;
-        let version = cudnn.library_version;
-        let cuda_major = cudnn.cuda_major.unwrap_or(majors::USUAL_CUDA);
+impl Cudnn {
+    /// Returns the finding for a cuDNN with libraries but without complete headers.
+    pub fn without_headers(&self, via: &FoundVia, env: &Environment) -> Finding {
+        let version = self.library_version;
+        let cuda_major = self.cuda_major.unwrap_or(majors::USUAL_CUDA);
         let release = after_space(version);
-        let link = cudnn.library.as_ref().or(cudnn.link_dir.as_ref());
-        let library = link.unwrap_or(&cudnn.root);
-        let root = cudnn.root.display();
-        if let Some(header) = &cudnn.files.unreadable_header {
+        let link = self.library.as_ref().or(self.link_dir.as_ref());
+        let library = link.unwrap_or(&self.root);
+        let root = self.root.display();
+        if let Some(header) = &self.files.unreadable_header {
             let dir = quoted(&header.parent().unwrap_or(header).to_string_lossy());
             return FindingId::CudnnHeadersMissing
                 .error(format!(
                     "the headers of cuDNN{release} at `{root}` cannot be read: permission denied"
                 ))
-                .with("found via", found_at(self.via, header))
+                .with("found via", found_at(via, header))
                 .help(match cfg!(windows) {
                     true => format!(
                         "make them readable: use the Security tab in the properties of {dir}"
@@ -252,7 +262,7 @@ impl MissingHeaders<'_> {
                 })
                 .help("set CUDNN_INCLUDE_DIR to a readable directory that contains cudnn.h");
         }
-        let headline = match (&cudnn.files.unversioned_header, &cudnn.files.missing_header) {
+        let headline = match (&self.files.unversioned_header, &self.files.missing_header) {
             // Since cuDNN 8, `cudnn.h` includes the header that has the version.
             (Some(header), _) => format!(
                 "the headers of cuDNN{release} are incomplete: `{}` does not define CUDNN_MAJOR{}",
@@ -268,13 +278,13 @@ impl MissingHeaders<'_> {
             ),
             (None, None) => format!("cuDNN{release} at `{root}` has libraries but no headers"),
         };
-        let is_in_image = nvidia_image::is_without_cudnn_headers(self.env);
+        let is_in_image = nvidia_image::is_without_cudnn_headers(env);
         let finding = FindingId::CudnnHeadersMissing
             .error(headline)
-            .with("found via", found_at(self.via, library))
+            .with("found via", found_at(via, library))
             .helps(is_in_image.then(|| development_image("cudnn-devel")));
         // The 9 in `…/libcudnn.so.9`.
-        let in_name = || LibraryName::of(cudnn.library.as_deref()?)?.major();
+        let in_name = || LibraryName::of(self.library.as_deref()?)?.major();
         let major = version.map(|version| version.major).or_else(in_name);
         let major = major.unwrap_or(majors::NEWEST_CUDNN);
         // Debian's 8.x packages are each for one CUDA, without its number in the name.
@@ -284,11 +294,11 @@ impl MissingHeaders<'_> {
         };
         let path = library.to_string_lossy();
         let at = |part: &str| path.contains(part);
-        let is_conda = self.env.path(Variable::CondaPrefix).is_some_and(|prefix| {
-            let dir = cudnn.link_dir.as_deref().unwrap_or(&cudnn.root);
+        let is_conda = env.path(Variable::CondaPrefix).is_some_and(|prefix| {
+            let dir = self.link_dir.as_deref().unwrap_or(&self.root);
             dir.starts_with(prefix)
         });
-        let owner = cudnn.owner.as_deref();
+        let owner = self.owner.as_deref();
         let libraries_alone =
             owner.filter(|owner| owner.installer == Installer::Conda && owner.name == "libcudnn");
         let install = if let Some(wheel) = owner.filter(|owner| owner.installer.is_for_wheels()) {
@@ -310,12 +320,12 @@ impl MissingHeaders<'_> {
         } else {
             format!(
                 "copy `include/cudnn*.h` from NVIDIA's archive of that version into `{}`",
-                cudnn.root.join("include").display()
+                self.root.join("include").display()
             )
         };
         finding
             .help(install)
-            .help(match cudnn.files.unversioned_header {
+            .help(match self.files.unversioned_header {
                 Some(_) => "set CUDNN_INCLUDE_DIR to the directory that contains cudnn_version.h",
                 None => "set CUDNN_INCLUDE_DIR to the directory that contains cudnn.h",
             })

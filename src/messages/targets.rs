@@ -1,24 +1,25 @@
 //! Target lists, and the GPUs of this machine.
 
-use crate::compat::rules::NewerToolkitPtx;
 use crate::model::Gencode;
 use crate::model::text::joined;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Code, Finding, FindingId, Severity, Suffix, Target, Version};
+use crate::runtime::judge::rules::NewerPtx;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
-use crate::targets::miscompiled::Miscompiled;
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
-use crate::targets::select::{RequestFault, RequestProblem, SelectionNote};
+use crate::targets::select::{RequestProblem, Selection, SelectionNote};
 use crate::targets::target_lists::machine;
-use crate::toolchain::targets::UnlistedTargets;
+use crate::targets::target_request::TargetRequest;
+use crate::toolkit::nvcc::{MissingTemporaryDirectory, NvccFault};
 
-impl RequestFault<'_> {
-    pub fn finding(&self) -> Finding {
-        let from = self.request.from;
+impl RequestProblem<'_> {
+    /// Returns the finding for this request. `gpu_fault` is the reason why no GPU is known.
+    pub fn finding(&self, request: &TargetRequest, gpu_fault: Option<&GpuQueryFault>) -> Finding {
+        let from = request.from;
         let error = |id: FindingId, headline: String| {
             id.error(headline)
-                .with("found", format!("{from}: {:?}", self.request.text))
+                .with("found", format!("{from}: {:?}", request.text))
         };
         let unknown = |headline: String| {
             error(FindingId::ArchUnknown, headline)
@@ -28,7 +29,7 @@ impl RequestFault<'_> {
                 )
                 .help("use GPU names: `Ampere`, `H100`, `RTX 4090`")
         };
-        match &self.problem {
+        match self {
             RequestProblem::UnknownWord(word) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"))
             }
@@ -39,7 +40,7 @@ impl RequestFault<'_> {
                     "set CUDNN_GUARD_ARCHS=\"{}\", or a subset",
                     joined(instead, " ")
                 ));
-                match self.gpu_fault {
+                match gpu_fault {
                     None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
                     Some(cause) => finding.with_cause("driver", cause.finding()),
                 }
@@ -153,13 +154,18 @@ fn supported_by(targets: &[Target]) -> String {
     joined(targets.iter().map(line), "\n")
 }
 
-impl UnlistedTargets<'_> {
-    /// Returns the finding. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
-    pub fn finding(self) -> Finding {
-        let used = self.known.map(|(cuda, known)| {
+impl NvccFault {
+    /// Returns the finding for an nvcc that does not list its targets. `known`: its version and its targets in the table,
+    /// which are used instead. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
+    pub fn without_targets(
+        &self,
+        missing: Option<MissingTemporaryDirectory>,
+        known: Option<(Version, &Compiler)>,
+    ) -> Finding {
+        let used = known.map(|(cuda, known)| {
             format!("the targets of CUDA {}: {}", cuda.short(), known.listed())
         });
-        let finding = match self.known {
+        let finding = match known {
             Some((cuda, known)) if cuda < Version::new(11, 5, 0) => {
                 let (name, cuda) = (&known.name, cuda.short());
                 FindingId::NvccFailed.note(format!(
@@ -167,38 +173,34 @@ impl UnlistedTargets<'_> {
                 ))
             }
             _ => {
-                let cause = self.cause.finding();
-                Finding {
-                    severity: Severity::Warning,
-                    help: match self.temporary_directory {
-                        Some(missing) => vec![missing.help()],
-                        None => cause.help,
-                    },
-                    ..cause
-                }
+                let cause = self.finding();
+                let help = missing.map(|missing| vec![missing.help()]);
+                let finding = cause.id.warning(cause.summary).with_all(cause.evidence);
+                finding.helps(help.unwrap_or(cause.help))
             }
         };
         finding.with_some("used", used)
     }
 }
 
-impl NewerToolkitPtx {
-    /// Returns the finding, a note if no GPU of this machine needs PTX.
-    pub fn finding(&self) -> Finding {
-        let severity = match self.is_needed {
+impl NewerPtx {
+    /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first driver
+    /// that supports the PTX, if the tables contain it.
+    pub fn of_toolkit(&self, first: Option<&str>, is_needed: bool) -> Finding {
+        let severity = match is_needed {
             true => Severity::Warning,
             false => Severity::Note,
         };
-        let first = self.first_driver;
         let required = first.map(|first| format!("driver {first} or later"));
-        let finding = self.ptx.finding(severity, "the toolkit writes");
+        let finding = self.finding(severity, "the toolkit writes");
         finding.with_some("required", required)
     }
 }
 
-impl Miscompiled {
-    pub fn finding(&self) -> Finding {
-        let instead = joined(&self.instead, " ");
+impl Selection {
+    /// Returns the finding for targets that nvcc 13.2 miscompiles. `instead`: targets that also run on these GPUs.
+    pub fn miscompiled(&self, instead: &[Target]) -> Finding {
+        let instead = joined(instead, " ");
         FindingId::KnownBadRelease
             .warning("nvcc 13.2 has a known bug: it generates wrong code for sm_103")
             .help(format!(
@@ -253,9 +255,7 @@ impl GpuQueryFault {
                     .help("run `nvidia-smi`, and reinstall the NVIDIA driver if it fails")
             }
         };
-        Finding {
-            severity: Severity::Note,
-            ..finding
-        }
+        let note = finding.id.note(finding.summary);
+        note.with_all(finding.evidence).helps(finding.help)
     }
 }

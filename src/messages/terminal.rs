@@ -1,32 +1,47 @@
-use crate::model::Installer;
-use crate::report::not_opened::NotOpened;
+use crate::cli::fetch::fault::FetchFault;
+use crate::model::{Cudnn, Installer};
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::system::files;
+use std::path::PathBuf;
 
-impl NotOpened<'_> {
-    pub fn finding(&self) -> Finding {
-        let (cudnn, cuda, packages) = (self.cudnn, self.cuda, &self.packages);
-        let names: Vec<String> = self.missing.iter().map(|(name, _)| name.clone()).collect();
+impl FetchFault {
+    pub fn finding(self) -> Finding {
+        FindingId::FetchFailed.error(self.0)
+    }
+}
+
+impl Cudnn {
+    /// Returns the finding for CUDA libraries that this cuDNN opens by name, each with a sub-library that opens it, and
+    /// that the loader does not find. `aside`: their files, if all are in directories that the loader does not search;
+    /// `packages`: those that contain them, as named by the installer of the cuDNN.
+    pub fn not_opened(
+        &self,
+        cuda: u32,
+        missing: &[(String, &str)],
+        aside: &[PathBuf],
+        packages: &str,
+    ) -> Finding {
+        let names: Vec<String> = missing.iter().map(|(name, _)| name.clone()).collect();
         let all = listed(&names);
-        let users = self.missing.iter();
+        let users = missing.iter();
         let users = users.map(|(name, part)| format!("{part}: {name}"));
         let finding = FindingId::CudnnNotLoadable
             .warning(format!(
                 "the cuDNN at `{}` opens {all} at run time, which the loader cannot find",
-                cudnn.root.display()
+                self.root.display()
             ))
             .with_lines("opened by", users)
-            .with_paths("available", &self.aside);
-        if !self.aside.is_empty() {
-            let dirs = self.aside.iter().filter_map(|file| file.parent());
+            .with_paths("available", aside);
+        if !aside.is_empty() {
+            let dirs = aside.iter().filter_map(|file| file.parent());
             let dirs = files::dedup(dirs.map(|dir| dir.to_string_lossy()));
             let dirs = quoted(&dirs.join(":"));
             return finding.help(format!(
                 "run `export LD_LIBRARY_PATH={dirs}` before you start the program"
             ));
         }
-        finding.help(match cudnn.owner.as_deref().map(|owner| owner.installer) {
+        finding.help(match self.owner.as_deref().map(|owner| owner.installer) {
             Some(installer @ (Installer::Pip | Installer::Uv)) => {
                 let pip = installer.pip();
                 format!("install the missing libraries: `{pip} install {packages}`")

@@ -1,53 +1,58 @@
 //! Incomplete CUDA toolkits, and libraries that are not installed.
 
-use crate::choice::findings::PartialToolkit;
-use crate::cudnn::consistency::NvccHeaderSkew;
 use crate::messages::phrases::{after_space, also, found_via, variable};
-use crate::model::{Candidate, FoundVia, Kind, Os, Toolkit};
+use crate::model::{Candidate, FoundVia, Kind, Os, Platform, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version, quoted};
 use crate::toolkit::dependencies::MissingDependency;
-use crate::toolkit::missing_library::{LibraryFault, Missing};
+use crate::toolkit::missing_library::Missing;
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
 use crate::toolkit::package_names::{
     FETCHED_ON_REQUEST, by_distribution, fetch_home, is_of_wheels, package_suffix,
 };
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-impl PartialToolkit<'_> {
-    pub fn finding(&self) -> Finding {
-        let lacks = &self.lacks;
-        let cpu = &self.platform.cpu;
-        let target = after_space(self.is_cross.then(|| format!("for {cpu}")));
-        let version = after_space(self.toolkit.version.map(Version::short));
+impl Candidate {
+    /// Returns the finding for a chosen toolkit without `nvcc`, `headers` or `libraries`. `complete`: a toolkit that
+    /// was not chosen.
+    pub fn incomplete(
+        &self,
+        toolkit: &Toolkit,
+        lacks: &[&str],
+        platform: &Platform,
+        is_cross: bool,
+        complete: Option<&Candidate>,
+    ) -> Finding {
+        let target = after_space(is_cross.then(|| format!("for {}", platform.cpu)));
+        let version = after_space(toolkit.version.map(Version::short));
         let headline = format!(
             "the CUDA{version} toolkit at `{}` does not include {}{target}",
-            self.toolkit.root.display(),
+            toolkit.root.display(),
             lacks.join(" or ")
         );
-        let finding = match lacks[..] {
+        let finding = match lacks {
             ["nvcc"] => FindingId::PartialToolkit.note(headline),
             _ => FindingId::PartialToolkit.warning(headline),
         };
-        let via = &self.candidate.via;
-        let complete = self.complete.filter(|_| self.candidate.request.is_some());
+        let requested = complete.filter(|_| self.request.is_some());
         let finding = finding
-            .with("found via", found_via(self.candidate))
-            .with_some("also found", self.complete.map(also))
-            .helps(complete.map(|one| format!("set {via} to `{}`", one.root().display())));
-        let packages = if self.is_cross {
-            let targets = self.platform.toolkit_targets().join("` or `targets/");
+            .with("found via", found_via(self))
+            .with_some("also found", complete.map(also))
+            .helps(requested.map(|one| format!("set {} to `{}`", self.via, one.root().display())));
+        let packages = if is_cross {
+            let targets = platform.toolkit_targets().join("` or `targets/");
             format!("NVIDIA's cross-compilation packages, which add `targets/{targets}`")
         } else {
-            packages(self.candidate, self.toolkit, lacks, self.platform.os)
+            packages(self, toolkit, lacks, platform.os)
         };
         finding.help(format!("install {packages}"))
     }
 }
 
-impl LibraryFault<'_> {
-    pub fn finding(&self) -> Finding {
-        let root = self.toolkit.root.display();
-        match &self.missing {
+impl Missing<'_> {
+    pub fn finding(&self, candidate: &Candidate, toolkit: &Toolkit, os: Os) -> Finding {
+        let root = toolkit.root.display();
+        let install = |package: &(&str, &str)| install(candidate, toolkit, os, *package);
+        match self {
             Missing::Misspelled(name, close) => FindingId::LibraryNotFound
                 .error(format!(
                     "CUDA does not include a library `{name}`, which `.libs([{name:?}])` requires"
@@ -62,27 +67,27 @@ impl LibraryFault<'_> {
                 ))
                 .help("build without the cargo feature that needs this library"),
             Missing::Library(name, package) => {
-                let dirs = [&self.toolkit.link_dirs[..], &self.toolkit.stub_dirs].concat();
+                let dirs = [&toolkit.link_dirs[..], &toolkit.stub_dirs].concat();
                 FindingId::LibraryNotFound.error(format!(
                     "CUDA at `{root}` does not contain the library `{name}`, which `.libs([{name:?}])` requires"
                 ))
                 .with_paths("searched", &dirs)
-                .help(match self.os {
-                    Os::Windows if *name != "cudart" && is_of_wheels(&self.toolkit.root) => {
-                        let variable = match self.candidate.request {
-                            Some(_) => self.candidate.via.to_string(),
+                .help(match os {
+                    Os::Windows if *name != "cudart" && is_of_wheels(&toolkit.root) => {
+                        let variable = match candidate.request {
+                            Some(_) => candidate.via.to_string(),
                             None => variable(Kind::Toolkit).into(),
                         };
                         format!(
                             "set {variable} to a toolkit from NVIDIA's installer, which contains `{name}.lib`: NVIDIA's wheels for Windows do not"
                         )
                     }
-                    _ => self.install(package),
+                    _ => install(package),
                 })
             }
             Missing::DriverStub(is_read) => {
-                let is_of_wheels = is_of_wheels(&self.toolkit.root);
-                let dirs = self.toolkit.link_dirs.first().filter(|_| is_of_wheels);
+                let is_of_wheels = is_of_wheels(&toolkit.root);
+                let dirs = toolkit.link_dirs.first().filter(|_| is_of_wheels);
                 let headline = format!(
                     "CUDA at `{root}` does not contain the driver stub `libcuda.so`, which `.libs([\"cuda\"])` requires"
                 );
@@ -94,7 +99,7 @@ impl LibraryFault<'_> {
                          adds a stub to its toolkit",
                         quoted(&dir.display().to_string())
                     ),
-                    None => self.install(&("cuda-driver", "")),
+                    None => install(&("cuda-driver", "")),
                 })
             }
             Missing::Headers(names, package) => {
@@ -104,63 +109,68 @@ impl LibraryFault<'_> {
                     "CUDA at `{root}` does not contain `{first}`"
                 ))
                 .with_lines("missing", all)
-                .help(self.install(package))
+                .help(install(package))
             }
         }
     }
+}
 
-    /// Returns the command that installs the package of a library, with the installer of the toolkit.
-    fn install(&self, (name, wheel): &(&str, &str)) -> String {
-        let (toolkit, via) = (self.toolkit, &self.candidate.via);
-        let version = toolkit.version;
-        if let Some(home) = fetch_home(&toolkit.root) {
-            let with = match *wheel {
-                "cublas" | "cuda-nvrtc" | "cuda-runtime" => String::new(),
-                on_request if FETCHED_ON_REQUEST.contains(&on_request) => {
-                    format!(" --with {on_request}")
-                }
-                _ => {
-                    return format!(
-                        "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
-                    );
-                }
-            };
-            let to = match via {
-                FoundVia::Fetched => String::new(),
-                _ => format!(" --to {}", quoted(&home.to_string_lossy())),
-            };
-            return format!("run `cudnn-guard fetch{with}{to}`");
-        }
-        if is_of_wheels(&toolkit.root) {
-            return match version.map(|version| version.major) {
-                Some(11) if ["nvjitlink", "cufile"].contains(wheel) => {
-                    format!("install CUDA 12 or later: no wheel for CUDA 11 contains `{name}`")
-                }
-                Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
-                _ => format!("run `pip install nvidia-{wheel}`"),
-            };
-        }
-        if via.is_conda() {
-            return format!("run `conda install -c conda-forge {name}-dev`");
-        }
-        if self.os == Os::Windows {
-            let component = match *wheel {
-                "cuda-runtime" => "cudart",
-                "cuda-cupti" => "cupti",
-                "nvjitlink" => wheel,
-                wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
-            };
-            let version = component_suffix(version);
-            return format!("install `{component}{version}` with NVIDIA's installer");
-        }
-        if toolkit.root.ends_with("usr") {
-            return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)".into();
-        }
-        let release = package_suffix(version);
-        let debian = format!("`{name}-dev{release}`");
-        let fedora = format!("`{name}-devel{release}`");
-        format!("install {}", by_distribution(&debian, &fedora))
+/// Returns the command that installs the package of a library, with the installer of the toolkit.
+fn install(
+    candidate: &Candidate,
+    toolkit: &Toolkit,
+    os: Os,
+    (name, wheel): (&str, &str),
+) -> String {
+    let (version, via) = (toolkit.version, &candidate.via);
+    if let Some(home) = fetch_home(&toolkit.root) {
+        let with = match wheel {
+            "cublas" | "cuda-nvrtc" | "cuda-runtime" => String::new(),
+            on_request if FETCHED_ON_REQUEST.contains(&on_request) => {
+                format!(" --with {on_request}")
+            }
+            _ => {
+                return format!(
+                    "install the full toolkit from NVIDIA: `cudnn-guard fetch` does not install `{name}`"
+                );
+            }
+        };
+        let to = match via {
+            FoundVia::Fetched => String::new(),
+            _ => format!(" --to {}", quoted(&home.to_string_lossy())),
+        };
+        return format!("run `cudnn-guard fetch{with}{to}`");
     }
+    if is_of_wheels(&toolkit.root) {
+        return match version.map(|version| version.major) {
+            Some(11) if ["nvjitlink", "cufile"].contains(&wheel) => {
+                format!("install CUDA 12 or later: no wheel for CUDA 11 contains `{name}`")
+            }
+            Some(major @ ..13) => format!("run `pip install nvidia-{wheel}-cu{major}`"),
+            _ => format!("run `pip install nvidia-{wheel}`"),
+        };
+    }
+    if via.is_conda() {
+        return format!("run `conda install -c conda-forge {name}-dev`");
+    }
+    if os == Os::Windows {
+        let component = match wheel {
+            "cuda-runtime" => "cudart",
+            "cuda-cupti" => "cupti",
+            "nvjitlink" => wheel,
+            wheel => &format!("{}_dev", wheel.trim_start_matches("cuda-")),
+        };
+        let version = component_suffix(version);
+        return format!("install `{component}{version}` with NVIDIA's installer");
+    }
+    if toolkit.root.ends_with("usr") {
+        return "install the distribution's full toolkit: `nvidia-cuda-toolkit` (Debian, Ubuntu)"
+            .into();
+    }
+    let release = package_suffix(version);
+    let debian = format!("`{name}-dev{release}`");
+    let fedora = format!("`{name}-devel{release}`");
+    format!("install {}", by_distribution(&debian, &fedora))
 }
 
 impl MissingDependency {
@@ -188,9 +198,13 @@ impl MissingDependency {
     }
 }
 
-impl NvccHeaderSkew<'_> {
-    pub fn finding(&self) -> Finding {
-        let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
+impl Toolkit {
+    /// Returns the finding for an nvcc and headers of different versions. `others`: the other compilers of this machine.
+    pub fn nvcc_header_skew(
+        (compiler, nvcc): (&Path, Version),
+        (header, headers): (&Path, Version),
+        others: &[PathBuf],
+    ) -> Finding {
         let (nvcc, headers) = (nvcc.short(), headers.short());
         let is_wheel = compiler.to_string_lossy().contains("/nvidia/cu1");
         let wheels = || {
@@ -205,7 +219,7 @@ impl NvccHeaderSkew<'_> {
             ))
             .with("nvcc", compiler.display())
             .with("header", header.display())
-            .with_paths("also found", self.others)
+            .with_paths("also found", others)
             .helps(is_wheel.then(wheels))
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version")
             .help(format!(

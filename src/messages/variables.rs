@@ -1,9 +1,8 @@
 //! Environment variables that are unusable or disagree.
 
 use crate::choice::CheckContext;
-use crate::choice::variable_findings::VariablesDisagree;
 use crate::messages::phrases::{fetch, found_via, set_directory};
-use crate::model::{Kind, Names, Os, Variable};
+use crate::model::{Candidate, Kind, Names, Os, Variable};
 use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use std::path::{Path, PathBuf};
@@ -116,11 +115,11 @@ impl UnusableVariable {
     }
 }
 
-impl VariablesDisagree<'_> {
-    pub fn finding(&self) -> Finding {
-        let Self { first, other } = self;
-        let (used, ignored) = (&first.via, &other.via);
-        let products = match first.kind() {
+impl Candidate {
+    /// Returns the finding for two variables that point to different installations. This one is used.
+    pub fn disagreement(&self, other: &Candidate) -> Finding {
+        let (used, ignored) = (&self.via, &other.via);
+        let products = match self.kind() {
             Kind::Toolkit => "CUDA toolkits",
             Kind::Cudnn => "cuDNN installations",
         };
@@ -128,7 +127,7 @@ impl VariablesDisagree<'_> {
             .warning(format!(
                 "{used} and {ignored} point to different {products}; using {used}"
             ))
-            .with("used", found_via(first))
+            .with("used", found_via(self))
             .with("ignored", found_via(other))
             .help(format!(
                 "unset {ignored}, or set both to the same directory"

@@ -76,19 +76,11 @@ pub struct Cudnn {
     pub files: Box<Files>,
 }
 
-/// Copies of one sub-library's file that are not links.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Copies {
-    pub files: Vec<PathBuf>,
-    /// Set if the files are different builds.
-    pub differ: bool,
-}
-
 /// Facts about the files of a cuDNN other than their versions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Files {
-    /// Sub-libraries with several separate files instead of one file and links to it.
-    pub copies: Vec<Copies>,
+    /// The files of each sub-library that exists in different builds instead of one file and links to it.
+    pub copies: Vec<Vec<PathBuf>>,
     /// Functions that a sub-library imports from another one that does not define them.
     pub unresolved: Vec<Unresolved>,
     /// The CUDA majors that the sub-libraries were built for, if they differ, each with a file.

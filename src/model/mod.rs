@@ -15,7 +15,7 @@ pub mod rejection;
 pub mod target_list;
 pub mod text;
 
-pub use candidate::{Candidate, Copies, Cudnn, Found, Kind, Toolkit, Unresolved};
+pub use candidate::{Candidate, Cudnn, Found, Kind, Toolkit, Unresolved};
 pub use chosen_by::ChosenBy;
 pub use environment::{Environment, Names, Origin, Variable};
 pub use found_via::{FoundVia, Named};

@@ -82,7 +82,7 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     match within(DEADLINE, query::driver) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
-            findings.push(driver_library::locate(&problem).finding());
+            findings.push(driver_library::finding(&problem));
             machine.driver = problem.driver().cloned();
             if matches!(problem, DriverProblem::Missing(_)) {
                 // nvidia-smi may still work if the driver's library cannot be opened.

@@ -11,18 +11,6 @@ use crate::system::files;
 use crate::toolkit::package_names::package;
 use std::path::PathBuf;
 
-/// CUDA libraries that a cuDNN opens by name and that this machine's loader does not find.
-pub struct NotOpened<'a> {
-    pub cudnn: &'a Cudnn,
-    pub cuda: u32,
-    /// The packages of the libraries, as named by the installer of the cuDNN.
-    pub packages: String,
-    /// The missing libraries, each with a sub-library that opens it.
-    pub missing: Vec<(String, &'a str)>,
-    /// The files of all missing libraries, if they are in directories that the loader does not search.
-    pub aside: Vec<PathBuf>,
-}
-
 /// Returns the findings about CUDA libraries that this cuDNN opens by name when it computes, if they are neither beside
 /// it, nor in the toolkit, nor found by this machine's loader.
 pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>> {
@@ -70,15 +58,9 @@ pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>
     let installer = cudnn.owner.as_deref().map(|owner| owner.installer);
     let names: Vec<&str> = missing.iter().map(|(name, _)| &**name).collect();
     let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
-    let not_opened = NotOpened {
-        cudnn,
-        cuda,
-        packages,
-        missing,
-        aside: if is_nowhere { Vec::new() } else { aside },
-    };
-    if !not_opened.missing.is_empty() {
-        findings.push(not_opened.finding());
+    if !missing.is_empty() {
+        let aside = if is_nowhere { &[] } else { &aside[..] };
+        findings.push(cudnn.not_opened(cuda, &missing, aside, &packages));
     }
     Some(findings)
 }

@@ -1,25 +1,18 @@
 //! Targets for which a version of nvcc is known to compile wrong machine code.
 
+use crate::model::Toolkit;
 use crate::model::target_list::add;
-use crate::model::{ChosenBy, Toolkit};
-use crate::runtime::facts::{ComputeCapability, Target};
+use crate::runtime::facts::{ComputeCapability, Finding};
 use crate::targets::select::Selection;
 use crate::targets::target_lists::{machine, ptx};
 
 /// B300 and GB300.
 const B300: ComputeCapability = ComputeCapability::new(10, 3);
 
-/// Targets for which CUDA 13.2 compiles wrong machine code: [`B300`], with wrong results in kernels of causal-conv1d,
-/// observed with V13.2.51. https://github.com/Dao-AILab/causal-conv1d/issues/105
-pub struct Miscompiled {
-    /// The targets with `sm_100` instead, which also runs on these GPUs.
-    pub instead: Vec<Target>,
-    pub chosen_by: ChosenBy,
-}
-
-/// Returns the fault if this version of nvcc compiles wrong code for a selected target. PTX is not affected, because
-/// the driver compiles it.
-pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscompiled> {
+/// Returns the finding if this version of nvcc compiles wrong code for a selected target. CUDA 13.2 does for [`B300`]:
+/// kernels of causal-conv1d return wrong results, observed with V13.2.51. PTX is not affected, because the driver
+/// compiles it. https://github.com/Dao-AILab/causal-conv1d/issues/105
+pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding> {
     let cuda = toolkit?.version?;
     let targets = selection.list.targets();
     if (cuda.major, cuda.minor) != (13, 2) || !targets.contains(&machine(B300)) {
@@ -32,15 +25,13 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Miscomp
         }
         add(&mut instead, target);
     }
-    Some(Miscompiled {
-        instead,
-        chosen_by: selection.chosen_by,
-    })
+    Some(selection.miscompiled(&instead))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ChosenBy;
     use crate::runtime::facts::Version;
     use crate::targets::dialect::Dialect;
     use crate::targets::select::select;
@@ -57,8 +48,7 @@ mod tests {
             version: Some(Version::new(cuda.0, cuda.1, cuda.2)),
             ..Toolkit::default()
         };
-        let fault = check(Some(&toolkit), &selection)?;
-        Some(fault.finding().to_string())
+        Some(check(Some(&toolkit), &selection)?.to_string())
     }
 
     #[test]

@@ -9,7 +9,6 @@ use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::files;
 use crate::targets::dialect::Word;
-use crate::targets::gpus::GpuQueryFault;
 use crate::targets::nvcc_support::known;
 use crate::targets::target_lists::{add_all, keep, machine, majors, ptx, with_ptx};
 use crate::targets::{Compiler, TargetRequest, gpu_names};
@@ -20,15 +19,6 @@ pub struct Selection {
     pub list: TargetList,
     pub chosen_by: ChosenBy,
     pub findings: Vec<Finding>,
-}
-
-/// A target list that cannot be compiled for.
-#[derive(Clone, Debug)]
-pub struct RequestFault<'a> {
-    pub request: &'a TargetRequest,
-    pub problem: RequestProblem<'a>,
-    /// The reason why no GPU is known.
-    pub gpu_fault: Option<&'a GpuQueryFault>,
 }
 
 /// The reason why a target list cannot be compiled for.
@@ -68,18 +58,11 @@ pub fn select<'a>(
     request: Option<&'a TargetRequest>,
     compiler: Option<&'a Compiler>,
     gpus: &[Device],
-) -> Result<Selection, RequestFault<'a>> {
+) -> Result<Selection, RequestProblem<'a>> {
     let Some(request) = request else {
         return Ok(default_targets(compiler, gpus, &|_| true));
     };
-    let fault = |problem| RequestFault {
-        request,
-        problem,
-        gpu_fault: None,
-    };
-    let words = request
-        .words()
-        .map_err(|word| fault(RequestProblem::UnknownWord(word)))?;
+    let words = request.words().map_err(RequestProblem::UnknownWord)?;
     let mut requested: Vec<Gencode> = Vec::new();
     let mut add = |targets: &[Target]| requested.append(&mut plain(targets));
     let mut written: Vec<Gencode> = Vec::new();
@@ -99,7 +82,7 @@ pub fn select<'a>(
             }
             Word::Native if gpus.is_empty() => {
                 let instead = with_ptx(majors(&known(compiler)));
-                return Err(fault(RequestProblem::NoGpu(instead)));
+                return Err(RequestProblem::NoGpu(instead));
             }
             Word::Native => {
                 for gpu in gpus {
@@ -117,7 +100,7 @@ pub fn select<'a>(
     }
     requested.extend(written);
     if let Some(wrong) = requested.iter().find(|gencode| !gencode.is_valid()) {
-        return Err(fault(RequestProblem::Unsound(*wrong)));
+        return Err(RequestProblem::Unsound(*wrong));
     }
     if let Some(compiler) = compiler {
         findings.extend(rename(&mut requested, compiler));
@@ -125,7 +108,7 @@ pub fn select<'a>(
     let (requested, note) = settle(&TargetList::new(requested));
     findings.extend(note);
     if requested.gencodes().is_empty() {
-        return Err(fault(RequestProblem::Empty));
+        return Err(RequestProblem::Empty);
     }
     if let Some(compiler) = compiler {
         let is_unsupported = |target: &Target| compiler.can_compile(*target) == Some(false);
@@ -137,7 +120,7 @@ pub fn select<'a>(
             }
         }
         if !targets.is_empty() {
-            return Err(fault(RequestProblem::Unsupported(compiler, targets)));
+            return Err(RequestProblem::Unsupported(compiler, targets));
         }
     }
     findings.dedup();

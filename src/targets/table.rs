@@ -53,7 +53,8 @@ impl Row {
     }
 
     fn result(&self, compiler: &Compiler) -> String {
-        match select(self.request().as_ref(), Some(compiler), &self.gpus()) {
+        let request = self.request();
+        match select(request.as_ref(), Some(compiler), &self.gpus()) {
             Ok(selection) => {
                 let ids = selection
                     .findings
@@ -62,7 +63,7 @@ impl Row {
                 format!("{}{}", selection.list, ids.collect::<String>())
             }
             Err(fault) => {
-                let error = fault.finding();
+                let error = fault.finding(request.as_ref().unwrap(), None);
                 let summary = error.summary.replace("the command line", "the list");
                 format!("error: {summary}  [{}]", error.id)
             }

@@ -1,7 +1,7 @@
 //! Checks of the chosen libraries against each other, and against the libraries that a loader would find first.
 
 use crate::config::{Config, Link};
-use crate::cudnn::consistency::{self, Asker, NvccHeaderSkew};
+use crate::cudnn::consistency::{self, Asker};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, elsewhere, path_shadowing, shadowing};
@@ -124,12 +124,8 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
         }
     }
     files::keep(&mut others, &|other| other != compiler);
-    let skew = NvccHeaderSkew {
-        nvcc: (compiler, nvcc_version),
-        header: (&header, toolkit.version?),
-        others: &others,
-    };
-    Some(skew.finding())
+    let (nvcc, header) = ((compiler, nvcc_version), (&*header, toolkit.version?));
+    Some(Toolkit::nvcc_header_skew(nvcc, header, &others))
 }
 
 #[cfg(test)]

@@ -17,6 +17,10 @@ pub enum ConfigFault<'a> {
     Deadline(&'a str, &'a OsStr),
     /// A 32-bit target, for which CUDA and cuDNN do not exist, and a 64-bit target to use instead.
     NarrowTarget(&'a str, &'a str),
+    /// A toolkit that is needed but that the build did not require.
+    NoToolkit,
+    /// The report that CUDNN_GUARD_PRINT requests, as lines.
+    Shown(&'a [&'a str]),
 }
 
 /// Returns the findings about the build script's configuration.

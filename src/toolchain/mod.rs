@@ -40,7 +40,7 @@ use crate::runtime::facts::{Allowed, Built, Target};
 use crate::system::directive::Directive;
 use crate::system::{Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
-use crate::toolchain::findings::config_faults;
+use crate::toolchain::findings::{ConfigFault, config_faults};
 use crate::toolchain::lazy_link::LazyLibraries;
 use crate::toolchain::probe::{Needs, chosen_pair};
 use crate::toolchain::static_link::Archives;
@@ -85,14 +85,6 @@ pub(crate) struct GuardState {
     /// The targets of all compiled kernels, sorted and without duplicates.
     pub targets: Vec<Target>,
     pub written: Option<Built>,
-}
-
-/// A reason to stop the build that is not a fault of an installation.
-pub enum ToolchainFault<'a> {
-    /// A toolkit that is needed but that the build did not require.
-    NoToolkit,
-    /// The report that CUDNN_GUARD_PRINT requests, as lines.
-    Shown(&'a [&'a str]),
 }
 
 impl Config {
@@ -244,7 +236,7 @@ impl Toolchain {
             (Some(toolkit), _, _) => Ok(toolkit),
             (None, Some(error), _) => Err(error.clone()),
             (None, None, Some(fault)) => Err(fault.clone().into()),
-            (None, None, None) => Err(ToolchainFault::NoToolkit.finding().into()),
+            (None, None, None) => Err(ConfigFault::NoToolkit.finding().into()),
         }
     }
 
@@ -354,6 +346,6 @@ impl Toolchain {
                 lines.push(line);
             }
         }
-        ToolchainFault::Shown(&lines).finding().into()
+        ConfigFault::Shown(&lines).finding().into()
     }
 }

@@ -6,21 +6,13 @@ use crate::model::{ChosenBy, TargetList};
 use crate::runtime::driver::query::Device;
 use crate::system::Host;
 use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::{self, RequestFault, Selection, SelectionNote};
+use crate::targets::select::{self, Selection, SelectionNote};
 use crate::targets::target_request::{self, TargetRequest};
 use crate::targets::{gpus, miscompiled};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
-use crate::toolkit::nvcc::{self, MissingTemporaryDirectory, NvccFault};
-use crate::{ComputeCapability, Finding, Target, Version};
-
-pub struct UnlistedTargets<'a> {
-    pub cause: NvccFault,
-    /// The directory for temporary files, if it does not exist.
-    pub temporary_directory: Option<MissingTemporaryDirectory<'a>>,
-    /// The version of nvcc and its targets in the table, which are used instead.
-    pub known: Option<(Version, &'a Compiler)>,
-}
+use crate::toolkit::nvcc;
+use crate::{ComputeCapability, Finding, Target};
 
 impl Toolchain {
     /// Returns the targets of kernels, in numeric order. They are taken from the first of these that is set:
@@ -107,9 +99,8 @@ impl Toolchain {
             let note = SelectionNote::NoPtx(&selection.list.targets()).finding();
             selection.findings.push(note);
         }
-        if let Some(wrong) = miscompiled::check(self.toolkit(), &selection) {
-            selection.findings.push(wrong.finding());
-        }
+        let wrong = miscompiled::check(self.toolkit(), &selection);
+        selection.findings.extend(wrong);
         if let Some(cudnn) = self.cudnn() {
             let (targets, by) = (selection.list.targets(), selection.chosen_by);
             let unsupported_targets = rules::targets(cudnn, &targets, by, &self.host.platform);
@@ -138,12 +129,8 @@ impl Toolchain {
             Err(cause) => {
                 let version = nvcc::version(path, &self.host.answers).ok();
                 let known = version.and_then(|cuda| Compiler::from_table(Some(&name), cuda));
-                let unlisted = UnlistedTargets {
-                    cause,
-                    temporary_directory: nvcc::temporary_directory(&self.host.env),
-                    known: version.zip(known.as_ref()),
-                };
-                findings.push(unlisted.finding());
+                let missing = nvcc::temporary_directory(&self.host.env);
+                findings.push(cause.without_targets(missing, version.zip(known.as_ref())));
                 known
             }
         }
@@ -181,10 +168,8 @@ pub(crate) fn choose(
         }
     }
     let mut selection = match request_for(request, fallback, &gpus) {
-        request @ Some(_) => select::select(request, compiler, &gpus).map_err(|fault| {
-            let gpu_fault = gpu_fault.as_ref();
-            RequestFault { gpu_fault, ..fault }.finding()
-        })?,
+        Some(request) => select::select(Some(request), compiler, &gpus)
+            .map_err(|problem| problem.finding(request, gpu_fault.as_ref()))?,
         None => select::default_targets(compiler, &gpus, is_served),
     };
     if !gpus.is_empty() && host.env.var("PROFILE") == Some("release") {
@@ -208,6 +193,7 @@ fn request_for<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Version;
     use crate::model::{ChosenBy, Environment};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
@@ -252,12 +238,9 @@ mod tests {
             output: "no".to_string(),
         };
         let compiler = Compiler::from_table(None, Version::new(11, 8, 0));
-        let none = RequestFault {
-            gpu_fault: Some(&fault),
-            ..select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err()
-        };
+        let none = select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err();
         assert_eq!(
-            none.finding().to_string(),
+            none.finding(&request, Some(&fault)).to_string(),
             "no GPU was detected, but the build script requests `native`  [no-gpu]\n  \
              = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or a subset\n  \
              found       the build script: \"native\"\n  \

@@ -1,19 +1,11 @@
 //! The findings about missing libraries of `.libs(..)`.
 
-use crate::model::{Candidate, Os, Platform, Toolkit};
+use crate::model::{Candidate, Os, Platform};
 use crate::runtime::facts::Finding;
 use crate::toolkit::package_names::{PACKAGES, package};
 
 /// Libraries that NVIDIA ships only for Linux.
 const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
-
-/// A library of `.libs(..)` that is missing from the chosen toolkit, or whose headers are missing.
-pub struct LibraryFault<'a> {
-    pub candidate: &'a Candidate,
-    pub toolkit: &'a Toolkit,
-    pub os: Os,
-    pub missing: Missing<'a>,
-}
 
 /// A missing library or header. A package has one name in NVIDIA's repositories and on conda, given without its suffix,
 /// and another on PyPI, given without `nvidia-`.
@@ -48,7 +40,7 @@ pub fn finding(
         Some(package) => Missing::Library(name, package),
         None => Missing::Misspelled(name, PACKAGES.iter().find_map(|(names, ..)| close(names))?),
     };
-    missing.finding(candidate, platform)
+    Some(missing.finding(candidate, candidate.toolkit()?, platform.os))
 }
 
 /// Returns the note about missing headers of the libraries in `.libs(..)`, which Rust bindings do not need.
@@ -64,19 +56,8 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
     let mut packages = PACKAGES.iter();
     let is_its = |name: &&str| header.starts_with(name);
     let (_, name, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
-    Missing::Headers(names, (name, wheel)).finding(candidate, platform)
-}
-
-impl Missing<'_> {
-    fn finding(self, candidate: &Candidate, platform: &Platform) -> Option<Finding> {
-        let fault = LibraryFault {
-            candidate,
-            toolkit: candidate.toolkit()?,
-            os: platform.os,
-            missing: self,
-        };
-        Some(fault.finding())
-    }
+    let missing = Missing::Headers(names, (name, wheel));
+    Some(missing.finding(candidate, toolkit, platform.os))
 }
 
 /// Returns `true` if the names are equal except for case, two swapped letters, or one extra, missing or wrong letter.

@@ -7,31 +7,17 @@ use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::{
-    Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
+    Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict,
 };
 use crate::runtime::install::dlopen_dependencies;
-use crate::runtime::install::main_library::MainLibrary;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::program_rules;
-use crate::runtime::judge::rules::{self, Gpu, KnownBadRelease, NewerRelease};
+use crate::runtime::judge::rules::{self, Gpu};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::report::result::Contents;
 use std::path::Path;
-
-/// A cuDNN whose reported version differs from that of its files, or whose sub-libraries disagree with each other,
-/// although no foreign file explains it.
-pub struct Disagreement<'a> {
-    pub main_library: &'a MainLibrary,
-    pub parts: &'a SubLibraries,
-    /// The version that the files contain.
-    pub files: Option<Version>,
-    /// The version that cuDNN reports.
-    pub called: Option<Version>,
-    /// The names of cuDNN's own version checks that failed.
-    pub failed_checks: &'a [String],
-}
 
 /// Adds the findings from a child's report and output.
 pub fn judge(
@@ -52,24 +38,20 @@ pub fn judge(
         report.findings.extend(mismatch);
     }
     if !foreign_parts::judge(report, cudnn, parts, &answer.mapped, disagree) && disagree {
-        let disagreement = Disagreement {
-            main_library,
-            parts,
-            files: by_files,
-            called: answer.version,
-            failed_checks: &answer.failed_checks,
-        };
-        report.findings.push(disagreement.finding());
+        let (called, failed) = (answer.version, &answer.failed_checks);
+        let disagreement = main_library.disagreement(parts, by_files, called, failed);
+        report.findings.push(disagreement);
     }
     for (path, message) in &answer.unopened {
         report.refused(path, message, outcome.second_try.as_ref());
     }
-    let mismatch = answer.cuda_major;
-    let mismatch = mismatch.and_then(|major| program_rules::cuda_major(built, major));
-    if let Some(mut fault) = mismatch {
-        fault.keep = Some(main_library.cuda_help(fault.built_with));
-        let finding = fault.finding().with_all(main_library.evidence());
-        report.findings.push(finding);
+    let majors = answer.cuda_major.zip(built.cudnn_cuda_major);
+    if let Some((loaded, built_with)) = majors.filter(|(loaded, own)| loaded != own) {
+        let help = main_library.cuda_help(built_with);
+        let finding = built.cuda_mismatch(loaded, built_with, Some(help));
+        report
+            .findings
+            .push(finding.with_all(main_library.evidence()));
     }
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
@@ -136,10 +118,9 @@ pub fn judge_version(report: &mut Contents, built: &Built, gpus: Option<&[Comput
     };
     let tables = &built.tables;
     let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    let bad = bad.iter().map(KnownBadRelease::finding);
     report.findings.extend(bad);
     let known = gpu_support::newest_before(&tables.gpus, version);
-    let newer = known.map(|known| NewerRelease::Cudnn(version, known).finding());
+    let newer = known.map(|known| version.newer_than_known("cuDNN", known));
     report.findings.extend(newer);
 }
 
@@ -159,7 +140,7 @@ fn judge_devices(
         return false;
     };
     let too_old = |cuda| program_rules::driver(built, cudnn_cuda_major, cuda);
-    let too_old = driver.cuda.and_then(too_old).map(|fault| fault.finding());
+    let too_old = driver.cuda.and_then(too_old);
     if count == 0 {
         // Without a GPU an old driver is no error yet.
         let too_old = too_old.map(Finding::into_warning);
@@ -191,9 +172,9 @@ fn judge_devices(
         let mut outcomes = report.outcomes.iter();
         let computes = outcomes.any(|it| it.verdict == Verdict::Pass && it.device == label);
         let gpu = Gpu::new(name, capability);
-        let kernels = program_rules::kernels(built, driver.cuda, gpu).map(|fault| fault.finding());
-        let unsupported = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
-        let unsupported = unsupported.map(|fault| fault.finding());
+        let kernels = program_rules::kernels(built, driver.cuda, gpu);
+        let gap = cudnn.and_then(|cudnn| Some((cudnn, cudnn.gap(&built.tables.gpus, capability)?)));
+        let unsupported = gap.map(|(cudnn, gap)| gap.finding(cudnn, gpu));
         let is_tried = tried.contains(number);
         let support = cudnn.map(|cudnn| cudnn.support(&built.tables.gpus, capability));
         compiles |= is_tried && support == Some(GpuSupport::ByPtx);

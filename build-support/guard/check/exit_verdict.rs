@@ -33,12 +33,7 @@ fn is_in_cudnn(outcome: &ChildOutcome) -> bool {
         }
 }
 
-/// A child process, or the thread used instead, that ended before its report was complete.
-pub struct InterruptedTest<'a> {
-    pub outcome: &'a ChildOutcome,
-    pub cause: Interruption<'a>,
-}
-
+/// The reason why a child process, or the thread used instead, ended before its report was complete.
 pub enum Interruption<'a> {
     /// The loader did not find a function, with its message.
     MissingFunction(&'a str),
@@ -127,7 +122,7 @@ pub fn judge(
             }
         }),
     };
-    report.add(InterruptedTest { outcome, cause }.finding());
+    report.add(cause.finding(outcome));
 }
 
 /// Returns the variables that have a value.

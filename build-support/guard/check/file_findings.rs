@@ -25,16 +25,17 @@ pub fn add(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: SubLibraries)
     if !is_mixed || is_irrelevant {
         report.findings.extend(mismatch.take());
     }
-    for mut finding in parts.findings {
+    for finding in parts.findings {
         if is_irrelevant && finding.id == FindingId::PartsMixed {
             continue;
         }
-        if is_mismatch && finding.id == FindingId::PartsMissing {
-            // The help is to complete this version, which would still be the wrong one.
-            finding.help.clear();
-        }
-        main_library.add_evidence(&mut finding);
-        report.findings.push(finding);
+        // The help is to complete this version, which would still be the wrong one.
+        let has_help = !is_mismatch || finding.id != FindingId::PartsMissing;
+        let finding = finding.with_first(main_library.evidence());
+        report.findings.push(match has_help {
+            true => finding,
+            false => finding.without_help(),
+        });
     }
     report.findings.extend(mismatch);
 }

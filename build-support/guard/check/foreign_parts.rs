@@ -4,7 +4,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::check::LocatedCudnn;
 use crate::runtime::install::file_versions::FileVersions;
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::mixed_sub_libraries::{self, ForeignSubLibraries};
+use crate::runtime::install::mixed_sub_libraries;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::file_name;
@@ -73,15 +73,11 @@ pub fn judge(
         ..parts.installed.clone()
     };
     let elsewhere = mixed_sub_libraries::foreign(&installed, &cudnn.search_path);
-    let fault = ForeignSubLibraries {
-        release,
-        folder: main_library.folder(),
-        foreign: &elsewhere,
-        mixed: None,
-    };
+    let finding = installed.foreign_finding(release, &elsewhere, None);
     let also = installed.list.iter().map(|part| part.path.display());
-    let mut finding = fault.finding().with_lines("also", also);
-    main_library.add_evidence(&mut finding);
-    report.findings.push(finding);
+    let finding = finding.with_lines("also", also);
+    report
+        .findings
+        .push(finding.with_first(main_library.evidence()));
     true
 }

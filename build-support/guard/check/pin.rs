@@ -9,13 +9,6 @@ use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform::{self, Library};
 use std::path::Path;
 
-/// A file of cuDNN that changed while it was checked.
-pub struct ChangedFile<'a> {
-    pub checked: &'a Path,
-    /// The file that would be loaded now.
-    pub loaded: &'a Path,
-}
-
 /// Opens the files that worked in the child, and checks them again, since files can change.
 pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries) {
     for part in parts.installed.list.iter().filter(|part| part.needed) {
@@ -34,11 +27,7 @@ pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries
         };
         let is_changed = before.version.is_some_and(|one| after.is_other_than(one));
         if is_changed || is_other(&before.path, &after.path) {
-            let changed = ChangedFile {
-                checked: &before.path,
-                loaded: &after.path,
-            };
-            report.findings.push(changed.finding());
+            report.findings.push(before.changed(&after.path));
             return;
         }
     }
@@ -61,17 +50,18 @@ pub fn diverted(
     if tried.is_mixed() {
         return;
     }
-    for mut finding in by_name.findings.clone() {
+    for finding in by_name.findings.clone() {
         // A sub-library that the loader does not find may still be opened by the program.
         if finding.id == FindingId::PartsMissing || tried.findings.contains(&finding) {
             continue;
         }
-        main_library.add_evidence(&mut finding);
-        if pinned {
-            finding = finding.but_for_this_guard();
-        } else {
+        let finding = finding.with_first(main_library.evidence());
+        if !pinned {
             report.set_loaded(main_library, &by_name);
         }
-        report.findings.push(finding);
+        report.findings.push(match pinned {
+            true => finding.but_for_this_guard(),
+            false => finding,
+        });
     }
 }

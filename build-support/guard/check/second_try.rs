@@ -27,9 +27,9 @@ pub fn confirm(
         if row.verdict != Verdict::Fail {
             continue;
         }
-        if let Some(finding) = row.finding.as_mut().filter(|it| !again.contains(&it.id)) {
+        if let Some(first) = row.finding.take_if(|it| !again.contains(&it.id)) {
             row.verdict = Verdict::Unknown;
-            second.lower(finding);
+            row.finding = Some(second.of_first(first));
         }
     }
     let recurs = |id| failed.contains(&id) && again.contains(&id);

@@ -181,11 +181,9 @@ fn choose(task: &Task, driver: &Driver, cudnn: Option<gpu_support::Cudnn>) -> Ve
     if task.devices == Devices::First {
         let is_supported = |device: &Device| {
             let gpu = Gpu::new(&device.name, device.capability);
-            let by_cudnn = cudnn.and_then(|cudnn| cudnn.device(&built.tables.gpus, gpu));
+            let gap = cudnn.and_then(|cudnn| cudnn.gap(&built.tables.gpus, gpu.capability));
             program_rules::kernels(built, driver.cuda, gpu).is_none()
-                && by_cudnn.is_none_or(|fault| {
-                    matches!(fault.gap, SupportGap::Missing { by_ptx: true, .. })
-                })
+                && gap.is_none_or(|gap| matches!(gap, SupportGap::Missing { by_ptx: true, .. }))
         };
         if let Some(first) = devices.iter().position(is_supported) {
             return vec![first];
@@ -292,7 +290,7 @@ fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            emit(sink, "problem", &driver_library::locate(problem).finding());
+            emit(sink, "problem", &driver_library::finding(problem));
             problem.driver()
         }
     };

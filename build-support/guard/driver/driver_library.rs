@@ -5,41 +5,24 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::query::{Driver, DriverProblem};
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::facts::Finding;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::{self, Library};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library does not match the
 /// kernel module.
 const OTHER_MODULE: [i32; 2] = [803, 804];
 
-/// A problem of the driver, with the file that causes it.
-pub enum LocatedProblem<'a> {
-    /// No file is known to cause it.
-    Unlocated(&'a DriverProblem),
-    /// A file of the driver's name cannot be used.
-    Unfit(&'a MissingDriver, Unfit),
-    /// A library is loaded in place of the driver's.
-    InPlace {
-        problem: &'a DriverProblem,
-        path: PathBuf,
-        /// The reason why the loader selects it.
-        origin: LoadOrigin,
-        /// The driver's library, later on the search path, and its version.
-        behind: Option<(PathBuf, String)>,
-    },
-}
-
-/// Finds the file that causes a problem. Call it in the process that opened the driver.
-pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
+/// Returns the finding about a problem, with the file that causes it. Call it in the process that opened the driver.
+pub fn finding(problem: &DriverProblem) -> Finding {
     let search_path = SearchPath::of_program();
     let located = match problem {
         DriverProblem::Missing(missing) => {
-            unfit(&search_path).map(|unfit| LocatedProblem::Unfit(missing, unfit))
+            unfit(&search_path).map(|unfit| missing.with_unfit(&unfit))
         }
         DriverProblem::Stub(driver) => in_place(&search_path, problem, driver),
         DriverProblem::Failed(failed) if OTHER_MODULE.contains(&failed.code) => {
@@ -47,7 +30,7 @@ pub fn locate(problem: &DriverProblem) -> LocatedProblem<'_> {
         }
         _ => None,
     };
-    located.unwrap_or(LocatedProblem::Unlocated(problem))
+    located.unwrap_or_else(|| problem.finding())
 }
 
 /// Returns the fault of a driver in WSL's directory, which is opened by its path, if the loader does not search that
@@ -80,12 +63,8 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     })
 }
 
-/// Returns the library that is loaded in place of the driver's, and the driver's later on the search path.
-fn in_place<'a>(
-    search_path: &SearchPath,
-    problem: &'a DriverProblem,
-    driver: &Driver,
-) -> Option<LocatedProblem<'a>> {
+/// Returns the finding about the library that is loaded in place of the driver's, which may be later on the search path.
+fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) -> Option<Finding> {
     let path = Library::loaded(DRIVER)?.path()?;
     let own = release(&path);
     let mut behind = search_path.program_files(DRIVER).into_iter();
@@ -97,12 +76,7 @@ fn in_place<'a>(
         let is_usable = !is_same && is_compatible && Image::open(&other).is_ok();
         is_usable.then_some((other, version))
     });
-    Some(LocatedProblem::InPlace {
-        problem,
-        origin: search_path.origin_of(&path),
-        path,
-        behind,
-    })
+    Some(problem.in_place(&path, &search_path.origin_of(&path), behind))
 }
 
 /// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.

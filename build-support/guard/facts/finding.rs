@@ -172,6 +172,18 @@ impl Finding {
         self
     }
 
+    /// Adds these pieces of evidence before the others.
+    pub(crate) fn with_first(mut self, evidence: Vec<(&'static str, String)>) -> Self {
+        self.evidence.splice(..0, evidence);
+        self
+    }
+
+    /// Returns the finding without help, for a caller whose other finding has the right one.
+    pub(crate) fn without_help(mut self) -> Self {
+        self.help.clear();
+        self
+    }
+
     /// Adds a way to fix the fault.
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());

@@ -19,7 +19,6 @@ pub mod record;
 pub mod sub_libraries;
 pub mod tables;
 pub mod version;
-pub mod version_source;
 
 pub use allowed::Allowed;
 pub use built::{Built, BuiltFinding, Loader, Policy, Requirement};
@@ -32,5 +31,4 @@ pub use library_name::{LibraryName, cudnn_file};
 pub use linked_in::LinkedIn;
 pub use sub_libraries::{CudaLibrary, SubLibrary, UsedFor};
 pub use tables::{CudnnTargets, KnownBad, Tables};
-pub use version::{Version, is_number};
-pub use version_source::{SourcedVersion, VersionSource};
+pub use version::{SourcedVersion, Version, VersionSource, is_number};

@@ -6,9 +6,9 @@ use crate::runtime::facts::{Built, Finding, Loader, Policy, Version, majors};
 use crate::runtime::install::mixed_sub_libraries::{LastingFolder, Replacement};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{package_owner, refusal};
-use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
+use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names::{self, HiddenCudnn};
+use crate::runtime::loader::library_names;
 use crate::runtime::loader::misplaced::Wanted;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::{file_name, loader_words, map_failures, not_found, off_the_way};
@@ -29,22 +29,20 @@ pub struct MainLibrary {
     pub others: Vec<PathBuf>,
 }
 
-/// A main library of a version that the program cannot run with.
-pub struct UnsuitableMainLibrary<'a> {
-    /// The main library, and the reason why the loader uses it.
-    pub evidence: Vec<(&'static str, String)>,
-    pub mismatch: ReleaseMismatch,
-    pub replacement: Replacement<'a>,
-    /// A better way than the replacement.
-    pub remedy: Option<Remedy>,
-}
-
-/// A way to a cuDNN that the program can run with.
+/// A better way than a [`Replacement`] to a cuDNN that the program can run with.
 pub enum Remedy {
-    /// A compatible cuDNN whose name cudarc tries later.
-    Hidden(HiddenCudnn),
+    /// A compatible cuDNN that is first on the search path, although cudarc uses another one by the name that it tries
+    /// first. `true` if cudarc tries its name at all.
+    Hidden(PathBuf, bool),
     /// The command that upgrades the Python package that contains the main library.
     Upgrade(String),
+}
+
+impl Remedy {
+    pub fn hidden(built: &Built, path: PathBuf) -> Self {
+        let is_tried = library_names::is_tried(built, &path);
+        Self::Hidden(path, is_tried)
+    }
 }
 
 /// The reason why there is no cuDNN to judge yet.
@@ -103,15 +101,9 @@ impl MainLibrary {
             }
             _ => None,
         };
-        let remedy = find_hidden(built, &self.path)
-            .map(|path| Remedy::Hidden(HiddenCudnn::new(built, path)));
-        let fault = UnsuitableMainLibrary {
-            evidence: self.evidence(),
-            mismatch,
-            replacement,
-            remedy: remedy.or_else(upgrade),
-        };
-        Some(fault.finding())
+        let remedy = find_hidden(built, &self.path).map(|path| Remedy::hidden(built, path));
+        let remedy = remedy.or_else(upgrade);
+        Some(mismatch.finding(self.evidence(), &replacement, remedy))
     }
 }
 

@@ -12,15 +12,6 @@ pub struct MixedVersions<'a> {
     pub preloaded: Option<&'a Path>,
 }
 
-/// Sub-libraries of different versions in one directory.
-pub struct MixedFolder<'a> {
-    pub mixed: MixedVersions<'a>,
-    pub dir: String,
-    pub is_dll: bool,
-    /// The command that installs its package again.
-    pub reinstall: Option<String>,
-}
-
 impl<'a> MixedVersions<'a> {
     /// Creates the fault, if a file has another version.
     pub fn new(

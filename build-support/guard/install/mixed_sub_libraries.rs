@@ -2,26 +2,15 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
+use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
+use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
-
-/// A cuDNN that gets sub-libraries from other directories.
-pub struct ForeignSubLibraries<'a> {
-    pub release: Option<Version>,
-    /// The directory of its main library.
-    pub folder: &'a Path,
-    /// At least one sub-library.
-    pub foreign: &'a [Foreign<'a>],
-    /// All of its files, if they are known to be of different versions.
-    pub mixed: Option<MixedVersions<'a>>,
-}
 
 impl Installed {
     /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
@@ -52,12 +41,18 @@ impl Installed {
             };
             findings.push(fault.finding());
         }
-        let stray = self.stray.as_ref();
-        let stray = stray.and_then(|file| StraySubLibrary::new(self, file, origins));
-        findings.extend(stray.map(|stray| stray.finding()));
+        findings.extend(self.stray(origins));
         let preloaded = Some(&*self.main.path).filter(|_| preloaded);
         findings.extend(finding(self, &foreign, preloaded));
         findings
+    }
+
+    /// Returns the finding about a sub-library that is not in this cuDNN, if it is known to have another version.
+    fn stray(&self, origins: &dyn FileOrigins) -> Option<Finding> {
+        let (version, _) = self.version()?;
+        let file = self.stray.as_ref()?;
+        let other = file.sourced_version().filter(|other| other.0 != version)?;
+        Some(self.stray_finding(version, file, other, &origins.origin_of(&file.path)))
     }
 }
 
@@ -80,21 +75,12 @@ fn finding(
         }
     }
     Some(if elsewhere.is_empty() {
-        let fault = MixedFolder {
-            mixed,
-            dir: folder.display().to_string(),
-            is_dll: LibraryName::of(&installed.main.path).is_some_and(|file| file.is_dll),
-            reinstall: package_owner::reinstall_command(&installed.main.path),
-        };
-        fault.finding()
+        let path = &installed.main.path;
+        let is_dll = LibraryName::of(path).is_some_and(|file| file.is_dll);
+        let reinstall = package_owner::reinstall_command(path);
+        mixed.finding(&folder.display().to_string(), is_dll, reinstall)
     } else {
-        let fault = ForeignSubLibraries {
-            release: Some(release),
-            folder,
-            foreign: &elsewhere,
-            mixed: Some(mixed),
-        };
-        fault.finding()
+        installed.foreign_finding(Some(release), &elsewhere, Some(mixed))
     })
 }
 
@@ -229,35 +215,4 @@ pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<F
         }
     }
     foreign
-}
-
-/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
-/// only if the loader can open it.
-pub struct StraySubLibrary<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Version,
-    pub path: &'a Path,
-    pub version: SourcedVersion,
-    pub origin: LoadOrigin,
-}
-
-impl<'a> StraySubLibrary<'a> {
-    /// Creates the fault, if the file is known to have another version.
-    pub fn new(
-        installed: &'a Installed,
-        file: &'a SubLibraryFile,
-        origins: &dyn FileOrigins,
-    ) -> Option<Self> {
-        let (release, _) = installed.version()?;
-        Some(Self {
-            folder: installed.folder(),
-            release,
-            path: &file.path,
-            version: file
-                .sourced_version()
-                .filter(|(version, _)| *version != release)?,
-            origin: origins.origin_of(&file.path),
-        })
-    }
 }

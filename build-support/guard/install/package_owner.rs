@@ -148,13 +148,22 @@ impl Owner {
         let mut lists = list_named(&top.join(LISTS), "libcudnn", "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
-        // A package for another architecture is `libcudnn9:arm64`.
-        let name = list.file_stem()?.to_str()?.split(':').next()?;
+        // A package for another architecture is `libcudnn9:arm64`, and dpkg's own architecture is its first one.
+        let full = list.file_stem()?.to_str()?;
+        let (name, cpu) = full.split_once(':').unwrap_or((full, ""));
+        let known = read(&top.join("var/lib/dpkg/arch")).unwrap_or_default();
+        let is_foreign = !cpu.is_empty() && known.lines().next().is_some_and(|own| own != cpu);
         let status = read(&top.join("var/lib/dpkg/status"))?;
-        let start = format!("Package: {name}\n");
+        let (start, line) = (
+            format!("Package: {name}\n"),
+            format!("\nArchitecture: {cpu}"),
+        );
         let mut packages = status.split("\n\n");
-        let mut lines = packages.find(|text| text.starts_with(&start))?.lines();
+        let mut lines = packages
+            .find(|text| text.starts_with(&start) && (!is_foreign || text.contains(&line)))?
+            .lines();
         let version = lines.find_map(|line| line.strip_prefix("Version: "))?;
+        let name = if is_foreign { full } else { name };
         is_plain(version).then(|| Self::new(Installer::Apt, name, version))
     }
 

@@ -1,6 +1,6 @@
 //! The rules about a program and the cuDNN, the driver and the GPUs of the machine that it runs on.
 
-use crate::runtime::facts::{Built, Code, Policy, Target, Version};
+use crate::runtime::facts::{Built, Code, Finding, Policy, Version};
 use crate::runtime::judge::rules::{Gpu, NewerPtx, majors};
 
 /// A loaded cuDNN of a version that the program cannot run with.
@@ -20,30 +20,6 @@ pub enum AcceptedReleases {
     BuiltWith(Version, Policy),
 }
 
-/// A loaded cuDNN for another CUDA major than the program was built with. Both CUDA majors may be installed.
-pub struct CudaMajorMismatch {
-    /// The CUDA major of the loaded cuDNN.
-    pub loaded: u32,
-    /// The CUDA major of the cuDNN that the program was built with.
-    pub built_with: u32,
-    /// The help that gets a cuDNN for that CUDA, if it is known.
-    pub keep: Option<String>,
-}
-
-/// A driver that supports only an older CUDA major than the one that is needed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DriverTooOld {
-    /// The newest CUDA that the driver supports.
-    pub driver: Version,
-    /// The CUDA major that is needed.
-    pub needed: u32,
-    pub needed_by: DriverUser,
-    /// The first driver version that supports the needed major, if the tables know it.
-    pub first_driver: Option<String>,
-    /// `false` if there is no GPU to use the driver for.
-    pub has_gpu: bool,
-}
-
 /// The library or program that needs a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverUser {
@@ -53,15 +29,6 @@ pub enum DriverUser {
     /// The cuDNN that a build chose.
     ChosenCudnn,
     ChosenToolkit,
-}
-
-/// A GPU that no kernel of the program runs on.
-pub struct UncoveredGpu<'a> {
-    pub gpu: Gpu<'a>,
-    /// The targets that the kernels are compiled for.
-    pub targets: &'a [Target],
-    /// The PTX that would run on the GPU if the driver were newer.
-    pub newer_ptx: Option<NewerPtx>,
 }
 
 /// Checks that the program can run with the loaded version.
@@ -109,23 +76,9 @@ fn check_requirement(
     })
 }
 
-/// Returns the fault of a loaded cuDNN that was built for this CUDA major.
-pub fn cuda_major(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
-    let built_with = built.cudnn_cuda_major?;
-    (built_with != loaded).then_some(CudaMajorMismatch {
-        loaded,
-        built_with,
-        keep: None,
-    })
-}
-
-/// Returns the fault of a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
+/// Returns the finding about a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
 /// every driver supports every version.
-pub fn driver(
-    built: &Built,
-    cudnn_cuda_major: Option<u32>,
-    driver: Version,
-) -> Option<DriverTooOld> {
+pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> Option<Finding> {
     let by_program = built.cuda.map(|cuda| cuda.major);
     let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
         (Some(cudnn), program)
@@ -136,36 +89,12 @@ pub fn driver(
         (_, Some(program)) if program > driver.major => (program, DriverUser::Program),
         _ => return None,
     };
-    let drivers = &built.tables.drivers;
-    Some(DriverTooOld::new(driver, needed, needed_by, drivers))
+    Some(needed_by.driver_too_old(driver, needed, &built.tables.drivers))
 }
 
-impl DriverTooOld {
-    /// Creates the fault. `drivers` contains the first driver for each CUDA major.
-    pub fn new(
-        driver: Version,
-        needed: u32,
-        needed_by: DriverUser,
-        drivers: &[(u32, String)],
-    ) -> Self {
-        let first = drivers.iter().find(|row| row.0 == needed);
-        Self {
-            driver,
-            needed,
-            needed_by,
-            first_driver: first.map(|row| row.1.clone()),
-            has_gpu: true,
-        }
-    }
-}
-
-/// Returns the fault if none of the compiled kernels runs on the GPU, or only PTX could that the driver does not
+/// Returns the finding if none of the compiled kernels runs on the GPU, or only PTX could that the driver does not
 /// support.
-pub fn kernels<'a>(
-    built: &'a Built,
-    driver: Option<Version>,
-    gpu: Gpu<'a>,
-) -> Option<UncoveredGpu<'a>> {
+pub fn kernels(built: &Built, driver: Option<Version>, gpu: Gpu<'_>) -> Option<Finding> {
     let targets = &*built.targets;
     if targets.is_empty() {
         return None;
@@ -185,9 +114,5 @@ pub fn kernels<'a>(
         }
         newer_ptx = Some(NewerPtx { cuda, driver });
     }
-    Some(UncoveredGpu {
-        gpu,
-        targets,
-        newer_ptx,
-    })
+    Some(gpu.uncovered(targets, newer_ptx))
 }

@@ -1,7 +1,8 @@
 //! The rules of compatibility that the build and the running program share.
 
 use crate::runtime::facts::{
-    Built, Code, ComputeCapability, CudnnTargets, KnownBad, Policy, Target, Version, majors,
+    Built, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
+    majors,
 };
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
 
@@ -34,20 +35,6 @@ pub struct NewerPtx {
     pub driver: Version,
 }
 
-/// A GPU that a cuDNN has no machine code for.
-pub struct UnsupportedGpu<'a> {
-    pub cudnn: Cudnn,
-    pub gpu: JudgedGpu<'a>,
-    pub gap: SupportGap,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum JudgedGpu<'a> {
-    Device(Gpu<'a>),
-    /// The GPUs of a compute capability that kernels are compiled for, and the source of the targets.
-    Target(ComputeCapability, &'a str),
-}
-
 /// The reason why a cuDNN has no machine code for a GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SupportGap {
@@ -65,14 +52,6 @@ pub enum SupportGap {
     },
 }
 
-/// A cuDNN with a known fault.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct KnownBadRelease<'a> {
-    pub cudnn: Version,
-    pub row: &'a KnownBad,
-    pub impact: Impact,
-}
-
 /// The effect of a known fault of cuDNN on a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Impact {
@@ -82,13 +61,6 @@ pub enum Impact {
     General,
     /// Only an operation that few programs use has the fault, or only a machine with several GPUs shows it.
     Possible,
-}
-
-/// A version that is newer than the tables, whose newest rows are used for it, and the newest version of the tables.
-pub enum NewerRelease {
-    /// Versions of the CUDA toolkit.
-    Cuda(Version, Version),
-    Cudnn(Version, Version),
 }
 
 /// Returns the majors of the versions that the program may load, the newest first.
@@ -111,21 +83,14 @@ pub fn majors(built: &Built) -> Vec<u32> {
 }
 
 impl Cudnn {
-    /// Returns the fault if this cuDNN has no machine code for the GPU.
-    pub fn device<'a>(self, rows: &[CudnnTargets], gpu: Gpu<'a>) -> Option<UnsupportedGpu<'a>> {
-        let gap = self.gap(rows, gpu.capability)?;
-        let (cudnn, gpu) = (self, JudgedGpu::Device(gpu));
-        Some(UnsupportedGpu { cudnn, gpu, gap })
-    }
-
-    /// Returns a fault for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
-    pub fn targets<'a>(
+    /// Returns a finding for each GPU that kernels are compiled for and that this cuDNN has no machine code for.
+    pub fn targets(
         self,
         rows: &[CudnnTargets],
         targets: &[Target],
-        chosen_by: &'a str,
-    ) -> Vec<UnsupportedGpu<'a>> {
-        let (mut faults, mut seen) = (Vec::new(), Vec::new());
+        chosen_by: &str,
+    ) -> Vec<Finding> {
+        let (mut findings, mut seen) = (Vec::new(), Vec::new());
         for target in targets {
             let capability = target.capability;
             if target.code != Code::Machine || seen.contains(&capability) {
@@ -133,15 +98,14 @@ impl Cudnn {
             }
             seen.push(capability);
             if let Some(gap) = self.gap(rows, capability) {
-                let gpu = JudgedGpu::Target(capability, chosen_by);
-                let cudnn = self;
-                faults.push(UnsupportedGpu { cudnn, gpu, gap });
+                findings.push(gap.of_target(self, capability, chosen_by));
             }
         }
-        faults
+        findings
     }
 
-    fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
+    /// Returns the reason why this cuDNN has no machine code for the GPU.
+    pub fn gap(self, rows: &[CudnnTargets], gpu: ComputeCapability) -> Option<SupportGap> {
         let by_ptx = match self.support(rows, gpu) {
             GpuSupport::Yes | GpuSupport::Unknown => return None,
             GpuSupport::No if self.is_gpu_too_old(rows, gpu) => {
@@ -159,16 +123,17 @@ impl Cudnn {
     }
 }
 
-/// Returns the known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is `None` if the
-/// GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known GPU shows it.
-pub fn known_bad<'a>(
-    rows: &'a [KnownBad],
+/// Returns the findings about known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is
+/// `None` if the GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known
+/// GPU shows it.
+pub fn known_bad(
+    rows: &[KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<&[ComputeCapability]>,
     needs: &[String],
-) -> Vec<KnownBadRelease<'a>> {
-    let mut faults = Vec::new();
+) -> Vec<Finding> {
+    let mut findings = Vec::new();
     for row in rows {
         if cudnn < row.from || row.below <= cudnn {
             continue;
@@ -189,16 +154,13 @@ pub fn known_bad<'a>(
         if row.partial && !is_used {
             continue;
         }
-        faults.push(KnownBadRelease {
-            cudnn,
-            row,
-            impact: match &row.operation {
-                Some(_) if is_used => Impact::Used,
-                Some(_) => Impact::Possible,
-                None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
-                None => Impact::General,
-            },
-        });
+        let impact = match &row.operation {
+            Some(_) if is_used => Impact::Used,
+            Some(_) => Impact::Possible,
+            None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
+            None => Impact::General,
+        };
+        findings.push(row.finding(cudnn, impact));
     }
-    faults
+    findings
 }

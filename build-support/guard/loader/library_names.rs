@@ -4,7 +4,7 @@ use crate::runtime::facts::{Built, Loader, Version};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::file_name;
 use crate::runtime::system::by_system;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// Returns the names in the order in which they are tried.
 pub fn opened_names(built: &Built) -> Vec<String> {
@@ -19,27 +19,13 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 /// no cuDNN.
 pub const FIRST_CUDARC_WITH_9: Version = Version::new(0, 19, 2);
 
-/// The name that cudarc tries first, in all directories before it tries another.
-pub const FIRST: &str = by_system!("libcudnn.so", "cudnn.dll");
+/// The name that cudarc tries first on Linux and on Windows, in all directories before it tries another.
+pub const FIRST: [&str; 2] = ["libcudnn.so", "cudnn.dll"];
 
-/// A compatible cuDNN that is first on the search path, although cudarc uses another cuDNN by the name that it tries
-/// first.
-pub struct HiddenCudnn {
-    /// Its main library.
-    pub path: PathBuf,
-    /// `true` if cudarc tries its name at all.
-    pub is_tried: bool,
-}
-
-impl HiddenCudnn {
-    pub fn new(built: &Built, path: PathBuf) -> Self {
-        let names = opened_names(built);
-        let is_it = |name: &String| path.file_name() == Some(name.as_ref());
-        Self {
-            is_tried: names.iter().any(is_it),
-            path,
-        }
-    }
+/// Returns `true` if the program tries the name of this file.
+pub fn is_tried(built: &Built, path: &Path) -> bool {
+    let mut names = opened_names(built).into_iter();
+    names.any(|name| path.file_name() == Some(name.as_ref()))
 }
 
 /// The ends of cudarc's names on Linux, in its order. `M` and `m` are the CUDA version for which cudarc is compiled,

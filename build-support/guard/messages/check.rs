@@ -1,13 +1,13 @@
 //! The faults that the steps of a check find: an incompatible cuDNN, or a step that was not possible.
 
 use crate::runtime::check::NotChecked;
-use crate::runtime::check::child_verdict::Disagreement;
-use crate::runtime::check::pin::ChangedFile;
-use crate::runtime::facts::{Finding, FindingId, printable};
+use crate::runtime::facts::{Finding, FindingId, Version, printable};
 use crate::runtime::install::main_library::MainLibrary;
-use crate::runtime::install::mixed_folder::MixedFolder;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::sub_library_files::SubLibraries;
+use crate::runtime::messages::sub_libraries::replace_all;
+use std::path::Path;
 
 impl NotChecked<'_> {
     pub fn finding(&self) -> Finding {
@@ -50,41 +50,38 @@ impl NotChecked<'_> {
     }
 }
 
-impl Disagreement<'_> {
-    pub fn finding(&self) -> Finding {
-        let folder = self.main_library.folder().display().to_string();
-        let versions = match (self.files, self.called) {
+impl MainLibrary {
+    /// Returns the finding for a cuDNN whose reported version (`called`) differs from that of its files, or whose
+    /// sub-libraries disagree with each other, although no foreign file explains it. `failed`: the names of cuDNN's own
+    /// version checks that failed.
+    pub fn disagreement(
+        &self,
+        parts: &SubLibraries,
+        files: Option<Version>,
+        called: Option<Version>,
+        failed: &[String],
+    ) -> Finding {
+        let folder = self.folder().display().to_string();
+        let versions = match (files, called) {
             (Some(files), Some(called)) if files != called => {
                 Some(format!("cuDNN reports {called}, but its files are {files}"))
             }
             _ => None,
         };
-        let failed = Some(self.failed_checks.join(", ")).filter(|failed| !failed.is_empty());
+        let failed = Some(failed.join(", ")).filter(|failed| !failed.is_empty());
         let is_unknown = |part: &&SubLibraryFile| part.needed && part.version.is_none();
-        let unknown = self.parts.installed.list.iter().filter(is_unknown);
+        let unknown = parts.installed.list.iter().filter(is_unknown);
         FindingId::PartsMixed
             .error(format!(
                 "the sub-libraries of cuDNN at `{folder}` do not match each other"
             ))
-            .with_all(self.main_library.evidence())
+            .with_all(self.evidence())
             .with_some("versions", versions)
             .with_some("mismatch", failed)
             .with_lines("no version", unknown.map(|part| part.path.display()))
-            .help(MixedFolder::replace_all(cfg!(windows), &folder))
+            .help(replace_all(cfg!(windows), &folder))
     }
-}
 
-impl ChangedFile<'_> {
-    pub fn finding(&self) -> Finding {
-        FindingId::PartsMixed
-            .error("cuDNN's files changed during the check")
-            .with("checked", self.checked.display())
-            .with("loaded", printable(&self.loaded.to_string_lossy()))
-            .help("restart the program when no installation is running")
-    }
-}
-
-impl MainLibrary {
     /// Returns the help that loads a cuDNN for this CUDA major instead.
     pub fn cuda_help(&self, cuda: u32) -> String {
         let help = package_owner::keep_help(self.folder(), cuda);
@@ -92,6 +89,17 @@ impl MainLibrary {
             self.origin
                 .help(self.folder(), &format!("the cuDNN for CUDA {cuda}"))
         })
+    }
+}
+
+impl SubLibraryFile {
+    /// Returns the finding for a file that changed while it was checked. `loaded`: the file that would be loaded now.
+    pub fn changed(&self, loaded: &Path) -> Finding {
+        FindingId::PartsMixed
+            .error("cuDNN's files changed during the check")
+            .with("checked", self.path.display())
+            .with("loaded", printable(&loaded.to_string_lossy()))
+            .help("restart the program when no installation is running")
     }
 }
 
@@ -103,9 +111,11 @@ impl Finding {
         self.with("order", order.as_deref().unwrap_or(default))
     }
 
-    /// Turns the finding into a warning about this program without the guard.
-    pub(crate) fn but_for_this_guard(mut self) -> Self {
-        self.summary = format!("without this guard, {}", self.summary);
-        self.into_warning()
+    /// Returns the warning about this program without the guard.
+    pub(crate) fn but_for_this_guard(self) -> Self {
+        let warning = self
+            .id
+            .warning(format!("without this guard, {}", self.summary));
+        warning.with_all(self.evidence).helps(self.help)
     }
 }

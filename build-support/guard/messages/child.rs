@@ -1,8 +1,8 @@
 //! Faults in the child process, or of the child process itself.
 
-use crate::runtime::check::exit_verdict::{InterruptedTest, Interruption, Tool};
+use crate::runtime::check::exit_verdict::{Interruption, Tool};
 use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ForkObstacle, SecondTry};
+use crate::runtime::child::work::{ChildOutcome, ForkObstacle, SecondTry};
 use crate::runtime::convolution::stage::Stage;
 use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::refusal;
@@ -10,7 +10,7 @@ use crate::runtime::loader::loader_words::requires_driver;
 use crate::runtime::system::by_system;
 
 impl ForkObstacle {
-    /// Returns the finding that there is no child, and with `is_unprotected` that this process did its work.
+    /// Returns the finding. `is_unprotected`: this process itself tests cuDNN instead.
     pub fn finding(&self, is_unprotected: bool) -> Finding {
         let summary = if is_unprotected {
             "cuDNN was tested in this process, without protection, because no child process could be created"
@@ -45,9 +45,10 @@ impl ForkObstacle {
     }
 }
 
-impl InterruptedTest<'_> {
-    pub fn finding(&self) -> Finding {
-        let (outcome, stage) = (self.outcome, &self.outcome.answer.stage);
+impl Interruption<'_> {
+    /// Returns the finding for a child process, or the thread used instead, that ended before its report was complete.
+    pub fn finding(&self, outcome: &ChildOutcome) -> Finding {
+        let stage = &outcome.answer.stage;
         let who = if outcome.unprotected.is_some() {
             "the test thread"
         } else {
@@ -58,7 +59,7 @@ impl InterruptedTest<'_> {
         let crash = |signal| format!("cuDNN crashed the test process ({signal}) while {stage}");
         let late =
             || FindingId::ConvolutionTimeout.warning(format!("{who} timed out while {stage}"));
-        let mut finding = match &self.cause {
+        let mut finding = match self {
             Interruption::MissingFunction(words) => aborted(format!(
                 "the loader stopped the test process while {stage}: a function is missing"
             ))
@@ -140,20 +141,20 @@ impl InterruptedTest<'_> {
             )),
         };
         let output = outcome.output.trim();
-        if !output.is_empty() && !matches!(self.cause, Interruption::MissingFunction(_)) {
+        if !output.is_empty() && !matches!(self, Interruption::MissingFunction(_)) {
             finding = finding.with("output", output);
         }
-        if let (Severity::Error, Some(second)) = (finding.severity, &outcome.second_try) {
-            second.lower(&mut finding);
+        match (finding.severity, &outcome.second_try) {
+            (Severity::Error, Some(second)) => second.of_first(finding),
+            _ => finding,
         }
-        finding
     }
 }
 
 impl SecondTry {
-    /// Turns the finding of the first child into a warning: a fault that does not recur does not stop the program.
-    pub fn lower(&self, finding: &mut Finding) {
-        let help = match finding.id {
+    /// Returns the warning for this finding of the first child: a fault that does not recur does not stop the program.
+    pub fn of_first(&self, first: Finding) -> Finding {
+        let help = match first.id {
             FindingId::CudnnNotLoadable => {
                 "restart the program; if the failure comes and goes, check the disk or mount of the file"
             }
@@ -162,9 +163,8 @@ impl SecondTry {
                 "restart the program; if the failure comes and goes, check the Windows event log for errors of nvlddmkm, and `nvidia-smi -q -d ECC`"
             ),
         };
-        finding.severity = Severity::Warning;
-        finding.help = vec![help.to_string()];
-        finding.evidence.insert(0, ("retry", self.words()));
+        let finding = first.id.warning(first.summary).help(help);
+        finding.with("retry", self.words()).with_all(first.evidence)
     }
 
     fn words(&self) -> String {

@@ -150,18 +150,3 @@ impl UnusableFile<'_> {
             })
     }
 }
-
-impl Finding {
-    /// Adds the unusable file of its name to the finding for a library that is not found.
-    pub(crate) fn with_unfit(
-        mut self,
-        path: &Path,
-        defect: &Defect,
-        found_via: impl fmt::Display,
-    ) -> Self {
-        self.summary += &format!("; `{}` {}", path.display(), defect);
-        self.evidence
-            .insert(0, ("found via", found_via.to_string()));
-        self.help(defect.help(path))
-    }
-}

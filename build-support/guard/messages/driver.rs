@@ -3,8 +3,6 @@
 #[cfg(feature = "runtime")]
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::driver::container::{CAPABILITIES, Container, ContainerRuntime};
-#[cfg(feature = "runtime")]
-use crate::runtime::driver::driver_library::LocatedProblem;
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
@@ -15,12 +13,16 @@ use crate::runtime::facts::{Finding, FindingId, quoted};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
 #[cfg(feature = "runtime")]
+use crate::runtime::loader::load_origin::LoadOrigin;
+#[cfg(feature = "runtime")]
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::messages::cuda_status;
 #[cfg(feature = "runtime")]
 use crate::runtime::messages::loading::new_link;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::DRIVER;
+#[cfg(feature = "runtime")]
+use std::path::{Path, PathBuf};
 
 const UVM: &str = "/dev/nvidia-uvm";
 /// The help for a missing driver.
@@ -219,43 +221,40 @@ fn searched_help(dir: &str) -> Vec<String> {
 }
 
 #[cfg(feature = "runtime")]
-impl LocatedProblem<'_> {
-    /// Returns the finding for the problem, with the file that causes it.
-    pub fn finding(&self) -> Finding {
-        match self {
-            LocatedProblem::Unlocated(problem) => problem.finding(),
-            LocatedProblem::Unfit(missing, unfit) => {
-                // The message names the defect because of which the file was not opened.
-                let with_words = missing.not_opened.as_ref() != Some(&unfit.defect);
-                unfit.instead_of_driver(missing.finding_with(with_words))
-            }
-            LocatedProblem::InPlace {
-                problem,
-                path,
-                origin,
-                behind,
-            } => {
-                let remove = origin.removal(path);
-                let unlocated = problem.finding();
-                let help = match (behind, problem) {
-                    (Some(_), _) => [vec![remove], unlocated.help].concat(),
-                    (None, DriverProblem::Stub(_)) => vec![install_instead(&remove)],
-                    // A library of the cuda-compat package.
-                    (None, _) if path.to_string_lossy().contains("compat/") => vec![remove],
-                    (None, _) => unlocated.help,
-                };
-                let available = behind
-                    .as_ref()
-                    .map(|(driver, version)| format!("{}, version {version}", driver.display()));
-                unlocated
-                    .id
-                    .warning(unlocated.summary)
-                    .with("found via", origin)
-                    .with_some("available", available)
-                    .with_all(unlocated.evidence)
-                    .helps(help)
-            }
-        }
+impl MissingDriver {
+    /// Returns the finding for this file in the driver's place.
+    pub fn with_unfit(&self, unfit: &Unfit) -> Finding {
+        // The message names the defect because of which the file was not opened.
+        let with_words = self.not_opened.as_ref() != Some(&unfit.defect);
+        unfit.instead_of_driver(self.finding_with(with_words))
+    }
+}
+
+#[cfg(feature = "runtime")]
+impl DriverProblem {
+    /// Returns the finding for a library that is loaded in place of the driver's. `behind`: the driver's library, later
+    /// on the search path, and its version.
+    pub fn in_place(
+        &self,
+        path: &Path,
+        origin: &LoadOrigin,
+        behind: Option<(PathBuf, String)>,
+    ) -> Finding {
+        let remove = origin.removal(path);
+        let unlocated = self.finding();
+        let help = match (&behind, self) {
+            (Some(_), _) => [vec![remove], unlocated.help].concat(),
+            (None, DriverProblem::Stub(_)) => vec![install_instead(&remove)],
+            // A library of the cuda-compat package.
+            (None, _) if path.to_string_lossy().contains("compat/") => vec![remove],
+            (None, _) => unlocated.help,
+        };
+        let available =
+            behind.map(|(driver, version)| format!("{}, version {version}", driver.display()));
+        let finding = unlocated.id.warning(unlocated.summary);
+        let finding = finding.with("found via", origin);
+        let finding = finding.with_some("available", available);
+        finding.with_all(unlocated.evidence).helps(help)
     }
 }
 

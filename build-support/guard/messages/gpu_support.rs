@@ -1,10 +1,8 @@
 //! Limits of a version: GPUs that a cuDNN has no code for, PTX that a driver does not support, and known bugs.
 
-use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::facts::{ComputeCapability, Finding, FindingId, KnownBad, Severity, Version};
 use crate::runtime::judge::gpu_support::Cudnn;
-use crate::runtime::judge::rules::{
-    Gpu, Impact, JudgedGpu, KnownBadRelease, NewerPtx, NewerRelease, SupportGap, UnsupportedGpu,
-};
+use crate::runtime::judge::rules::{Gpu, Impact, NewerPtx, SupportGap};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -19,19 +17,26 @@ impl NewerPtx {
     }
 }
 
-impl UnsupportedGpu<'_> {
-    /// Returns the finding, an error only for a GPU that is required and that nothing can be compiled for.
-    pub fn finding(&self) -> Finding {
-        let Cudnn { version, cuda } = self.cudnn;
-        let (what, is_required) = match self.gpu {
-            JudgedGpu::Device(gpu) => (gpu.words(), gpu.is_required),
-            JudgedGpu::Target(capability, _) => (
-                format!("GPUs of compute capability {capability}, which kernels are compiled for"),
-                false,
-            ),
-        };
+impl SupportGap {
+    /// Returns the finding for a GPU of this machine.
+    pub fn finding(&self, cudnn: Cudnn, gpu: Gpu<'_>) -> Finding {
+        self.with_gpu(cudnn, &gpu.words(), gpu.is_required)
+    }
+
+    /// Returns the finding for the GPUs of a compute capability that kernels are compiled for. `chosen_by` is the source
+    /// of the targets.
+    pub fn of_target(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
+        let what = format!("GPUs of compute capability {gpu}, which kernels are compiled for");
+        let finding = self.with_gpu(cudnn, &what, false);
+        finding.with("chosen by", chosen_by).help(format!(
+            "remove {gpu} from the targets if no program with cuDNN will run there"
+        ))
+    }
+
+    /// Creates the finding, an error only for a GPU that is required and that nothing can be compiled for.
+    fn with_gpu(&self, Cudnn { version, cuda }: Cudnn, what: &str, is_required: bool) -> Finding {
         let cudnn = format!("cuDNN {version} for CUDA {cuda}");
-        let finding = match self.gap {
+        match *self {
             SupportGap::Dropped(last) => FindingId::ArchDroppedByCudnn
                 .error_if(is_required, format!("{cudnn} no longer supports {what}"))
                 .help(match last {
@@ -57,12 +62,6 @@ impl UnsupportedGpu<'_> {
                         None => "install a newer cuDNN".to_string(),
                     })
             }
-        };
-        match self.gpu {
-            JudgedGpu::Device(_) => finding,
-            JudgedGpu::Target(gpu, chosen_by) => finding.with("chosen by", chosen_by).help(
-                format!("remove {gpu} from the targets if no program with cuDNN will run there"),
-            ),
         }
     }
 }
@@ -73,12 +72,12 @@ impl Gpu<'_> {
     }
 }
 
-impl KnownBadRelease<'_> {
+impl KnownBad {
     /// Returns the finding, an error only if the program uses the operation and every use shows the fault.
-    pub fn finding(&self) -> Finding {
-        let operation = self.row.operation.as_deref().unwrap_or_default();
-        let (severity, used) = match self.impact {
-            Impact::Used if self.row.partial => (
+    pub fn finding(&self, cudnn: Version, impact: Impact) -> Finding {
+        let operation = self.operation.as_deref().unwrap_or_default();
+        let (severity, used) = match impact {
+            Impact::Used if self.partial => (
                 Severity::Warning,
                 format!(", and this program uses {operation}"),
             ),
@@ -86,26 +85,25 @@ impl KnownBadRelease<'_> {
             Impact::General => (Severity::Warning, String::new()),
             Impact::Possible => (Severity::Note, String::new()),
         };
-        let headline = format!("cuDNN {} is known to {}{used}", self.cudnn, self.row.what);
-        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.row.good {
+        let headline = format!("cuDNN {cudnn} is known to {}{used}", self.what);
+        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.good {
             Some(good) => format!("upgrade to cuDNN {good} or later"),
             None => "check the results: no version without this bug is known".to_string(),
         })
     }
 }
 
-impl NewerRelease {
-    /// Returns the note that older rules are used.
-    pub fn finding(&self) -> Finding {
-        let (product, found, known) = match self {
-            Self::Cuda(found, known) => ("CUDA", found.short(), known.short()),
-            Self::Cudnn(found, known) => ("cuDNN", found.to_string(), known.to_string()),
-        };
-        let headline = format!(
-            "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
-        );
+impl Version {
+    /// Returns the note that the rules for the newest known version of this product are used.
+    pub(crate) fn newer_than_known(self, product: &str, known: Version) -> Finding {
+        let [found, known] = [self, known].map(|version| match product {
+            "CUDA" => version.short(),
+            _ => version.to_string(),
+        });
         FindingId::UnknownNewerVersion
-            .note(headline)
+            .note(format!(
+                "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"
+            ))
             .help("update cudnn-guard if you see problems")
     }
 }

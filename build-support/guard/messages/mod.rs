@@ -21,9 +21,6 @@ pub mod load_origin;
 #[cfg(feature = "runtime")]
 pub mod loading;
 #[cfg(feature = "runtime")]
-pub mod main_library;
-pub mod mixed_sub_libraries;
-#[cfg(feature = "runtime")]
 pub mod not_found;
 #[cfg(feature = "runtime")]
 pub mod program;

@@ -3,11 +3,9 @@
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9, HiddenCudnn};
+use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step};
-use crate::runtime::system::by_system;
 use crate::runtime::system::names::LOADER;
 use std::path::Path;
 
@@ -55,8 +53,9 @@ impl MissingCudnn<'_> {
             None => format!("cuDNN{}", after_space(self.major)),
         };
         let name = cudnn_file("", self.major.unwrap_or_default(), self.is_dll);
+        let plain = FIRST[usize::from(self.is_dll)];
         if self.cudarc.is_some() && !self.names.contains(&name) {
-            required += &format!(" with a `{FIRST}`");
+            required += &format!(" with a `{plain}`");
         }
         install.push(format!(
             "install {required}, or add its directory to {path}"
@@ -68,29 +67,33 @@ impl MissingCudnn<'_> {
                 "use a build of this program for cuDNN {major}; linking one name to the other does not help"
             ));
         }
-        if let (Some(file), None) = (file, &self.unfit) {
-            let file = file.display();
-            summary += &format!("; `{file}` exists, but {loader} does not search there");
+        match (&self.unfit, file) {
+            (Some(unfit), _) => {
+                summary += &format!("; `{}` {}", unfit.path.display(), unfit.defect);
+            }
+            (None, Some(file)) => {
+                let file = file.display();
+                summary += &format!("; `{file}` exists, but {loader} does not search there");
+            }
+            (None, None) => {}
         }
-        let finding = FindingId::CudnnNotLoadable
+        let helps = match (&self.unfit, self.untried) {
+            (None, Some(dir)) => by_another_name(self.other, &dir, self.is_dll),
+            _ if !elsewhere.is_empty() => elsewhere,
+            (Some(unfit), _) => vec![unfit.defect.help(&unfit.path)],
+            (None, None) => install,
+        };
+        FindingId::CudnnNotLoadable
             .error_if(self.is_needed, summary)
+            .with_some("found via", self.unfit.map(|unfit| unfit.found_via))
             .with_some("reason", self.misplaced.map(|misplaced| misplaced.reason()))
             .with_some(
                 "loader",
                 Some(messages).filter(|messages| !messages.is_empty()),
             )
             .with_lines("available", self.available.iter().map(found_file))
-            .with("searched", self.looked_at.join("\n"));
-        let elsewhere = Some(elsewhere).filter(|elsewhere| !elsewhere.is_empty());
-        if let Some(unfit) = self.unfit {
-            let mut finding = finding.with_unfit(&unfit.path, &unfit.defect, unfit.found_via);
-            finding.help = elsewhere.unwrap_or(finding.help);
-            return finding;
-        }
-        finding.helps(match (self.other, self.untried) {
-            (major, Some(dir)) => by_another_name(major, &dir),
-            _ => elsewhere.unwrap_or(install),
-        })
+            .with("searched", self.looked_at.join("\n"))
+            .helps(helps)
     }
 }
 
@@ -126,38 +129,34 @@ impl Reach {
     }
 }
 
-/// The words for giving a library another name. On Windows, few users have the rights to create a link.
-const RENAMED: [&str; 2] = by_system!(["link", "to"], ["copy", "of"]);
-
-/// Returns the help for a cuDNN in this directory whose name cudarc does not try.
-fn by_another_name(major: Option<u32>, dir: &str) -> Vec<String> {
-    let habit = by_system!(", as the -dev packages do", "");
-    let [link, to] = RENAMED;
-    let link = format!("create a {link} `{FIRST}` {to} it in `{dir}`{habit}");
+/// Returns the help for a cuDNN in this directory whose name cudarc does not try. On Windows, few users have the rights
+/// to create a link.
+fn by_another_name(major: Option<u32>, dir: &str, is_dll: bool) -> Vec<String> {
+    let link = match is_dll {
+        true => format!("create a copy `cudnn.dll` of it in `{dir}`"),
+        false => format!("create a link `libcudnn.so` to it in `{dir}`, as the -dev packages do"),
+    };
     if major != Some(9) {
         return vec![link];
     }
-    let name = file_name::of_main(9);
+    let name = cudnn_file("", 9, is_dll);
     let newer = format!(
         "build the program with cudarc {FIRST_CUDARC_WITH_9} or later, which also searches for {name}"
     );
     vec![newer, link]
 }
 
-impl HiddenCudnn {
-    /// Returns the help that makes cudarc load it. `otherwise`: the help for another cuDNN.
-    pub fn help(&self, otherwise: &str) -> Vec<String> {
-        let dir = self.path.parent().unwrap_or(&self.path).display();
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        let [link, to] = RENAMED;
-        let mut help = vec![format!(
-            "create a {link} `{FIRST}` {to} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
-        )];
-        if self.is_tried {
-            help.push(otherwise.to_string());
-        }
-        help
-    }
+/// Returns the help that makes cudarc load this cuDNN.
+pub fn by_first_name(path: &Path) -> String {
+    let dir = path.parent().unwrap_or(path).display();
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let link = match name.ends_with(".dll") {
+        true => "create a copy `cudnn.dll` of",
+        false => "create a link `libcudnn.so` to",
+    };
+    format!(
+        "{link} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"
+    )
 }
 
 impl Misplaced {

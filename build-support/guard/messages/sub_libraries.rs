@@ -1,14 +1,15 @@
-//! The sub-libraries of a program's cuDNN that are from elsewhere, or that Windows does not find.
+//! Sub-libraries that are missing, of different versions, or from elsewhere.
 
-use crate::runtime::facts::finding::after_space;
-use crate::runtime::facts::{Finding, FindingId};
-use crate::runtime::install::installed::is_absent;
-use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries, StraySubLibrary};
+use crate::runtime::facts::finding::{after_space, listed};
+use crate::runtime::facts::{Finding, FindingId, SourcedVersion, Version};
+use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
+use crate::runtime::install::mixed_folder::MixedVersions;
+use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner::Owner;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::messages::mixed_sub_libraries::names;
 use std::path::Path;
 
 #[cfg(feature = "runtime")]
@@ -28,29 +29,131 @@ impl SubLibraries {
     }
 }
 
-impl StraySubLibrary<'_> {
+impl MissingSubLibraries<'_> {
+    /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.
     pub fn finding(&self) -> Finding {
-        let (version, by) = self.version;
+        let here = self.folder.display().to_string();
+        let version = after_space(self.release);
+        let mut files = Vec::new();
+        for file in self.files {
+            files.push(Path::new(file));
+        }
         let summary = format!(
-            "cuDNN {} at `{}` does not include `{}` and loads version {version} from elsewhere",
-            self.release,
-            self.folder.display(),
-            self.path.file_name().unwrap_or_default().to_string_lossy()
+            "cuDNN{version} at `{here}` is missing {}, which {}",
+            names(&files),
+            if self.is_declared {
+                "this program needs"
+            } else {
+                "convolutions need"
+            }
         );
-        let file = format!(
-            "{}, version from {}",
-            self.path.display(),
-            by.with_article()
+        let help = match (self.bundled, &self.reinstall) {
+            (Some(major), _) => {
+                format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
+            }
+            _ if self.jit_only => {
+                "replace it with a complete cuDNN: this one only compiles graphs at run time"
+                    .to_string()
+            }
+            (None, Some(command)) => format!("reinstall the package: `{command}`"),
+            (None, None) => format!(
+                "reinstall cuDNN{version} in `{here}`: the main library opens the others from there"
+            ),
+        };
+        let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
+        let mut searched = Vec::new();
+        for place in &self.looked_at {
+            if searched.is_empty() {
+                searched.push(&here);
+            }
+            if *place != here {
+                searched.push(place);
+            }
+        }
+        FindingId::PartsMissing
+            .error_if(!self.is_uncertain, summary)
+            .with_lines("missing", missing.unwrap_or_default())
+            .with_lines("searched", &searched[..])
+            .help(help)
+    }
+}
+
+impl MixedVersions<'_> {
+    /// Returns the finding for sub-libraries of different versions in one directory. `reinstall`: the command that installs
+    /// their package again.
+    pub fn finding(&self, dir: &str, is_dll: bool, reinstall: Option<String>) -> Finding {
+        let (most, odd) = self.odd_ones();
+        let other = odd.first().and_then(|file| file.version).unwrap_or(most);
+        let mut named = Vec::new();
+        for file in odd {
+            if file.version == Some(other) {
+                named.push(file.path.as_path());
+            }
+        }
+        let summary = format!(
+            "{} in `{dir}` {} version {other}, but the rest of cuDNN is {most}",
+            names(&named),
+            if named.len() == 1 { "is" } else { "are" }
         );
+        let mut help = replace_all(is_dll, dir);
+        if let Some(command) = reinstall {
+            help += &format!(": `{command}`");
+        }
+        self.with_summary(summary)
+            .help(help)
+            .with_lines("sub-libs", self.lines())
+    }
+
+    /// Creates an error, or a warning if no convolution uses a file of another version.
+    fn with_summary(&self, mut summary: String) -> Finding {
+        let matters = self.matters();
+        if !matters {
+            summary += "; no convolution uses these files";
+        }
+        let finding = FindingId::PartsMixed.error_if(matters, summary);
+        let path = self.preloaded.map(Path::display);
+        finding.helps(path.map(|path| format!("remove `{path}` from LD_PRELOAD")))
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for file in &self.files {
+            lines.extend(file.line());
+        }
+        lines
+    }
+}
+
+/// Returns the help that replaces all files of a cuDNN.
+pub fn replace_all(is_dll: bool, dir: &str) -> String {
+    let all = if is_dll { "cudnn*.dll" } else { "libcudnn*" };
+    format!("remove all `{all}` files from `{dir}` and reinstall cuDNN")
+}
+
+impl Installed {
+    /// Returns the finding for a sub-library that the loader finds for a cuDNN of this version, which does not contain it.
+    /// It causes a failure only if the loader can open it.
+    pub fn stray_finding(
+        &self,
+        version: Version,
+        file: &SubLibraryFile,
+        (other, by): SourcedVersion,
+        origin: &LoadOrigin,
+    ) -> Finding {
+        let (path, shown) = (&file.path, file.path.display());
         let finding = FindingId::PartsMixed
-            .warning(summary)
-            .with("other file", file)
-            .with("origin", &self.origin)
+            .warning(format!(
+                "cuDNN {version} at `{}` does not include `{}` and loads version {other} from elsewhere",
+                self.folder().display(),
+                path.file_name().unwrap_or_default().to_string_lossy()
+            ))
+            .with("other file", format!("{shown}, version from {}", by.with_article()))
+            .with("origin", origin)
             .help("install cuDNN 9.21 or later, which includes this file");
-        match &self.origin {
-            LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
+        match origin {
+            LoadOrigin::LibraryPath(_) => finding.help(origin.removal(path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                finding.helps(Owner::of_debian(self.path).map(|package| {
+                finding.helps(Owner::of_debian(path).map(|package| {
                     let name = package.name;
                     format!("remove the package that contains it: `sudo apt remove {name}`")
                 }))
@@ -58,18 +161,23 @@ impl StraySubLibrary<'_> {
             _ => finding,
         }
     }
-}
 
-impl ForeignSubLibraries<'_> {
-    pub fn finding(&self) -> Finding {
-        let version = after_space(self.release);
+    /// Returns the finding for a cuDNN of this version that gets at least one sub-library from another directory. `mixed`:
+    /// all of its files, if they are known to be of different versions.
+    pub fn foreign_finding(
+        &self,
+        release: Option<Version>,
+        foreign: &[Foreign],
+        mixed: Option<MixedVersions>,
+    ) -> Finding {
+        let version = after_space(release);
         let complete = format!("cuDNN{version}");
         let (mut summary, mut ways, mut helps) = (String::new(), Vec::new(), Vec::new());
-        for part in self.foreign {
+        for part in foreign {
             let dir = part.path.parent().unwrap_or(part.path);
             if summary.is_empty() {
                 let mut same = Vec::new();
-                for other in self.foreign {
+                for other in foreign {
                     if other.path.parent() == Some(dir) && other.version == part.version {
                         same.push(other.path);
                     }
@@ -80,18 +188,18 @@ impl ForeignSubLibraries<'_> {
                 );
                 summary = format!(
                     "cuDNN{version} at `{}` loads {} ({from}) from `{}`",
-                    self.folder.display(),
+                    self.folder().display(),
                     names(&same),
                     dir.display()
                 );
             }
             let way = part.origin.to_string();
             // A complete cuDNN of this version would use that file too, which may belong to a complete cuDNN.
-            let help = match (is_absent(part.path, self.release), &part.origin) {
+            let help = match (is_absent(part.path, release), &part.origin) {
                 (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
                     "install a cuDNN that includes {} in `{}`",
                     names(&[part.path]),
-                    self.folder.display()
+                    self.folder().display()
                 ),
                 (
                     true,
@@ -99,7 +207,7 @@ impl ForeignSubLibraries<'_> {
                     | LoadOrigin::Rpath(_)
                     | LoadOrigin::Runpath(_)),
                 ) => origin.removal(part.path),
-                _ => part.help(self.folder, &complete),
+                _ => part.help(self.folder(), &complete),
             };
             if !ways.contains(&way) {
                 ways.push(way);
@@ -108,12 +216,12 @@ impl ForeignSubLibraries<'_> {
                 helps.push(help);
             }
         }
-        let finding = FindingId::PartsMixed.error(summary);
+        let (finding, lines) = match &mixed {
+            Some(mixed) => (mixed.with_summary(summary), mixed.lines()),
+            None => (FindingId::PartsMixed.error(summary), Vec::new()),
+        };
         let finding = finding.with_lines("origin", ways).helps(helps);
-        match &self.mixed {
-            Some(mixed) => mixed.with_files(finding),
-            None => finding,
-        }
+        finding.with_lines("sub-libs", lines)
     }
 }
 
@@ -155,4 +263,20 @@ impl Foreign<'_> {
             (false, false) => format!("{install}, and {remove}"),
         }
     }
+}
+
+/// The largest number of files that a headline names.
+const MOST_NAMES: usize = 3;
+
+/// Returns the file names, or the number of files if there are many.
+pub fn names(files: &[&Path]) -> String {
+    if files.len() > MOST_NAMES {
+        return format!("{} libraries", files.len());
+    }
+    let mut names = Vec::new();
+    for file in files {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        names.push(format!("`{name}`"));
+    }
+    listed(&names)
 }

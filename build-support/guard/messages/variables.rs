@@ -1,5 +1,6 @@
 //! The variables of the guard, and the report file.
 
+use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::report::env_config::{RequireGpu, VariableFault};
 
@@ -31,8 +32,9 @@ impl VariableFault {
                 names.join(", ")
             )),
             VariableFault::DevicesOutOfRange(numbers, count) => {
-                let numbers: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
-                let numbers = numbers.join(", ");
+                let requested: Vec<_> = numbers.iter().map(|number| number.to_string()).collect();
+                let requested = listed(&requested);
+                let gpus = if numbers.len() == 1 { "GPU" } else { "GPUs" };
                 let (visible, usable) = match count.saturating_sub(1) {
                     0 => ("GPU 0 is".to_string(), "0 or all".to_string()),
                     last => (
@@ -41,7 +43,7 @@ impl VariableFault {
                     ),
                 };
                 finding(format!(
-                    "CUDNN_GUARD_DEVICES requests GPU {numbers}, but only {visible} visible"
+                    "CUDNN_GUARD_DEVICES requests {gpus} {requested}, but only {visible} visible"
                 ))
                 .help(format!("set CUDNN_GUARD_DEVICES to {usable}"))
             }

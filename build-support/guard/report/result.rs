@@ -143,7 +143,7 @@ impl Contents {
         }
         let mut finding = refusal::finding(path, message);
         if let (Severity::Error, Some(second)) = (finding.severity, second) {
-            second.lower(&mut finding);
+            finding = second.of_first(finding);
         }
         // Replaces the same finding from before the loader's refusal, such as that the file cannot be read.
         let same = |known: &Finding| known.summary == finding.summary;

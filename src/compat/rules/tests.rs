@@ -201,7 +201,7 @@ fn attention_bugs_are_reported_for_affected_gpus() {
             &needs,
         )
         .iter()
-        .map(|fault| format!("{}: {}", fault.finding().severity, fault.finding()))
+        .map(|finding| format!("{}: {finding}", finding.severity))
         .collect::<Vec<_>>()
     };
     assert_eq!(

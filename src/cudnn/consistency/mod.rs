@@ -4,13 +4,12 @@ pub mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{Cudnn, FoundVia, Installer, Owner, Rejection};
+use crate::model::{Cudnn, Installer, Rejection};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::unusable_file::UnusableFile;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The facts about the user of a cuDNN that its findings depend on.
 #[derive(Default)]
@@ -24,7 +23,7 @@ pub struct Asker<'a> {
 /// Returns the findings about incompatible files of this cuDNN.
 pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
     let mut findings = Vec::new();
-    findings.extend(header_library(cudnn, asker.variables).map(|fault| fault.finding()));
+    findings.extend(header_library(cudnn, asker.variables));
     // A cuDNN with an unusable main library is never chosen.
     findings.extend(installed(cudnn).findings(cudnn, false));
     findings.extend(parts::findings(cudnn, asker.runs_here));
@@ -55,44 +54,6 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     installed(cudnn).jit_only.then_some(Rejection::JitOnly)
 }
 
-/// Headers and a library of different versions.
-pub struct HeaderLibrarySkew<'a> {
-    pub cudnn: &'a Cudnn,
-    pub header: (&'a Path, Version),
-    pub library: (&'a Path, Version),
-    /// The packages of the headers and the library, if apt can install both in the same version.
-    pub packages: Option<(&'a Owner, &'a Owner)>,
-    /// The variables of the headers and of the library, if they are different ones.
-    pub variables: &'a [String],
-}
-
-/// A requested cuDNN whose main library can be neither linked nor opened.
-pub struct RequestedUnusable<'a> {
-    pub file: UnusableFile<'a>,
-    /// The variable that requests the cuDNN, and the path that was found.
-    pub via: &'a FoundVia,
-    pub found: &'a Path,
-}
-
-/// An nvcc and headers of different versions.
-pub struct NvccHeaderSkew<'a> {
-    pub nvcc: (&'a Path, Version),
-    pub header: (&'a Path, Version),
-    /// Other compilers of this machine.
-    pub others: &'a [PathBuf],
-}
-
-/// Returns the fault of a requested cuDNN with an unusable main library.
-pub fn unusable<'a>(
-    cudnn: &'a Cudnn,
-    found: &'a Path,
-    via: &'a FoundVia,
-) -> Option<RequestedUnusable<'a>> {
-    let (path, defect) = cudnn.main_library_defect()?;
-    let file = UnusableFile::new(path, defect);
-    Some(RequestedUnusable { file, via, found })
-}
-
 /// Returns the versions of headers and library, if they differ. A main library reports the version of a sub-library
 /// beside it as its own, even if that is different.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
@@ -112,20 +73,17 @@ pub fn is_same_minor(one: Version, other: Version) -> bool {
     (one.major, one.minor) == (other.major, other.minor)
 }
 
-fn header_library<'a>(cudnn: &'a Cudnn, variables: &'a [String]) -> Option<HeaderLibrarySkew<'a>> {
+/// Returns the finding if headers and library have different versions.
+fn header_library(cudnn: &Cudnn, variables: &[String]) -> Option<Finding> {
     let (header, library) = differing(cudnn)?;
     let headers = cudnn.files.header_owner.as_ref();
     let packages = headers.zip(cudnn.owner.as_deref());
     let packages = packages.filter(|(headers, library)| {
         library.installer == Installer::Apt && headers.version != library.version
     });
-    Some(HeaderLibrarySkew {
-        cudnn,
-        header: (cudnn.header.as_ref()?, header),
-        library: (cudnn.library.as_ref()?, library),
-        packages,
-        variables,
-    })
+    let header = (&**cudnn.header.as_ref()?, header);
+    let library = (&**cudnn.library.as_ref()?, library);
+    Some(cudnn.header_library_skew(header, library, packages, variables))
 }
 
 fn major(cudnn: &Cudnn) -> Option<u32> {

@@ -1,7 +1,7 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
 use crate::cudnn::consistency::{installed, is_elsewhere, major};
-use crate::model::{Copies, Cudnn, Owner, Unresolved};
+use crate::model::{Cudnn, Owner, Unresolved};
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{Finding, majors};
 use crate::runtime::install::installed::MissingSubLibraries;
@@ -21,10 +21,8 @@ pub enum SubLibraryFault<'a> {
     SeveralCudaMajors(&'a [(u32, PathBuf)]),
     /// Wheels that overwrote each other's files.
     SeveralWheels(&'a [Owner]),
-    /// Different builds of one sub-library.
-    DifferentCopies(&'a Copies),
-    /// Identical files instead of links to one file.
-    EqualCopies(&'a Copies),
+    /// The files of each sub-library that exists in different builds, of which one belongs to another version.
+    DifferentCopies(&'a [Vec<PathBuf>]),
 }
 
 pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
@@ -52,7 +50,9 @@ pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
     let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
     findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
     findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
-    findings.extend(copies(cudnn).map(finding));
+    if let copies @ [_, ..] = &*cudnn.files.copies {
+        findings.push(finding(SubLibraryFault::DifferentCopies(copies)));
+    }
     findings
 }
 
@@ -127,13 +127,4 @@ fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     };
     let mut unresolved = cudnn.files.unresolved.iter();
     unresolved.find(is_opened).map(SubLibraryFault::Unresolved)
-}
-
-/// Returns the fault of files instead of links, which a copy that follows links creates. Identical copies are harmless.
-/// If they differ, one belongs to another version.
-fn copies(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
-    let copies = &cudnn.files.copies;
-    let different = copies.iter().find(|one| one.differ);
-    let different = different.map(SubLibraryFault::DifferentCopies);
-    different.or_else(|| copies.first().map(SubLibraryFault::EqualCopies))
 }

@@ -1,8 +1,9 @@
 use super::*;
-use crate::model::Unresolved;
+use crate::model::{Owner, Toolkit, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use std::path::PathBuf;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {
     let file = match name {
@@ -186,16 +187,16 @@ fn undefined_functions_of_a_leftover_do_not_count() {
 
 #[test]
 fn a_compiler_of_another_version_is_reported_with_all_others() {
-    let fault = NvccHeaderSkew {
-        nvcc: (Path::new("/usr/bin/nvcc"), Version::new(10, 1, 0)),
-        header: (
+    let finding = Toolkit::nvcc_header_skew(
+        (Path::new("/usr/bin/nvcc"), Version::new(10, 1, 0)),
+        (
             Path::new("/usr/local/cuda/include/cuda.h"),
             Version::new(12, 5, 0),
         ),
-        others: &["/usr/local/cuda/bin/nvcc".into()],
-    };
+        &["/usr/local/cuda/bin/nvcc".into()],
+    );
     assert_eq!(
-        fault.finding().to_string(),
+        finding.to_string(),
         "nvcc 10.1 would compile with the headers of CUDA 12.5  [nvcc-header-skew]\n  \
          = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version\n  \
          = help: install nvcc 12.5 or the headers of CUDA 10.1 in this toolkit\n  \
@@ -252,7 +253,7 @@ fn packages_of_two_versions_are_brought_to_one() {
                 ..Cudnn::default()
             };
             cudnn.files.header_owner = Some(headers);
-            header_library(&cudnn, &[]).unwrap().finding().help[0].clone()
+            header_library(&cudnn, &[]).unwrap().help[0].clone()
         };
     assert_eq!(
         command(

@@ -8,16 +8,15 @@ use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::linkage::Object;
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::facts::{Built, LibraryName, Severity, Tables, printable};
 use crate::runtime::install::installed::MissingSubLibraries;
-use crate::runtime::install::main_library::{Remedy, UnsuitableMainLibrary};
+use crate::runtime::install::main_library::Remedy;
 use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, Replacement};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
-use crate::runtime::judge::rules::{self, Gpu, Impact, KnownBadRelease};
-use crate::runtime::loader::library_names::HiddenCudnn;
+use crate::runtime::judge::rules::{self, Gpu};
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
@@ -94,8 +93,7 @@ impl PreflightInput {
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
         let bad = rules::known_bad(&rows, version, None, gpus.as_deref(), &needs);
-        let bad = bad.iter().filter(|one| one.impact != Impact::Possible);
-        findings.extend(bad.map(KnownBadRelease::finding));
+        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
     }
 
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -123,11 +121,10 @@ impl PreflightInput {
         let wheels = Some(&*cudnn.files.wheels).filter(|wheels| !wheels.is_empty());
         let wheels = wheels.map(SubLibraryFault::SeveralWheels);
         of_files.extend(wheels.map(|fault| fault.finding(cudnn)));
-        for finding in &mut of_files {
+        for finding in of_files {
             let found_via = self.found_via().unwrap_or_default();
-            finding.evidence.insert(0, ("found via", found_via));
+            findings.push(finding.with_first(vec![("found via", found_via)]));
         }
-        findings.append(&mut of_files);
         if let Some(dll_dependencies) = &self.dll_dependencies {
             findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
             if !dll_dependencies.missing_dlls.is_empty() {
@@ -199,20 +196,14 @@ impl PreflightInput {
             let via = self.via.clone().filter(is_known).unwrap_or_else(by_path);
             let foreign = mixed_sub_libraries::foreign(&self.installed, self);
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
-            let fault = UnsuitableMainLibrary {
-                evidence,
-                mismatch,
-                replacement: Replacement::new(&via, library, &lasting, &fits),
-                remedy: hidden.map(|path| Remedy::Hidden(HiddenCudnn::new(guard, path))),
-            };
-            findings.push(fault.finding());
+            let replacement = Replacement::new(&via, library, &lasting, &fits);
+            let remedy = hidden.map(|path| Remedy::hidden(guard, path));
+            findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
-        let cuda = cudnn.cuda_major;
-        let mismatch = cuda.and_then(|major| program_rules::cuda_major(guard, major));
-        if let Some(mut fault) = mismatch {
-            let dir = library.parent().unwrap_or(library);
-            fault.keep = package_owner::keep_help(dir, fault.built_with);
-            findings.push(fault.finding());
+        let majors = cudnn.cuda_major.zip(guard.cudnn_cuda_major);
+        if let Some((loaded, built_with)) = majors.filter(|(loaded, own)| loaded != own) {
+            let help = package_owner::keep_help(library.parent().unwrap_or(library), built_with);
+            findings.push(guard.cuda_mismatch(loaded, built_with, help));
         }
     }
 
@@ -233,16 +224,17 @@ impl PreflightInput {
             findings.extend(finding.filter(|finding| !findings.contains(finding)));
         };
         let too_old = program_rules::driver(&built, cudnn.cuda_major, driver);
-        add(too_old.map(|fault| fault.finding()));
+        add(too_old);
         let Some(gpu) = self.gpus().first() else {
             return;
         };
         let gpu = Gpu::new(&gpu.name, gpu.capability);
-        add(program_rules::kernels(&built, Some(driver), gpu).map(|fault| fault.finding()));
+        add(program_rules::kernels(&built, Some(driver), gpu));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
             let rows = compat::gpus(&self.platform.cpu);
-            let unsupported = gpu_support::Cudnn { version, cuda }.device(&rows, gpu);
-            add(unsupported.map(|fault| fault.finding()));
+            let cudnn = gpu_support::Cudnn { version, cuda };
+            let gap = cudnn.gap(&rows, gpu.capability);
+            add(gap.map(|gap| gap.finding(cudnn, gpu)));
         }
     }
 }

@@ -95,8 +95,7 @@ impl Kernels<'_> {
         let cuda = self.toolchain.cuda_version()?;
         let host = &self.toolchain.host;
         let driver = host.is_target().then(query::newest_cuda)??;
-        let newer = crate::compat::rules::ptx(cuda, driver, &host.platform)?;
-        Some(newer.finding())
+        crate::compat::rules::ptx(cuda, driver, &host.platform, true)
     }
 }
 

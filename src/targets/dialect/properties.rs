@@ -213,8 +213,9 @@ fn no_string_causes_a_panic() {
                         // The list is never silently empty.
                         match select(Some(&request), compiler, &[]) {
                             Ok(chosen) => assert!(!chosen.list.nvcc().is_empty(), "{text:?}"),
-                            Err(fault) => {
-                                assert!(!fault.finding().summary.is_empty(), "{text:?}")
+                            Err(problem) => {
+                                let finding = problem.finding(&request, None);
+                                assert!(!finding.summary.is_empty(), "{text:?}")
                             }
                         }
                     }

@@ -53,7 +53,7 @@ fn gives(request: Option<&str>, gpus: &[u32], expected: &str) -> Selection {
 fn refuses(request: &TargetRequest, gpus: &[Device], expected: &str) {
     let compiler = nvcc();
     let fault = select(Some(request), Some(&compiler), gpus).unwrap_err();
-    assert_eq!(fault.finding().to_string(), expected);
+    assert_eq!(fault.finding(request, None).to_string(), expected);
 }
 
 /// A missing GPU is not an error.
@@ -182,9 +182,9 @@ fn a_gpu_that_nvcc_dropped_stops_only_who_asked_for_it() {
         .len(),
         1
     );
-    let finding = select(Some(&ours("native")), Some(&nvcc()), &[gpu(61)])
-        .unwrap_err()
-        .finding();
+    let (request, nvcc) = (ours("native"), nvcc());
+    let problem = select(Some(&request), Some(&nvcc), &[gpu(61)]).unwrap_err();
+    let finding = problem.finding(&request, None);
     assert_eq!(
         finding.summary,
         "`/cuda/bin/nvcc` does not support sm_61, which CUDNN_GUARD_ARCHS requests"
@@ -203,7 +203,9 @@ fn says_what_cannot_be_read() {
          = help: use GPU names: `Ampere`, `H100`, `RTX 4090`\n  \
          found       CUDNN_GUARD_ARCHS: \"80 8x\"",
     );
-    let finding = select(Some(&ours(" ; ")), None, &[]).unwrap_err().finding();
+    let request = ours(" ; ");
+    let problem = select(Some(&request), None, &[]).unwrap_err();
+    let finding = problem.finding(&request, None);
     assert_eq!(
         finding.summary,
         "the list of GPU targets in CUDNN_GUARD_ARCHS is empty"

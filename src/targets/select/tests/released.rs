@@ -25,7 +25,7 @@ fn newer_versions_may_support_more_than_the_table() {
     let newer = Compiler::from_table(None, Version::new(14, 0, 0));
     let finding = select(Some(&request), newer.as_ref(), &[])
         .unwrap_err()
-        .finding();
+        .finding(&request, None);
     assert_eq!(
         finding.summary,
         "CUDA 14.0 does not support sm_70, which CUDNN_GUARD_ARCHS requests"

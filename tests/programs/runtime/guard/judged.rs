@@ -87,8 +87,9 @@ fn cudnn(version: &str, cuda: u32) -> Cudnn {
 fn on(version: &str, major: u32, minor: u32) -> Option<Finding> {
     let gpu = ComputeCapability::new(major, minor);
     let gpu = Gpu::new("NVIDIA X", gpu);
-    let fault = cudnn(version, 13).device(&tables().gpus, gpu);
-    fault.map(|fault| fault.finding())
+    let cudnn = cudnn(version, 13);
+    let gap = cudnn.gap(&tables().gpus, gpu.capability)?;
+    Some(gap.finding(cudnn, gpu))
 }
 
 /// The GPU is no longer supported.
@@ -178,7 +179,6 @@ fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
     assert_eq!(
         program_rules::driver(&built, Some(13), Version::new(12, 2, 0))
             .unwrap()
-            .finding()
             .to_string(),
         "the NVIDIA driver supports CUDA 12.2, but the loaded cuDNN requires CUDA 13  [driver-too-old]\n  \
          = help: upgrade the NVIDIA driver to 580.65.06 or later, which supports CUDA 13\n  \
@@ -191,14 +191,13 @@ fn a_driver_of_an_older_major_is_reported_with_the_required_version() {
     assert_eq!(
         program_rules::driver(&old, Some(12), Version::new(11, 4, 0))
             .unwrap()
-            .finding()
             .help[0],
         "upgrade the NVIDIA driver to 525.60.13 or later, which supports CUDA 12"
     );
     // The program requires more than its cuDNN.
     let fault = program_rules::driver(&built, Some(12), Version::new(12, 8, 0));
     assert_eq!(
-        fault.unwrap().finding().summary,
+        fault.unwrap().summary,
         "the NVIDIA driver supports CUDA 12.8, but this program requires CUDA 13"
     );
     // Minor-version compatibility.
@@ -229,7 +228,7 @@ fn only_ptx_requires_a_driver_of_its_cuda() {
     let judged = |driver, major, minor| {
         let gpu = ComputeCapability::new(major, minor);
         let fault = program_rules::kernels(&built, driver, Gpu::new("NVIDIA X", gpu));
-        fault.map(|fault| fault.finding().to_string())
+        fault.map(|fault| fault.to_string())
     };
     let old = Some(Version::new(13, 1, 0));
     assert_eq!(
@@ -276,7 +275,7 @@ fn known_faults_are_reported_where_they_apply() {
             &["any".into()],
         )
         .iter()
-        .map(|fault| fault.finding().severity)
+        .map(|finding| finding.severity)
         .collect::<Vec<_>>()
     };
     assert_eq!(severities("9.10.0", "12.9", Some(2)), [Severity::Warning]);
@@ -288,7 +287,7 @@ fn known_faults_are_reported_where_they_apply() {
     let known = tables().known_bad;
     let bad = rules::known_bad(&known, release("9.14.0"), None, None, &[]);
     assert_eq!(
-        bad[0].finding().to_string(),
+        bad[0].to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: upgrade to cuDNN 9.15.0 or later"
     );
     let one = [KnownBad {
@@ -303,7 +302,7 @@ fn known_faults_are_reported_where_they_apply() {
         Some(&h100[..1]),
         &["adv".into()],
     );
-    assert_eq!(noted[0].finding().severity, Severity::Note);
+    assert_eq!(noted[0].severity, Severity::Note);
     let used = rules::known_bad(
         &one,
         release("9.8.0"),
@@ -311,9 +310,9 @@ fn known_faults_are_reported_where_they_apply() {
         Some(&h100[..1]),
         &["conv3d-bf16".into()],
     );
-    assert_eq!(used[0].finding().severity, Severity::Error);
+    assert_eq!(used[0].severity, Severity::Error);
     assert_eq!(
-        used[0].finding().summary,
+        used[0].summary,
         "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs with cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(

@@ -267,9 +267,9 @@ fn a_refusal_in_the_second_test_process_is_named() {
             unprotected: None,
             second_try: None,
         };
-        let mut finding = FindingId::CudnnAborted.error("crashed");
-        SecondTry(Some(Box::new(outcome))).lower(&mut finding);
-        finding.evidence.remove(0)
+        let first = FindingId::CudnnAborted.error("crashed");
+        let second = SecondTry(Some(Box::new(outcome)));
+        second.of_first(first).evidence.remove(0)
     };
     let path = "/nowhere/libcudnn_cnn.so.9";
     assert_eq!(

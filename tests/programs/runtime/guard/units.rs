@@ -12,9 +12,11 @@ use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::codec::{each_line, line};
 use cudnn_guard::internals::facts::{Built, Fields, Policy, Requirement, Verdict, Version};
+use cudnn_guard::internals::install::mixed_sub_libraries::Replacement;
 use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::loader::file_name;
+use cudnn_guard::internals::loader::load_origin::LoadOrigin;
 use cudnn_guard::internals::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -34,7 +36,11 @@ fn a_mismatch_lists_the_compatible_versions() {
     let text = |built: &Built, loaded| {
         let mismatch = program_rules::version(built, loaded).unwrap_err();
         let required = mismatch.required_cudnn();
-        format!("{}\n{required}", mismatch.finding(Vec::new()))
+        let path = Path::new("/opt/dnn/lib/libcudnn.so.9");
+        let replacement = Replacement::new(&LoadOrigin::Elsewhere, path, &[], &|_| true);
+        let mut finding = mismatch.finding(Vec::new(), &replacement, None);
+        assert!(finding.help.remove(0).contains(&required));
+        format!("{finding}\n{required}")
     };
     assert_eq!(
         text(&built(Policy::Compatible), Version::new(8, 9, 7)),

@@ -432,7 +432,7 @@ fn a_debian_package_is_found_in_the_system_that_contains_the_file() {
     assert_eq!(of(MAIN), None, "dpkg has no record of the package");
     let status = |version: &str| {
         let text = ["libcudnn9-dev-cuda-12", "libcudnn9-cuda-12", "libcudnn8"].map(|name| {
-            format!("Package: {name}\nStatus: install ok installed\nVersion: {version}\n\n")
+            format!("Package: {name}\nStatus: install ok installed\nArchitecture: amd64\nVersion: {version}\n\n")
         });
         std::fs::write(system.file("var/lib/dpkg/status"), text.concat()).unwrap();
     };
@@ -443,6 +443,11 @@ fn a_debian_package_is_found_in_the_system_that_contains_the_file() {
     for name in [MAIN, "libcudnn_ops.so.9"] {
         assert_eq!(of(name).as_deref(), Some(command), "{name}");
     }
+    std::fs::write(system.file("var/lib/dpkg/arch"), "arm64\namd64\n").unwrap();
+    let foreign = "sudo apt install --reinstall libcudnn9-cuda-12:amd64";
+    assert_eq!(of(MAIN).as_deref(), Some(foreign));
+    std::fs::write(system.file("var/lib/dpkg/arch"), "amd64\narm64\n").unwrap();
+    assert_eq!(of(MAIN).as_deref(), Some(command));
     let eight = "sudo apt install --reinstall libcudnn8";
     assert_eq!(of("libcudnn.so.8.9.7").as_deref(), Some(eight));
     assert_eq!(of("libcudnn.so.9.15.0"), None, "in no package");
