@@ -10,7 +10,7 @@ const STATUSES: [(&str, (u32, u32, u32)); 4] = [
     ("8", V8_9),
 ];
 
-/// After any refusal the plain algorithm is tested.
+/// After any refusal the plain algorithm is tested, then those that cuDNN's heuristic offers.
 #[test]
 fn another_algorithm_is_tested_after_a_refusal() {
     for (status, version) in STATUSES {
@@ -19,14 +19,19 @@ fn another_algorithm_is_tested_after_a_refusal() {
         ended.must_have("convolution forward, f32, NCHW, IMPLICIT_GEMM: pass");
         assert_eq!(rows(&ended, ": fail").len(), 0, "{}", ended.report);
         let both = [("SIM_ALGORITHMS", &format!("1={status} 0={status}")[..])];
-        convolve(version, &both)
+        tried("quick", version, &both).must_have("convolution forward, f32, NCHW, FFT: pass");
+        let all = [(
+            "SIM_ALGORITHMS",
+            &format!("1={status} 0={status} 4={status}")[..],
+        )];
+        convolve(version, &all)
             .must_have("fail None")
             .must_have("  operation   convolution forward, f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
     }
     // The most informative refusal is reported.
-    convolve(V9_14, &[("SIM_ALGORITHMS", "1=5000 0=1002")])
+    convolve(V9_14, &[("SIM_ALGORITHMS", "1=3000 0=5000 4=1002")])
         .must_have("returned CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH (1002)")
-        .must_have("f32, NCHW, IMPLICIT_GEMM\n");
+        .must_have("f32, NCHW, FFT\n");
     // A GPU that has failed is not used again.
     let crash = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
     convolve(V9_14, &crash).must_have("f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");

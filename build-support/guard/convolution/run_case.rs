@@ -80,21 +80,51 @@ impl CaseRunner<'_> {
         reference: &Reference,
         emit: &mut dyn FnMut(SuiteEvent),
     ) -> Result<CaseSuccess, CaseFailure> {
-        emit(SuiteEvent::cudnn(format!(
-            "setting up the {}",
-            case.title()
-        )));
+        let what = case.title();
+        emit(SuiteEvent::cudnn(format!("setting up the {what}")));
         let with = self.describe(case);
         let with = with.map_err(|status| self.refused(status, None))?;
-        let mut passed_over = WorstRefusal::new(self.version);
-        for algorithm in Algorithm::usual(case.operation) {
+        // Programs call the heuristic, which may crash.
+        if case.is_basic() && !self.is_quick {
+            emit(SuiteEvent::cudnn(format!(
+                "requesting algorithms for the {what}"
+            )));
+            let _ = self.cudnn.heuristic_algorithms(&with);
+        }
+        let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
-            match self.run_algorithm(case, &with, algorithm, reference) {
+            self.run_algorithm(case, &with, algorithm, reference)
+        };
+        let mut passed_over = WorstRefusal::new(self.version);
+        let usual = Algorithm::usual(case.operation);
+        for algorithm in usual {
+            match by(algorithm) {
                 Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
                 result => return result,
             }
         }
+        // Programs may use the heuristic's algorithms too.
+        if matches!(case.operation, Operation::Forward | Operation::Fused) {
+            let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
+            for (algorithm, math) in offers {
+                if usual.contains(&algorithm) || self.set_math(case, &with, math).is_err() {
+                    continue;
+                }
+                match by(algorithm) {
+                    Err(failure) if failure.is_refusal() => passed_over.add(failure)?,
+                    result => return result,
+                }
+            }
+        }
         Err(passed_over.into_failure())
+    }
+
+    /// Sets the math type of an algorithm, unless the case requires strict single precision.
+    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
+        if case.data_type.is_strict() {
+            return Ok(());
+        }
+        self.cudnn.set_math(&with.convolution, math)
     }
 
     fn run_algorithm(

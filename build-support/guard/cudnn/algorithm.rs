@@ -9,12 +9,38 @@ use std::fmt;
 pub struct Algorithm {
     /// Its number among the algorithms of its operation.
     pub number: i32,
-    /// Its name. Engines have only numbers.
+    /// Its name; "unknown" for an algorithm that this code does not know. Engines have only numbers.
     name: Option<&'static str>,
     transforms: bool,
 }
 
+/// The algorithms of a forward convolution, each at the index of its number.
+pub const FORWARD: &[&str] = &[
+    "IMPLICIT_GEMM",
+    "IMPLICIT_PRECOMP_GEMM",
+    "GEMM",
+    "DIRECT",
+    "FFT",
+    "FFT_TILING",
+    "WINOGRAD",
+    "WINOGRAD_NONFUSED",
+];
+
 impl Algorithm {
+    /// Returns a forward algorithm.
+    pub fn forward(number: i32) -> Self {
+        let index: Result<usize, _> = std::convert::TryFrom::try_from(number);
+        let name = index.ok().and_then(|index| FORWARD.get(index)).copied();
+        let name = name.unwrap_or("unknown");
+        Self {
+            number,
+            name: Some(name),
+            transforms: name.starts_with("FFT")
+                || name.starts_with("WINOGRAD")
+                || name == "unknown",
+        }
+    }
+
     /// Creates an engine. cuDNN itself reports whether it transforms.
     pub fn engine(number: i32, transforms: bool) -> Self {
         Self {

@@ -90,9 +90,14 @@ impl Cudnn {
             DataType::Tf32 => DEFAULT_MATH,
             DataType::F16 | DataType::Bf16 => TENSOR_OP_MATH,
         };
-        // SAFETY: the descriptor is alive.
-        unsafe { self.functions.set_math(pointer, math)? };
+        self.set_math(&convolution, math)?;
         Ok(convolution)
+    }
+
+    /// Sets the `cudnnMathType_t`.
+    pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
+        // SAFETY: the descriptor is alive.
+        unsafe { self.functions.set_math(convolution.pointer, math) }
     }
 
     /// Creates a ReLU. A fused convolution refuses any other treatment of NaN.

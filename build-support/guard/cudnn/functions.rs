@@ -5,11 +5,15 @@
 use crate::runtime::cudnn::algorithm::Algorithm;
 use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
-use crate::runtime::cudnn::signatures::{Destroy, Functions, Opaque};
+use crate::runtime::cudnn::signatures::{AlgorithmPerf, Destroy, Functions, Opaque};
+use crate::runtime::cudnn::status::int;
 use crate::runtime::driver::call::{CallStatus, address};
 use crate::runtime::system::platform::Library;
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem::transmute;
+
+/// A limit above the number of algorithms.
+const MOST_OFFERS: usize = 16;
 
 /// cuDNN, ready to be called.
 #[derive(Clone, Copy)]
@@ -57,6 +61,37 @@ impl Cudnn {
     /// Creates a handle on the GPU of the current context.
     pub fn handle(&self) -> Result<OwnedDescriptor, CallStatus> {
         self.create("cudnnCreate", "cudnnDestroy")
+    }
+
+    /// Returns the algorithms that cuDNN's heuristic offers for a forward convolution, each with its
+    /// `cudnnMathType_t`.
+    pub fn heuristic_algorithms(
+        &self,
+        with: &Descriptors,
+    ) -> Result<Vec<(Algorithm, i32)>, CallStatus> {
+        let mut offers = [AlgorithmPerf::default(); MOST_OFFERS];
+        let mut count: c_int = 0;
+        // SAFETY: handle and descriptors are alive, and `offers` has `MOST_OFFERS` places.
+        unsafe {
+            self.functions.algorithms(
+                with.handle.pointer,
+                with.x.pointer,
+                with.w.pointer,
+                with.convolution.pointer,
+                with.y.pointer,
+                int(MOST_OFFERS),
+                &mut count,
+                offers.as_mut_ptr(),
+            )?
+        };
+        let mut algorithms = Vec::new();
+        for offer in offers.iter().take(count.unsigned_abs() as usize) {
+            if offer.status == 0 {
+                let algorithm = Algorithm::forward(offer.algorithm);
+                algorithms.push((algorithm, offer.math));
+            }
+        }
+        Ok(algorithms)
     }
 
     pub fn workspace(

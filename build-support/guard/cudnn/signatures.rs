@@ -22,6 +22,10 @@ functions! {
         set_activation = "cudnnSetActivationDescriptor"(
             activation: Opaque, kind: c_int, nan: c_int, bound: f64
         );
+        algorithms = "cudnnGetConvolutionForwardAlgorithm_v7"(
+            handle: Opaque, x: Opaque, w: Opaque, convolution: Opaque, y: Opaque,
+            capacity: c_int, count: *mut c_int, results: *mut AlgorithmPerf
+        );
         convolve_fused = "cudnnConvolutionBiasActivationForward"(
             handle: Opaque, one: Data, x: Opaque, x_data: Data, w: Opaque, w_data: Data,
             convolution: Opaque, algorithm: c_int, workspace: Opaque, bytes: usize,
@@ -44,4 +48,22 @@ functions! {
             zero: Data, result: Opaque, result_data: Opaque
         );
     }
+}
+
+/// `cudnnConvolutionFwdAlgoPerf_t`
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+pub struct AlgorithmPerf {
+    pub algorithm: c_int,
+    /// 0 if the algorithm is available.
+    pub status: c_int,
+    /// An estimate, not used here.
+    pub time: f32,
+    /// Bytes of workspace.
+    pub memory: usize,
+    /// The `cudnnDeterminism_t`.
+    pub determinism: c_int,
+    /// The `cudnnMathType_t`.
+    pub math: c_int,
+    pub reserved: [c_int; 3],
 }

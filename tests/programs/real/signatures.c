@@ -65,6 +65,17 @@ IS(CUDA_ERROR_UNKNOWN, 999);
 IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 75);
 IS(CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 76);
 
+/* `Offer` in cudnn_calls.rs, member by member. */
+typedef cudnnConvolutionFwdAlgoPerf_t Perf;
+SAME(Perf, 48);
+IS(offsetof(Perf, algo), 0);
+IS(offsetof(Perf, status), 4);
+IS(offsetof(Perf, time), 8);
+IS(offsetof(Perf, memory), 16);
+IS(offsetof(Perf, determinism), 24);
+IS(offsetof(Perf, mathType), 28);
+IS(offsetof(Perf, reserved), 32);
+
 IS(CUDNN_DATA_FLOAT, 0);
 IS(CUDNN_DATA_HALF, 2);
 IS(CUDNN_DATA_BFLOAT16, 9);
@@ -76,12 +87,31 @@ IS(CUDNN_DEFAULT_MATH, 0);
 IS(CUDNN_TENSOR_OP_MATH, 1);
 IS(CUDNN_CROSS_CORRELATION, 1);
 IS(CUDNN_FMA_MATH, 3);
+/* The names in algorithm.rs are indexed by these numbers, and the list is complete. */
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_GEMM, 0);
 IS(CUDNN_CONVOLUTION_FWD_ALGO_IMPLICIT_PRECOMP_GEMM, 1);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_GEMM, 2);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_DIRECT, 3);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_FFT, 4);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_FFT_TILING, 5);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD, 6);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_WINOGRAD_NONFUSED, 7);
+IS(CUDNN_CONVOLUTION_FWD_ALGO_COUNT, 8);
 IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_0, 0);
 IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_1, 1);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT, 2);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_FFT_TILING, 3);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD, 4);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_WINOGRAD_NONFUSED, 5);
+IS(CUDNN_CONVOLUTION_BWD_DATA_ALGO_COUNT, 6);
 IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_0, 0);
 IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_1, 1);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT, 2);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_3, 3);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD, 4);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_WINOGRAD_NONFUSED, 5);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_FFT_TILING, 6);
+IS(CUDNN_CONVOLUTION_BWD_FILTER_ALGO_COUNT, 7);
 #if CUDNN_MAJOR >= 9
 IS(CUDNN_STATUS_NOT_INITIALIZED, 1001);
 IS(CUDNN_STATUS_BAD_PARAM, 2000);
@@ -158,6 +188,7 @@ CALL(S, cudnnConvolutionForward, H, const void *, T, const void *, F, const void
 CALL(S, cudnnCreateActivationDescriptor, A *);
 CALL(S, cudnnSetActivationDescriptor, A, cudnnActivationMode_t, cudnnNanPropagation_t, double);
 CALL(S, cudnnDestroyActivationDescriptor, A);
+CALL(S, cudnnGetConvolutionForwardAlgorithm_v7, H, T, F, C, T, int, int *, Perf *);
 CALL(S, cudnnGetConvolutionBackwardDataWorkspaceSize, H, F, T, C, T, cudnnConvolutionBwdDataAlgo_t, size_t *);
 CALL(S, cudnnGetConvolutionBackwardFilterWorkspaceSize, H, T, T, C, F, cudnnConvolutionBwdFilterAlgo_t, size_t *);
 CALL(S, cudnnConvolutionBackwardData, H, const void *, F, const void *, T, const void *, C,

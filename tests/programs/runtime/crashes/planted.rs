@@ -183,6 +183,12 @@ pub fn on_the_way() -> Vec<Planted> {
             &format!("setting up the convolution with bias and ReLU in f32 {f32}"),
         ),
         Planted::new(
+            "segv",
+            "cudnnGetConvolutionForwardAlgorithm_v7",
+            "",
+            &format!("requesting algorithms for the forward convolution in f32 {f32}"),
+        ),
+        Planted::new(
             "hang",
             "cudnnBackendFinalize(ENGINEHEUR)",
             "",
