@@ -29,7 +29,6 @@ const CONVOLUTION: &[&str] = &[
     "cudnnCreateActivationDescriptor",
     "cudnnSetActivationDescriptor",
     "cudnnDestroyActivationDescriptor",
-    "cudnnGetConvolution2dForwardOutputDim",
     "cudnnGetConvolutionForwardAlgorithm_v7",
     "cudnnGetConvolutionForwardWorkspaceSize",
     "cudnnGetConvolutionBackwardDataWorkspaceSize",

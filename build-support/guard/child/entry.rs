@@ -89,7 +89,7 @@ extern "system" fn end(_exception: *const c_void) -> i32 {
 }
 
 fn answer(text: &str, token: &str) {
-    // SAFETY: neither has conditions.
+    // SAFETY: these functions have no conditions.
     unsafe {
         SetErrorMode(NO_BOXES);
         SetUnhandledExceptionFilter(end);

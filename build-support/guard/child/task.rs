@@ -96,7 +96,10 @@ impl Task {
             "end" => is_complete = value == token,
             _ => {}
         });
+        if !is_complete {
+            return None;
+        }
         task.main_library = main_library.and_then(|path| Library::open_file(&path).ok());
-        is_complete.then_some((pipe, task))
+        Some((pipe, task))
     }
 }

@@ -31,7 +31,7 @@ impl FailedCase<'_> {
             |summary: String| self.in_context(FindingId::ConvolutionFailed.warning(summary));
         match self.failure {
             CaseFailure::Unsupported(reason) => {
-                let summary = format!("no {words} was tested: {}", reason.words());
+                let summary = format!("no convolution was tested with {cudnn}: {}", reason.words());
                 untried(summary).help(UPDATE)
             }
             CaseFailure::Full { free } => self.memory_low(

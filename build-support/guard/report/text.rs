@@ -56,7 +56,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     Ok(())
 }
 
-/// Returns the results, those of an operation and data type with the same verdict as a sum with their number.
+/// Groups the results by GPU, operation, data type, API and verdict. A group is the sum and the number of its results.
 fn grouped(outcomes: &[CaseResult]) -> Vec<(CaseResult, usize)> {
     let mut all: Vec<(CaseResult, usize)> = Vec::new();
     for outcome in outcomes.iter().filter(|it| it.left_out.is_none()) {

@@ -73,7 +73,7 @@ fn types_and_numbers_match_the_headers() {
             "-DcudnnConvolutionBackwardData=cudnnConvolutionBackwardFilter",
             "-DCUDNN_FMA_MATH=2",
             "-DCUDNN_DATA_BFLOAT16=10",
-            "-DCUDNN_CONVOLUTION_BWD_FILTER_ALGO_3=4",
+            "-DCUDNN_CONVOLUTION_BWD_FILTER_ALGO_1=4",
             "-DcudnnDestroy=cudnnBackendFinalize",
         ] {
             let output = compile(
