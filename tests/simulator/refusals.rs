@@ -2,6 +2,9 @@
 
 use super::kinds::{rows, tried};
 use crate::{ALL, V8_9, V9_14, V9_28, convolve};
+use cudnn_guard::internals::convolution::failure::{CaseFailure, Unsupported};
+use cudnn_guard::internals::cudnn::algorithm::Algorithm;
+use cudnn_guard::internals::cudnn::operation::Operation;
 
 const STATUSES: [(&str, (u32, u32, u32)); 4] = [
     ("4000", V9_14),
@@ -35,6 +38,16 @@ fn another_algorithm_is_tested_after_a_refusal() {
     // A GPU that has failed is not used again.
     let crash = [("SIM_FAULT", "status:cuCtxSynchronize:700")];
     convolve(V9_14, &crash).must_have("f32, NCHW, IMPLICIT_PRECOMP_GEMM\n");
+}
+
+/// Another algorithm may need less memory, and another function.
+#[test]
+fn an_algorithm_without_its_function_or_memory_counts_as_refused() {
+    let [algorithm, _] = Algorithm::usual(Operation::Forward);
+    let workspace = Unsupported::Workspace(1 << 30, algorithm);
+    for reason in [Unsupported::MissingFunction("cudnnCreate"), workspace] {
+        assert!(CaseFailure::Unsupported(reason).is_refusal());
+    }
 }
 
 /// If the first convolution fails, the refusals of the others are failures too.
