@@ -59,7 +59,7 @@ fn a_requested_gpu_that_is_not_visible_is_reported() {
     );
     assert_eq!(
         reported("4", "1,4,5"),
-        "CUDNN_GUARD_DEVICES requests GPU 4, 5, but only GPUs 0 to 3 are visible; \
+        "CUDNN_GUARD_DEVICES requests GPUs 4 and 5, but only GPUs 0 to 3 are visible; \
          set CUDNN_GUARD_DEVICES to numbers from 0 to 3, or to all"
     );
 }
