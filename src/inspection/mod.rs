@@ -272,7 +272,7 @@ impl Inspection {
         for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
                 // A library for another CPU would not help.
-                let fits = |it: &Linkage| it.cpu == own.cpu && it.is_usual == own.is_usual;
+                let fits = |it: &Linkage| it.cpu == own.cpu;
                 let inside = Some(path).filter(|path| host.is_inside(path));
                 let read = inside
                     .and_then(|path| linkage::read(path).ok())

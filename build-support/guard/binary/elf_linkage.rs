@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, NUMBER, spend};
+use crate::runtime::binary::number;
 
 const DT_VERDEF: u64 = 0x6fff_fffc;
 
@@ -33,18 +34,17 @@ impl Elf {
     }
 
     fn defined_versions(&self) -> Option<Vec<String>> {
-        let layout = self.layout?;
         let mut letters = MOST_LETTERS;
         let mut versions = Vec::new();
         let mut at = self.dynamic_value(DT_VERDEF)?;
         for _ in 0..NUMBER {
             let row = self.entry(at, 20)?;
-            let first = at.checked_add(layout.number(&row, 12, 4)?)?;
+            let first = at.checked_add(number(&row, 12, 4)?)?;
             // The first name is that of the version itself. The names of the versions that it inherits follow.
-            let name = self.name(layout.number(&self.entry(first, 8)?, 0, 4)?)?;
+            let name = self.name(number(&self.entry(first, 8)?, 0, 4)?)?;
             spend(&mut letters, name.len())?;
             versions.push(lossy(name));
-            match layout.number(&row, 16, 4)? {
+            match number(&row, 16, 4)? {
                 0 => return Some(versions),
                 next => at = at.checked_add(next)?,
             }

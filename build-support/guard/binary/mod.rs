@@ -29,6 +29,15 @@ pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
 
+/// Reads a little-endian number of up to eight bytes.
+pub fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    let mut value = 0;
+    for byte in bytes.get(at..at.checked_add(size)?)?.iter().rev() {
+        value = value << 8 | u64::from(*byte);
+    }
+    Some(value)
+}
+
 /// Returns `true` if the text contains this letter followed by `tail`. They are separate arguments so that a program
 /// with this code does not contain the text that it searches for.
 pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
