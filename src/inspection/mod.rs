@@ -172,11 +172,7 @@ impl Inspection {
                 main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
             });
             self.input.main_library = Some(main_library);
-            if let Some((installed, cudnn)) =
-                main_library::cudnn(&mut graph, main_library, platform)
-            {
-                (self.input.installed, self.input.cudnn) = (installed, Some(cudnn));
-            }
+            self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();

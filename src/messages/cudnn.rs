@@ -82,9 +82,9 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
 impl HeaderLibrarySkew<'_> {
     pub fn finding(&self) -> Finding {
         let ((file, header), (path, library)) = (self.header, self.library);
-        let parts = &self.cudnn.parts;
-        let has_version = |part: &&SubLibraryFile| part.version == Some(library);
-        let reports = |part: &&SubLibraryFile| {
+        let parts = self.cudnn.installed.files();
+        let has_version = |part: &&&SubLibraryFile| part.version == Some(library);
+        let reports = |part: &&&SubLibraryFile| {
             let known = sub_libraries::find(&part.name);
             has_version(part) && known.is_some_and(|known| known.reports_version)
         };

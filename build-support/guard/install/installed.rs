@@ -6,6 +6,7 @@ use crate::runtime::facts::{
 };
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,8 @@ pub struct Installed {
 pub struct Expected<'a> {
     /// The sub-libraries in the directory of the main library.
     pub beside: &'a [(String, PathBuf)],
+    /// The version of the headers, which is used if no library shows its version.
+    pub header_version: Option<Version>,
     /// The words by which the program declares the sub-libraries that it uses.
     pub declared: &'a [String],
     /// `true` if only graphs that are compiled at run time are used.
@@ -101,7 +104,8 @@ impl Installed {
                 add(&mut installed.list, &name, Some(&mut missing));
             }
             let known = installed.version_of_list().map(|(version, _)| version);
-            version = known.or(installed.main.version).unwrap_or(version);
+            let known = known.or(installed.main.version);
+            version = known.or(expected.header_version).unwrap_or(version);
         }
         for word in expected.declared {
             if let Some(name) = sub_libraries::named(word, major) {
@@ -152,6 +156,28 @@ impl Installed {
         };
         (installed.missing, installed.missing_declared) = (files(missing), files(missing_declared));
         installed
+    }
+
+    /// Adds the reasons why the loader uses the main library and the files outside of its directory.
+    pub fn add_origins(&mut self, main: &LoadOrigin, origin: &dyn Fn(&Path) -> LoadOrigin) {
+        self.main.origin = Some(main.clone());
+        let folder = self.folder().to_path_buf();
+        for file in self.list.iter_mut().chain(&mut self.stray) {
+            if !file.is_in(&folder) {
+                file.origin = Some(origin(&file.path));
+            }
+        }
+    }
+
+    /// Returns the main library, if there is one, and all sub-libraries.
+    pub fn files(&self) -> Vec<&SubLibraryFile> {
+        let mut files = Vec::new();
+        if !self.main.name.is_empty() {
+            files.push(&self.main);
+        }
+        files.extend(&self.list);
+        files.extend(&self.stray);
+        files
     }
 
     /// Returns the sub-libraries that a convolution needs. An unknown major needs those that its main library names.

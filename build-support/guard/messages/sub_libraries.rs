@@ -45,9 +45,9 @@ impl StraySubLibrary<'_> {
         let finding = FindingId::PartsMixed
             .warning(summary)
             .with("other file", file)
-            .with("origin", &self.origin)
+            .with("origin", self.origin)
             .help("install cuDNN 9.21 or later, which includes this file");
-        match &self.origin {
+        match self.origin {
             LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
                 finding.helps(Owner::of_debian(self.path).map(|package| {
@@ -87,7 +87,7 @@ impl ForeignSubLibraries<'_> {
             }
             let way = part.origin.to_string();
             // A complete cuDNN of this version would use that file too, which may belong to a complete cuDNN.
-            let help = match (is_absent(part.path, self.release), &part.origin) {
+            let help = match (is_absent(part.path, self.release), part.origin) {
                 (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
                     "install a cuDNN that includes {} in `{}`",
                     names(&[part.path]),
@@ -124,7 +124,7 @@ impl Foreign<'_> {
         let folder = folder.display();
         let install = format!("install a complete {complete} in `{folder}`");
         let is_dll = self.path.extension().is_some_and(|end| end == "dll");
-        let remove = match &self.origin {
+        let remove = match self.origin {
             // Linux searches these directories last, Windows before PATH.
             LoadOrigin::System(_) if !is_dll => return install,
             LoadOrigin::LibraryPath(_) if self.has_own && self.yields => {

@@ -320,7 +320,10 @@ fn only_the_cpu_of_a_32_bit_library_is_read() {
     let library = Elf::read(&path).unwrap();
     assert_eq!((library.cpu(), library.defect()), (Some("i686"), None));
     assert!(!library.is_64_bit_le());
-    assert_eq!((library.runpath(), library.section(".rodata")), (None, None));
+    assert_eq!(
+        (library.runpath(), library.section(".rodata")),
+        (None, None)
+    );
     assert_eq!(library.version("cudnn_ops_version"), None);
     let class = Some(Defect::Class(std::env::consts::ARCH.into()));
     assert_eq!(Elf::open(&path).err(), class);
