@@ -223,7 +223,7 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
         ..Expected::default()
     };
     let file = |name: &str| files.iter().find(|file| file.name == name);
-    let mut find = |name: &str, _| Some(file(name)?.path.clone());
+    let mut find = |name: &str, _, _| Some(file(name)?.path.clone());
     let mut read = |name: &str, path| {
         let file = file(name).filter(|file| file.path == path);
         file.cloned().unwrap_or_default()

@@ -176,16 +176,13 @@ pub fn locate(
     let main = read("cudnn", library.to_path_buf());
     let own = beside(dir, major, os == Os::Windows);
     let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
-    // If its version is unknown, it is usually that of the sub-library beside it.
-    let graph = || read("graph", own_file("graph")?).version;
-    let release = main.version.or_else(graph);
     let expected = Expected {
         beside: &own,
         ..Expected::default()
     };
-    let mut find = |name: &str, is_needed| {
+    let mut find = |name: &str, version, is_needed| {
         // Windows searches the directory of the main library last.
-        let found = find(name, release, is_needed);
+        let found = find(name, version, is_needed);
         found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);

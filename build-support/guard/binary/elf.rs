@@ -124,12 +124,13 @@ impl Elf {
         self.file.length()
     }
 
-    /// Returns the ELF number of its CPU.
+    /// Returns the ELF number of its CPU, if it is little-endian.
     pub fn machine(&self) -> Option<u64> {
-        number(&self.start, 18, 2).filter(|_| self.is_elf())
+        let is_little = self.is_elf() && self.start.get(5) == Some(&1);
+        number(&self.start, 18, 2).filter(|_| is_little)
     }
 
-    /// Returns the name of its CPU in target triples, if it is little-endian.
+    /// Returns the name of its CPU in target triples.
     pub fn cpu(&self) -> Option<&'static str> {
         cpu_name(self.machine()?)
     }

@@ -24,14 +24,24 @@ impl Section {
 impl Elf {
     /// Returns the offset and the size of the section of this name.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
+        self.find_section(name)??.range()
+    }
+
+    /// Returns the section of this name, if there is one; `None` if a section without a readable name may be it.
+    pub fn find_section(&self, name: &str) -> Option<Option<Section>> {
         let sections = self.sections()?;
-        let names = self.section_names(&sections)?;
-        for section in &sections {
-            if self.section_name(names, section).as_deref() == Some(name.as_bytes()) {
-                return section.range();
+        let index = number(&self.start, 62, 2)?;
+        let (offset, size) = sections.get(index as usize)?.range()?;
+        if offset.checked_add(size)? > self.length() {
+            return None;
+        }
+        for section in sections {
+            let left = size.checked_sub(section.name)?;
+            if self.file.text(offset.checked_add(section.name)?, left)? == name.as_bytes() {
+                return Some(Some(section));
             }
         }
-        None
+        Some(None)
     }
 
     /// Returns the section of constants, if its size is plausible for a program or library.
@@ -72,17 +82,5 @@ impl Elf {
             });
         }
         (!sections.is_empty()).then_some(sections)
-    }
-
-    /// Returns the offset and the size of the names of the sections.
-    pub fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
-        let index = number(&self.start, 62, 2)?;
-        let (offset, size) = sections.get(index as usize)?.range()?;
-        (offset.checked_add(size)? <= self.length()).then_some((offset, size))
-    }
-
-    pub fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
-        let left = size.checked_sub(section.name)?;
-        self.file.text(offset.checked_add(section.name)?, left)
     }
 }

@@ -1,14 +1,16 @@
-//! The symbol versions that an ELF file requires, and the symbols that it imports under them. The tables:
+//! The symbol versions that an ELF file requires and defines, and the symbols that it imports under them. The tables:
 //! <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
 use crate::runtime::binary::elf::{Elf, lossy};
 use crate::runtime::binary::number;
 
+#[cfg(feature = "runtime")]
+const DT_VERDEF: u64 = 0x6fff_fffc;
 const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const VER_FLG_WEAK: u64 = 2;
 /// The mask of a version's number, and therefore the largest number of versions in a file.
-pub const NUMBER: u64 = 0x7fff;
+const NUMBER: u64 = 0x7fff;
 /// Limits above the number of symbols that a program imports, and above the total length of their names. Damaged tables
 /// may refer to a long string many times.
 pub const MOST_SYMBOLS: u64 = 1 << 20;
@@ -102,5 +104,43 @@ impl Elf {
             }
         }
         Some(imports)
+    }
+}
+
+/// For an inspection.
+#[cfg(feature = "runtime")]
+impl Elf {
+    pub fn versions(&self) -> Vec<String> {
+        self.defined_versions().unwrap_or_default()
+    }
+
+    /// Returns the versions that it requires, by the file name of the library that must define them.
+    pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
+        let needed = self.version_needs().unwrap_or_default().into_iter();
+        needed
+            .map(|one| {
+                let versions = one.versions.into_iter().filter(|version| !version.is_weak);
+                (one.file, versions.map(|version| version.name).collect())
+            })
+            .collect()
+    }
+
+    fn defined_versions(&self) -> Option<Vec<String>> {
+        let mut letters = MOST_LETTERS;
+        let mut versions = Vec::new();
+        let mut at = self.dynamic_value(DT_VERDEF)?;
+        for _ in 0..NUMBER {
+            let row = self.entry(at, 20)?;
+            let first = at.checked_add(number(&row, 12, 4)?)?;
+            // The first name is that of the version itself. The names of the versions that it inherits follow.
+            let name = self.name(number(&self.entry(first, 8)?, 0, 4)?)?;
+            spend(&mut letters, name.len())?;
+            versions.push(lossy(name));
+            match number(&row, 16, 4)? {
+                0 => return Some(versions),
+                next => at = at.checked_add(next)?,
+            }
+        }
+        None
     }
 }

@@ -1,5 +1,6 @@
 //! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{
     LibraryName, SourcedVersion, Version, VersionSource, cudnn_file, majors,
@@ -27,6 +28,10 @@ pub struct Installed {
     /// `true` if it contains only the sub-libraries for graphs that are compiled at run time.
     pub jit_only: bool,
 }
+
+/// Returns the file that is used for a sub-library of this name. The version may be part of the file names that cuDNN
+/// tries. The last argument is `true` if a convolution or the program needs the file.
+pub type FindFile<'f> = dyn FnMut(&str, Option<Version>, bool) -> Option<PathBuf> + 'f;
 
 /// The facts that determine which sub-libraries belong to a cuDNN.
 #[derive(Default)]
@@ -64,13 +69,12 @@ pub struct MissingSubLibraries<'a> {
 }
 
 impl Installed {
-    /// Locates the sub-libraries of a cuDNN. `find` returns the file that is used for a name; its second argument is
-    /// `true` if a convolution or the program needs the file. `read` reads a file.
+    /// Locates the sub-libraries of a cuDNN. `read` reads a file.
     pub fn locate(
         main: SubLibraryFile,
         major: u32,
         expected: &Expected<'_>,
-        find: &mut dyn FnMut(&str, bool) -> Option<PathBuf>,
+        find: &mut FindFile<'_>,
         read: &mut dyn FnMut(&str, PathBuf) -> SubLibraryFile,
     ) -> Self {
         let jit_only = sub_libraries::is_jit_only(expected.beside);
@@ -80,6 +84,10 @@ impl Installed {
             jit_only,
             ..Self::default()
         };
+        // If its version is unknown, it is usually that of the sub-library beside it.
+        let beside = installed.folder().join(installed.file_name("graph"));
+        let named = installed.main.version;
+        let named = named.or_else(|| read("graph", beside).version);
         let (mut missing, mut missing_declared) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut add = |list: &mut Vec<_>, name: &str, missing: Option<&mut Vec<String>>| {
@@ -87,7 +95,7 @@ impl Installed {
                 return;
             }
             seen.push(name.to_string());
-            match (find(name, missing.is_some()), missing) {
+            match (find(name, named, missing.is_some()), missing) {
                 (Some(path), missing) => {
                     let needed = missing.is_some();
                     let file = read(name, path);
@@ -128,7 +136,7 @@ impl Installed {
                     own.needed |= is_opened && own.is_other_than(version);
                 }
                 None => {
-                    let path = find(TENSOR_IR, true);
+                    let path = find(TENSOR_IR, named, true);
                     installed.stray = path.map(|path| read(TENSOR_IR, path));
                 }
             }
@@ -283,4 +291,23 @@ fn named_in(main_library: &Path) -> Vec<String> {
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names
+}
+
+/// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
+pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let numbers = |path: &Path| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?;
+        let mut numbers = Vec::new();
+        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
+            numbers.push(number.parse().ok()?);
+        }
+        Some(numbers)
+    };
+    let mut last = None;
+    for path in files_in(folder) {
+        if let Some(numbers) = numbers(&path) {
+            last = last.max(Some((numbers, path)));
+        }
+    }
+    Some(last?.1)
 }

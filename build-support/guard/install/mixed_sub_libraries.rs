@@ -1,7 +1,7 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, LibraryName, SourcedVersion, Version};
+use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_folder::{MixedFolder, MixedVersions};
 use crate::runtime::install::package_owner;
@@ -55,7 +55,7 @@ impl Installed {
             };
             findings.push(fault.finding());
         }
-        findings.extend(StraySubLibrary::new(self).map(|stray| stray.finding()));
+        findings.extend(self.stray_finding());
         findings.extend(finding(self, &foreign));
         findings
     }
@@ -208,32 +208,4 @@ pub fn foreign<'a>(installed: &'a Installed, search_path: Option<&SearchPath>) -
         }
     }
     foreign
-}
-
-/// A sub-library of another version that the loader finds for a cuDNN that does not contain it. It causes a failure
-/// only if the loader can open it.
-pub struct StraySubLibrary<'a> {
-    /// The directory of the main library.
-    pub folder: &'a Path,
-    pub release: Version,
-    pub path: &'a Path,
-    pub version: SourcedVersion,
-    pub origin: &'a LoadOrigin,
-}
-
-impl<'a> StraySubLibrary<'a> {
-    /// Creates the fault, if the file exists and is known to have another version.
-    pub fn new(installed: &'a Installed) -> Option<Self> {
-        let (release, _) = installed.version()?;
-        let file = installed.stray.as_ref()?;
-        Some(Self {
-            folder: installed.folder(),
-            release,
-            path: &file.path,
-            version: file
-                .sourced_version()
-                .filter(|(version, _)| *version != release)?,
-            origin: file.origin.as_ref()?,
-        })
-    }
 }

@@ -48,19 +48,16 @@ impl SubLibraries {
             Some(version) if cfg!(windows) => version.major,
             _ => major,
         };
-        // If its version is unknown, it is usually that of the sub-library beside it.
-        let mut graph = || read("graph", folder.join(file_name::of_part("graph", major))).version;
-        let named = main.version.or_else(&mut graph);
-        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, named, search_path);
+        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, search_path);
         let expected = Expected {
             beside: &beside(folder, major, cfg!(windows)),
             declared: &built.needs,
             jit_only: is_jit_configured(),
             ..Expected::default()
         };
-        let mut find = |name: &str, _| match pinned {
-            true => lookup.beside_first(name),
-            false => lookup.by_name(name),
+        let mut find = |name: &str, version, _| match pinned {
+            true => lookup.beside_first(name, version),
+            false => lookup.by_name(name, version),
         };
         let installed = Installed::locate(main, major, &expected, &mut find, &mut read);
         let mut parts = Self::default();

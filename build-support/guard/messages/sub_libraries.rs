@@ -2,8 +2,8 @@
 
 use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId};
-use crate::runtime::install::installed::is_absent;
-use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries, StraySubLibrary};
+use crate::runtime::install::installed::{Installed, is_absent};
+use crate::runtime::install::mixed_sub_libraries::{Foreign, ForeignSubLibraries};
 use crate::runtime::install::package_owner::Owner;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
@@ -28,35 +28,38 @@ impl SubLibraries {
     }
 }
 
-impl StraySubLibrary<'_> {
-    pub fn finding(&self) -> Finding {
-        let (version, by) = self.version;
+impl Installed {
+    /// Returns the finding about a sub-library of another version that the loader finds for a cuDNN that does not contain
+    /// it. It causes a failure only if the loader can open it.
+    pub fn stray_finding(&self) -> Option<Finding> {
+        let (release, _) = self.version()?;
+        let stray = self.stray.as_ref()?;
+        let (path, origin) = (&stray.path, stray.origin.as_ref()?);
+        let (version, by) = stray.sourced_version()?;
+        if version == release {
+            return None;
+        }
         let summary = format!(
-            "cuDNN {} at `{}` does not include `{}` and loads version {version} from elsewhere",
-            self.release,
-            self.folder.display(),
-            self.path.file_name().unwrap_or_default().to_string_lossy()
+            "cuDNN {release} at `{}` does not include `{}` and loads version {version} from elsewhere",
+            self.folder().display(),
+            path.file_name().unwrap_or_default().to_string_lossy()
         );
-        let file = format!(
-            "{}, version from {}",
-            self.path.display(),
-            by.with_article()
-        );
+        let file = format!("{}, version from {}", path.display(), by.with_article());
         let finding = FindingId::PartsMixed
             .warning(summary)
             .with("other file", file)
-            .with("origin", self.origin)
+            .with("origin", origin)
             .help("install cuDNN 9.21 or later, which includes this file");
-        match self.origin {
-            LoadOrigin::LibraryPath(_) => finding.help(self.origin.removal(self.path)),
+        Some(match origin {
+            LoadOrigin::LibraryPath(_) => finding.help(origin.removal(path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
-                finding.helps(Owner::of_debian(self.path).map(|package| {
+                finding.helps(Owner::of_debian(path).map(|package| {
                     let name = package.name;
                     format!("remove the package that contains it: `sudo apt remove {name}`")
                 }))
             }
             _ => finding,
-        }
+        })
     }
 }
 
