@@ -3,7 +3,8 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::facts::{Finding, Version};
-use crate::runtime::install::{file_versions, refusal};
+use crate::runtime::install::file_reader::contained_versions;
+use crate::runtime::install::refusal;
 use crate::runtime::loader::misplaced::{Misplaced, Wanted};
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::{file_name, off_the_way};
@@ -134,7 +135,9 @@ fn not_contained(library: Library, soname: &str) -> Cause {
 /// Returns the version of the sub-libraries beside the main library of a cuDNN.
 fn cudnn_version(path: &Path) -> Option<Version> {
     let (_, major) = file_name::parse(path)?;
-    let mut versions = file_versions::certain(path.parent()?);
+    let mut versions = contained_versions(path.parent()?, &mut |name, file| {
+        Image::open(file).ok()?.release(name)
+    });
     versions.retain(|one| Some(one.major) == major);
     versions.dedup();
     versions.pop().filter(|_| versions.is_empty())

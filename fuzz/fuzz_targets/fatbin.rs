@@ -9,7 +9,7 @@ use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = cublas_major(bytes, b"libcublasL", b"t.so.");
+    let _ = cublas_major(bytes, b'l', b"ibcublasLt.so.");
     let _ = Version::from_symbol(bytes);
     let mut read = |at: u64, size: u64| {
         let at = usize::try_from(at).ok()?;

@@ -15,7 +15,7 @@ pub mod tests;
 
 use crate::cudnn::headers::{header_in, missing_include, unversioned};
 use crate::cudnn::no_library::{archives, obstacle};
-use crate::cudnn::parts::SubLibraries;
+use crate::cudnn::parts::OpenFiles;
 use crate::model::{Cudnn, Library, Obstacle, Os, Owner, Platform};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
@@ -72,8 +72,8 @@ pub fn read_install(
     }
     let cudnn = with_parts(cudnn, sysroot, platform);
     let mut read = Vec::from_iter(cudnn.header.clone());
-    for part in &cudnn.parts {
-        read.push(part.path.clone());
+    for file in cudnn.installed.files() {
+        read.push(file.path.clone());
     }
     // For cargo, a missing file has changed.
     files::keep(&mut read, &files::is_file);
@@ -108,30 +108,31 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         .as_ref()
         .filter(|owner| owner.installer.is_for_wheels());
     let by_wheel = wheel.and_then(Owner::cuda_major);
-    let (found, whole, closed) = match &cudnn.library {
-        Some(library) => parts::beside(library, sysroot, platform),
-        None => Default::default(),
-    };
-    let parts = SubLibraries::open(found, sysroot, platform);
-    let first = parts.binary("cudnn");
-    let elf = first.and_then(Binary::as_elf);
     cudnn.cuda_major = by_wheel.or_else(|| directory_cuda_major(&cudnn, platform));
-    cudnn.cpu = first.and_then(Binary::cpu);
-    cudnn.files.own_first = elf.and_then(Elf::rpath).is_some();
-    cudnn.files.copies = parts.copies(whole, platform);
-    cudnn.files.unresolved = parts.unresolved_symbols();
-    cudnn.files.cuda_majors = parts.different_cuda_majors();
-    cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
-    let mut cudnn = parts.describe(cudnn);
-    let missing = consistency::missing_parts(&cudnn);
-    for (name, file) in closed {
-        if missing.contains(&name) {
-            cudnn.parts.push(file);
+    if let Some(library) = cudnn.library.clone() {
+        let (found, real_files, mut closed) = parts::beside(&library, sysroot, platform);
+        let mut opened = OpenFiles::new(sysroot, platform);
+        let mut found = opened.read(found);
+        cudnn.files.directories = opened.directories();
+        cudnn.files.copies = opened.copies(real_files);
+        cudnn.files.unresolved = opened.unresolved_symbols(&found);
+        cudnn.files.cuda_majors = opened.different_cuda_majors(&found);
+        let main = opened.binary(&library);
+        let elf = main.and_then(Binary::as_elf);
+        cudnn.cpu = main.and_then(Binary::cpu);
+        cudnn.files.own_first = elf.and_then(Elf::rpath).is_some();
+        cudnn.files.absent_soname = absent_soname(&cudnn, elf, sysroot);
+        cudnn.installed = parts::assemble(&cudnn, &found);
+        closed.retain(|(name, _)| cudnn.installed.missing.contains(name));
+        if !closed.is_empty() {
+            found.extend(closed.into_iter().map(|(_, file)| file));
+            cudnn.installed = parts::assemble(&cudnn, &found);
         }
-    }
-    if cudnn.library.is_some() {
+        cudnn.library_version = cudnn.installed.version().map(|(version, _)| version);
+        let by_files = || opened.cuda_major(&cudnn.installed.files());
         cudnn.cuda_major = cudnn
             .cuda_major
+            .or_else(by_files)
             .or_else(|| package_owner::archive_cuda_major(&cudnn.root))
             .or_else(|| owner.as_ref()?.cuda_major());
     }

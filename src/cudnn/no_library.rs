@@ -3,6 +3,7 @@
 use crate::model::{Obstacle, Platform};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{LibraryName, cudnn_file, majors, sub_libraries};
+use crate::runtime::install::installed::full_name;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::archives;
@@ -40,13 +41,10 @@ pub(super) fn obstacle(
         None => Vec::new(),
     };
     let unlinked = dirs.iter().find_map(|dir| {
-        let is_longer = |file: &str, name: &String| {
-            let rest = file.strip_prefix(name.as_str());
-            !name.ends_with(".so") && rest.is_some_and(|rest| rest.starts_with('.'))
-        };
-        let is_real_file = |file: &str| names.iter().any(|name| is_longer(file, name));
-        let found = files::list_named(&sysroot.dir(dir)?, &is_real_file).unwrap_or_default();
-        found.into_iter().rfind(|file| sysroot.file(file).is_some())
+        let dir = sysroot.dir(dir)?;
+        let versioned = names.iter().filter(|name| !name.ends_with(".so"));
+        let mut files = versioned.filter_map(|name| full_name(&dir, name));
+        files.find(|file| sysroot.file(file).is_some())
     });
     let without_link = || {
         let path = unlinked.clone()?;

@@ -3,10 +3,10 @@
 use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Cudnn, Platform, Unresolved};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{LibraryName, sub_libraries};
-use crate::runtime::install::installed::Installed;
+use crate::runtime::facts::{LibraryName, majors, sub_libraries};
+use crate::runtime::install::file_reader::{FileContents, FileReader};
+use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::version_evidence::{VersionDetector, VersionEvidence};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
@@ -19,66 +19,91 @@ pub type Named = Vec<(String, PathBuf)>;
 /// The size of a library and its build ID.
 type Build = (u64, Option<String>);
 
-/// The opened sub-libraries of a cuDNN.
-pub struct SubLibraries {
-    pub files: Vec<SubLibraryFile>,
-    /// The real directories of the sub-libraries, with links resolved.
-    directories: Vec<PathBuf>,
-    binaries: Vec<Option<Binary>>,
+/// The files of a cuDNN, each opened once.
+pub struct OpenFiles<'a> {
+    sysroot: Sysroot<'a>,
+    platform: &'a Platform,
+    /// The files that could be opened, with their real paths.
+    opened: Vec<(PathBuf, Option<Binary>)>,
 }
 
-impl SubLibraries {
-    pub fn open(named: Named, sysroot: Sysroot, platform: &Platform) -> Self {
-        let (mut files, mut binaries, mut evidence) = (Vec::new(), Vec::new(), Vec::new());
-        for (name, path) in named {
-            let (file, facts, binary) = open(&name, path, sysroot, platform);
-            files.push(file);
-            evidence.push(facts);
-            binaries.push(binary);
-        }
-        let certain = |dir: &Path| {
-            let mut versions = Vec::new();
-            for file in &evidence {
-                if file.path.parent() == Some(dir) {
-                    let inside = file.inside.map(|(version, _)| version);
-                    versions.extend(inside);
-                }
-            }
-            versions
-        };
-        let mut detector = VersionDetector::new(&certain);
-        let mut directories: Vec<PathBuf> = Vec::new();
-        for (file, evidence) in files.iter_mut().zip(&evidence) {
-            (file.version, file.told_by) = detector.version(evidence).unzip();
-            let dir = evidence.path.parent().unwrap_or(&evidence.path);
-            if !directories.iter().any(|known| known == dir) {
-                directories.push(dir.to_path_buf());
-            }
-        }
+impl<'a> OpenFiles<'a> {
+    pub fn new(sysroot: Sysroot<'a>, platform: &'a Platform) -> Self {
+        let opened = Vec::new();
         Self {
-            files,
-            directories,
-            binaries,
+            sysroot,
+            platform,
+            opened,
         }
     }
 
-    /// Returns this cuDNN with the facts about its sub-libraries.
-    pub fn describe(self, mut cudnn: Cudnn) -> Cudnn {
-        let cuda_major = || cuda_major(&|name| self.binary(name)?.cuda_major());
-        cudnn.cuda_major = cudnn.cuda_major.or_else(cuda_major);
-        cudnn.files.directories = self.directories;
-        cudnn.parts = self.files;
-        cudnn.library_version = determine_needed(&mut cudnn).version().map(|it| it.0);
-        cudnn
+    /// Opens the file of a sub-library, for [`FileReader::new`].
+    pub fn open(&mut self, name: &str, path: &Path) -> FileContents {
+        let real = self.sysroot.canonical(path);
+        let mut contents = FileContents::default();
+        if self.opened.iter().all(|known| known.0 != real) {
+            let opened = Binary::open(&real, self.platform.os);
+            contents.defect = opened.as_ref().err().cloned();
+            self.opened.push((real.clone(), opened.ok()));
+        }
+        if let Some(binary) = self.binary(path) {
+            contents.defect = binary.defect(path, self.platform);
+            contents.size = binary.length();
+            contents.inside = binary.release(name);
+            let elf = binary.as_elf().filter(|_| contents.inside.is_none());
+            let id = elf.and_then(Elf::build_id).unwrap_or_default();
+            contents.builds = build_ids::releases(&id);
+        }
+        contents.path = real;
+        contents
+    }
+
+    /// Reads files.
+    pub fn read(&mut self, named: Named) -> Vec<SubLibraryFile> {
+        let mut open = |name: &str, path: &Path| self.open(name, path);
+        let mut reader = FileReader::new(&mut open);
+        let mut files = Vec::new();
+        for (name, path) in named {
+            files.push(reader.read(&name, path));
+        }
+        files
+    }
+
+    /// Returns the file of this path, if it was opened.
+    pub fn binary(&self, path: &Path) -> Option<&Binary> {
+        let real = self.sysroot.canonical(path);
+        let known = self.opened.iter().find(|known| known.0 == real);
+        known?.1.as_ref()
+    }
+
+    /// Returns the real directories of the opened files, with links resolved.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        let mut directories: Vec<PathBuf> = Vec::new();
+        for (path, _) in &self.opened {
+            let dir = path.parent().unwrap_or(path).to_path_buf();
+            files::push_new(&mut directories, dir);
+        }
+        directories
+    }
+
+    /// Returns the CUDA major that a cuDNN with these files was built for.
+    pub fn cuda_major(&self, files: &[&SubLibraryFile]) -> Option<u32> {
+        let mut known = sub_libraries::ALL.iter().rev();
+        known.find_map(|known| {
+            known.version_symbol?;
+            let file = files.iter().find(|file| file.name == known.name)?;
+            self.binary(&file.path)?.cuda_major()
+        })
     }
 
     /// Returns the CUDA majors that the sub-libraries were built for, if they differ, each with a file.
-    pub fn different_cuda_majors(&self) -> Vec<(u32, PathBuf)> {
+    pub fn different_cuda_majors(&self, files: &[SubLibraryFile]) -> Vec<(u32, PathBuf)> {
         let mut majors: Vec<(u32, PathBuf)> = Vec::new();
-        for (file, binary) in self.files.iter().zip(&self.binaries) {
+        for file in files {
             // In cuDNN 9, only these contain the name of their cuBLASLt.
             if ["adv", "engines_precompiled"].contains(&&*file.name) {
-                if let Some(major) = binary.as_ref().and_then(Binary::cuda_major) {
+                let binary = self.binary(&file.path);
+                if let Some(major) = binary.and_then(Binary::cuda_major) {
                     majors.push((major, file.path.clone()));
                 }
             }
@@ -89,24 +114,22 @@ impl SubLibraries {
         majors
     }
 
-    /// Returns the sub-library of this name, if it could be opened.
-    pub fn binary(&self, name: &str) -> Option<&Binary> {
-        let place = self.files.iter().position(|file| file.name == name)?;
-        self.binaries.get(place)?.as_ref()
-    }
-
     /// Returns the functions that a sub-library imports from another one that does not define them. This is slow, so it
     /// is only done if a version is unknown. A library without a symbol table counts as complete.
-    pub fn unresolved_symbols(&self) -> Vec<Unresolved> {
+    pub fn unresolved_symbols(&self, files: &[SubLibraryFile]) -> Vec<Unresolved> {
         let mut found = Vec::new();
-        if self.files.iter().all(|file| file.version.is_some()) {
+        if files.iter().all(|file| file.version.is_some()) {
             return found;
         }
-        for (file, library) in self.files.iter().zip(&self.binaries) {
-            let Some(library) = library else { continue };
+        for file in files {
+            let Some(library) = self.binary(&file.path) else {
+                continue;
+            };
             let imports = library.named_imports();
-            for (sibling, library) in self.files.iter().zip(&self.binaries) {
-                let Some(library) = library else { continue };
+            for sibling in files {
+                let Some(library) = self.binary(&sibling.path) else {
+                    continue;
+                };
                 let called = imported_from(&imports, consistency::file_name(&sibling.path));
                 let symbols = library.missing_symbols(called);
                 if !symbols.is_empty() {
@@ -123,14 +146,14 @@ impl SubLibraries {
 
     /// Returns the files of each sub-library that exists several times, if the file that programs load is a different
     /// build than the others.
-    pub fn copies(&self, real_files: Named, platform: &Platform) -> Vec<Vec<PathBuf>> {
+    pub fn copies(&mut self, real_files: Named) -> Vec<Vec<PathBuf>> {
         let mut groups: Vec<(&str, Vec<(&PathBuf, Build)>)> = Vec::new();
         for (name, path) in &real_files {
             let is_copy = |other: &(String, PathBuf)| other.0 == *name && other.1 != *path;
             if !real_files.iter().any(is_copy) {
                 continue;
             }
-            let Some(build) = self.build(path, platform) else {
+            let Some(build) = self.build(path) else {
                 continue;
             };
             match groups.iter_mut().find(|(known, _)| known == name) {
@@ -150,65 +173,54 @@ impl SubLibraries {
     }
 
     /// Returns the build of a library; `None` for a linker script.
-    fn build(&self, path: &Path, platform: &Platform) -> Option<Build> {
-        let place = self.files.iter().position(|file| file.path == path);
-        let opened;
-        let library = match place {
-            Some(place) => self.binaries.get(place)?.as_ref()?,
-            None => {
-                opened = Binary::open(path, platform.os).ok()?;
-                &opened
-            }
-        };
+    fn build(&mut self, path: &Path) -> Option<Build> {
+        self.open("", path);
+        let library = self.binary(path)?;
         library.cpu()?;
         Some((library.length(), library.as_elf().and_then(Elf::build_id)))
     }
 }
 
-/// Determines which sub-libraries a convolution needs.
-pub fn determine_needed(cudnn: &mut Cudnn) -> Installed {
-    let installed = consistency::installed(cudnn);
-    for part in &mut cudnn.parts {
-        let is_needed = |file: &SubLibraryFile| file.name == part.name && file.needed;
-        part.needed = part.name == "cudnn" || installed.list.iter().any(is_needed);
+/// Determines what the cuDNN with this library consists of, from its files: the main library, and the sub-libraries that
+/// its loader finds.
+pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
+    let Some(library) = &cudnn.library else {
+        return Installed::default();
+    };
+    let by_name = LibraryName::of(library).and_then(|name| name.major());
+    let header_version = cudnn.header_version;
+    let major = by_name.or_else(|| Some(header_version?.major));
+    let (mut main, mut beside) = (SubLibraryFile::default(), Named::new());
+    for file in files {
+        if file.name == "cudnn" {
+            main = file.clone();
+        } else if file.origin.is_none() {
+            // What is elsewhere does not show what this cuDNN contains.
+            beside.push((file.name.clone(), file.path.clone()));
+        }
+    }
+    let expected = Expected {
+        beside: &beside,
+        header_version: header_version.filter(|version| Some(version.major) == major),
+        ..Expected::default()
+    };
+    let file = |name: &str| files.iter().find(|file| file.name == name);
+    let mut find = |name: &str, _, _| Some(file(name)?.path.clone());
+    let mut read = |name: &str, path| {
+        let file = file(name).filter(|file| file.path == path);
+        file.cloned().unwrap_or_default()
+    };
+    let major = major.unwrap_or_default();
+    let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
+    // A `libcudnn.so` without a number may point anywhere, and the needs of a later major are unknown.
+    if library.ends_with("libcudnn.so") || !majors::CUDNN.contains(&major) {
+        installed.missing.clear();
     }
     installed
 }
 
-/// Opens a sub-library, and returns the evidence of its version.
-pub fn open(
-    name: &str,
-    path: PathBuf,
-    sysroot: Sysroot,
-    platform: &Platform,
-) -> (SubLibraryFile, VersionEvidence, Option<Binary>) {
-    let opened = Binary::open(&path, platform.os);
-    let mut file = SubLibraryFile::new(name, path, None, false);
-    file.defect = match &opened {
-        Ok(binary) => binary.defect(&file.path, platform),
-        Err(defect) => Some(defect.clone()),
-    };
-    let binary = opened.ok();
-    let inside = binary.as_ref().and_then(|binary| binary.release(name));
-    let elf = binary.as_ref().and_then(Binary::as_elf);
-    let id = elf.filter(|_| inside.is_none()).and_then(Elf::build_id);
-    let evidence = VersionEvidence {
-        path: sysroot.canonical(&file.path),
-        size: binary.as_ref().map_or(0, Binary::length),
-        inside,
-        builds: id.map_or_else(Vec::new, |id| build_ids::releases(&id)),
-    };
-    (file, evidence, binary)
-}
-
-/// Returns the CUDA major that a cuDNN was built for. `read` returns that of a sub-library.
-pub fn cuda_major(read: &dyn Fn(&str) -> Option<u32>) -> Option<u32> {
-    let mut known = sub_libraries::ALL.iter().rev();
-    known.find_map(|part| part.version_symbol.and_then(|_| read(part.name)))
-}
-
 /// Returns the main library with the sub-libraries beside it. The second list contains every file that is not a link,
-/// for [`SubLibraries::copies`]; the third contains the sub-libraries that exist but cannot be used, by file name.
+/// for [`OpenFiles::copies`]; the third contains the sub-libraries that exist but cannot be used, by file name.
 pub fn beside(
     library: &Path,
     sysroot: Sysroot,

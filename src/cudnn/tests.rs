@@ -1,7 +1,7 @@
 //! Tests of reading a cuDNN, with libraries that the C compiler creates.
 
 use super::*;
-use crate::cudnn::parts::SubLibraries;
+use crate::cudnn::parts::OpenFiles;
 use crate::model::{Found, Kind, Toolkit, Unresolved};
 use crate::search::install_layout;
 use std::process::Command;
@@ -55,7 +55,13 @@ fn undefined_functions_of_a_sub_library_are_found() {
         "void one(void) {} void two(void) {} void more(void) {}",
     );
     assert_eq!(complete.files.unresolved, []);
-    assert!(complete.parts.iter().all(|part| part.defect.is_none()));
+    assert!(
+        complete
+            .installed
+            .files()
+            .iter()
+            .all(|part| part.defect.is_none())
+    );
     assert!(complete.files.own_first, "a DT_RPATH");
     let incomplete = pair(&dir, "void one(void) {}");
     assert_eq!(
@@ -73,7 +79,7 @@ fn releases(parts: &[(&str, &Path)]) -> Vec<Option<String>> {
         .iter()
         .map(|(name, path)| (name.to_string(), path.to_path_buf()));
     let platform = Platform::from_triple(&format!("{}-unknown-linux-gnu", std::env::consts::ARCH));
-    let parts = SubLibraries::open(named.collect(), Sysroot { root: None }, &platform).files;
+    let parts = OpenFiles::new(Sysroot { root: None }, &platform).read(named.collect());
     let versions = parts.into_iter().map(|part| part.version);
     versions.map(|version| Some(version?.to_string())).collect()
 }
@@ -128,10 +134,10 @@ fn a_build_of_two_versions_has_the_version_of_its_neighbors() {
     };
     let build = "-Wl,--build-id=0x7e3e3ea4087de05fd75005d9ecb50667db9391fc";
     let shared = cc("libcudnn_adv_train.so.8", "int shared;", &[build]);
+    let alone = releases(&[("adv_train", &shared)]);
     let symbol = "const unsigned char cudnn_ops_infer_version[4] = {7, 9, 8, 0};";
     let certain = cc("libcudnn_ops_infer.so.8", symbol, &[]);
     let both = releases(&[("adv_train", &shared), ("ops_infer", &certain)]);
-    let alone = releases(&[("adv_train", &shared)]);
     std::fs::remove_dir_all(&dir).unwrap();
     assert_eq!(both, [Some("8.9.7".into()), Some("8.9.7".into())]);
     assert_eq!(alone, [None]);

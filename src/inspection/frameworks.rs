@@ -83,7 +83,7 @@ impl Framework {
         let majors = majors::CUDNN.iter();
         let mut names = majors.map(|major| platform.cudnn_library(*major));
         let main = names.find_map(|name| graph.open(&name, 0, LoadPhase::Later));
-        let cudnn = main.and_then(|main| Some(main_library::cudnn(&mut graph, main, platform)?.1));
+        let cudnn = main.and_then(|main| main_library::cudnn(&mut graph, main, platform));
         if cudnn.is_some() {
             findings.retain(|one| one.id != FindingId::CudnnNotFound);
         }

@@ -172,11 +172,7 @@ impl Inspection {
                 main_library::hidden_from_cudarc(&graph, main_library, &majors, platform)
             });
             self.input.main_library = Some(main_library);
-            if let Some((installed, cudnn)) =
-                main_library::cudnn(&mut graph, main_library, platform)
-            {
-                (self.input.installed, self.input.cudnn) = (installed, Some(cudnn));
-            }
+            self.input.cudnn = main_library::cudnn(&mut graph, main_library, platform);
         }
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();
@@ -272,7 +268,7 @@ impl Inspection {
         for missing in missing.iter().filter(|one| one.placeholder.is_none()) {
             let mut add = |path: &Path, version| {
                 // A library for another CPU would not help.
-                let fits = |it: &Linkage| it.cpu == own.cpu && it.is_usual == own.is_usual;
+                let fits = |it: &Linkage| it.cpu == own.cpu;
                 let inside = Some(path).filter(|path| host.is_inside(path));
                 let read = inside
                     .and_then(|path| linkage::read(path).ok())

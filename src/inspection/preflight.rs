@@ -13,7 +13,6 @@ use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::{Cudnn, Os, Platform};
 use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Allowed, Built, Loader};
-use crate::runtime::install::installed::Installed;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::system::sysroot::Sysroot;
@@ -36,8 +35,6 @@ pub struct PreflightInput {
     pub main_library: Option<usize>,
     /// The cuDNN that the program uses.
     pub cudnn: Option<Cudnn>,
-    /// The files of that cuDNN.
-    pub installed: Installed,
     /// The reason why the loader uses this cuDNN.
     pub via: Option<LoadOrigin>,
     /// Files elsewhere on that system that could replace missing ones.

@@ -9,6 +9,7 @@ use crate::model::linkage::{LoadPhase, Missing};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Built, Loader, cudnn_file, majors};
 use crate::runtime::judge::rules;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -42,11 +43,13 @@ impl Inspection {
         self.input.via = path.path.finds(&library);
         let platform = &self.input.platform;
         let mut find = |name: &str, _, _| path.file(&cudnn_file(name, major, true));
-        let (installed, cudnn) = main_library::locate(&library, major, platform, None, &mut find);
+        let mut cudnn = main_library::locate(&library, major, platform, None, &mut find);
+        let origin = |file: &Path| path.path.finds(file).unwrap_or(LoadOrigin::Elsewhere);
+        cudnn.installed.add_origins(&origin(&library), &origin);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));
         self.input.dll_dependencies = Some(dependencies);
-        (self.input.installed, self.input.cudnn) = (installed, Some(cudnn));
+        self.input.cudnn = Some(cudnn);
         provider
     }
 

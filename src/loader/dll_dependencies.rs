@@ -1,7 +1,6 @@
 //! The dependencies of cuDNN's DLLs on other DLLs. Error 126 on Windows names the importing DLL, never the missing one.
 
 use crate::Finding;
-use crate::cudnn::consistency::missing_parts;
 use crate::model::Cudnn;
 use std::path::PathBuf;
 
@@ -32,7 +31,7 @@ pub fn is_checked(dll: &str) -> bool {
 pub fn findings(cudnn: &Cudnn, dll_dependencies: &DllDependencies) -> Vec<Finding> {
     let mut findings = Vec::new();
     let dir = dll_dependencies.places.first();
-    let needed = missing_parts(cudnn);
+    let needed = &cudnn.installed.missing;
     let (mut needs, mut others) = (Vec::new(), Vec::new());
     for missing in &dll_dependencies.missing_dlls {
         if needed.contains(&missing.dll) {

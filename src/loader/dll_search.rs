@@ -89,7 +89,7 @@ impl DllSearchPath {
         // Messages name the first sub-library, so the ones that every program needs come first.
         let mut parts = Vec::new();
         for is_first in [true, false] {
-            for part in &cudnn.parts {
+            for part in cudnn.installed.files() {
                 if is_first == (part.needed && part.name != "cudnn") {
                     parts.push(part);
                 }
@@ -117,7 +117,12 @@ impl DllSearchPath {
     pub fn not_opened(&self, cudnn: &Cudnn) -> Vec<MissingDll> {
         let mut missing = Vec::new();
         let cuda = cudnn.cuda_major.filter(|_| self.known);
-        for part in cudnn.parts.iter().filter(|part| part.needed) {
+        for part in cudnn
+            .installed
+            .files()
+            .into_iter()
+            .filter(|part| part.needed)
+        {
             let opened = cuda.map(|cuda| opened_by(&part.name, &part.path, cuda, true));
             for name in opened.unwrap_or_default().into_iter().flatten() {
                 if self.file(&name).is_none() {

@@ -1,8 +1,7 @@
 //! The libraries that this system's loader finds, and the sub-libraries that it finds in other directories than the main
 //! library's.
 
-use crate::cudnn::consistency::{installed, missing_parts};
-use crate::cudnn::parts::{Named, SubLibraries, determine_needed};
+use crate::cudnn::parts::{OpenFiles, assemble};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::shadowing::named_path;
 use crate::model::{Cudnn, Os};
@@ -10,6 +9,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::install::file_reader::FileReader;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::loader::system::{Loader, System};
@@ -28,10 +28,9 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
 /// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
 /// library, those that it skips there, and one that cuDNN opens although it does not contain it.
 pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
-    let (missing, installed) = (missing_parts(cudnn), installed(cudnn));
     let is_linux = host.platform.os == Os::Linux;
     let mut names: Vec<String> = Vec::new();
-    for file in &missing {
+    for file in &cudnn.installed.missing {
         let name = LibraryName::read(file).and_then(|file| Some(file.sub_library()?.to_string()));
         names.extend(name);
     }
@@ -40,31 +39,44 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         let is_closed = matches!(it, Defect::Forbidden | Defect::Closed(_));
         matches!(it, Defect::Cpu(..)) || it.is_passed_over() && !is_closed
     };
-    for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        if is_linux && part.defect.as_ref().is_some_and(is_skipped) {
-            names.push(part.name.clone());
+    for file in &cudnn.installed.list {
+        if is_linux && file.defect.as_ref().is_some_and(is_skipped) {
+            names.push(file.name.clone());
         }
     }
-    let has_own = cudnn.parts.iter().any(|part| part.name == TENSOR_IR);
+    let has_own = cudnn
+        .installed
+        .list
+        .iter()
+        .any(|file| file.name == TENSOR_IR);
     let version = cudnn.library_version.filter(|_| is_linux);
     if !has_own && version.is_some_and(sub_libraries::opens_absent_part) {
         names.push(TENSOR_IR.into());
     }
-    let mut found = Named::new();
+    let mut opened = OpenFiles::new(host.sysroot(), &host.platform);
+    let mut open = |name: &str, path: &Path| opened.open(name, path);
+    let mut reader = FileReader::new(&mut open);
+    let mut found = Vec::new();
     for name in names {
         // cuDNN opens the sub-library that it does not contain by its plain name.
         let mut files = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
-        files.push(installed.file_name(&name));
+        files.push(cudnn.installed.file_name(&name));
         let loaded = loaded_file(&files, cudnn.library.as_deref(), host);
         if let Some((origin, path)) = loaded {
-            cudnn.parts.retain(|part| part.name != name);
-            cudnn.files.elsewhere.push((origin, path.clone()));
-            found.push((name, path));
+            let mut file = reader.read(&name, path);
+            file.origin = Some(origin);
+            found.push(file);
         }
     }
-    let opened = SubLibraries::open(found, host.sysroot(), &host.platform);
-    cudnn.parts.extend(opened.files);
-    determine_needed(cudnn);
+    if found.is_empty() {
+        return;
+    }
+    for file in cudnn.installed.files() {
+        if !found.iter().any(|other| other.name == file.name) {
+            found.push(file.clone());
+        }
+    }
+    cudnn.installed = assemble(cudnn, &found);
 }
 
 /// Returns the file that this system's loader finds for a library under the first of these names that it finds, and the

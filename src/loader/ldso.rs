@@ -305,7 +305,7 @@ impl LoadGraph {
             return Defect::in_the_way(path).map(Err);
         };
         let own = &self.objects.first()?.linkage;
-        let elf = Elf::open_for(&file, &own.cpu, own.is_usual);
+        let elf = Elf::open_for(&file, &own.cpu);
         match elf.and_then(|elf| linkage::from_elf(&elf)) {
             Err(defect) if defect.is_unread() => Some(Err(defect)),
             read => Some(Ok((file, read))),

@@ -8,6 +8,7 @@ use crate::runtime::binary::pe::Pe;
 use crate::runtime::facts::{Built, record};
 use crate::system::files;
 use crate::system::library_file::Binary;
+use std::env::consts::ARCH;
 use std::path::Path;
 
 /// Reads an ELF or PE file.
@@ -45,8 +46,11 @@ pub fn records(path: &Path) -> Vec<Built> {
     files::dedup(parts.iter().flat_map(|part| record::find(part)))
 }
 
-/// Reads an ELF file. Its header may be of an unknown kind.
+/// Reads an ELF file, if it is a 64-bit, little-endian one.
 pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
+    if !elf.is_64_bit_le() {
+        return Err(Defect::Class(ARCH.into()));
+    }
     let machine = elf.machine().ok_or(Defect::Garbled)?;
     Ok(Linkage {
         format: Format::Elf,
@@ -54,7 +58,6 @@ pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
             || format!("the CPU with ELF machine number {machine}"),
             String::from,
         ),
-        is_usual: elf.is_64_bit_le().ok_or(Defect::Garbled)?,
         soname: elf.soname(),
         needed: elf.needed(),
         delayed: Vec::new(),
@@ -71,7 +74,6 @@ pub fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
         format: Format::Pe,
         cpu: pe.cpu().unwrap_or("an unknown CPU").into(),
-        is_usual: true,
         needed: pe.needs(),
         delayed: pe.delays(),
         ..Linkage::default()

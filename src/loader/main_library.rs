@@ -1,20 +1,21 @@
 //! The cuDNN that a program loads: the main library, and the sub-libraries that it opens.
 
 use crate::cudnn::consistency;
-use crate::cudnn::parts;
+use crate::cudnn::parts::OpenFiles;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Missing, Object};
 use crate::model::{Cudnn, Os, Owner, Platform};
 use crate::runtime::facts::sub_libraries::TENSOR_IR;
 use crate::runtime::facts::{LibraryName, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
+use crate::runtime::install::file_reader::FileReader;
 use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
-use crate::runtime::install::version_evidence::VersionDetector;
 use crate::runtime::loader::file_name;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::opener::Opener;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::system::library_file::Binary;
 use crate::system::sysroot::Sysroot;
 use std::path::{Path, PathBuf};
 
@@ -44,13 +45,10 @@ pub fn loaded_major(object: &Object) -> Option<u32> {
 }
 
 /// Opens the sub-libraries that a convolution opens, and reads their versions.
-pub fn cudnn(
-    graph: &mut LoadGraph,
-    main_library: usize,
-    platform: &Platform,
-) -> Option<(Installed, Cudnn)> {
+pub fn cudnn(graph: &mut LoadGraph, main_library: usize, platform: &Platform) -> Option<Cudnn> {
     let object = graph.objects.get(main_library)?;
     let (major, library) = (loaded_major(object)?, object.path.clone());
+    let via = object.via.clone().unwrap_or(LoadOrigin::Elsewhere);
     let root = graph.path.system.root.clone();
     let file = |name: &str| cudnn_file(name, major, false);
     let mut find = |name: &str, version, is_needed: bool| {
@@ -73,8 +71,10 @@ pub fn cudnn(
         let missing = missing.find(|missing| missing.name == file(name))?;
         Some(missing.unfit.as_ref()?.path.clone())
     };
-    let (mut installed, mut cudnn) = locate(&library, major, platform, root.as_deref(), &mut find);
+    let mut cudnn = locate(&library, major, platform, root.as_deref(), &mut find);
     cudnn.link_dir = Some(cudnn.root.clone());
+    let installed = &mut cudnn.installed;
+    installed.add_origins(&via, &|file| origin_of(graph, main_library, file));
     // cuDNN works without this file, so it does not count as missing.
     let is_missing =
         |one: &Missing| one.name != file(TENSOR_IR) || installed.missing.contains(&one.name);
@@ -100,7 +100,7 @@ pub fn cudnn(
             }
         }
     }
-    Some((installed, cudnn))
+    Some(cudnn)
 }
 
 /// Opens a library by the first of these names that the loader finds. If it finds none, only the first name counts as
@@ -144,7 +144,7 @@ pub fn hidden_from_cudarc(
         let path = &graph.objects.get(index)?.path;
         precedes(&graph, path, &taken.path).then_some(index)
     })?;
-    Some(cudnn(&mut graph, hidden, platform)?.1)
+    cudnn(&mut graph, hidden, platform)
 }
 
 /// Returns `true` if the program searches the directory of `one` before the directory of `other`.
@@ -166,40 +166,23 @@ pub fn locate(
     platform: &Platform,
     root: Option<&Path>,
     find: &mut impl FnMut(&str, Option<Version>, bool) -> Option<PathBuf>,
-) -> (Installed, Cudnn) {
+) -> Cudnn {
     let (sysroot, os) = (Sysroot { root }, platform.os);
     let dir = library.parent().unwrap_or(library);
-    let certain = |dir: &Path| {
-        let release = |(name, path): (String, PathBuf)| {
-            Some(
-                Binary::open(&sysroot.file(&path)?, os)
-                    .ok()?
-                    .release(&name)?
-                    .0,
-            )
-        };
-        let files = beside(dir, major, os == Os::Windows).into_iter();
-        files.filter_map(release).collect()
-    };
-    let mut detector = VersionDetector::new(&certain);
-    let mut read = |name: &str, path: PathBuf| {
-        let (mut file, evidence, _) = parts::open(name, path, sysroot, platform);
-        (file.version, file.told_by) = detector.version(&evidence).unzip();
-        file
-    };
+    let mut opened = OpenFiles::new(sysroot, platform);
+    let mut open = |name: &str, path: &Path| opened.open(name, path);
+    let mut reader = FileReader::new(&mut open);
+    let mut read = |name: &str, path: PathBuf| reader.read(name, path);
     let main = read("cudnn", library.to_path_buf());
     let own = beside(dir, major, os == Os::Windows);
     let own_file = |name: &str| sysroot.file(&own.iter().find(|(known, _)| known == name)?.1);
-    // If its version is unknown, it is usually that of the sub-library beside it.
-    let graph = || read("graph", own_file("graph")?).version;
-    let release = main.version.or_else(graph);
     let expected = Expected {
         beside: &own,
         ..Expected::default()
     };
-    let mut find = |name: &str, is_needed| {
+    let mut find = |name: &str, version, is_needed| {
         // Windows searches the directory of the main library last.
-        let found = find(name, release, is_needed);
+        let found = find(name, version, is_needed);
         found.or_else(|| own_file(name).filter(|_| os == Os::Windows))
     };
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
@@ -207,27 +190,40 @@ pub fn locate(
     let name = consistency::file_name(library);
     let is_unchecked = is_bundled(name) && !installed.list.is_empty();
     if is_unchecked {
+        // It does not count as a file whose version is unknown.
+        installed.main.name.clear();
         (installed.main.version, installed.main.told_by) = (None, None);
     }
-    let mut files = installed.list.clone();
-    if !is_unchecked {
-        files.insert(0, installed.main.clone());
-    }
-    files.extend(installed.stray.clone());
     let root = installed.folder().to_path_buf();
-    let cuda_major = parts::cuda_major(&|name| {
-        let file = files.iter().find(|file| file.name == name)?;
-        Binary::open(&file.path, os).ok()?.cuda_major()
-    });
     let mut cudnn = Cudnn {
         library: Some(library.to_path_buf()),
         library_version: installed.version().map(|(version, _)| version),
-        parts: files,
-        cuda_major,
+        cuda_major: opened.cuda_major(&installed.files()),
+        installed,
         ..Cudnn::default()
     };
     let wheels = root.parent().map(Owner::of_wheels);
     cudnn.files.wheels = wheels.filter(|wheels| wheels.len() > 1).unwrap_or_default();
     cudnn.root = root;
-    (installed, cudnn)
+    cudnn
+}
+
+/// Returns the reason why the loader uses a file of a cuDNN.
+fn origin_of(graph: &LoadGraph, main_library: usize, path: &Path) -> LoadOrigin {
+    let objects = &graph.objects;
+    let object = objects.iter().find(|object| object.path == path);
+    let opener = object.and_then(|object| objects.get(object.requester?));
+    let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+    // The graph does not contain the sub-libraries that no convolution needs.
+    let searched = || graph.search_path(main_library).finds(path);
+    match (object.and_then(|object| object.via.clone()), opener) {
+        // The program itself has no name.
+        (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
+            LoadOrigin::Library(Opener {
+                path: opener.path.clone(),
+                preloaded: opener.via == Some(LoadOrigin::Preload),
+            })
+        }
+        (via, _) => via.or_else(searched).unwrap_or(LoadOrigin::Elsewhere),
+    }
 }

@@ -1,7 +1,7 @@
 //! Libraries in the loader's search path that hide those of the chosen cuDNN or toolkit.
 
 use crate::cudnn::consistency::file_name;
-use crate::cudnn::parts::{Named, SubLibraries};
+use crate::cudnn::parts::{Named, OpenFiles, assemble};
 use crate::loader::path_shadowing::{PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::LibraryName;
@@ -53,7 +53,7 @@ pub fn nvrtc(toolkit: &Toolkit, cudnn: &Cudnn, host: &Host) -> Option<Finding> {
     let cuda = toolkit.version?;
     let compiles = |part: &SubLibraryFile| part.name == "engines_runtime_compiled";
     // Since cuDNN 9, the sub-library that compiles is a separate file, which may be missing.
-    let left_out = cudnn.version()?.major >= 9 && !cudnn.parts.iter().any(compiles);
+    let left_out = cudnn.version()?.major >= 9 && !cudnn.installed.list.iter().any(compiles);
     if left_out || release.major != cuda.major || release.minor >= cuda.minor {
         return None;
     }
@@ -90,7 +90,7 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
     for place in &path.directories {
         let dir = &place.dir;
         let (mut found, mut parts) = (Named::new(), Vec::new());
-        for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
+        for part in &cudnn.installed.list {
             let file = sysroot.file(&dir.join(file_name(&part.path)));
             if let Some(file) = file.filter(|file| !same(file, &part.path)) {
                 parts.push(file_name(&file).to_string());
@@ -103,11 +103,12 @@ pub fn libraries_in(path: &SearchPath, cudnn: &Cudnn, host: &Host) -> Vec<Shadow
         if found.is_empty() {
             continue;
         }
-        let opened = SubLibraries::open(found, sysroot, &host.platform);
-        let any = opened.files.iter().find_map(|part| part.version);
+        let files = OpenFiles::new(sysroot, &host.platform).read(found);
+        let any = files.iter().find_map(|file| file.version);
+        let installed = assemble(cudnn, &files);
         rivals.push(ShadowingLibrary {
             own: own == Some(true),
-            version: opened.describe(Cudnn::default()).library_version.or(any),
+            version: installed.version().map(|(version, _)| version).or(any),
             main_library: own.is_some(),
             parts,
             dir: dir.clone(),

@@ -87,9 +87,9 @@ impl Cudnn {
         packages: Option<(&Owner, &Owner)>,
         variables: &[String],
     ) -> Finding {
-        let parts = &self.parts;
-        let has_version = |part: &&SubLibraryFile| part.version == Some(library);
-        let reports = |part: &&SubLibraryFile| {
+        let parts = self.installed.files();
+        let has_version = |part: &&&SubLibraryFile| part.version == Some(library);
+        let reports = |part: &&&SubLibraryFile| {
             let known = sub_libraries::find(&part.name);
             has_version(part) && known.is_some_and(|known| known.reports_version)
         };

@@ -32,6 +32,10 @@ impl InspectionFault<'_> {
                     Defect::Truncated(..) | Defect::Garbled | Defect::Empty => {
                         (FindingId::LibraryDamaged, "rebuild the program, or copy it again")
                     }
+                    Defect::Class(_) => (
+                        FindingId::WrongArchitecture,
+                        "build the program for a 64-bit, little-endian CPU: cuDNN exists for no other",
+                    ),
                     _ => (FindingId::IoError, "pass the path of a compiled program that you can read"),
                 };
                 id.error(format!("`{path}` {defect}")).help(help)

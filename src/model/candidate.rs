@@ -3,8 +3,7 @@
 use crate::model::{FoundVia, Library, Obstacle, Owner, Rejection, Variable};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Target, Version};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::search_path::LoadOrigin;
+use crate::runtime::install::installed::Installed;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, which may be incomplete.
@@ -67,7 +66,8 @@ pub struct Cudnn {
     pub cuda_major: Option<u32>,
     /// The library's architecture: `x86_64`, `aarch64`.
     pub cpu: Option<&'static str>,
-    pub parts: Vec<SubLibraryFile>,
+    /// The main library, the sub-libraries, and the missing ones.
+    pub installed: Installed,
     /// The device code that all core sub-libraries contain. Empty if it was not read.
     pub gpu_codes: Vec<Target>,
     /// The package that installed it, if a package record names one.
@@ -102,8 +102,6 @@ pub struct Files {
     pub obstacle: Option<Obstacle>,
     /// The library's real file, if the link that programs load does not point to the file.
     pub unlinked: Option<PathBuf>,
-    /// The sub-libraries that the loader finds in other directories, each with the reason.
-    pub elsewhere: Vec<(LoadOrigin, PathBuf)>,
     /// The soname that the loader searches for, if no such file exists.
     pub absent_soname: Option<String>,
     /// `true` if the main library searches its own directory for sub-libraries before LD_LIBRARY_PATH, through a
@@ -123,7 +121,7 @@ pub struct Unresolved {
 
 impl Cudnn {
     pub fn main_library_defect(&self) -> Option<(&Path, &Defect)> {
-        let main = self.parts.iter().find(|part| part.name == "cudnn")?;
+        let main = &self.installed.main;
         Some((&main.path, main.defect.as_ref()?))
     }
 

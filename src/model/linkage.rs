@@ -19,8 +19,6 @@ pub struct Linkage {
     pub format: Format,
     /// The architecture as in target triples.
     pub cpu: String,
-    /// `true` for 64-bit little-endian files.
-    pub is_usual: bool,
     pub soname: Option<String>,
     /// The libraries loaded with it: DT_NEEDED, the import table.
     pub needed: Vec<String>,

@@ -60,7 +60,10 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("cuda_major", optional_integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
-        ("parts", Json::list(&cudnn.parts, part)),
+        (
+            "parts",
+            Json::list(&cudnn.installed.files(), |file| part(file)),
+        ),
         ("owner", owner.map_or_else(Json::null, owner_json)),
     ])
 }

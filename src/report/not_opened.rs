@@ -20,7 +20,7 @@ pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>
     let mut known_dirs = toolkit.map_or_else(Vec::new, |one| one.link_dirs.clone());
     known_dirs.extend(cudnn.link_dir.clone());
     let mut missing: Vec<(String, &str)> = Vec::new();
-    for part in &cudnn.parts {
+    for part in cudnn.installed.files() {
         let opened = dlopen_dependencies::opened_by(&part.name, &part.path, cuda, false);
         let elf = Elf::open(&part.path).ok();
         let own = elf.map(|elf| search_path.of_library(&elf, &part.path));

@@ -12,6 +12,7 @@ use crate::runtime::facts::{
     Code, ComputeCapability, FindingId, Json, Suffix, Target, Verdict, Version, VersionSource,
     is_unprintable,
 };
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 
 fn part(name: &str, version: Option<Version>) -> SubLibraryFile {
@@ -45,14 +46,17 @@ fn cudnn() -> Cudnn {
         link_library: Some(Library::Verbatim("libcudnn.so.9".to_string())),
         cpu: Some("x86_64"),
         cuda_major: Some(13),
-        parts: vec![
-            part("adv", release),
-            part("cnn", None),
-            part("engines_precompiled", None),
-            part("graph", release),
-            part("heuristic", None),
-            part("ops", release),
-        ],
+        installed: Installed {
+            list: vec![
+                part("adv", release),
+                part("cnn", None),
+                part("engines_precompiled", None),
+                part("graph", release),
+                part("heuristic", None),
+                part("ops", release),
+            ],
+            ..Installed::default()
+        },
         gpu_codes: Target::parse_all("sm_75 sm_80 sm_90a sm_120f sm_121 compute_121"),
         owner: Some(Box::new(Owner {
             installer: Installer::Conda,
@@ -127,7 +131,7 @@ fn compatible_items_have_a_tick() {
     let parts = all
         .split(' ')
         .map(|name| part(name, Some(Version::new(9, 14, 0))));
-    report.cudnn.as_mut().unwrap().parts = parts.collect();
+    report.cudnn.as_mut().unwrap().installed.list = parts.collect();
     assert_eq!(
         report.to_string(),
         "  ✓ toolkit   CUDA 13.0 at /opt/nv/cu13
@@ -271,7 +275,7 @@ fn nothing_read_from_a_machine_reaches_the_terminal_unescaped() {
         cudnn.root = evil.into();
         cudnn.header = Some(evil.into());
         cudnn.library = Some(evil.into());
-        for part in &mut cudnn.parts {
+        for part in &mut cudnn.installed.list {
             part.name = evil.to_string();
         }
         if let Some(owner) = &mut cudnn.owner {

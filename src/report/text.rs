@@ -3,7 +3,6 @@
 //! A mark appears only in the third column of a line, after two spaces. The command line tool relies on that for
 //! colors.
 
-use crate::cudnn::consistency::missing_parts;
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
 use crate::model::text::joined;
@@ -221,14 +220,14 @@ pub(crate) fn with_cuda_major(version: Version, cuda_major: Option<u32>) -> Stri
 /// Lists sub-libraries, `graph 9.14.0, ops 9.14.0`, with no line break between name and version. The mark is a tick if
 /// none is missing and all have the same version.
 pub(crate) fn parts(cudnn: &Cudnn, columns: usize) -> (Mark, String) {
-    if cudnn.parts.is_empty() {
+    let files = cudnn.installed.files();
+    let Some(first) = files.first().map(|file| file.version) else {
         return (Mark::Absent, "none found".to_string());
-    }
-    let first = cudnn.parts[0].version;
-    let is_same = first.is_some() && cudnn.parts.iter().all(|part| part.version == first);
-    let mark = Mark::tick_if(is_same && missing_parts(cudnn).is_empty());
+    };
+    let is_same = first.is_some() && files.iter().all(|file| file.version == first);
+    let mark = Mark::tick_if(is_same && cudnn.installed.missing.is_empty());
     let mut names = Vec::new();
-    for part in &cudnn.parts {
+    for part in files {
         let version = part.version.map(|version| format!(" {version}"));
         names.push(printable(&part.name) + &version.unwrap_or_default());
     }

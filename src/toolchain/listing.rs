@@ -90,7 +90,7 @@ fn describe_cudnn(cudnn: &Cudnn) -> String {
     let name = cudnn.library.as_deref().and_then(LibraryName::of);
     let major = name.and_then(|name| name.major());
     let major = major.map(|major| Version::new(major, 0, 0));
-    let mut rest: Vec<&SubLibraryFile> = cudnn.parts.iter().collect();
+    let mut rest = cudnn.installed.files();
     while let [first, ..] = rest[..] {
         let place = place_of(first);
         let (group, others): (Vec<&SubLibraryFile>, Vec<&SubLibraryFile>) =

@@ -6,15 +6,10 @@ use crate::runtime::binary::pe::Pe;
 impl Elf {
     /// Returns the offset and the size of the device code in the file; the size is 0 if there is none.
     pub fn device_code(&self) -> Option<(u64, u64)> {
-        let sections = self.sections()?;
-        let names = self.section_names(&sections);
-        for section in &sections {
-            // A section without a readable name may contain the device code.
-            if self.section_name(names?, section)? == b".nv_fatbin" {
-                return section.range();
-            }
+        match self.find_section(".nv_fatbin")? {
+            Some(section) => section.range(),
+            None => Some((0, 0)),
         }
-        Some((0, 0))
     }
 }
 

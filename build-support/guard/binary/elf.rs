@@ -1,8 +1,10 @@
 //! ELF files, read without running any of their code. Like the loader, this module reads the segments and the dynamic
-//! table. The format: <https://refspecs.linuxfoundation.org/elf/>.
+//! table. Only the header is read of 32-bit and big-endian files, since cuDNN exists for no such CPU. The format:
+//! <https://refspecs.linuxfoundation.org/elf/>.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::{Defect, cpu_name};
+use crate::runtime::binary::number;
 use std::path::Path;
 
 const PT_LOAD: u64 = 1;
@@ -21,56 +23,14 @@ const DT_FLAGS_1: u64 = 0x6fff_fffb;
 const DF_1_NODEFLIB: u64 = 0x800;
 /// The size of the header of a 64-bit file. No library is shorter.
 const HEAD: u64 = 64;
+/// The size of a row of the table of segments.
+const SEGMENT: usize = 56;
 /// Limits above the number of segments and the length of the dynamic table that linkers write, low enough for a fast
 /// search.
 const MOST_SEGMENTS: usize = 64;
 const LONGEST_DYNAMIC: u64 = 1 << 16;
 /// The smallest page of a supported CPU. The loader maps pages.
 const PAGE: u64 = 4096;
-
-/// The size and the byte order of the numbers in a file.
-#[derive(Clone, Copy)]
-pub struct Layout {
-    is_wide: bool,
-    is_big: bool,
-}
-
-impl Layout {
-    fn from_ident(head: &[u8]) -> Option<Self> {
-        if head.len() as u64 != HEAD {
-            return None;
-        }
-        match head.strip_prefix(b"\x7fELF")? {
-            [class @ (1 | 2), order @ (1 | 2), 1, ..] => Some(Self {
-                is_wide: *class == 2,
-                is_big: *order == 2,
-            }),
-            _ => None,
-        }
-    }
-
-    /// Reads a number of up to eight bytes.
-    pub fn number(self, bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-        let field = bytes.get(at..at.checked_add(size)?)?;
-        let mut value = 0;
-        for index in 0..size {
-            let index = if self.is_big { index } else { size - 1 - index };
-            value = value << 8 | u64::from(*field.get(index)?);
-        }
-        Some(value)
-    }
-
-    /// Returns the value for 32-bit files or the value for 64-bit files.
-    pub fn either<T>(self, narrow: T, wide: T) -> T {
-        if self.is_wide { wide } else { narrow }
-    }
-
-    /// Reads an address, an offset or a size, which is at the first offset in 32-bit files and at the second in 64-bit
-    /// files.
-    pub fn address(self, bytes: &[u8], narrow: usize, wide: usize) -> Option<u64> {
-        self.number(bytes, self.either(narrow, wide), self.either(4, 8))
-    }
-}
 
 struct Segment {
     kind: u64,
@@ -85,7 +45,7 @@ pub struct Elf {
     pub(super) file: BoundedFile,
     /// The first 64 bytes, or the whole file if it is shorter.
     pub(super) start: Vec<u8>,
-    pub(super) layout: Option<Layout>,
+    pub(super) is_64_bit_le: bool,
     /// The end of the table of segments, or of the last segment with a page that is not in the file.
     reach: u64,
     segments: Option<Vec<Segment>>,
@@ -102,7 +62,7 @@ impl Elf {
         let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
         let start = file.read(0, file.length().min(HEAD)).unwrap_or_default();
         let mut elf = Self {
-            layout: Layout::from_ident(&start),
+            is_64_bit_le: start.len() as u64 == HEAD && start.starts_with(b"\x7fELF\x02\x01\x01"),
             file,
             start,
             reach: 0,
@@ -119,17 +79,16 @@ impl Elf {
 
     /// Opens a file and checks that this process could map it.
     pub fn open(path: &Path) -> Result<Self, Defect> {
-        Self::open_for(path, std::env::consts::ARCH, true)
+        Self::open_for(path, std::env::consts::ARCH)
     }
 
-    /// Opens a file and checks that a program for this CPU could map it. `is_usual` stands for a 64-bit, little-endian
-    /// program.
-    pub fn open_for(path: &Path, cpu: &str, is_usual: bool) -> Result<Self, Defect> {
+    /// Opens a file and checks that a program for this 64-bit, little-endian CPU could map it.
+    pub fn open_for(path: &Path, cpu: &str) -> Result<Self, Defect> {
         let elf = Self::read(path)?;
         if !elf.is_elf() || elf.length() < HEAD {
             return Err(elf.defect().unwrap_or(not_elf(&[])));
         }
-        if elf.is_64_bit_le() != Some(is_usual) {
+        if !elf.is_64_bit_le {
             return Err(Defect::Class(cpu.into()));
         }
         let machine = elf.machine().ok_or(Defect::Garbled)?;
@@ -165,16 +124,14 @@ impl Elf {
         self.file.length()
     }
 
-    /// Returns the ELF number of its CPU.
+    /// Returns the ELF number of its CPU, if it is little-endian.
     pub fn machine(&self) -> Option<u64> {
-        self.layout?.number(&self.start, 18, 2)
+        let is_little = self.is_elf() && self.start.get(5) == Some(&1);
+        number(&self.start, 18, 2).filter(|_| is_little)
     }
 
-    /// Returns the name of its CPU in target triples, if it is little-endian.
+    /// Returns the name of its CPU in target triples.
     pub fn cpu(&self) -> Option<&'static str> {
-        if self.layout?.is_big {
-            return None;
-        }
         cpu_name(self.machine()?)
     }
 
@@ -203,21 +160,21 @@ impl Elf {
     }
 
     fn read_segments(&mut self) -> Option<Vec<Segment>> {
-        let layout = self.layout?;
-        let start = layout.address(&self.start, 28, 32)?;
-        let row = layout.number(&self.start, layout.either(42, 54), 2)?;
-        let count = layout.number(&self.start, layout.either(44, 56), 2)?;
+        if !self.is_64_bit_le {
+            return None;
+        }
+        let field = |at, size| number(&self.start, at, size);
+        let (start, row, count) = (field(32, 8)?, field(54, 2)?, field(56, 2)?);
         self.reach = start.saturating_add(row * count);
-        let size = layout.either(32, 56);
-        let rows = self.rows(start, row, count, size)?;
+        let rows = self.rows(start, row, count, SEGMENT)?;
         let mut segments = Vec::new();
-        for row in rows.chunks_exact(size) {
+        for row in rows.chunks_exact(SEGMENT) {
             let mut segment = Segment {
-                kind: layout.number(row, 0, 4)?,
-                flags: layout.number(row, layout.either(24, 4), 4)?,
-                offset: layout.address(row, 4, 8)?,
-                address: layout.address(row, 8, 16)?,
-                size: layout.address(row, 16, 32)?,
+                kind: number(row, 0, 4)?,
+                flags: number(row, 4, 4)?,
+                offset: number(row, 8, 8)?,
+                address: number(row, 16, 8)?,
+                size: number(row, 32, 8)?,
             };
             let end = segment.offset.saturating_add(segment.size);
             let left = self.length().saturating_sub(segment.offset);
@@ -246,16 +203,18 @@ impl Elf {
     }
 
     fn read_dynamic(&self) -> Option<Vec<(u64, u64)>> {
-        let layout = self.layout.filter(|_| self.reach <= self.length())?;
         let segment = self.segment(PT_DYNAMIC)?;
+        if self.reach > self.length() {
+            return None;
+        }
         let bytes = self
             .file
             .read(segment.offset, segment.size.min(LONGEST_DYNAMIC))?;
         let mut entries = Vec::new();
-        for entry in bytes.chunks_exact(layout.either(8, 16)) {
-            match layout.address(entry, 0, 0)? {
+        for entry in bytes.chunks_exact(16) {
+            match number(entry, 0, 8)? {
                 0 => break,
-                tag => entries.push((tag, layout.address(entry, 4, 8)?)),
+                tag => entries.push((tag, number(entry, 8, 8)?)),
             }
         }
         Some(entries)
@@ -313,10 +272,9 @@ impl Elf {
         segment.offset.checked_add(inside)
     }
 
-    /// Returns `true` if it is a 64-bit, little-endian file; `None` if it is not an ELF file.
-    pub fn is_64_bit_le(&self) -> Option<bool> {
-        let layout = self.layout?;
-        Some(layout.is_wide && !layout.is_big)
+    /// Returns `true` if it is a 64-bit, little-endian file.
+    pub fn is_64_bit_le(&self) -> bool {
+        self.is_64_bit_le
     }
 
     /// Returns the path of its loader.

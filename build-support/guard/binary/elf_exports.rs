@@ -1,7 +1,7 @@
 //! The dynamic symbols of an ELF file, one after the other.
 
 use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::elf_symbols::Symbol;
+use crate::runtime::binary::elf_symbols::{SYMBOL, Symbol};
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, spend};
 
 const SHT_DYNSYM: u64 = 11;
@@ -25,7 +25,7 @@ impl Elf {
     pub fn each_symbol(&self, with: &mut dyn FnMut(Symbol, String)) -> Option<()> {
         let sections = self.sections()?;
         let table = sections.iter().find(|one| one.kind == SHT_DYNSYM)?;
-        let count = table.size / self.layout?.either(16, 24);
+        let count = table.size / SYMBOL;
         let mut letters = MOST_LETTERS;
         for index in 1..count.min(MOST_SYMBOLS) {
             let Some(symbol) = self.symbol(index) else {
@@ -37,5 +37,17 @@ impl Elf {
             }
         }
         Some(())
+    }
+
+    /// Returns the functions that it imports from any library.
+    #[cfg(feature = "runtime")] // for an inspection
+    pub fn calls(&self) -> Vec<String> {
+        let mut calls = Vec::new();
+        let read = self.each_symbol(&mut |symbol, name| {
+            if !symbol.is_defined && !symbol.is_weak {
+                calls.push(name);
+            }
+        });
+        read.map_or_else(Vec::new, |()| calls)
     }
 }

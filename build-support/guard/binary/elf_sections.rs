@@ -1,8 +1,11 @@
 //! The sections of an ELF file, which linkers read. A stripped file may have none.
 
 use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::number;
 
 const SHT_NOBITS: u64 = 8;
+/// The size of a row of the table of sections.
+const SECTION: usize = 64;
 
 pub struct Section {
     name: u64,
@@ -21,14 +24,24 @@ impl Section {
 impl Elf {
     /// Returns the offset and the size of the section of this name.
     pub fn section(&self, name: &str) -> Option<(u64, u64)> {
+        self.find_section(name)??.range()
+    }
+
+    /// Returns the section of this name, if there is one; `None` if a section without a readable name may be it.
+    pub fn find_section(&self, name: &str) -> Option<Option<Section>> {
         let sections = self.sections()?;
-        let names = self.section_names(&sections)?;
-        for section in &sections {
-            if self.section_name(names, section).as_deref() == Some(name.as_bytes()) {
-                return section.range();
+        let index = number(&self.start, 62, 2)?;
+        let (offset, size) = sections.get(index as usize)?.range()?;
+        if offset.checked_add(size)? > self.length() {
+            return None;
+        }
+        for section in sections {
+            let left = size.checked_sub(section.name)?;
+            if self.file.text(offset.checked_add(section.name)?, left)? == name.as_bytes() {
+                return Some(Some(section));
             }
         }
-        None
+        Some(None)
     }
 
     /// Returns the section of constants, if its size is plausible for a program or library.
@@ -54,32 +67,20 @@ impl Elf {
 
     /// Returns its sections; `None` if it has none, since its contents may be in no section.
     pub fn sections(&self) -> Option<Vec<Section>> {
-        let (layout, head) = (self.layout?, &self.start);
-        let field = |narrow, wide| layout.number(head, layout.either(narrow, wide), 2);
-        let (place, size) = (layout.address(head, 32, 40)?, layout.either(40, 64));
-        let rows = self.rows(place, field(46, 58)?, field(48, 60)?, size)?;
+        if !self.is_64_bit_le {
+            return None;
+        }
+        let field = |at, size| number(&self.start, at, size);
+        let rows = self.rows(field(40, 8)?, field(58, 2)?, field(60, 2)?, SECTION)?;
         let mut sections = Vec::new();
-        for row in rows.chunks_exact(size) {
+        for row in rows.chunks_exact(SECTION) {
             sections.push(Section {
-                name: layout.number(row, 0, 4)?,
-                kind: layout.number(row, 4, 4)?,
-                offset: layout.address(row, 16, 24)?,
-                size: layout.address(row, 20, 32)?,
+                name: number(row, 0, 4)?,
+                kind: number(row, 4, 4)?,
+                offset: number(row, 24, 8)?,
+                size: number(row, 32, 8)?,
             });
         }
         (!sections.is_empty()).then_some(sections)
-    }
-
-    /// Returns the offset and the size of the names of the sections.
-    pub fn section_names(&self, sections: &[Section]) -> Option<(u64, u64)> {
-        let layout = self.layout?;
-        let index = layout.number(&self.start, layout.either(50, 62), 2)?;
-        let (offset, size) = sections.get(index as usize)?.range()?;
-        (offset.checked_add(size)? <= self.length()).then_some((offset, size))
-    }
-
-    pub fn section_name(&self, (offset, size): (u64, u64), section: &Section) -> Option<Vec<u8>> {
-        let left = size.checked_sub(section.name)?;
-        self.file.text(offset.checked_add(section.name)?, left)
     }
 }

@@ -1,11 +1,14 @@
 //! The dynamic symbols of an ELF file, found through a hash table, as the loader does.
 
 use crate::runtime::binary::elf::{Elf, lossy};
+use crate::runtime::binary::number;
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 
 const DT_HASH: u64 = 4;
 const DT_SYMTAB: u64 = 6;
 const DT_GNU_HASH: u64 = 0x6fff_fef5;
+/// The size of a row of the table of symbols.
+pub const SYMBOL: u64 = 24;
 const STB_WEAK: u64 = 2;
 const STT_FUNC: u64 = 2;
 const STT_GNU_IFUNC: u64 = 10;
@@ -97,7 +100,7 @@ impl Elf {
     pub fn gnu_hash(&self) -> Option<GnuHash> {
         let table = self.dynamic_value(DT_GNU_HASH)?;
         let buckets = self.word(table, 0)?;
-        let filter = self.word(table, 2)? * self.layout?.either(4, 8);
+        let filter = self.word(table, 2)? * 8;
         let buckets_at = table.checked_add(16)?.checked_add(filter)?;
         Some(GnuHash {
             buckets,
@@ -167,24 +170,22 @@ impl Elf {
     }
 
     pub fn symbol(&self, index: u64) -> Option<Symbol> {
-        let layout = self.layout?;
-        let size = layout.either(16, 24);
-        let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * size)?;
-        let row = self.entry(at, size)?;
-        let info = layout.number(&row, layout.either(12, 4), 1)?;
+        let at = self.dynamic_value(DT_SYMTAB)?.checked_add(index * SYMBOL)?;
+        let row = self.entry(at, SYMBOL)?;
+        let info = number(&row, 4, 1)?;
         Some(Symbol {
-            name: layout.number(&row, 0, 4)?,
+            name: number(&row, 0, 4)?,
             is_weak: info >> 4 == STB_WEAK,
-            is_defined: layout.number(&row, layout.either(14, 6), 2)? != 0,
+            is_defined: number(&row, 6, 2)? != 0,
             is_function: matches!(info & 0xf, STT_FUNC | STT_GNU_IFUNC),
-            address: layout.address(&row, 4, 8)?,
+            address: number(&row, 8, 8)?,
         })
     }
 
     /// Reads a word of four bytes of the table at this address.
     fn word(&self, table: u64, index: u64) -> Option<u64> {
         let word = self.entry(table.checked_add(index * 4)?, 4)?;
-        self.layout?.number(&word, 0, 4)
+        number(&word, 0, 4)
     }
 
     /// Returns `true` if it is the toolkit's stub of the driver's library, whose `cuInit` only returns an error.

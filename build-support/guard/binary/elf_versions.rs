@@ -1,13 +1,16 @@
-//! The symbol versions that an ELF file requires, and the symbols that it imports under them. The tables:
+//! The symbol versions that an ELF file requires and defines, and the symbols that it imports under them. The tables:
 //! <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
 use crate::runtime::binary::elf::{Elf, lossy};
+use crate::runtime::binary::number;
 
+#[cfg(feature = "runtime")]
+const DT_VERDEF: u64 = 0x6fff_fffc;
 const DT_VERSYM: u64 = 0x6fff_fff0;
 const DT_VERNEED: u64 = 0x6fff_fffe;
 const VER_FLG_WEAK: u64 = 2;
 /// The mask of a version's number, and therefore the largest number of versions in a file.
-pub const NUMBER: u64 = 0x7fff;
+const NUMBER: u64 = 0x7fff;
 /// Limits above the number of symbols that a program imports, and above the total length of their names. Damaged tables
 /// may refer to a long string many times.
 pub const MOST_SYMBOLS: u64 = 1 << 20;
@@ -39,26 +42,25 @@ impl Elf {
     }
 
     pub fn version_needs(&self) -> Option<Vec<VerneedEntry>> {
-        let layout = self.layout?;
         let mut letters = MOST_LETTERS;
         let (mut needed, mut count) = (Vec::new(), 0);
         let mut at = self.dynamic_value(DT_VERNEED)?;
         while count < NUMBER {
             let row = self.entry(at, 16)?;
-            let file = self.name(layout.number(&row, 4, 4)?)?;
+            let file = self.name(number(&row, 4, 4)?)?;
             spend(&mut letters, file.len())?;
             let mut versions = Vec::new();
-            let mut version_at = at.checked_add(layout.number(&row, 8, 4)?)?;
-            for _ in 0..layout.number(&row, 2, 2)? {
+            let mut version_at = at.checked_add(number(&row, 8, 4)?)?;
+            for _ in 0..number(&row, 2, 2)? {
                 let row = self.entry(version_at, 16)?;
-                let name = self.name(layout.number(&row, 8, 4)?)?;
+                let name = self.name(number(&row, 8, 4)?)?;
                 spend(&mut letters, name.len())?;
                 versions.push(NeededVersion {
-                    number: layout.number(&row, 6, 2)? & NUMBER,
+                    number: number(&row, 6, 2)? & NUMBER,
                     name: lossy(name),
-                    is_weak: layout.number(&row, 4, 2)? & VER_FLG_WEAK != 0,
+                    is_weak: number(&row, 4, 2)? & VER_FLG_WEAK != 0,
                 });
-                match layout.number(&row, 12, 4)? {
+                match number(&row, 12, 4)? {
                     0 => break,
                     next => version_at = version_at.checked_add(next)?,
                 }
@@ -68,7 +70,7 @@ impl Elf {
                 file: lossy(file),
                 versions,
             });
-            match layout.number(&row, 12, 4)? {
+            match number(&row, 12, 4)? {
                 0 => return Some(needed),
                 next => at = at.checked_add(next)?,
             }
@@ -77,7 +79,6 @@ impl Elf {
     }
 
     fn versioned_imports(&self) -> Option<Vec<(String, Vec<u8>)>> {
-        let layout = self.layout?;
         let numbers_at = self.dynamic_value(DT_VERSYM)?;
         let first = self.gnu_hash()?.first;
         let needs = self.version_needs()?;
@@ -94,14 +95,52 @@ impl Elf {
             if symbol.is_defined || symbol.is_weak {
                 continue;
             }
-            let number = self.entry(numbers_at.checked_add(index * 2)?, 2)?;
-            let number = layout.number(&number, 0, 2)? & NUMBER;
+            let row = self.entry(numbers_at.checked_add(index * 2)?, 2)?;
+            let file = files[(number(&row, 0, 2)? & NUMBER) as usize];
             // A name that is longer than any of NVIDIA's is left out.
-            if let (Some(file), Some(name)) = (files[number as usize], self.name(symbol.name)) {
+            if let (Some(file), Some(name)) = (file, self.name(symbol.name)) {
                 spend(&mut letters, file.len() + name.len())?;
                 imports.push((file.clone(), name));
             }
         }
         Some(imports)
+    }
+}
+
+/// For an inspection.
+#[cfg(feature = "runtime")]
+impl Elf {
+    pub fn versions(&self) -> Vec<String> {
+        self.defined_versions().unwrap_or_default()
+    }
+
+    /// Returns the versions that it requires, by the file name of the library that must define them.
+    pub fn needed_versions(&self) -> Vec<(String, Vec<String>)> {
+        let needed = self.version_needs().unwrap_or_default().into_iter();
+        needed
+            .map(|one| {
+                let versions = one.versions.into_iter().filter(|version| !version.is_weak);
+                (one.file, versions.map(|version| version.name).collect())
+            })
+            .collect()
+    }
+
+    fn defined_versions(&self) -> Option<Vec<String>> {
+        let mut letters = MOST_LETTERS;
+        let mut versions = Vec::new();
+        let mut at = self.dynamic_value(DT_VERDEF)?;
+        for _ in 0..NUMBER {
+            let row = self.entry(at, 20)?;
+            let first = at.checked_add(number(&row, 12, 4)?)?;
+            // The first name is that of the version itself. The names of the versions that it inherits follow.
+            let name = self.name(number(&self.entry(first, 8)?, 0, 4)?)?;
+            spend(&mut letters, name.len())?;
+            versions.push(lossy(name));
+            match number(&row, 16, 4)? {
+                0 => return Some(versions),
+                next => at = at.checked_add(next)?,
+            }
+        }
+        None
     }
 }

@@ -1,6 +1,7 @@
 //! `/etc/ld.so.cache`, which maps library names to files.
 
 use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::number;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -25,9 +26,8 @@ pub fn files(cache: &Path, name: &str) -> Vec<PathBuf> {
 
 /// Returns the directories below `/usr` that `$LIB` may stand for. Each loader has one of them compiled into it.
 pub fn lib_folders(cpu: &str) -> [String; 3] {
-    let multiarch = if cpu == "i686" { "i386" } else { cpu };
     [
-        format!("lib/{multiarch}-linux-gnu"),
+        format!("lib/{cpu}-linux-gnu"),
         "lib64".to_string(),
         "lib".to_string(),
     ]
@@ -57,10 +57,7 @@ pub fn parse(bytes: &[u8], name: &str) -> Vec<PathBuf> {
 }
 
 fn read_u32(bytes: &[u8], at: usize) -> Option<usize> {
-    match bytes.get(at..at.checked_add(4)?)? {
-        [a, b, c, d] => Some(u32::from_le_bytes([*a, *b, *c, *d]) as usize),
-        _ => None,
-    }
+    Some(number(bytes, at, 4)? as usize)
 }
 
 fn path(text: &[u8]) -> Option<PathBuf> {

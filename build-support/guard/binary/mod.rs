@@ -10,9 +10,6 @@ pub mod device_code;
 pub mod elf;
 #[cfg(feature = "build")]
 pub mod elf_exports;
-#[cfg(feature = "runtime")]
-#[cfg(feature = "build")]
-pub mod elf_linkage;
 pub mod elf_sections;
 pub mod elf_symbols;
 #[cfg(feature = "build")]
@@ -29,15 +26,29 @@ pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
 
-/// Returns `true` if the text contains this letter followed by `tail`. They are separate arguments so that a program
-/// with this code does not contain the text that it searches for.
-pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
+/// Reads a little-endian number of up to eight bytes.
+pub fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
+    let mut value = 0;
+    for byte in bytes.get(at..at.checked_add(size)?)?.iter().rev() {
+        value = value << 8 | u64::from(*byte);
+    }
+    Some(value)
+}
+
+/// Returns what follows the first occurrence of this letter and `tail` in a text. They are separate arguments so that a
+/// program with this code does not contain the text that it searches for.
+pub fn after<'t>(text: &'t [u8], letter: u8, tail: &[u8]) -> Option<&'t [u8]> {
     let mut rest = text;
     // `skip_until` is optimized even in debug builds, unlike a loop over bytes.
     while rest.skip_until(letter).is_ok_and(|skipped| skipped > 0) {
-        if rest.starts_with(tail) {
-            return true;
+        if let Some(rest) = rest.strip_prefix(tail) {
+            return Some(rest);
         }
     }
-    false
+    None
+}
+
+/// Returns `true` if the text contains this letter followed by `tail`.
+pub fn contains(text: &[u8], letter: u8, tail: &[u8]) -> bool {
+    after(text, letter, tail).is_some()
 }

@@ -379,9 +379,5 @@ impl Pe {
 
 /// Reads a little-endian number of up to four bytes.
 fn number(bytes: &[u8], at: usize, size: usize) -> Option<u32> {
-    let mut value = 0;
-    for byte in bytes.get(at..at.checked_add(size)?)?.iter().rev() {
-        value = value << 8 | u32::from(*byte);
-    }
-    Some(value)
+    u32::try_from(crate::runtime::binary::number(bytes, at, size)?).ok()
 }

@@ -1,17 +1,16 @@
 //! Sub-libraries that were loaded from unexpected files.
 
-use crate::runtime::binary::Image;
 use crate::runtime::check::LocatedCudnn;
-use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::file_reader::FileReader;
 use crate::runtime::install::installed::Installed;
 use crate::runtime::install::mixed_sub_libraries;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::sub_library_files::SubLibraries;
+use crate::runtime::install::sub_library_files::{ProcessFiles, SubLibraries};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::LoadOrigin;
 use crate::runtime::report::result::Contents;
 use crate::runtime::system::platform;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Adds the findings about sub-libraries that were mapped from other files than the checked ones. If cuDNN reports a
 /// disagreement (`disagree`), sub-libraries without a version count as foreign too. Returns `true` if there are foreign
@@ -30,7 +29,9 @@ pub fn judge(
     }
     let release = report.cudnn_version();
     let build_ids = report.built.tables.build_ids.clone();
-    let mut detector = FileVersions::new(&build_ids);
+    let files = ProcessFiles::new(&build_ids);
+    let mut open = |name: &str, path: &Path| files.open(name, path);
+    let mut reader = FileReader::new(&mut open);
     let (mut foreign, mut copies) = (Vec::new(), Vec::new());
     for path in mapped {
         let Some((name, Some(major))) = file_name::parse(path) else {
@@ -43,14 +44,12 @@ pub fn judge(
         if major != main_library.major || name.is_empty() || is_checked {
             continue;
         }
-        let image = Image::open(path).ok();
-        let version = image.and_then(|image| detector.part(&image, &name, path));
         let own_shim = mapped.iter().any(|other| {
             other.parent() == path.parent()
                 && *other != main_library.path
                 && file_name::parse(other) == Some((String::new(), Some(major)))
         });
-        let part = SubLibraryFile::new(&name, path.clone(), version, true);
+        let part = reader.read(&name, path.clone());
         let is_compatible = !disagree && (part.version.is_none() || part.version == release);
         if own_shim || is_compatible {
             copies.push(path.clone());
@@ -68,11 +67,13 @@ pub fn judge(
     if foreign.is_empty() {
         return false;
     }
-    let installed = Installed {
+    let mut installed = Installed {
         list: foreign,
         ..parts.installed.clone()
     };
-    let elsewhere = mixed_sub_libraries::foreign(&installed, &cudnn.search_path);
+    let origin = |file: &Path| cudnn.search_path.origin_of(file);
+    installed.add_origins(&main_library.origin, &origin);
+    let elsewhere = mixed_sub_libraries::foreign(&installed, Some(&cudnn.search_path));
     let finding = installed.foreign_finding(release, &elsewhere, None);
     let also = installed.list.iter().map(|part| part.path.display());
     let finding = finding.with_lines("also", also);

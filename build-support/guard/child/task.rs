@@ -53,7 +53,7 @@ pub struct Task {
 #[cfg(windows)]
 row!(Scope: extent, graph_only, is_explicit, newest_gpu; in_program: false);
 #[cfg(windows)]
-row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None);
+row!(SubLibraryFile: name, path, needed; version: None, told_by: None, defect: None, origin: None);
 
 #[cfg(windows)]
 impl Task {

@@ -1,11 +1,13 @@
 //! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{
     LibraryName, SourcedVersion, Version, VersionSource, cudnn_file, majors,
 };
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -27,11 +29,17 @@ pub struct Installed {
     pub jit_only: bool,
 }
 
+/// Returns the file that is used for a sub-library of this name. The version may be part of the file names that cuDNN
+/// tries. The last argument is `true` if a convolution or the program needs the file.
+pub type FindFile<'f> = dyn FnMut(&str, Option<Version>, bool) -> Option<PathBuf> + 'f;
+
 /// The facts that determine which sub-libraries belong to a cuDNN.
 #[derive(Default)]
 pub struct Expected<'a> {
     /// The sub-libraries in the directory of the main library.
     pub beside: &'a [(String, PathBuf)],
+    /// The version of the headers, which is used if no library shows its version.
+    pub header_version: Option<Version>,
     /// The words by which the program declares the sub-libraries that it uses.
     pub declared: &'a [String],
     /// `true` if only graphs that are compiled at run time are used.
@@ -61,13 +69,12 @@ pub struct MissingSubLibraries<'a> {
 }
 
 impl Installed {
-    /// Locates the sub-libraries of a cuDNN. `find` returns the file that is used for a name; its second argument is
-    /// `true` if a convolution or the program needs the file. `read` reads a file.
+    /// Locates the sub-libraries of a cuDNN. `read` reads a file.
     pub fn locate(
         main: SubLibraryFile,
         major: u32,
         expected: &Expected<'_>,
-        find: &mut dyn FnMut(&str, bool) -> Option<PathBuf>,
+        find: &mut FindFile<'_>,
         read: &mut dyn FnMut(&str, PathBuf) -> SubLibraryFile,
     ) -> Self {
         let jit_only = sub_libraries::is_jit_only(expected.beside);
@@ -77,6 +84,10 @@ impl Installed {
             jit_only,
             ..Self::default()
         };
+        // If its version is unknown, it is usually that of the sub-library beside it.
+        let beside = installed.folder().join(installed.file_name("graph"));
+        let named = installed.main.version;
+        let named = named.or_else(|| read("graph", beside).version);
         let (mut missing, mut missing_declared) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut add = |list: &mut Vec<_>, name: &str, missing: Option<&mut Vec<String>>| {
@@ -84,7 +95,7 @@ impl Installed {
                 return;
             }
             seen.push(name.to_string());
-            match (find(name, missing.is_some()), missing) {
+            match (find(name, named, missing.is_some()), missing) {
                 (Some(path), missing) => {
                     let needed = missing.is_some();
                     let file = read(name, path);
@@ -101,7 +112,8 @@ impl Installed {
                 add(&mut installed.list, &name, Some(&mut missing));
             }
             let known = installed.version_of_list().map(|(version, _)| version);
-            version = known.or(installed.main.version).unwrap_or(version);
+            let known = known.or(installed.main.version);
+            version = known.or(expected.header_version).unwrap_or(version);
         }
         for word in expected.declared {
             if let Some(name) = sub_libraries::named(word, major) {
@@ -124,7 +136,7 @@ impl Installed {
                     own.needed |= is_opened && own.is_other_than(version);
                 }
                 None => {
-                    let path = find(TENSOR_IR, true);
+                    let path = find(TENSOR_IR, named, true);
                     installed.stray = path.map(|path| read(TENSOR_IR, path));
                 }
             }
@@ -152,6 +164,28 @@ impl Installed {
         };
         (installed.missing, installed.missing_declared) = (files(missing), files(missing_declared));
         installed
+    }
+
+    /// Adds the reasons why the loader uses the main library and the files outside of its directory.
+    pub fn add_origins(&mut self, main: &LoadOrigin, origin: &dyn Fn(&Path) -> LoadOrigin) {
+        self.main.origin = Some(main.clone());
+        let folder = self.folder().to_path_buf();
+        for file in self.list.iter_mut().chain(&mut self.stray) {
+            if !file.is_in(&folder) {
+                file.origin = Some(origin(&file.path));
+            }
+        }
+    }
+
+    /// Returns the main library, if there is one, and all sub-libraries.
+    pub fn files(&self) -> Vec<&SubLibraryFile> {
+        let mut files = Vec::new();
+        if !self.main.name.is_empty() {
+            files.push(&self.main);
+        }
+        files.extend(&self.list);
+        files.extend(&self.stray);
+        files
     }
 
     /// Returns the sub-libraries that a convolution needs. An unknown major needs those that its main library names.
@@ -257,4 +291,23 @@ fn named_in(main_library: &Path) -> Vec<String> {
         names.extend(name.filter(|name| !names.contains(name)));
     }
     names
+}
+
+/// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
+pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
+    let numbers = |path: &Path| -> Option<Vec<u32>> {
+        let name = path.file_name()?.to_str()?;
+        let mut numbers = Vec::new();
+        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
+            numbers.push(number.parse().ok()?);
+        }
+        Some(numbers)
+    };
+    let mut last = None;
+    for path in files_in(folder) {
+        if let Some(numbers) = numbers(&path) {
+            last = last.max(Some((numbers, path)));
+        }
+    }
+    Some(last?.1)
 }

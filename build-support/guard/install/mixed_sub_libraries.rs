@@ -1,6 +1,5 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
-use crate::runtime::binary::Image;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::installed::Installed;
@@ -13,11 +12,15 @@ use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
 impl Installed {
-    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `preloaded`: LD_PRELOAD
-    /// names the main library.
-    pub fn findings(&self, origins: &dyn FileOrigins, preloaded: bool) -> Vec<Finding> {
+    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `search_path` is that of
+    /// the main library, if it is known. `is_valid` returns `true` for a file that the program could load.
+    pub fn findings(
+        &self,
+        search_path: Option<&SearchPath>,
+        is_valid: &dyn Fn(&Path) -> bool,
+    ) -> Vec<Finding> {
         let folder = self.folder();
-        let foreign = foreign(self, origins);
+        let foreign = foreign(self, search_path);
         let mut findings = Vec::new();
         for file in &self.list {
             let Some(defect) = &file.defect else {
@@ -28,7 +31,7 @@ impl Installed {
             let fault = UnusableFile::new(&file.path, defect).needed_if(file.needed);
             // A file that another program holds open may be valid.
             let is_wrong = file.needed && *defect != Defect::Locked;
-            let fault = match instead.filter(|_| is_wrong && origins.is_valid(&own)) {
+            let fault = match instead.filter(|_| is_wrong && is_valid(&own)) {
                 Some(foreign) => UnusableFile {
                     evidence: vec![
                         ("found via", foreign.origin.to_string()),
@@ -41,29 +44,18 @@ impl Installed {
             };
             findings.push(fault.finding());
         }
-        findings.extend(self.stray(origins));
-        let preloaded = Some(&*self.main.path).filter(|_| preloaded);
-        findings.extend(finding(self, &foreign, preloaded));
+        findings.extend(self.stray_finding());
+        findings.extend(finding(self, &foreign));
         findings
-    }
-
-    /// Returns the finding about a sub-library that is not in this cuDNN, if it is known to have another version.
-    fn stray(&self, origins: &dyn FileOrigins) -> Option<Finding> {
-        let (version, _) = self.version()?;
-        let file = self.stray.as_ref()?;
-        let other = file.sourced_version().filter(|other| other.0 != version)?;
-        Some(self.stray_finding(version, file, other, &origins.origin_of(&file.path)))
     }
 }
 
 /// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice. `preloaded`: the main library, if LD_PRELOAD names it.
-fn finding(
-    installed: &Installed,
-    foreign: &[Foreign<'_>],
-    preloaded: Option<&Path>,
-) -> Option<Finding> {
+/// not notice.
+fn finding(installed: &Installed, foreign: &[Foreign<'_>]) -> Option<Finding> {
     let (release, _) = installed.version()?;
+    let preloaded = installed.main.origin == Some(LoadOrigin::Preload);
+    let preloaded = Some(&*installed.main.path).filter(|_| preloaded);
     let folder = installed.folder();
     let mut files = vec![&installed.main];
     files.extend(&installed.list);
@@ -90,7 +82,7 @@ pub struct Foreign<'a> {
     pub path: &'a Path,
     pub version: Option<Version>,
     /// The reason why the loader uses it.
-    pub origin: LoadOrigin,
+    pub origin: &'a LoadOrigin,
     /// `true` if the directory of the main library also contains a file of the name.
     pub has_own: bool,
     /// `true` if the file in the directory of the main library would be used if LD_LIBRARY_PATH named that directory
@@ -98,42 +90,23 @@ pub struct Foreign<'a> {
     pub yields: bool,
 }
 
-/// The reasons why a loader uses the files of a cuDNN.
-pub trait FileOrigins {
-    fn origin_of(&self, file: &Path) -> LoadOrigin;
-    /// Returns `true` if this directory is searched before that of the origin, in an order that a user can change.
-    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool;
-    /// Returns `true` if the file can be loaded.
-    fn is_valid(&self, file: &Path) -> bool;
-}
-
-#[cfg(feature = "runtime")]
-impl FileOrigins for SearchPath {
-    fn origin_of(&self, file: &Path) -> LoadOrigin {
-        self.origin_of(file)
-    }
-
-    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
-        self.is_before(folder, other)
-    }
-
-    fn is_valid(&self, file: &Path) -> bool {
-        Image::open(file).is_ok()
-    }
-}
-
 impl<'a> Foreign<'a> {
     /// Creates the fault of a file that is used instead of `own`, which may not exist.
-    fn new(file: &'a SubLibraryFile, own: &Path, origins: &dyn FileOrigins) -> Self {
-        let origin = origins.origin_of(&file.path);
+    fn new(
+        file: &'a SubLibraryFile,
+        origin: &'a LoadOrigin,
+        own: &Path,
+        search_path: Option<&SearchPath>,
+    ) -> Self {
         let has_own = system::is_file(own);
         Self {
             path: &file.path,
             version: file.version,
             has_own,
             // cuDNN tries a name with all numbers before the plain name.
-            yields: match own.parent() {
-                Some(folder) if !has_own => origins.is_before(folder, &origin),
+            yields: match (own.parent(), search_path) {
+                (Some(folder), Some(path)) if !has_own => path.is_before(folder, origin),
+                (Some(_), None) if !has_own => false,
                 _ => file.path.file_name() == own.file_name(),
             },
             origin,
@@ -149,7 +122,7 @@ pub type LastingFolder = (PathBuf, Option<Version>);
 pub fn lasting_folders(foreign: &[Foreign<'_>], main: &LoadOrigin) -> Vec<LastingFolder> {
     let mut folders: Vec<LastingFolder> = Vec::new();
     for part in foreign {
-        let LoadOrigin::LibraryPath(entry) = &part.origin else {
+        let LoadOrigin::LibraryPath(entry) = part.origin else {
             continue;
         };
         // An entry after that of the main library stops mattering when a complete cuDNN replaces the main library.
@@ -204,14 +177,14 @@ impl<'a> Replacement<'a> {
     }
 }
 
-/// Returns the sub-libraries outside of the main library's directory, each with the reason why the loader uses it.
-pub fn foreign<'a>(installed: &'a Installed, origins: &dyn FileOrigins) -> Vec<Foreign<'a>> {
+/// Returns the sub-libraries outside of the main library's directory. `search_path` is that of the main library.
+pub fn foreign<'a>(installed: &'a Installed, search_path: Option<&SearchPath>) -> Vec<Foreign<'a>> {
     let folder = installed.folder();
     let mut foreign = Vec::new();
     for file in &installed.list {
-        if !file.is_in(folder) {
+        if let Some(origin) = &file.origin {
             let own = folder.join(installed.file_name(&file.name));
-            foreign.push(Foreign::new(file, &own, origins));
+            foreign.push(Foreign::new(file, origin, &own, search_path));
         }
     }
     foreign

@@ -2,8 +2,7 @@
 
 #[cfg(feature = "runtime")]
 pub mod dlopen_dependencies;
-#[cfg(feature = "runtime")]
-pub mod file_versions;
+pub mod file_reader;
 pub mod installed;
 #[cfg(feature = "runtime")]
 #[allow(unsafe_code, reason = "queries the version of a cuDNN without a file")]
@@ -22,4 +21,3 @@ pub mod sub_library_files;
 #[cfg(feature = "runtime")]
 pub mod sub_library_lookup;
 pub mod unusable_file;
-pub mod version_evidence;

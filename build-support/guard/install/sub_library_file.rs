@@ -2,6 +2,7 @@
 
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource};
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +17,8 @@ pub struct SubLibraryFile {
     /// `true` if a convolution opens it, or the program declares that it uses it.
     pub needed: bool,
     pub defect: Option<Defect>,
+    /// The reason why the loader uses it, if it is in another directory than the main library.
+    pub origin: Option<LoadOrigin>,
 }
 
 impl SubLibraryFile {
@@ -28,6 +31,7 @@ impl SubLibraryFile {
             told_by,
             needed,
             defect: None,
+            origin: None,
         }
     }
 

@@ -2,16 +2,16 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::{Built, Finding, FindingId, LibraryName, Version, sub_libraries};
-use crate::runtime::install::file_versions::FileVersions;
+use crate::runtime::install::file_reader::{FileContents, FileReader};
 use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
 use crate::runtime::install::mixed_sub_libraries;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.
@@ -37,16 +37,10 @@ impl SubLibraries {
         built: &Built,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
-        let mut detector = FileVersions::new(&built.tables.build_ids);
-        let mut read = |name: &str, path: PathBuf| {
-            let image = Image::open(&path);
-            let version = image.as_ref().ok();
-            let version = version.and_then(|image| detector.part(image, name, &path));
-            let mut file = SubLibraryFile::new(name, path, version, true);
-            let is_loaded = || Library::loaded(&file.path).is_some();
-            file.defect = image.err().filter(|it| !it.is_unread() || !is_loaded());
-            file
-        };
+        let files = ProcessFiles::new(&built.tables.build_ids);
+        let mut open = |name: &str, path: &Path| files.open(name, path);
+        let mut reader = FileReader::new(&mut open);
+        let mut read = |name: &str, path: PathBuf| reader.read(name, path);
         let image = Image::open(main_library).ok();
         let main = read("cudnn", main_library.to_path_buf());
         // A DLL may be renamed. What it opens depends on its version.
@@ -54,18 +48,16 @@ impl SubLibraries {
             Some(version) if cfg!(windows) => version.major,
             _ => major,
         };
-        // If its version is unknown, it is usually that of the sub-library beside it.
-        let mut graph = || read("graph", folder.join(file_name::of_part("graph", major))).version;
-        let named = main.version.or_else(&mut graph);
-        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, named, search_path);
+        let lookup = SubLibraryLookup::new(main_library, image.as_ref(), major, search_path);
         let expected = Expected {
             beside: &beside(folder, major, cfg!(windows)),
             declared: &built.needs,
             jit_only: is_jit_configured(),
+            ..Expected::default()
         };
-        let mut find = |name: &str, _| match pinned {
-            true => lookup.beside_first(name),
-            false => lookup.by_name(name),
+        let mut find = |name: &str, version, _| match pinned {
+            true => lookup.beside_first(name, version),
+            false => lookup.by_name(name, version),
         };
         let installed = Installed::locate(main, major, &expected, &mut find, &mut read);
         let mut parts = Self::default();
@@ -80,6 +72,8 @@ impl SubLibraries {
 
     /// Adds the findings about the files. `main` is the reason why the loader uses the main library.
     pub fn judge(&mut self, search_path: &SearchPath, main: &LoadOrigin, built: &Built) {
+        self.installed
+            .add_origins(main, &|file| search_path.origin_of(file));
         let installed = &self.installed;
         let is_newer = |version| gpu_support::is_newer(&built.tables.gpus, version);
         let lists = [&installed.missing, &installed.missing_declared];
@@ -92,10 +86,10 @@ impl SubLibraries {
             missing.looked_at = search_path.with_own(Vec::new(), true).looked_at();
             self.findings.push(missing.finding());
         }
-        let preloaded = *main == LoadOrigin::Preload;
-        self.findings
-            .extend(installed.findings(search_path, preloaded));
-        let foreign = mixed_sub_libraries::foreign(installed, search_path);
+        let is_valid = |file: &Path| Image::open(file).is_ok();
+        let of_files = installed.findings(Some(search_path), &is_valid);
+        self.findings.extend(of_files);
+        let foreign = mixed_sub_libraries::foreign(installed, Some(search_path));
         self.lasting = mixed_sub_libraries::lasting_folders(&foreign, main);
     }
 
@@ -103,6 +97,58 @@ impl SubLibraries {
     pub fn is_mixed(&self) -> bool {
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         self.findings.iter().any(is_mixed)
+    }
+}
+
+/// The files that this process has loaded or would load.
+pub struct ProcessFiles<'a> {
+    /// [`Tables::build_ids`](crate::runtime::facts::tables::Tables::build_ids)
+    build_ids: &'a [(Version, String)],
+    /// The paths of mapped files that were replaced later: the new file may be of another version.
+    replaced: Vec<PathBuf>,
+}
+
+impl<'a> ProcessFiles<'a> {
+    pub fn new(build_ids: &'a [(Version, String)]) -> Self {
+        let replaced = platform::replaced(&|path| file_name::parse(path).is_some());
+        Self {
+            build_ids,
+            replaced,
+        }
+    }
+
+    /// Opens the file of a sub-library, for [`FileReader::new`].
+    pub fn open(&self, name: &str, path: &Path) -> FileContents {
+        let mut contents = FileContents::default();
+        match Image::open(path) {
+            Ok(_) if self.replaced.iter().any(|one| one == path) => {}
+            Ok(image) => {
+                contents.inside = image.release(name);
+                if contents.inside.is_none() {
+                    contents.path = std::fs::canonicalize(path).unwrap_or_default();
+                    contents.size = image.length();
+                    contents.builds = self.builds(&image);
+                }
+            }
+            Err(defect) if defect.is_unread() && Library::loaded(path).is_some() => {}
+            Err(defect) => contents.defect = Some(defect),
+        }
+        contents
+    }
+
+    fn builds(&self, image: &Image) -> Vec<Version> {
+        let id = image.as_elf().and_then(|elf| elf.build_id());
+        let id = id.unwrap_or_default();
+        let mut versions = Vec::new();
+        let Some(digits) = id.get(..BUILD_ID_DIGITS) else {
+            return versions;
+        };
+        for (version, ids) in self.build_ids {
+            if ids.split(' ').any(|one| one == digits) {
+                versions.push(*version);
+            }
+        }
+        versions
     }
 }
 

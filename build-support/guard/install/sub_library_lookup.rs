@@ -4,6 +4,7 @@ use crate::runtime::binary::Image;
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::Version;
+use crate::runtime::install::installed::full_name;
 use crate::runtime::loader::elf::candidates::HWCAPS;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
@@ -17,8 +18,6 @@ pub struct SubLibraryLookup<'a> {
     /// The number in its SONAME.
     pub major: u32,
     search_path: SearchPath,
-    /// Its version, which is part of the names that it tries.
-    version: Option<Version>,
     mapped: Vec<PathBuf>,
 }
 
@@ -27,7 +26,6 @@ impl<'a> SubLibraryLookup<'a> {
         main_library: &'a Path,
         elf: Option<&Image>,
         major: u32,
-        version: Option<Version>,
         search_path: &SearchPath,
     ) -> Self {
         let folder = main_library.parent().unwrap_or(main_library);
@@ -37,24 +35,25 @@ impl<'a> SubLibraryLookup<'a> {
             folder,
             major,
             search_path: own.unwrap_or_else(|| search_path.clone()),
-            version,
             mapped: platform::mapped(),
         }
     }
 
     /// Returns the file that the loader finds under a name with all numbers. From 9 on, cuDNN tries the most precise
     /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
-    fn by_precise_name(&self, name: &str) -> Option<PathBuf> {
-        let names = file_name::precise(name, self.version.filter(|_| !cfg!(windows)));
+    fn by_precise_name(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
+        let names = file_name::precise(name, version.filter(|_| !cfg!(windows)));
         let mut files = names.iter().filter_map(|name| self.search(name));
         // If the loader refuses the file, cuDNN tries the next name.
         files.find(|file| !Image::open(file).is_err_and(|defect| !defect.is_unsafe()))
     }
 
-    /// Returns the file that the loader finds.
-    pub fn by_name(&self, name: &str) -> Option<PathBuf> {
+    /// Returns the file that the loader finds for a sub-library of a cuDNN of this version.
+    pub fn by_name(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
         let plain = file_name::of_part(name, self.major);
-        let opened = self.by_precise_name(name).or_else(|| self.in_process(name));
+        let opened = self
+            .by_precise_name(name, version)
+            .or_else(|| self.in_process(name));
         let found = self.search(&plain);
         // The loader searches the cache and the directories of the system last.
         let is_early = |file: &PathBuf| {
@@ -103,8 +102,10 @@ impl<'a> SubLibraryLookup<'a> {
 
     /// Returns the file beside the main library, which the guard can open by its path; else the file that the loader
     /// finds. A file that cuDNN finds under a more precise name comes first, since an open file has only the plain name.
-    pub fn beside_first(&self, name: &str) -> Option<PathBuf> {
-        let opened = self.by_precise_name(name).or_else(|| self.in_process(name));
+    pub fn beside_first(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
+        let opened = self
+            .by_precise_name(name, version)
+            .or_else(|| self.in_process(name));
         if opened.is_some() {
             return opened;
         }
@@ -114,7 +115,7 @@ impl<'a> SubLibraryLookup<'a> {
             return Some(here);
         }
         // Debian and conda also ship the plain name; an unpacked archive may contain only the full name.
-        full_name(self.folder, &plain).or_else(|| self.by_name(name))
+        full_name(self.folder, &plain).or_else(|| self.by_name(name, version))
     }
 
     /// Returns the file that the process has already mapped: every library in the process uses it.
@@ -128,23 +129,4 @@ impl<'a> SubLibraryLookup<'a> {
     pub fn search(&self, name: &str) -> Option<PathBuf> {
         self.search_path.program_file(name)
     }
-}
-
-/// Returns the file with the highest numbers after the plain name: 9.14.0 before 9.9.0.
-pub fn full_name(folder: &Path, plain: &str) -> Option<PathBuf> {
-    let numbers = |path: &Path| -> Option<Vec<u32>> {
-        let name = path.file_name()?.to_str()?;
-        let mut numbers = Vec::new();
-        for number in name.strip_prefix(plain)?.strip_prefix('.')?.split('.') {
-            numbers.push(number.parse().ok()?);
-        }
-        Some(numbers)
-    };
-    let mut last = None;
-    for path in files_in(folder) {
-        if let Some(numbers) = numbers(&path) {
-            last = last.max(Some((numbers, path)));
-        }
-    }
-    Some(last?.1)
 }

@@ -18,6 +18,7 @@ pub struct UnusableFile<'a> {
 }
 
 impl<'a> UnusableFile<'a> {
+    /// Creates the fault, which is an error. Its help is to install the package again if that replaces a damaged file.
     pub fn new(path: &'a Path, defect: &'a Defect) -> Self {
         let is_replaced = match defect {
             Defect::Empty | Defect::Directory => false,

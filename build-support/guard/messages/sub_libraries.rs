@@ -1,12 +1,11 @@
 //! Sub-libraries that are missing, of different versions, or from elsewhere.
 
 use crate::runtime::facts::finding::{after_space, listed};
-use crate::runtime::facts::{Finding, FindingId, SourcedVersion, Version};
+use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
 use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::mixed_sub_libraries::Foreign;
 use crate::runtime::install::package_owner::Owner;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -131,26 +130,28 @@ pub fn replace_all(is_dll: bool, dir: &str) -> String {
 }
 
 impl Installed {
-    /// Returns the finding for a sub-library that the loader finds for a cuDNN of this version, which does not contain it.
-    /// It causes a failure only if the loader can open it.
-    pub fn stray_finding(
-        &self,
-        version: Version,
-        file: &SubLibraryFile,
-        (other, by): SourcedVersion,
-        origin: &LoadOrigin,
-    ) -> Finding {
-        let (path, shown) = (&file.path, file.path.display());
+    /// Returns the finding about a sub-library of another version that the loader finds for a cuDNN that does not contain
+    /// it. It causes a failure only if the loader can open it.
+    pub fn stray_finding(&self) -> Option<Finding> {
+        let (release, _) = self.version()?;
+        let stray = self.stray.as_ref()?;
+        let (path, origin) = (&stray.path, stray.origin.as_ref()?);
+        let (version, by) = stray.sourced_version()?;
+        if version == release {
+            return None;
+        }
+        let summary = format!(
+            "cuDNN {release} at `{}` does not include `{}` and loads version {version} from elsewhere",
+            self.folder().display(),
+            path.file_name().unwrap_or_default().to_string_lossy()
+        );
+        let file = format!("{}, version from {}", path.display(), by.with_article());
         let finding = FindingId::PartsMixed
-            .warning(format!(
-                "cuDNN {version} at `{}` does not include `{}` and loads version {other} from elsewhere",
-                self.folder().display(),
-                path.file_name().unwrap_or_default().to_string_lossy()
-            ))
-            .with("other file", format!("{shown}, version from {}", by.with_article()))
+            .warning(summary)
+            .with("other file", file)
             .with("origin", origin)
             .help("install cuDNN 9.21 or later, which includes this file");
-        match origin {
+        Some(match origin {
             LoadOrigin::LibraryPath(_) => finding.help(origin.removal(path)),
             LoadOrigin::Cache | LoadOrigin::System(_) => {
                 finding.helps(Owner::of_debian(path).map(|package| {
@@ -159,7 +160,7 @@ impl Installed {
                 }))
             }
             _ => finding,
-        }
+        })
     }
 
     /// Returns the finding for a cuDNN of this version that gets at least one sub-library from another directory. `mixed`:
@@ -195,7 +196,7 @@ impl Installed {
             }
             let way = part.origin.to_string();
             // A complete cuDNN of this version would use that file too, which may belong to a complete cuDNN.
-            let help = match (is_absent(part.path, release), &part.origin) {
+            let help = match (is_absent(part.path, release), part.origin) {
                 (true, LoadOrigin::Cache | LoadOrigin::System(_)) => format!(
                     "install a cuDNN that includes {} in `{}`",
                     names(&[part.path]),
@@ -232,7 +233,7 @@ impl Foreign<'_> {
         let folder = folder.display();
         let install = format!("install a complete {complete} in `{folder}`");
         let is_dll = self.path.extension().is_some_and(|end| end == "dll");
-        let remove = match &self.origin {
+        let remove = match self.origin {
             // Linux searches these directories last, Windows before PATH.
             LoadOrigin::System(_) if !is_dll => return install,
             LoadOrigin::LibraryPath(_) if self.has_own && self.yields => {

@@ -6,9 +6,7 @@ mod tests;
 
 use crate::model::{Cudnn, Installer, Rejection};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, LibraryName, Version, VersionSource, sub_libraries};
-use crate::runtime::install::installed::{Expected, Installed};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::facts::{Finding, Version, VersionSource, sub_libraries};
 use std::path::Path;
 
 /// The facts about the user of a cuDNN that its findings depend on.
@@ -25,7 +23,7 @@ pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn, asker.variables));
     // A cuDNN with an unusable main library is never chosen.
-    findings.extend(installed(cudnn).findings(cudnn, false));
+    findings.extend(cudnn.installed.findings(None, &|_| false));
     findings.extend(parts::findings(cudnn, asker.runs_here));
     findings
 }
@@ -38,11 +36,7 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     }
     // A link to nothing counts as missing, and what this user cannot enter is unknown.
     let is_certain = |it: &&Defect| !matches!(it, Defect::Dangling(_) | Defect::Closed(_));
-    for part in cudnn
-        .parts
-        .iter()
-        .filter(|part| part.needed && part.name != "cudnn")
-    {
+    for part in cudnn.installed.list.iter().filter(|part| part.needed) {
         if let Some(defect) = part.defect.as_ref().filter(is_certain) {
             let file = file_name(&part.path).to_string();
             return Some(Rejection::Damaged(file, defect.clone()));
@@ -51,21 +45,23 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
     if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
     }
-    installed(cudnn).jit_only.then_some(Rejection::JitOnly)
+    cudnn.installed.jit_only.then_some(Rejection::JitOnly)
 }
 
 /// Returns the versions of headers and library, if they differ. A main library reports the version of a sub-library
 /// beside it as its own, even if that is different.
 fn differing(cudnn: &Cudnn) -> Option<(Version, Version)> {
     let (header, library) = cudnn.header_version.zip(cudnn.library_version)?;
-    let version = |is_it: &dyn Fn(&SubLibraryFile) -> bool| {
-        let mut parts = cudnn.parts.iter().filter(|part| is_it(part));
-        parts.find_map(|part| part.version)
-    };
-    let own = version(&|part| part.name == "cudnn" && part.told_by == Some(VersionSource::BuildId));
-    let own = own.unwrap_or(library);
-    let reported =
-        version(&|part| sub_libraries::find(&part.name).is_some_and(|known| known.reports_version));
+    let main = &cudnn.installed.main;
+    let is_by_build = main.told_by == Some(VersionSource::BuildId);
+    let own = main.version.filter(|_| is_by_build).unwrap_or(library);
+    let reports = |name: &str| sub_libraries::find(name).is_some_and(|known| known.reports_version);
+    let mut files = cudnn
+        .installed
+        .list
+        .iter()
+        .filter(|file| reports(&file.name));
+    let reported = files.find_map(|file| file.version);
     (header != own && Some(header) != reported).then_some((header, own))
 }
 
@@ -86,48 +82,6 @@ fn header_library(cudnn: &Cudnn, variables: &[String]) -> Option<Finding> {
     Some(cudnn.header_library_skew(header, library, packages, variables))
 }
 
-fn major(cudnn: &Cudnn) -> Option<u32> {
-    let major = |path| LibraryName::of(path)?.major();
-    let library = cudnn.library.as_deref().and_then(major);
-    library.or_else(|| Some(cudnn.version()?.major))
-}
-
-/// Returns `true` if the loader finds this sub-library in another directory than the main library's.
-fn is_elsewhere(file: &SubLibraryFile, cudnn: &Cudnn) -> bool {
-    let mut elsewhere = cudnn.files.elsewhere.iter();
-    elsewhere.any(|(_, path)| *path == file.path)
-}
-
-/// Returns the files of this cuDNN, with the missing ones.
-pub fn installed(cudnn: &Cudnn) -> Installed {
-    let major = major(cudnn).unwrap_or_default();
-    let mut main = SubLibraryFile::default();
-    let (mut files, mut named) = (Vec::new(), Vec::new());
-    for file in &cudnn.parts {
-        if file.name == "cudnn" {
-            main = file.clone();
-            continue;
-        }
-        // What is elsewhere does not show what this cuDNN contains.
-        if !is_elsewhere(file, cudnn) {
-            named.push((file.name.clone(), file.path.clone()));
-        }
-        files.push(file);
-    }
-    let version = cudnn.linked_version();
-    main.version = main
-        .version
-        .or(version.filter(|version| version.major == major));
-    let expected = Expected {
-        beside: &named,
-        ..Expected::default()
-    };
-    let file = |name: &str| files.iter().find(|file| file.name == name);
-    let mut find = |name: &str, _| Some(file(name)?.path.clone());
-    let mut read = |name: &str, _| file(name).copied().cloned().unwrap_or_default();
-    Installed::locate(main, major, &expected, &mut find, &mut read)
-}
-
 pub fn library_dir(cudnn: &Cudnn) -> String {
     // DLLs are not beside their import libraries.
     let dlls = cudnn.library.as_deref().filter(|library| is_dll(library));
@@ -145,5 +99,4 @@ pub fn file_name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-pub use parts::missing_parts;
 use parts::mixed_versions;

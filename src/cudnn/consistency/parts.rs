@@ -1,13 +1,10 @@
 //! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
 
-use crate::cudnn::consistency::{installed, is_elsewhere, major};
 use crate::model::{Cudnn, Owner, Unresolved};
+use crate::runtime::facts::Finding;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::facts::{Finding, majors};
 use crate::runtime::install::installed::MissingSubLibraries;
 use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::mixed_sub_libraries::FileOrigins;
-use crate::runtime::loader::search_path::LoadOrigin;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -39,7 +36,8 @@ pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
         soname.map(|(soname, library)| SubLibraryFault::AbsentSoname { soname, library });
     findings.extend(not_linked.map(finding));
     let is_apart = cudnn.files.directories.len() > 1;
-    let is_unknown = is_apart && cudnn.parts.iter().any(|part| part.version.is_none());
+    let mut files = cudnn.installed.files().into_iter();
+    let is_unknown = is_apart && files.any(|file| file.version.is_none());
     let is_mixed = mixed_versions(cudnn).is_some();
     if is_unknown && !is_mixed {
         findings.push(finding(SubLibraryFault::SeveralDirectories));
@@ -58,67 +56,30 @@ pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
 
 /// Returns the finding about missing sub-libraries. They are needed only on the machine that runs the program.
 fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
-    if missing_parts(cudnn).is_empty() {
+    if cudnn.installed.missing.is_empty() {
         return None;
     }
-    let installed = installed(cudnn);
     let fault = MissingSubLibraries {
         is_uncertain: !runs_here,
-        ..MissingSubLibraries::new(&installed, false, &|_| true)
+        ..MissingSubLibraries::new(&cudnn.installed, false, &|_| true)
     };
     Some(fault.finding())
-}
-
-/// Returns the files of the sub-libraries that a convolution needs and that the loader does not find.
-pub fn missing_parts(cudnn: &Cudnn) -> Vec<String> {
-    let (Some(library), Some(major)) = (&cudnn.library, major(cudnn)) else {
-        return Vec::new();
-    };
-    // A `libcudnn.so` without a number may point anywhere.
-    if library.ends_with("libcudnn.so") {
-        return Vec::new();
-    }
-    // Which sub-libraries a later major needs is unknown.
-    if !majors::CUDNN.contains(&major) {
-        return Vec::new();
-    }
-    installed(cudnn).missing
-}
-
-/// The other directories in which this system's loader finds sub-libraries.
-impl FileOrigins for Cudnn {
-    fn origin_of(&self, file: &Path) -> LoadOrigin {
-        let mut elsewhere = self.files.elsewhere.iter();
-        let found = elsewhere.find(|(_, path)| path == file);
-        found.map_or(LoadOrigin::Elsewhere, |(origin, _)| origin.clone())
-    }
-
-    fn is_before(&self, _: &Path, _: &LoadOrigin) -> bool {
-        false
-    }
-
-    fn is_valid(&self, _: &Path) -> bool {
-        false
-    }
 }
 
 /// Returns the sub-libraries, if they are of different versions. One that this cuDNN opens although it does not contain
 /// it has a finding of its own.
 pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
-    let mut parts = Vec::new();
-    for part in &cudnn.parts {
-        if part.name != TENSOR_IR || !is_elsewhere(part, cudnn) {
-            parts.push(part);
-        }
-    }
-    MixedVersions::new(parts, cudnn.library_version?, None)
+    let mut files = cudnn.installed.files();
+    files.retain(|file| file.name != TENSOR_IR || file.origin.is_none());
+    MixedVersions::new(files, cudnn.library_version?, None)
 }
 
 /// Returns the first sub-library that imports functions from another one that does not define them. A leftover of a
 /// later version counts only if this version opens it.
 fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
     let is_opened = |one: &&Unresolved| {
-        let part = cudnn.parts.iter().find(|part| part.path == one.part);
+        let mut files = cudnn.installed.files().into_iter();
+        let part = files.find(|file| file.path == one.part);
         let Some((part, version)) = part.zip(cudnn.library_version) else {
             return true;
         };

@@ -1,4 +1,5 @@
 use super::*;
+use crate::cudnn::parts::assemble;
 use crate::model::{Owner, Toolkit, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::VersionSource;
@@ -21,18 +22,38 @@ fn cudnn(numbers: (u32, u32, u32)) -> Cudnn {
     let needed = sub_libraries::needed(version, false);
     let version = Some(version);
     let names = ["cudnn"].into_iter().chain(needed);
-    Cudnn {
+    let files = names.map(|name| part(name, numbers, VersionSource::BuildId));
+    let cudnn = Cudnn {
         root: "/opt/dnn".into(),
         header: Some("/opt/dnn/include/cudnn_version.h".into()),
         header_version: version,
         library: Some(format!("/opt/dnn/lib/libcudnn.so.{}", numbers.0).into()),
         library_version: version,
         link_dir: Some("/opt/dnn/lib".into()),
-        parts: names
-            .map(|name| part(name, numbers, VersionSource::BuildId))
-            .collect(),
         ..Cudnn::default()
-    }
+    };
+    with_files(cudnn, files.collect())
+}
+
+/// Replaces the files of a cuDNN.
+fn with_files(mut cudnn: Cudnn, files: Vec<SubLibraryFile>) -> Cudnn {
+    cudnn.installed = assemble(&cudnn, &files);
+    cudnn
+}
+
+/// Replaces the file of this name, or adds it.
+fn with(cudnn: Cudnn, file: SubLibraryFile) -> Cudnn {
+    let mut files: Vec<SubLibraryFile> = cudnn.installed.files().into_iter().cloned().collect();
+    files.retain(|other| other.name != file.name);
+    files.push(file);
+    with_files(cudnn, files)
+}
+
+/// Removes the file of this name.
+fn without(cudnn: Cudnn, name: &str) -> Cudnn {
+    let mut files: Vec<SubLibraryFile> = cudnn.installed.files().into_iter().cloned().collect();
+    files.retain(|file| file.name != name);
+    with_files(cudnn, files)
 }
 
 fn summaries(cudnn: &Cudnn) -> Vec<String> {
@@ -52,27 +73,20 @@ fn a_complete_cudnn_has_no_findings() {
     // The required sub-libraries of an unknown major are unknown.
     let mut next = cudnn((9, 28, 0));
     next.library = Some("/opt/dnn/lib/libcudnn.so.10".into());
-    next.parts.truncate(1);
+    let main = next.installed.main.clone();
+    let next = with_files(next, vec![main]);
     assert_eq!(findings(&next, &Asker::default()), []);
 }
 
 #[test]
 fn a_damaged_sub_library_matters_if_it_is_needed() {
-    let mut one = cudnn((9, 14, 0));
-    let mut adv = part("adv", (9, 14, 0), VersionSource::BuildId);
-    adv.defect = Some(Defect::Empty);
-    one.parts.push(adv.clone());
-    assert_eq!(doubtful(&one), None);
-    one.parts.pop();
-    adv.needed = true;
-    one.parts.push(adv);
-    assert_eq!(
-        doubtful(&one),
-        Some(Rejection::Damaged(
-            "libcudnn_adv.so.9".into(),
-            Defect::Empty
-        ))
-    );
+    for (name, is_needed) in [("adv", false), ("ops", true)] {
+        let mut file = part(name, (9, 14, 0), VersionSource::BuildId);
+        file.defect = Some(Defect::Empty);
+        let one = with(cudnn((9, 14, 0)), file);
+        let damaged = Rejection::Damaged(format!("libcudnn_{name}.so.9"), Defect::Empty);
+        assert_eq!(doubtful(&one), Some(damaged).filter(|_| is_needed));
+    }
 }
 
 #[test]
@@ -82,10 +96,8 @@ fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
         ("adv", "warning"),
         ("cudnn", "error"),
     ] {
-        let mut one = cudnn((9, 14, 0));
-        one.parts.retain(|part| part.name != name);
-        one.parts
-            .push(part(name, (9, 10, 2), VersionSource::BuildId));
+        let other = part(name, (9, 10, 2), VersionSource::BuildId);
+        let one = with(cudnn((9, 14, 0)), other);
         assert_eq!(
             summaries(&one),
             [format!("{severity} parts-mixed")],
@@ -98,10 +110,8 @@ fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
 /// The version belongs to the named file, not to a sub-library of another version beside it.
 #[test]
 fn the_version_of_the_library_to_link_is_its_own() {
-    let mut one = cudnn((9, 14, 0));
-    one.parts.retain(|part| part.name != "graph");
-    one.parts
-        .push(part("graph", (9, 10, 2), VersionSource::BuildId));
+    let other = part("graph", (9, 10, 2), VersionSource::BuildId);
+    let mut one = with(cudnn((9, 14, 0)), other);
     one.library_version = Some(Version::new(9, 10, 2));
     assert_eq!(summaries(&one), ["error parts-mixed"]);
     // Headers of neither version.
@@ -119,12 +129,7 @@ fn the_version_of_the_library_to_link_is_its_own() {
     one.header_version = one.library_version;
     assert_eq!(summaries(&one), ["error parts-mixed"]);
     one.header_version = Some(Version::new(9, 14, 0));
-    let main = one
-        .parts
-        .iter_mut()
-        .find(|part| part.name == "cudnn")
-        .unwrap();
-    main.told_by = Some(VersionSource::FileName);
+    one.installed.main.told_by = Some(VersionSource::FileName);
     assert!(
         findings(&one, &Asker::default())[0]
             .to_string()
@@ -137,7 +142,7 @@ fn directories_count_if_a_version_is_unknown() {
     let mut one = cudnn((9, 14, 0));
     one.files.directories = vec!["/opt/one".into(), "/opt/two".into()];
     assert_eq!(summaries(&one), [""; 0]);
-    one.parts[3].version = None;
+    one.installed.list[2].version = None;
     assert_eq!(summaries(&one), ["warning parts-mixed"]);
 }
 
@@ -169,8 +174,7 @@ fn undefined_functions_of_a_leftover_do_not_count() {
         let mut one = cudnn(version);
         let path = PathBuf::from("/opt/dnn/lib/libcudnn_engines_tensor_ir.so.9");
         let name = "engines_tensor_ir";
-        one.parts
-            .push(SubLibraryFile::new(name, path.clone(), None, false));
+        one = with(one, SubLibraryFile::new(name, path.clone(), None, false));
         one.files.unresolved = vec![Unresolved {
             part: path,
             sibling: "/opt/dnn/lib/libcudnn_graph.so.9".into(),
@@ -209,15 +213,11 @@ fn a_compiler_of_another_version_is_reported_with_all_others() {
 /// A sub-library that was added in 9.21 is only required since then.
 #[test]
 fn a_later_sub_library_is_only_missing_in_later_versions() {
-    let without = |numbers| {
-        let mut one = cudnn(numbers);
-        one.parts.retain(|part| part.name != "engines_tensor_ir");
-        summaries(&one)
-    };
-    assert_eq!(without((9, 28, 0)), ["warning parts-missing"]);
-    assert_eq!(without((9, 21, 0)), ["warning parts-missing"]);
-    assert_eq!(without((9, 20, 0)), [""; 0]);
-    assert_eq!(without((9, 14, 0)), [""; 0]);
+    let faults = |numbers| summaries(&without(cudnn(numbers), "engines_tensor_ir"));
+    assert_eq!(faults((9, 28, 0)), ["warning parts-missing"]);
+    assert_eq!(faults((9, 21, 0)), ["warning parts-missing"]);
+    assert_eq!(faults((9, 20, 0)), [""; 0]);
+    assert_eq!(faults((9, 14, 0)), [""; 0]);
 }
 
 #[test]

@@ -6,6 +6,7 @@
 #[cfg(test)]
 pub mod made;
 
+use crate::runtime::binary::number;
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 
 const MARK: u64 = 0xba55_ed50;
@@ -88,13 +89,6 @@ impl Entry {
         });
         (head >= ENTRY).then_some(Self { target, size })
     }
-}
-
-/// Reads a little-endian number of up to eight bytes.
-fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {
-    let field = bytes.get(at..at.checked_add(size)?)?;
-    let digits = field.iter().rev();
-    Some(digits.fold(0, |value, byte| value << 8 | u64::from(*byte)))
 }
 
 #[cfg(test)]

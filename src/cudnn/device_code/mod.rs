@@ -12,9 +12,11 @@ use std::path::Path;
 
 /// Returns the targets that all core sub-libraries support. The list is empty if one of them cannot be read.
 pub fn read(cudnn: &Cudnn, os: Os) -> Vec<Target> {
-    let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
-    let parts: Option<Vec<Vec<Target>>> = core.map(|part| read_library(&part.path, os)).collect();
-    gpu_code::common(&parts.unwrap_or_default())
+    let mut files = cudnn.installed.files();
+    files.retain(|file| is_core(&file.name));
+    let files = files.into_iter();
+    let targets: Option<Vec<_>> = files.map(|file| read_library(&file.path, os)).collect();
+    gpu_code::common(&targets.unwrap_or_default())
 }
 
 /// Returns `true` if every GPU needs device code in this sub-library.

@@ -52,10 +52,8 @@ fn targets(name: &str, os: Os, parts: &[(&str, Vec<u8>)]) -> String {
         std::fs::write(&path, bytes).unwrap();
         SubLibraryFile::new(name, path, None, false)
     };
-    let cudnn = Cudnn {
-        parts: parts.iter().map(part).collect(),
-        ..Cudnn::default()
-    };
+    let mut cudnn = Cudnn::default();
+    cudnn.installed.list = parts.iter().map(part).collect();
     let targets = gpu_code::tests::format_targets(&read(&cudnn, os));
     std::fs::remove_dir_all(dir).unwrap();
     targets

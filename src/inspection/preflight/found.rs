@@ -5,54 +5,22 @@ use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
-use crate::model::linkage::Object;
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Built, LibraryName, Severity, Tables, printable};
-use crate::runtime::install::installed::MissingSubLibraries;
+use crate::runtime::install::installed::{Installed, MissingSubLibraries};
 use crate::runtime::install::main_library::Remedy;
-use crate::runtime::install::mixed_sub_libraries::{self, FileOrigins, Replacement};
+use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
 use crate::runtime::judge::rules::{self, Gpu};
-use crate::runtime::loader::opener::Opener;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::path::Path;
-
-impl FileOrigins for PreflightInput {
-    fn origin_of(&self, path: &Path) -> LoadOrigin {
-        let objects = &self.graph.objects;
-        let object = objects.iter().find(|object| object.path == path);
-        let opener = object.and_then(|object| objects.get(object.requester?));
-        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
-        // The graph does not contain the sub-libraries that no convolution needs.
-        let searched = || self.search_path().finds(path);
-        match (object.and_then(|object| object.via.clone()), opener) {
-            // The program itself has no name.
-            (Some(_), Some(opener)) if !opener.name.is_empty() && !is_cudnn(opener) => {
-                LoadOrigin::Library(Opener {
-                    path: opener.path.clone(),
-                    preloaded: opener.via == Some(LoadOrigin::Preload),
-                })
-            }
-            (via, _) => via.or_else(searched).unwrap_or(LoadOrigin::Elsewhere),
-        }
-    }
-
-    fn is_before(&self, folder: &Path, other: &LoadOrigin) -> bool {
-        self.search_path().is_before(folder, other)
-    }
-
-    fn is_valid(&self, file: &Path) -> bool {
-        let opened = Binary::open(file, self.platform.os);
-        opened.is_ok_and(|binary| binary.defect(file, &self.platform).is_none())
-    }
-}
 
 impl PreflightInput {
     /// Returns the search path for the sub-libraries of the cuDNN.
@@ -97,12 +65,16 @@ impl PreflightInput {
     }
 
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
-        let installed = &self.installed;
+        let installed = &cudnn.installed;
         let own = cudnn
             .main_library_defect()
             .map(|(path, defect)| UnusableFile::new(path, defect).finding());
         let mut of_files = Vec::from_iter(own);
-        of_files.extend(installed.findings(self, self.via == Some(LoadOrigin::Preload)));
+        let is_valid = |file: &Path| {
+            let opened = Binary::open(file, self.platform.os);
+            opened.is_ok_and(|binary| binary.defect(file, &self.platform).is_none())
+        };
+        of_files.extend(installed.findings(Some(&self.search_path()), &is_valid));
         let is_mixed = |finding: &Finding| finding.id == FindingId::PartsMixed;
         let is_foreign = of_files.iter().any(is_mixed) && !installed.is_together();
         // If some sub-libraries are from elsewhere, the help already recommends a complete cuDNN. Sub-libraries of the
@@ -111,7 +83,7 @@ impl PreflightInput {
         let own = cudnn.library_version.map(|version| version.major);
         let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
         if !installed.missing.is_empty() && !is_foreign && !is_misnamed {
-            of_files.push(self.missing_sub_libraries(unknown));
+            of_files.push(self.missing_sub_libraries(installed, unknown));
         }
         // The origin of sub-libraries matters only if the main library is the right one.
         let refusal = cudnn.library_version.and_then(|it| self.refusal(it));
@@ -142,8 +114,7 @@ impl PreflightInput {
 
     /// Returns the finding about missing sub-libraries. It is uncertain if they may exist where the program runs, and
     /// for the copy of a Python package, which may never use it.
-    fn missing_sub_libraries(&self, unknown: &mut Vec<String>) -> Finding {
-        let installed = &self.installed;
+    fn missing_sub_libraries(&self, installed: &Installed, unknown: &mut Vec<String>) -> Finding {
         let rows = compat::gpus(&self.platform.cpu);
         let is_newer = |version| gpu_support::is_newer(&rows, version);
         let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
@@ -190,11 +161,11 @@ impl PreflightInput {
             let package = guard.package.clone().filter(|_| self.guards.len() > 1);
             evidence.extend(package.map(|package| ("crate", package)));
             // If the reason is unknown, the files can only be replaced, like those in an rpath.
-            let by_path = || LoadOrigin::Rpath(self.installed.folder().to_path_buf());
+            let by_path = || LoadOrigin::Rpath(cudnn.installed.folder().to_path_buf());
             let is_here = self.path_known && self.root.is_none();
             let is_known = |_: &LoadOrigin| is_here || self.platform.os != Os::Windows;
             let via = self.via.clone().filter(is_known).unwrap_or_else(by_path);
-            let foreign = mixed_sub_libraries::foreign(&self.installed, self);
+            let foreign = mixed_sub_libraries::foreign(&cudnn.installed, Some(&self.search_path()));
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
             let replacement = Replacement::new(&via, library, &lasting, &fits);
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));

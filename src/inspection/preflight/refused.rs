@@ -174,8 +174,8 @@ impl PreflightInput {
             let Some(defect) = &object.defect else {
                 continue;
             };
-            let mut parts = self.cudnn.iter().flat_map(|cudnn| &cudnn.parts);
-            if parts.any(|part| part.path == object.path) {
+            let mut files = self.cudnn.iter().flat_map(|cudnn| cudnn.installed.files());
+            if files.any(|file| file.path == object.path) {
                 continue;
             }
             let user = object

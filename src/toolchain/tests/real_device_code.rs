@@ -6,7 +6,6 @@ use crate::cudnn::device_code::gpu_code::tests::format_targets;
 use crate::cudnn::device_code::is_core;
 use crate::model::{Found, Platform};
 use crate::runtime::facts::Target;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::toolchain::tests::real::{found_for, wheels};
 
 const LINUX: &str = "x86_64-unknown-linux-gnu";
@@ -77,8 +76,8 @@ fn device_code_is_read_correctly() {
             Found::Toolkit(_) => None,
         });
         let cudnn = cudnn.unwrap();
-        let core = cudnn.parts.iter().filter(|part| is_core(&part.name));
-        let core: Vec<&SubLibraryFile> = core.collect();
+        let mut core = cudnn.installed.files();
+        core.retain(|part| is_core(&part.name));
         let count = if wheel.contains("-8.") { 6 } else { 4 };
         assert_eq!(core.len(), count, "{wheel}");
         for part in core {

@@ -2,9 +2,9 @@
 
 use super::set;
 use crate::runtime::guard::farm::library;
-use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::{Version, VersionSource};
-use cudnn_guard::internals::install::file_versions::FileVersions;
+use cudnn_guard::internals::install::file_reader::FileReader;
+use cudnn_guard::internals::install::sub_library_files::ProcessFiles;
 use cudnn_guard::internals::loader::file_name;
 use std::path::Path;
 
@@ -56,8 +56,11 @@ fn versions_are_read_from_the_sub_libraries() {
             let Some((part, _)) = file_name::parse(&path) else {
                 continue;
             };
-            let found = FileVersions::new(&[]).part(&Elf::open(&path).unwrap(), &part, &path);
-            let (release, by) = found.unwrap_or_else(|| panic!("{}", path.display()));
+            let files = ProcessFiles::new(&[]);
+            let mut open = |name: &str, path: &Path| files.open(name, path);
+            let found = FileReader::new(&mut open).read(&part, path.clone());
+            let version = found.sourced_version();
+            let (release, by) = version.unwrap_or_else(|| panic!("{found:?}"));
             assert_eq!(release, wanted, "{} by {by}", path.display());
             if matches!(by, VersionSource::Symbol(_)) {
                 with_symbol.push(part);

@@ -39,3 +39,23 @@ fn a_file_that_is_not_a_program_is_an_error_of_the_caller() {
         .says(message);
     }
 }
+
+/// cuDNN exists only for 64-bit, little-endian CPUs.
+#[test]
+fn a_32_bit_program_is_for_another_cpu() {
+    let mut header = [0; 64];
+    header[..7].copy_from_slice(b"\x7fELF\x01\x01\x01");
+    let program = std::env::temp_dir().join(format!("cudnn-guard-narrow-{}", std::process::id()));
+    std::fs::write(&program, header).unwrap();
+    let message = format!(
+        "has a different word size or byte order than {}  [wrong-architecture]\n  \
+         = help: build the program for a 64-bit, little-endian CPU: cuDNN exists for no other\n",
+        std::env::consts::ARCH
+    );
+    run(Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
+        .arg("inspect")
+        .arg(&program))
+    .exits_with(2)
+    .says(&message);
+    std::fs::remove_file(program).unwrap();
+}

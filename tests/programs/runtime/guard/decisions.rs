@@ -28,10 +28,11 @@ fn the_sub_libraries_beside_the_main_library_show_its_version() {
 #[test]
 fn a_directory_behind_that_of_the_main_library_can_stay() {
     let version = Some(Version::new(9, 10, 0));
+    let behind = LoadOrigin::LibraryPath("/behind".into());
     let foreign = |has_own, yields| Foreign {
         path: Path::new("/behind/libcudnn_ops.so.9"),
         version,
-        origin: LoadOrigin::LibraryPath("/behind".into()),
+        origin: &behind,
         has_own,
         yields,
     };

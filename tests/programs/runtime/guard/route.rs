@@ -117,11 +117,11 @@ fn a_directory_of_two_lists_is_searched_for_sub_libraries_too() {
     compile("int nothing;", &main_library, &[]);
     let image = Image::open(&main_library).unwrap();
     let rpath = SearchPath::new(&[own.into()], text(own), None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, None, &rpath);
+    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &rpath);
     let found = lookup.search("libpart-of-a-test.so");
     assert_eq!(found, Some(first.file("libpart-of-a-test.so")));
     let none = SearchPath::new(&[], None, None, None);
-    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, None, &none);
+    let lookup = SubLibraryLookup::new(&main_library, Some(&image), 9, &none);
     assert_eq!(lookup.search("libpart-of-a-test.so"), None);
 }
 

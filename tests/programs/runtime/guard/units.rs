@@ -12,8 +12,8 @@ use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::codec::{each_line, line};
 use cudnn_guard::internals::facts::{Built, Fields, Policy, Requirement, Verdict, Version};
+use cudnn_guard::internals::install::installed;
 use cudnn_guard::internals::install::mixed_sub_libraries::Replacement;
-use cudnn_guard::internals::install::sub_library_lookup;
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::loader::load_origin::LoadOrigin;
@@ -83,13 +83,10 @@ fn the_newest_of_full_names_is_chosen_by_number() {
         std::fs::write(folder.file(&format!("libcudnn_cnn.so.{tail}")), "").unwrap();
     }
     assert_eq!(
-        sub_library_lookup::full_name(&folder.0, "libcudnn_cnn.so.9"),
+        installed::full_name(&folder.0, "libcudnn_cnn.so.9"),
         Some(folder.file("libcudnn_cnn.so.9.10.0"))
     );
-    assert_eq!(
-        sub_library_lookup::full_name(&folder.0, "libcudnn_ops.so.9"),
-        None
-    );
+    assert_eq!(installed::full_name(&folder.0, "libcudnn_ops.so.9"), None);
 }
 
 #[test]

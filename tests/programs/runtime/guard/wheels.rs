@@ -3,10 +3,9 @@
 use super::program::{GPU, check, run, startup, version};
 use crate::support::installation::{Folder, compile, libraries};
 use crate::support::rows;
-use cudnn_guard::internals::binary::Image;
-use cudnn_guard::internals::binary::elf::Elf;
 use cudnn_guard::internals::facts::{SourcedVersion, Version, VersionSource};
-use cudnn_guard::internals::install::file_versions::FileVersions;
+use cudnn_guard::internals::install::file_reader::FileReader;
+use cudnn_guard::internals::install::sub_library_files::ProcessFiles;
 use cudnn_guard::internals::install::{package_owner, package_record};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -52,7 +51,20 @@ fn links_to(lib: &Path) -> Folder {
 }
 
 fn read_version(path: &Path, name: &str) -> Option<SourcedVersion> {
-    FileVersions::new(&[]).part(&Elf::open(path).unwrap(), name, path)
+    version_among(&[], name, path)
+}
+
+/// Returns the version of a file, from these build IDs.
+fn version_among(
+    build_ids: &[(Version, String)],
+    name: &str,
+    path: &Path,
+) -> Option<SourcedVersion> {
+    let files = ProcessFiles::new(build_ids);
+    let mut open = |name: &str, path: &Path| files.open(name, path);
+    let file = FileReader::new(&mut open).read(name, path.to_path_buf());
+    assert_eq!(file.defect, None);
+    file.sourced_version()
 }
 
 /// NVIDIA shipped some builds in two versions.
@@ -66,20 +78,20 @@ fn a_build_of_two_versions_determines_neither() {
     compile("int one;", &one, &["-Wl,--build-id=0xaabbccdd0001"]);
     compile("int two;", &two, &["-Wl,--build-id=0xaabbccdd0002"]);
     let release = |patch| Version::new(9, 14, patch);
-    let version_among = |path: &Path, rows: &[(u32, &str)]| {
+    let version = |path: &Path, rows: &[(u32, &str)]| {
         let rows: Vec<_> = rows
             .iter()
             .map(|(patch, ids)| (release(*patch), ids.to_string()))
             .collect();
-        FileVersions::new(&rows).part(&Image::open(path).unwrap(), "cnn", path)
+        version_among(&rows, "cnn", path)
     };
     let sure = Some((release(1), VersionSource::BuildId));
     assert_eq!(
-        version_among(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
+        version(&one, &[(0, "00000000"), (1, "11111111 aabbccdd")]),
         sure
     );
     assert_eq!(
-        version_among(&two, &[(0, "aabbccdd"), (1, "11111111 aabbccdd")]),
+        version(&two, &[(0, "aabbccdd"), (1, "11111111 aabbccdd")]),
         None
     );
 }
@@ -91,8 +103,7 @@ fn only_files_of_its_major_determine_the_version_of_a_build() {
     let file = folder.file("libcudnn_cnn_infer.so.8");
     compile("int eight;", &file, &["-Wl,--build-id=0xaabbccdd0003"]);
     let rows = [6, 7].map(|patch| (Version::new(8, 9, patch), "aabbccdd".to_string()));
-    let version =
-        || FileVersions::new(&rows).part(&Image::open(&file).unwrap(), "cnn_infer", &file);
+    let version = || version_among(&rows, "cnn_infer", &file);
     assert_eq!(version(), None);
     // A cuDNN of the same major version does.
     let eight = Folder::new().with_cudnn("8.9.7");
