@@ -2,6 +2,7 @@
 
 use crate::model::{Candidate, Os, Platform, Toolkit};
 use crate::runtime::facts::Finding;
+use crate::runtime::facts::nearest::edits;
 use crate::toolkit::package_names::{PACKAGES, package};
 
 /// Libraries that NVIDIA ships only for Linux.
@@ -83,18 +84,16 @@ impl Missing<'_> {
 fn is_close(known: &str, name: &str) -> bool {
     let bare = name.trim_start_matches("lib");
     let bare = bare.split(".so").next().unwrap_or(bare).to_lowercase();
-    let letters = |text: &str| text.chars().collect::<Vec<char>>();
-    let (known, name) = (letters(&known.to_lowercase()), letters(&bare));
-    let (mut known, mut name) = (&known[..], &name[..]);
-    while !known.is_empty() && known.first() == name.first() {
-        (known, name) = (&known[1..], &name[1..]);
-    }
-    while !known.is_empty() && known.last() == name.last() {
-        (known, name) = (&known[..known.len() - 1], &name[..name.len() - 1]);
-    }
-    match (known, name) {
-        ([a, b], [c, d]) => (a, b) == (d, c),
-        _ => known.len() <= 1 && name.len() <= 1,
+    let known = known.to_lowercase();
+    let sorted = |text: &str| {
+        let mut letters = text.as_bytes().to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    match edits(&known, &bare) {
+        0 | 1 => true,
+        2 => sorted(&known) == sorted(&bare),
+        _ => false,
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern, release};
-use crate::model::text::target_name;
 use crate::system::files;
 use crate::targets::target_lists::keep;
 use crate::{Suffix, Target, Version};
@@ -99,7 +98,7 @@ fn gpu_codes(text: &str, is_separator: fn(char) -> bool) -> Vec<Target> {
     let mut targets = Vec::new();
     for word in text.split(is_separator) {
         let word = word.trim();
-        if let Some(target) = target_name::read(word).filter(|_| word.starts_with("sm_")) {
+        if let Some(target) = Target::parse(word).filter(|_| word.starts_with("sm_")) {
             add(&mut targets, target);
         }
     }

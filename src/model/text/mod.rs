@@ -1,9 +1,8 @@
-//! Parsers that several modules use: names of libraries and targets, versions in headers.
+//! Parsers that several modules use: names of libraries, versions in headers.
 
 #[cfg(test)]
 mod library_name;
 pub mod pattern;
-pub mod target_name;
 pub mod version_header;
 
 use crate::model::target_list::add;
