@@ -12,7 +12,6 @@ impl LostRpath<'_> {
             return FindingId::LibraryNotFound.warning(format!(
                 "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
             ))
-            .with_lines("manifests", self.programs.iter().map(|file| file.display()))
             .help(call)
             .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so");
         }

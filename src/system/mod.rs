@@ -98,6 +98,11 @@ impl Host {
         dir.is_absolute() && root.is_none_or(|root| dir.starts_with(root))
     }
 
+    /// Returns the program of this name on PATH, or the path if the name is one.
+    pub fn on_path(&self, name: &str) -> Option<PathBuf> {
+        on_path(name, self.env.get(Variable::Path).unwrap_or_default())
+    }
+
     /// Returns the build system, on which nvcc and the compilers run.
     pub fn builder(&self) -> Platform {
         self.env.builder(&self.platform)

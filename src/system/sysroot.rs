@@ -11,10 +11,15 @@ pub struct Sysroot<'a> {
 }
 
 impl Sysroot<'_> {
-    /// Returns the path on this machine of an absolute path of the system.
+    /// Returns the path on this machine of an absolute path of the system. A path below the root is returned unchanged.
     pub fn at(self, path: impl AsRef<Path>) -> PathBuf {
-        let (path, root) = (path.as_ref(), self.root.unwrap_or(Path::new("/")));
-        root.join(path.strip_prefix("/").unwrap_or(path))
+        let path = path.as_ref();
+        match self.root {
+            Some(root) if !path.starts_with(root) => {
+                root.join(path.strip_prefix("/").unwrap_or(path))
+            }
+            _ => path.to_path_buf(),
+        }
     }
 
     /// Returns the path to read, if it is a regular file.
