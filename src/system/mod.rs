@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, unsafe_code)] // these bans are for all other modules
 
 pub mod cargo;
+pub mod child_processes;
 #[cfg(feature = "cli")]
 pub mod cpu;
 pub mod directive;
@@ -19,6 +20,8 @@ pub mod library_file;
 pub mod memory;
 pub mod out_dir;
 pub mod path_encoding;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub mod privileges;
 pub mod probe_cache;
 pub mod programs;
 pub mod sysroot;

@@ -3,7 +3,7 @@
 use crate::model::{Candidate, Os, Platform, Toolkit};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::edits;
-use crate::toolkit::package_names::{PACKAGES, package};
+use crate::toolkit::package_names::{PACKAGES, of_header, package};
 
 /// Libraries that NVIDIA ships only for Linux.
 const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
@@ -62,10 +62,8 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
         }
     }
     let header = names.first().filter(|_| !toolkit.include_dirs.is_empty())?;
-    let mut packages = PACKAGES.iter();
-    let is_its = |name: &&str| header.starts_with(name);
-    let (_, name, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
-    Missing::Headers(names, (name, wheel)).finding(candidate, platform)
+    let package = of_header(header)?;
+    Missing::Headers(names, package).finding(candidate, platform)
 }
 
 impl Missing<'_> {
