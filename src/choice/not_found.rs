@@ -9,6 +9,8 @@ use crate::runtime::facts::majors;
 use crate::search::search_step::{Place, directories};
 use crate::system::files;
 use crate::{Finding, Version};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The number of directories of one search step above which they are counted instead of listed.
@@ -172,15 +174,13 @@ impl CheckContext<'_> {
 
     /// Returns the places of a search step, or their number if there are many.
     fn places(&self, via: &FoundVia, kind: Kind) -> Vec<String> {
-        let (mut bases, mut places): (Vec<&Path>, Vec<String>) = (Vec::new(), Vec::new());
+        let (mut bases, mut places) = (BTreeSet::<OsString>::new(), Vec::new());
         for step in &self.scan.steps {
             if step.via != *via {
                 continue;
             }
             if let Place::Tree(tree) = &step.place {
-                if bases.last() != Some(&&*tree.base) {
-                    bases.push(&tree.base);
-                }
+                bases.insert(tree.base.clone().into());
             }
             let is_copy = matches!(step.place, Place::Copy(..));
             if step.kind == kind && !is_copy && bases.len() <= MANY {

@@ -58,7 +58,7 @@ impl Places<'_> {
     pub(super) fn python_packages(&mut self) {
         if let Some(home) = self.env.path(Variable::Home) {
             let via = FoundVia::Directory("Python packages of this user");
-            self.wheels(&via, &self.host.sysroot().at(&home.join(".local")), SITE);
+            self.wheels(&via, &self.host.sysroot().at(home.join(".local")), SITE);
         }
         let via = FoundVia::Directory("Python packages of all users");
         for (dir, below) in [
