@@ -188,7 +188,7 @@ pub mod fuzzing {
     pub use crate::model::library::Library;
     pub use crate::model::platform::Os;
     pub use crate::model::target_list::Gencode;
-    pub use crate::model::text::{target_name, version_header};
+    pub use crate::model::text::version_header;
     pub use crate::runtime::facts::library_name::LibraryName;
     pub use crate::system::{Host, directive, files, path_encoding};
     pub use crate::targets::{dialect, nvidia_smi};

@@ -37,9 +37,11 @@ fuzz_target!(|bytes: &[u8]| {
             );
         }
     }
-    let (last, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
-    assert!(only.is_none() || last.is_some());
-    assert!(last.is_none_or(|version| cargo_lock::contains(text, "cudarc", version)));
+    let (all, only) = (cudarc::in_lock(text), cudarc::only_in_lock(text));
+    assert!(only.is_none() || all.len() == 1);
+    for cudarc in all {
+        assert!(cargo_lock::contains(text, "cudarc", cudarc.version));
+    }
 
     let edited = &*whole_file::as_edited(text);
     assert_eq!(whole_file::in_form_of(text, edited), text);

@@ -3,7 +3,7 @@
 #![no_main]
 
 use cudnn_guard::fuzzing::dialect::{Dialect, Word, read};
-use cudnn_guard::fuzzing::{Requirements, target_list, target_name};
+use cudnn_guard::fuzzing::{Requirements, target_list};
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::{Target, Version};
 use cudnn_guard_fuzz::expect_printable;
@@ -26,7 +26,7 @@ fuzz_target!(|bytes: &[u8]| {
             Err(word) => assert!(!word.is_empty() && text.contains(word), "{word:?}"),
         }
     }
-    if let Some(target) = target_name::read(text) {
+    if let Some(target) = Target::parse(text) {
         assert_eq!(Target::parse(&target.to_string()), Some(target));
     }
     for target in Target::parse_all(text) {

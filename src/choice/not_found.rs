@@ -6,9 +6,11 @@ use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
 use crate::runtime::facts::majors;
-use crate::search::search_step::{Place, Step, directories};
+use crate::search::search_step::{Place, directories};
 use crate::system::files;
 use crate::{Finding, Version};
+use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The number of directories of one search step above which they are counted instead of listed.
@@ -144,35 +146,51 @@ impl CheckContext<'_> {
         first
     }
 
-    /// Returns the places that were searched: a path, or the number of directories.
+    /// Returns the places that were searched: their paths, or the number of directories of a search step.
     pub fn searched(&self, kind: Kind) -> Vec<(&FoundVia, String)> {
-        let mut places: Vec<(&FoundVia, String)> = Vec::new();
+        let mut listed: Vec<(&FoundVia, String)> = Vec::new();
         for step in &self.scan.steps {
             let via = &step.via;
-            // Of the directories above the crate's own, only the first is listed.
-            let is_above = via.is_inactive() && places.iter().any(|(known, _)| *known == via);
-            if step.kind != kind || is_above || matches!(step.place, Place::Copy(..)) {
+            let is_listed = listed.iter().any(|(known, _)| *known == via);
+            if step.kind != kind || is_listed || matches!(step.place, Place::Copy(..)) {
                 continue;
             }
-            let count = self.directories(step);
-            let place = if *via == FoundVia::EnvironmentOnPath || count > MANY {
-                directories(count)
-            } else {
-                step.description()
-            };
-            files::push_new(&mut places, (via, place));
-        }
-        let mut listed = Vec::new();
-        for (via, place) in &places {
-            // `…/nvidia` includes `…/nvidia/cu*`.
-            let up = Path::new(place).parent();
-            let is_up =
-                |(other, dir): &(&FoundVia, String)| other == via && up == Some(Path::new(dir));
-            if !(place.ends_with("cu*") && places.iter().any(is_up)) {
-                listed.push((*via, place.clone()));
+            let mut places = self.places(via, kind);
+            if via.is_inactive() {
+                // Of the directories above the crate's own, only the first is listed.
+                places.truncate(1);
+            }
+            for place in &places {
+                // `…/nvidia` includes `…/nvidia/cu*`.
+                let up = Path::new(place).parent();
+                let is_up = |dir: &String| up == Some(Path::new(dir));
+                if !(place.ends_with("cu*") && places.iter().any(is_up)) {
+                    listed.push((via, place.clone()));
+                }
             }
         }
         listed
+    }
+
+    /// Returns the places of a search step, or their number if there are many.
+    fn places(&self, via: &FoundVia, kind: Kind) -> Vec<String> {
+        let (mut bases, mut places) = (BTreeSet::<OsString>::new(), Vec::new());
+        for step in &self.scan.steps {
+            if step.via != *via {
+                continue;
+            }
+            if let Place::Tree(tree) = &step.place {
+                bases.insert(tree.base.clone().into());
+            }
+            let is_copy = matches!(step.place, Place::Copy(..));
+            if step.kind == kind && !is_copy && bases.len() <= MANY {
+                files::push_new(&mut places, step.description());
+            }
+        }
+        match *via == FoundVia::EnvironmentOnPath || bases.len() > MANY {
+            true => vec![directories(bases.len())],
+            false => places,
+        }
     }
 
     /// Returns the libraries of cuDNN for the other CPU, with that CPU, in the separate directories of distributions
@@ -204,20 +222,6 @@ impl CheckContext<'_> {
             }
         }
         libraries
-    }
-
-    /// Returns the number of directories of the same search step.
-    fn directories(&self, step: &Step) -> usize {
-        let mut dirs = Vec::new();
-        for other in &self.scan.steps {
-            if other.via != step.via {
-                continue;
-            }
-            if let Place::Tree(tree) = &other.place {
-                files::push_new(&mut dirs, &*tree.base);
-            }
-        }
-        dirs.len()
     }
 
     pub fn module_system(&self) -> Option<ModuleSystem> {

@@ -1,9 +1,9 @@
 //! `cudnn-guard run`: inspects a program and starts it if it will run, for a container's entry point.
 
 use crate::cli::terminal;
-use crate::system::programs::on_path;
 #[cfg(target_os = "linux")]
-use crate::system::programs::sigpipe;
+use crate::system::child_processes::sigpipe;
+use crate::system::programs::on_path;
 use crate::{Finding, FindingId, Inspection, Severity};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;

@@ -1,22 +1,25 @@
 //! The crate cudarc in a `Cargo.lock`, and its feature for the CUDA version.
 
-use crate::compat::cargo_lock::packages;
+use crate::compat::cargo_lock::{Package, packages};
 use crate::runtime::facts::Version;
 
-/// Returns the version of cudarc in a `Cargo.lock`, or the last one if there are several.
-#[cfg(feature = "cli")]
-pub fn in_lock(lock: &str) -> Option<&str> {
-    let mut packages = packages(lock).into_iter();
-    Some(packages.rfind(|package| package.name == "cudarc")?.version)
+/// Returns each cudarc in a `Cargo.lock`, in which cargo sorts them by version.
+pub fn in_lock(lock: &str) -> Vec<Package<'_>> {
+    let mut cudarcs = packages(lock);
+    cudarcs.retain(|package| package.name == "cudarc");
+    cudarcs
 }
 
-/// Returns the only version of cudarc in a `Cargo.lock`, or `None` if there are several or if it is not from a
-/// registry.
+/// Returns the version of the only cudarc in a `Cargo.lock`. A fork may open other libraries.
 pub fn only_in_lock(lock: &str) -> Option<Version> {
-    let packages = packages(lock);
-    let mut cudarcs = packages.iter().filter(|package| package.name == "cudarc");
-    match (cudarcs.next()?, cudarcs.next()) {
-        (package, None) if package.is_published => Version::parse(package.version),
+    match in_lock(lock)[..] {
+        [
+            Package {
+                version,
+                is_published: true,
+                ..
+            },
+        ] => Version::parse(version),
         _ => None,
     }
 }
@@ -130,11 +133,8 @@ mod tests {
     fn a_lock_shows_whether_cudarc_is_used() {
         let lock = "[[package]]\nname = \"cc\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"cudarc\"\nversion = \"0.17.3\"\n\
             dependencies = [\n \"libloading\",\n]\n";
-        assert_eq!(in_lock(lock), Some("0.17.3"));
-        assert_eq!(
-            in_lock("name = \"cudarc-like\"\nversion = \"1.0.0\"\n"),
-            None
-        );
-        assert_eq!(in_lock("name = \"cudarc\"\n"), None);
+        assert_eq!(in_lock(lock)[0].version, "0.17.3");
+        assert!(in_lock(&lock.replace("cudarc", "cudarc-like")).is_empty());
+        assert!(in_lock("[[package]]\nname = \"cudarc\"\n").is_empty());
     }
 }

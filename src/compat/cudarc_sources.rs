@@ -1,8 +1,7 @@
 //! The cudarc versions in a `Cargo.lock`: their sources, as cargo unpacked them, and their features, as cargo resolves
 //! them.
 
-use crate::compat::cargo_lock::packages;
-use crate::compat::cudarc::number;
+use crate::compat::cudarc::{in_lock, number};
 use crate::model::{Environment, Invocation, Os, Variable};
 use crate::runtime::facts::Version;
 use crate::system::probe_cache::DEADLINE;
@@ -129,9 +128,8 @@ pub fn locked(
     env: &Environment,
     resolve: &dyn Fn(&str) -> Option<Resolved>,
 ) -> Vec<LockedCudarc> {
-    let packages = packages(lock).into_iter();
-    let cudarcs = packages.filter(|one| one.name == "cudarc" && one.is_published);
-    let versions = cudarcs.map(|cudarc| cudarc.version).take(MAX_DIRECTORIES);
+    let published = in_lock(lock).into_iter().filter(|one| one.is_published);
+    let versions = published.map(|one| one.version).take(MAX_DIRECTORIES);
     let read_one = |version: &str| {
         let sources = unpacked("cudarc", version, env)?;
         Some(LockedCudarc {

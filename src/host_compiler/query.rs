@@ -78,8 +78,9 @@ pub fn nvcc_itself(
         Choice::Flag => (None, compiler_choice::flag(flags, &host.env)?),
         Choice::Unset => return None,
     };
-    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    let program = on_path(&name, path.as_ref()).filter(|program| files::is_file(program))?;
+    let program = host
+        .on_path(&name)
+        .filter(|program| files::is_file(program))?;
     let question = Invocation::new(&program, &["--version"]);
     let output = host.answers.query(&question, &|_| Some(Vec::new())).ok()?;
     let version = output
@@ -102,10 +103,11 @@ fn read(output: &Output, host: &Host) -> Option<(HostCompiler, PathBuf)> {
         Make::Clang => ("clang++".to_string(), None),
         Make::Gcc => ("gcc".to_string(), None),
     });
-    let default = || host.env.var(Variable::Path.name()).map(String::from);
-    let path = path.or_else(default).unwrap_or_default();
-    let program = on_path(&program, path.as_ref()).unwrap_or_else(|| program.into());
-    Some((compiler, program))
+    let found = match path {
+        Some(path) => on_path(&program, path.as_ref()),
+        None => host.on_path(&program),
+    };
+    Some((compiler, found.unwrap_or_else(|| program.into())))
 }
 
 /// Returns the installed alternatives to this compiler that the toolkit supports, the newest first.
@@ -114,9 +116,8 @@ pub fn installed_alternatives(
     limits: &Limits,
     host: &Host,
 ) -> Vec<AlternativeCompiler> {
-    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
     let read = |name: &str| {
-        let program = on_path(name, path.as_ref())?;
+        let program = host.on_path(name)?;
         let question = Invocation::new(&program, &["-dumpfullversion", "-dumpversion"]);
         let output = host.answers.query(&question, &|_| None).ok()?;
         let version = output.stdout.trim().to_string();

@@ -33,6 +33,8 @@ use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::names::DRIVER_SO;
+#[cfg(target_os = "linux")]
+use crate::system::privileges;
 use crate::system::{Host, files};
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolkit::dependencies;
@@ -75,7 +77,7 @@ impl Inspection {
                 program: program.to_path_buf(),
                 root: root.map(Path::to_path_buf),
                 #[cfg(target_os = "linux")] // other systems have no file capabilities
-                is_privileged: files::raises_privileges(program),
+                is_privileged: privileges::raises_privileges(program),
                 platform,
                 guards,
                 ..PreflightInput::default()

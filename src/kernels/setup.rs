@@ -1,8 +1,8 @@
 //! A plan with the fingerprint of nvcc, the programs that it runs, and the variables that affect them.
 
 use crate::kernels::nvcc::wrapper::NvccWrapper;
-use crate::model::{Os, Toolkit, Variable};
-use crate::system::{StatCache, files, on_path};
+use crate::model::{Os, Toolkit};
+use crate::system::{StatCache, files};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
@@ -91,8 +91,7 @@ fn programs(plan: &Plan) -> Vec<PathBuf> {
         _ => "gcc",
     };
     let compiler = plan.ccbin.as_deref().unwrap_or(usual);
-    let path = host.env.var(Variable::Path.name()).unwrap_or_default();
-    found.extend(on_path(compiler, path.as_ref()));
+    found.extend(host.on_path(compiler));
     files::keep(&mut found, &files::is_file);
     let mut programs = Vec::new();
     for file in found {

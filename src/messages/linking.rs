@@ -8,7 +8,7 @@ use crate::toolchain::lazy_link::LazyLinkFault;
 use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
 use crate::{Finding, FindingId, Version};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Linked {
     /// Returns the call by which the build script of a program gets the rpath of a package with this `links` key.
@@ -16,19 +16,12 @@ impl Linked {
         format!("Linked::from_dep(\"{links}\")")
     }
 
-    /// Returns the finding for a package whose rpath does not reach the programs that depend on it: none queries it, or
-    /// those with these manifests do not.
-    pub(crate) fn without_query(
-        name: &str,
-        links: &str,
-        dir: &Path,
-        programs: &[PathBuf],
-    ) -> Finding {
+    /// Returns the finding for a package whose rpath does not reach the programs that depend on it, since none queries it.
+    pub(crate) fn without_query(name: &str, links: &str, dir: &Path) -> Finding {
         FindingId::LibraryNotFound.warning(format!(
             "programs that depend on `{name}` cannot find the libraries in `{}` unless their build.rs adds the rpath",
             dir.display()
         ))
-        .with_paths("manifests", programs)
         .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Self::query(links)))
         .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so")
     }

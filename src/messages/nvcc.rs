@@ -7,7 +7,7 @@ use crate::model::Found;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, SAYS};
-use crate::toolkit::package_names::package_suffix;
+use crate::toolkit::package_names::by_distribution;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -273,12 +273,9 @@ impl FailureCause<'_> {
                 let root = root.display();
                 format!("set CUDA_HOME to `{root}`, which contains `{header}`")
             }
-            FailureCause::MissingHeader(header, package, version) => {
-                let version = package_suffix(*version);
-                format!(
-                    "install `{header}`: `lib{package}-dev{version}` (Debian, Ubuntu), `lib{package}-devel{version}` \
-                     (Fedora, RHEL), or the complete toolkit"
-                )
+            FailureCause::MissingHeader(header, [debian, fedora]) => {
+                let packages = by_distribution(&format!("`{debian}`"), &format!("`{fedora}`"));
+                format!("install `{header}` with {packages}, or install the complete toolkit")
             }
             FailureCause::HostCompiler(missing) => missing.help(),
             FailureCause::Output(output) => {

@@ -252,7 +252,7 @@ impl<'a> Reader<'a> {
             }),
         };
         // NVIDIA's packages have a .pc file for each of their libraries.
-        self.reject_new(found, step.via.clone(), Rejection::Gone);
+        self.reject(found, step.via.clone(), Rejection::Gone);
     }
 
     fn searches_for(&self, kind: Kind) -> bool {
@@ -280,20 +280,16 @@ impl<'a> Reader<'a> {
         });
     }
 
-    /// Adds a candidate that is only reported.
+    /// Adds a candidate that is only reported, once.
     fn reject(&mut self, found: Found, via: FoundVia, reason: Rejection) {
-        self.scan.candidates.push(Candidate {
-            found,
-            via,
-            rejected: Some(reason),
-            request: None,
-        });
-    }
-
-    fn reject_new(&mut self, found: Found, via: FoundVia, reason: Rejection) {
         let mut known = self.scan.candidates.iter();
         if !known.any(|known| known.found == found) {
-            self.reject(found, via, reason);
+            self.scan.candidates.push(Candidate {
+                found,
+                via,
+                rejected: Some(reason),
+                request: None,
+            });
         }
     }
 
@@ -333,7 +329,7 @@ impl<'a> Reader<'a> {
             for &kind in missing {
                 let tree = install_layout::usual(kind, &self.host.platform, top, "");
                 if let Some((found, _)) = read_install(kind, top, &tree, sysroot, self.host) {
-                    self.reject_new(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
+                    self.reject(found, FoundVia::LibraryPath, Rejection::OnLibraryPath);
                 }
             }
         }

@@ -41,7 +41,9 @@ impl Toolchain {
             let advice = cudarc::advice(&listed, self.cuda_version(), installed.driver)?;
             Some(format!("{release} in Cargo.lock: {advice}"))
         };
-        report.cudarc = cudarc::in_lock(&lock).and_then(describe);
+        report.cudarc = cudarc::in_lock(&lock)
+            .last()
+            .and_then(|one| describe(one.version));
         let resolve = |version: &str| resolve(version, &self.host.env);
         for cudarc in locked(&lock, &self.host.env, &resolve) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();

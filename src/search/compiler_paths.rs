@@ -42,7 +42,7 @@ impl Places<'_> {
         // Spack and Nix list the prefixes of loaded packages.
         let via = FoundVia::variables(&[Variable::CmakePrefixPath]);
         for dir in self.listed(Variable::CmakePrefixPath) {
-            if !is_system(&dir) && self.is_inside(&dir) {
+            if !is_system(&dir) && self.host.is_inside(&dir) {
                 self.both(&via, &dir, "");
             }
         }
@@ -50,8 +50,8 @@ impl Places<'_> {
 
     /// Adds the parents of all `include` and `lib` directories, followed by a step with all of the directories.
     fn named_dirs(&mut self, via: &FoundVia, mut include: Vec<PathBuf>, mut lib: Vec<PathBuf>) {
-        files::keep(&mut include, &|dir| self.is_inside(dir));
-        files::keep(&mut lib, &|dir| self.is_inside(dir));
+        files::keep(&mut include, &|dir| self.host.is_inside(dir));
+        files::keep(&mut lib, &|dir| self.host.is_inside(dir));
         let mut known = Vec::new();
         for dirs in [&include, &lib] {
             for dir in dirs {

@@ -76,7 +76,7 @@ impl Places<'_> {
         }
         // The project on the build machine is not part of another system's image.
         files::keep(&mut dirs, &|dir| {
-            dir.is_absolute() && dir.parent().is_some() && self.is_inside(dir)
+            dir.parent().is_some() && self.host.is_inside(dir)
         });
         if let Some(name) = self.env.var(Variable::UvProjectEnvironment.name()) {
             let via = FoundVia::variables(&[Variable::UvProjectEnvironment]);
@@ -106,12 +106,12 @@ impl Places<'_> {
     /// Adds the environments on PATH. Container images do not activate theirs, and pyenv and conda leave them there.
     pub(super) fn environments_on_path(&mut self) {
         // Other steps search the system's directories.
-        let system = |dir| self.below_root(Path::new(dir));
+        let system = |dir| self.host.sysroot().at(dir);
         let system = [system("/"), system("/usr"), system("/usr/local")];
         let via = &FoundVia::EnvironmentOnPath;
         let mut known = Vec::new();
         for bin in self.listed(Variable::Path) {
-            let is_environment = bin.ends_with("bin") && self.is_inside(&bin);
+            let is_environment = bin.ends_with("bin") && self.host.is_inside(&bin);
             let prefix = bin.parent().unwrap_or(&bin).to_path_buf();
             if is_environment && !system.contains(&prefix) && !known.contains(&prefix) {
                 let cudnn = install_layout::cudnn(self.platform, &prefix, "");

@@ -18,7 +18,7 @@ use crate::model::environment::Kind as Meaning;
 use crate::model::{Environment, FoundVia, Kind, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
 use crate::search::install_layout::PACKAGES;
-use crate::system::files;
+use crate::system::{Host, files};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -41,11 +41,11 @@ const VERSIONED: FoundVia = FoundVia::Directory("NVIDIA's versioned directories"
 pub const EACH_TOOLKIT: &str = "CUDA_PATH_V";
 
 /// Returns all places in search order.
-pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec<Step> {
+pub fn steps(host: &Host) -> Vec<Step> {
     let mut places = Places {
-        env,
-        platform,
-        root,
+        env: &host.env,
+        platform: &host.platform,
+        host,
         steps: Vec::new(),
     };
     // Places that the build script requests, then those that the environment requests.
@@ -83,7 +83,7 @@ pub fn steps(env: &Environment, platform: &Platform, root: Option<&Path>) -> Vec
 struct Places<'a> {
     env: &'a Environment,
     platform: &'a Platform,
-    root: Option<&'a Path>,
+    host: &'a Host,
     /// The places so far.
     steps: Vec<Step>,
 }
@@ -104,7 +104,7 @@ impl Places<'_> {
 
     fn usual_directories(&mut self) {
         let usual = FoundVia::Directory("NVIDIA's default directory");
-        let local = self.below_root(Path::new("/usr/local"));
+        let local = self.host.sysroot().at("/usr/local");
         self.both(&usual, &local, "cuda");
         self.both(&VERSIONED, &local, "cuda-#");
     }
@@ -114,8 +114,8 @@ impl Places<'_> {
     fn distribution(&mut self) {
         let system = FoundVia::Directory("system directories");
         let optional = FoundVia::Directory("the distribution's /opt");
-        let opt = self.below_root(Path::new("/opt"));
-        self.system_packages(&system, &self.below_root(Path::new("/usr")));
+        let opt = self.host.sysroot().at("/opt");
+        self.system_packages(&system, &self.host.sysroot().at("/usr"));
         self.both(&optional, &opt.join("cuda"), "");
         self.both(&optional, &opt, "cuda-#");
     }
@@ -125,7 +125,7 @@ impl Places<'_> {
         let is_windows = self.env.builder(self.platform).os == Os::Windows;
         if let Some(dir) = fetch_dir(is_windows, &variable) {
             // The fetched files of this machine are not part of an image.
-            let dir = self.below_root(&dir);
+            let dir = self.host.sysroot().at(&dir);
             self.all_wheels(&FoundVia::Fetched, &dir, PACKAGES);
         }
     }
@@ -203,20 +203,5 @@ impl Places<'_> {
             }
         }
         dirs
-    }
-
-    /// Returns `true` if a directory from a variable of this shell belongs to the target, which means that it is not
-    /// outside the target's root.
-    fn is_inside(&self, dir: &Path) -> bool {
-        self.root.is_none_or(|root| dir.starts_with(root))
-    }
-
-    fn below_root(&self, path: &Path) -> PathBuf {
-        match self.root {
-            Some(root) if !path.starts_with(root) => {
-                root.join(path.strip_prefix("/").unwrap_or(path))
-            }
-            _ => path.to_path_buf(),
-        }
     }
 }

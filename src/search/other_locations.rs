@@ -12,8 +12,8 @@ const DIST: &str = "lib/python#/dist-packages/nvidia";
 impl Places<'_> {
     /// Adds the directories where NVIDIA's archive of cuDNN is often unpacked.
     pub(super) fn cudnn_directories(&mut self) {
-        let local = self.below_root(Path::new("/usr/local"));
-        let opt = self.below_root(Path::new("/opt"));
+        let local = self.host.sysroot().at("/usr/local");
+        let opt = self.host.sysroot().at("/opt");
         let platform = self.platform;
         let via = FoundVia::Directory("cuDNN's own directory");
         let mut add = |tree| self.tree(Kind::Cudnn, &via, tree);
@@ -38,7 +38,7 @@ impl Places<'_> {
             }
         }
         let system = format!("/opt/nvidia/hpc_sdk/Linux_{}", self.platform.cpu);
-        let usual = self.below_root(Path::new(&system));
+        let usual = self.host.sysroot().at(&system);
         let tree = install_layout::hpc_toolkit(self.platform, &usual, "#/cuda/#");
         self.tree(Kind::Toolkit, &FoundVia::Directory("HPC SDK"), tree);
     }
@@ -58,7 +58,7 @@ impl Places<'_> {
     pub(super) fn python_packages(&mut self) {
         if let Some(home) = self.env.path(Variable::Home) {
             let via = FoundVia::Directory("Python packages of this user");
-            self.wheels(&via, &self.below_root(&home.join(".local")), SITE);
+            self.wheels(&via, &self.host.sysroot().at(home.join(".local")), SITE);
         }
         let via = FoundVia::Directory("Python packages of all users");
         for (dir, below) in [
@@ -66,7 +66,7 @@ impl Places<'_> {
             ("/usr/local", DIST),
             ("/usr/lib/python3/dist-packages", PACKAGES),
         ] {
-            self.wheels(&via, &self.below_root(Path::new(dir)), below);
+            self.wheels(&via, &self.host.sysroot().at(dir), below);
         }
     }
 
@@ -84,7 +84,7 @@ impl Places<'_> {
     /// Adds the directories that users without root access install into: `runfile --toolkitpath=$HOME/cuda-12.4`.
     pub(super) fn home(&mut self) {
         if let Some(home) = self.env.path(Variable::Home) {
-            let home = self.below_root(&home);
+            let home = self.host.sysroot().at(&home);
             let via = &FoundVia::Directory("home directory");
             self.both(via, &home, "cuda-#");
             let unpacked = install_layout::unpacked_archive(self.platform, &home);
@@ -100,7 +100,7 @@ impl Places<'_> {
             None if self.platform.os == Os::Linux => usual_pkg_config(&self.platform.multiarch()),
             None => Vec::new(),
         });
-        if self.root.is_none() && !dirs.is_empty() {
+        if self.host.root.is_none() && !dirs.is_empty() {
             for kind in Kind::BOTH {
                 self.add(
                     kind,

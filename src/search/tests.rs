@@ -3,7 +3,17 @@
 pub mod env_variables;
 
 use super::*;
+use crate::system::probe_cache::ProbeCache;
 use std::ffi::OsString;
+
+fn steps_on(env: Environment, triple: &str, root: Option<&str>) -> Vec<Step> {
+    steps(&Host {
+        env,
+        platform: Platform::from_triple(triple),
+        root: root.map(PathBuf::from),
+        answers: ProbeCache::default(),
+    })
+}
 
 fn list(
     pairs: &[(&str, &str)],
@@ -18,17 +28,15 @@ fn list(
             .collect()
     };
     let env = Environment::new(own(pairs)).with_pairs(&own(script));
-    let lines = steps(&env, &Platform::from_triple(triple), root.map(Path::new))
-        .into_iter()
-        .map(|step| {
-            let strict = if step.request.is_some() { "!" } else { "" };
-            format!(
-                "{:?}{strict} {}: {}",
-                step.kind,
-                step.via,
-                step.description()
-            )
-        });
+    let lines = steps_on(env, triple, root).into_iter().map(|step| {
+        let strict = if step.request.is_some() { "!" } else { "" };
+        format!(
+            "{:?}{strict} {}: {}",
+            step.kind,
+            step.via,
+            step.description()
+        )
+    });
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -191,8 +199,8 @@ fn a_project_environment_counts_if_no_other_is_active() {
 fn pkg_config_files_are_searched_in_its_own_directories() {
     let places = |pairs: &[(&str, &str)], target: &str, root: Option<&str>| -> Vec<String> {
         let env = env(pairs).for_target(target);
-        let steps = steps(&env, &Platform::from_triple(target), root.map(Path::new));
-        let steps = steps.into_iter().filter(|step| step.kind == Kind::Cudnn);
+        let steps = steps_on(env, target, root).into_iter();
+        let steps = steps.filter(|step| step.kind == Kind::Cudnn);
         let places = steps.filter_map(|step| match step.place {
             Place::PkgConfig(dirs) => {
                 let dirs = dirs.into_iter().map(|dir| dir.display().to_string());

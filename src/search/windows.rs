@@ -17,7 +17,7 @@ impl Places<'_> {
         }
         // In a 32-bit program, `ProgramFiles` is a different directory.
         let variables = [Variable::ProgramW6432, Variable::ProgramFiles];
-        let files = match self.root {
+        let files = match &self.host.root {
             Some(root) => Some(root.join("Program Files")),
             None => variables
                 .iter()
@@ -42,8 +42,8 @@ impl Places<'_> {
         // Some users copy cuDNN's DLLs to System32, which Windows searches before PATH. Without a root, System32 of another
         // system is unknown.
         let is_target = self.env.builder(self.platform) == *self.platform;
-        let system = dll_search::system_dir(self.env, self.root);
-        if let Some(dir) = system.filter(|_| is_target || self.root.is_some()) {
+        let system = dll_search::system_dir(self.env, self.host.root.as_deref());
+        if let Some(dir) = system.filter(|_| is_target || self.host.root.is_some()) {
             let via = FoundVia::Directory("Windows' system directory");
             let tree = Tree {
                 base: dir,
@@ -56,13 +56,9 @@ impl Places<'_> {
 
     /// Returns the root of the system drive: `C:\`.
     fn drive(&self) -> Option<PathBuf> {
-        match self.root {
-            Some(root) => Some(root.to_path_buf()),
-            None => {
-                let drive = self.env.get(Variable::SystemDrive)?.to_str()?;
-                Some(format!("{drive}\\").into())
-            }
-        }
+        let drive = || self.env.get(Variable::SystemDrive)?.to_str();
+        let root = || Some(format!("{}\\", drive()?).into());
+        self.host.root.clone().or_else(root)
     }
 }
 

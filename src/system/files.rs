@@ -4,15 +4,14 @@ use crate::model::Obstacle;
 use crate::model::target_list::add;
 use crate::runtime::binary::defect::{Defect, target};
 use crate::runtime::facts::Finding;
+use crate::system::sysroot::real_path;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 /// The size limit of files that are read completely. A sparse file may have any size.
 const MAX_SIZE: usize = 16 << 20;
-/// The limit of Linux.
-const MAX_LINKS: u32 = 40;
 
 pub enum FileFault<'a> {
     /// An operation, such as `read`, that the operating system refuses.
@@ -142,48 +141,6 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     Some(Obstacle { path, defect })
 }
 
-/// Returns `true` if the program gives this user more privileges: it is setuid or setgid of another user or group, or
-/// has file capabilities. The kernel then sets AT_SECURE.
-#[cfg(all(feature = "cli", target_os = "linux"))]
-pub fn raises_privileges(program: &Path) -> bool {
-    use std::ffi::{CString, c_char, c_void};
-    use std::os::unix::ffi::OsStrExt;
-    use std::os::unix::fs::MetadataExt;
-    use std::ptr::null_mut;
-    unsafe extern "C" {
-        fn getxattr(
-            path: *const c_char,
-            name: *const c_char,
-            to: *mut c_void,
-            size: usize,
-        ) -> isize;
-    }
-    let (Ok(file), Ok(user)) = (std::fs::metadata(program), std::fs::metadata("/proc/self")) else {
-        return false;
-    };
-    // The setgid bit of a file that the group cannot execute has another meaning.
-    let is_setgid = file.mode() & 0o2010 == 0o2010;
-    if file.mode() & 0o4000 != 0 && file.uid() != user.uid()
-        || is_setgid && file.gid() != user.gid()
-    {
-        return true;
-    }
-    let Ok(path) = CString::new(program.as_os_str().as_bytes()) else {
-        return false;
-    };
-    // SAFETY: both names end in NUL, and with a size of 0 nothing is written.
-    let size = unsafe {
-        getxattr(
-            path.as_ptr(),
-            c"security.capability".as_ptr(),
-            null_mut(),
-            0,
-        )
-    };
-    // Root has all capabilities anyway.
-    size > 0 && user.uid() != 0
-}
-
 /// Returns `true` for a directory or a link to one.
 pub fn is_dir(path: &Path) -> bool {
     path.is_dir()
@@ -204,15 +161,38 @@ pub fn list(dir: &Path) -> Result<Vec<PathBuf>, Finding> {
     Ok(below(dir, &names(dir)?))
 }
 
-/// Lists the files of a directory with matching names, sorted.
+/// Lists the files of a directory with matching names, sorted with numbers in numeric order.
 pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<PathBuf>, Finding> {
-    let mut files = Vec::new();
+    let mut sorted = Vec::new();
     for name in names(dir)? {
-        if name.to_str().is_some_and(matches) {
-            files.push(dir.join(name));
+        if let Some(text) = name.to_str().filter(|text| matches(text)) {
+            add(&mut sorted, (numeric_order(text), dir.join(&name)));
         }
     }
+    let mut files = Vec::new();
+    for (_, file) in sorted {
+        files.push(file);
+    }
     Ok(files)
+}
+
+/// Returns a key by which `libcudnn.so.9.9.0` precedes `libcudnn.so.9.14.0`: the number for each number, and a larger
+/// one for each other character.
+pub fn numeric_order(name: &str) -> Vec<u32> {
+    const CHARACTERS: u32 = 1 << 30;
+    let (mut key, mut is_number): (Vec<u32>, bool) = (Vec::new(), false);
+    for character in name.chars() {
+        match (character.to_digit(10), key.last_mut()) {
+            (Some(digit), Some(number)) if is_number => {
+                let longer = number.saturating_mul(10).saturating_add(digit);
+                *number = longer.min(CHARACTERS - 1);
+            }
+            (Some(digit), _) => key.push(digit),
+            (None, _) => key.push(CHARACTERS + u32::from(character)),
+        }
+        is_number = character.is_ascii_digit();
+    }
+    key
 }
 
 /// Returns the sorted names in a directory.
@@ -261,32 +241,6 @@ pub fn canonical(path: &Path, root: Option<&Path>) -> Result<PathBuf, Finding> {
     real_path(path, root).map_err(|error| failed("resolve", path, &error))
 }
 
-/// Like [`canonical`], but with a cheap error, for many paths of which most do not exist.
-pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
-    match root {
-        Some(root) if path.starts_with(root) => inside(path, root),
-        _ => std::fs::canonicalize(path).map(plain),
-    }
-}
-
-/// Converts `\\?\C:\dir`, which Windows returns and linkers, nvcc and host compilers do not accept, to `C:\dir`, if it
-/// is short enough for them.
-fn plain(path: PathBuf) -> PathBuf {
-    const LONGEST: usize = 259;
-    let Some(rest) = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) else {
-        return path;
-    };
-    let plain = match rest.strip_prefix(r"UNC\") {
-        Some(share) => format!(r"\\{share}"),
-        None if rest.as_bytes().get(1) == Some(&b':') => rest.to_string(),
-        None => return path,
-    };
-    if plain.encode_utf16().count() > LONGEST {
-        return path;
-    }
-    plain.into()
-}
-
 /// Keeps the matching paths, like [`Vec::retain`], which would be compiled again for each condition.
 pub fn keep(paths: &mut Vec<PathBuf>, matches: &dyn Fn(&Path) -> bool) {
     paths.retain(|path| matches(path));
@@ -326,46 +280,6 @@ pub fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     if !list.contains(&item) {
         list.push(item);
     }
-}
-
-fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
-    // The components in reverse order.
-    let mut left: Vec<OsString> = Vec::new();
-    let add_parts = |left: &mut Vec<OsString>, path: &Path| {
-        for part in path.components().rev() {
-            match part {
-                Component::Normal(name) => left.push(name.to_os_string()),
-                Component::ParentDir => left.push("..".into()),
-                _ => {}
-            }
-        }
-    };
-    add_parts(&mut left, path.strip_prefix(root).unwrap_or(path));
-    let mut here = root.to_path_buf();
-    let mut links = 0;
-    while let Some(part) = left.pop() {
-        if part == ".." {
-            if here != root {
-                here.pop();
-            }
-            continue;
-        }
-        let next = here.join(&part);
-        if !std::fs::symlink_metadata(&next)?.is_symlink() {
-            here = next;
-            continue;
-        }
-        links += 1;
-        if links > MAX_LINKS {
-            return Err(io::Error::other("too many symlinks"));
-        }
-        let target = std::fs::read_link(&next)?;
-        if target.is_absolute() {
-            here = root.to_path_buf();
-        }
-        add_parts(&mut left, &target);
-    }
-    Ok(here)
 }
 
 pub(super) fn failed(verb: &'static str, path: &Path, error: &io::Error) -> Finding {
@@ -431,45 +345,18 @@ mod tests {
     }
 
     #[test]
-    fn a_windows_path_is_accepted_by_compilers() {
-        let long = format!(r"\\?\C:\{}", "d".repeat(260));
-        for (given, expected) in [
-            (r"\\?\C:\Program Files\CUDA", r"C:\Program Files\CUDA"),
-            (r"\\?\UNC\server\share\CUDA", r"\\server\share\CUDA"),
-            (r"\\?\Volume{1-2}\CUDA", r"\\?\Volume{1-2}\CUDA"),
-            ("/usr/local/cuda", "/usr/local/cuda"),
-            (&long, &long),
-        ] {
-            assert_eq!(plain(given.into()).to_str(), Some(expected));
-        }
-    }
-
-    #[test]
-    #[cfg(unix)]
-    fn an_absolute_link_stays_inside_the_root() {
-        use std::os::unix::fs::symlink;
-        let root = std::env::temp_dir().join(format!("cudnn-guard-inside-{}", std::process::id()));
-        std::fs::create_dir_all(root.join("usr/local/cuda-12.10/include")).unwrap();
-        std::fs::write(root.join("usr/local/cuda-12.10/include/cuda.h"), "").unwrap();
-        std::fs::create_dir_all(root.join("etc/alternatives")).unwrap();
-        symlink("/usr/local/cuda-12.10", root.join("etc/alternatives/cuda")).unwrap();
-        symlink("/etc/alternatives/cuda", root.join("usr/local/cuda")).unwrap();
-        symlink(
-            "../../../../../../etc/alternatives/cuda",
-            root.join("usr/local/up"),
-        )
-        .unwrap();
-        symlink("/usr/local/loop", root.join("usr/local/loop")).unwrap();
-        let real = root.join("usr/local/cuda-12.10/include/cuda.h");
-        for link in ["cuda", "up"] {
-            let path = root.join("usr/local").join(link).join("include/cuda.h");
-            assert_eq!(canonical(&path, Some(&root)).unwrap(), real);
-        }
-        let looped = canonical(&root.join("usr/local/loop"), Some(&root)).unwrap_err();
-        assert_eq!(
-            looped.evidence,
-            [("reason", "too many symlinks".to_string())]
-        );
-        std::fs::remove_dir_all(&root).unwrap();
+    fn names_are_sorted_by_their_numbers() {
+        let names = [
+            "a",
+            "a.so.9",
+            "a.so.9.9.0",
+            "a.so.9.14.0",
+            "a.so.10",
+            "b.so.1",
+        ];
+        let mut sorted = names.map(numeric_order);
+        sorted.sort();
+        assert_eq!(sorted, names.map(numeric_order));
+        assert!(numeric_order("99999999999") < numeric_order("a"));
     }
 }

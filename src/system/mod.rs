@@ -2,6 +2,7 @@
 #![allow(clippy::disallowed_methods, unsafe_code)] // these bans are for all other modules
 
 pub mod cargo;
+pub mod child_processes;
 #[cfg(feature = "cli")]
 pub mod cpu;
 pub mod directive;
@@ -19,6 +20,8 @@ pub mod library_file;
 pub mod memory;
 pub mod out_dir;
 pub mod path_encoding;
+#[cfg(all(feature = "cli", target_os = "linux"))]
+pub mod privileges;
 pub mod probe_cache;
 pub mod programs;
 pub mod sysroot;
@@ -96,6 +99,11 @@ impl Host {
     pub fn is_inside(&self, dir: &Path) -> bool {
         let root = self.root.as_ref();
         dir.is_absolute() && root.is_none_or(|root| dir.starts_with(root))
+    }
+
+    /// Returns the program of this name on PATH, or the path if the name is one.
+    pub fn on_path(&self, name: &str) -> Option<PathBuf> {
+        on_path(name, self.env.get(Variable::Path).unwrap_or_default())
     }
 
     /// Returns the build system, on which nvcc and the compilers run.

@@ -2,7 +2,12 @@
 
 use crate::model::{Obstacle, newest_first};
 use crate::system::files;
-use std::path::{Path, PathBuf};
+use std::ffi::OsString;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+/// The limit of Linux.
+const MAX_LINKS: u32 = 40;
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
 #[derive(Clone, Copy, Default)]
@@ -11,10 +16,15 @@ pub struct Sysroot<'a> {
 }
 
 impl Sysroot<'_> {
-    /// Returns the path on this machine of an absolute path of the system.
+    /// Returns the path on this machine of an absolute path of the system. A path below the root is returned unchanged.
     pub fn at(self, path: impl AsRef<Path>) -> PathBuf {
-        let (path, root) = (path.as_ref(), self.root.unwrap_or(Path::new("/")));
-        root.join(path.strip_prefix("/").unwrap_or(path))
+        let path = path.as_ref();
+        match self.root {
+            Some(root) if !path.starts_with(root) => {
+                root.join(path.strip_prefix("/").unwrap_or(path))
+            }
+            _ => path.to_path_buf(),
+        }
     }
 
     /// Returns the path to read, if it is a regular file.
@@ -40,7 +50,7 @@ impl Sysroot<'_> {
 
     /// Resolves the links in a path.
     pub fn canonical(self, path: &Path) -> PathBuf {
-        files::real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())
+        real_path(path, self.root).unwrap_or_else(|_| path.to_path_buf())
     }
 
     /// Expands a pattern, in which `#` matches a version, to directories, the highest version first.
@@ -78,8 +88,9 @@ impl Sysroot<'_> {
         let mut found = Vec::new();
         for name in files::names(&dir).unwrap_or_default() {
             let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
-            if let Some(numbers) = version.and_then(numbers) {
-                found.push((numbers, dir.join(name)));
+            let starts = |text: &&str| text.as_bytes().first().is_some_and(u8::is_ascii_digit);
+            if let Some(version) = version.filter(starts) {
+                found.push((files::numeric_order(version), dir.join(&name)));
             }
         }
         let mut newest = newest_first(found);
@@ -92,7 +103,7 @@ impl Sysroot<'_> {
         if self.root.is_none() {
             return Some(path.to_path_buf());
         }
-        let inside = files::real_path(path, self.root).ok()?;
+        let inside = real_path(path, self.root).ok()?;
         // A path without links cannot leave the root.
         if inside == path {
             return Some(inside);
@@ -106,17 +117,122 @@ impl Sysroot<'_> {
     }
 }
 
+/// Like [`files::canonical`], but with a cheap error, for many paths of which most do not exist.
+pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
+    match root {
+        Some(root) if path.starts_with(root) => inside(path, root),
+        _ => std::fs::canonicalize(path).map(plain),
+    }
+}
+
+/// Converts `\\?\C:\dir`, which Windows returns and linkers, nvcc and host compilers do not accept, to `C:\dir`, if it
+/// is short enough for them.
+fn plain(path: PathBuf) -> PathBuf {
+    const LONGEST: usize = 259;
+    let Some(rest) = path.to_str().and_then(|text| text.strip_prefix(r"\\?\")) else {
+        return path;
+    };
+    let plain = match rest.strip_prefix(r"UNC\") {
+        Some(share) => format!(r"\\{share}"),
+        None if rest.as_bytes().get(1) == Some(&b':') => rest.to_string(),
+        None => return path,
+    };
+    if plain.encode_utf16().count() > LONGEST {
+        return path;
+    }
+    plain.into()
+}
+
+/// Resolves the links in a path below a root, in which absolute links are relative to the root.
+fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
+    // The components in reverse order.
+    let mut left: Vec<OsString> = Vec::new();
+    let add_parts = |left: &mut Vec<OsString>, path: &Path| {
+        for part in path.components().rev() {
+            match part {
+                Component::Normal(name) => left.push(name.to_os_string()),
+                Component::ParentDir => left.push("..".into()),
+                _ => {}
+            }
+        }
+    };
+    add_parts(&mut left, path.strip_prefix(root).unwrap_or(path));
+    let mut here = root.to_path_buf();
+    let mut links = 0;
+    while let Some(part) = left.pop() {
+        if part == ".." {
+            if here != root {
+                here.pop();
+            }
+            continue;
+        }
+        let next = here.join(&part);
+        if !std::fs::symlink_metadata(&next)?.is_symlink() {
+            here = next;
+            continue;
+        }
+        links += 1;
+        if links > MAX_LINKS {
+            return Err(io::Error::other("too many symlinks"));
+        }
+        let target = std::fs::read_link(&next)?;
+        if target.is_absolute() {
+            here = root.to_path_buf();
+        }
+        add_parts(&mut left, &target);
+    }
+    Ok(here)
+}
+
 /// The number of versions side by side that are searched. Each has many files.
 const MOST_VERSIONS: usize = 256;
 
-/// Parses the numbers of `12.10`. `3.13t` counts as 3.13. Returns `None` if the text does not start with a number.
-fn numbers(text: &str) -> Option<Vec<u32>> {
-    let mut numbers = Vec::new();
-    let is_separator: fn(char) -> bool = |letter| !letter.is_ascii_digit();
-    for part in text.split(is_separator) {
-        if let Ok(number) = part.parse() {
-            numbers.push(number);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[cfg(unix)]
+    use crate::system::files::canonical;
+
+    #[test]
+    fn a_windows_path_is_accepted_by_compilers() {
+        let long = format!(r"\\?\C:\{}", "d".repeat(260));
+        for (given, expected) in [
+            (r"\\?\C:\Program Files\CUDA", r"C:\Program Files\CUDA"),
+            (r"\\?\UNC\server\share\CUDA", r"\\server\share\CUDA"),
+            (r"\\?\Volume{1-2}\CUDA", r"\\?\Volume{1-2}\CUDA"),
+            ("/usr/local/cuda", "/usr/local/cuda"),
+            (&long, &long),
+        ] {
+            assert_eq!(plain(given.into()).to_str(), Some(expected));
         }
     }
-    text.as_bytes().first()?.is_ascii_digit().then_some(numbers)
+
+    #[test]
+    #[cfg(unix)]
+    fn an_absolute_link_stays_inside_the_root() {
+        use std::os::unix::fs::symlink;
+        let root = std::env::temp_dir().join(format!("cudnn-guard-inside-{}", std::process::id()));
+        std::fs::create_dir_all(root.join("usr/local/cuda-12.10/include")).unwrap();
+        std::fs::write(root.join("usr/local/cuda-12.10/include/cuda.h"), "").unwrap();
+        std::fs::create_dir_all(root.join("etc/alternatives")).unwrap();
+        symlink("/usr/local/cuda-12.10", root.join("etc/alternatives/cuda")).unwrap();
+        symlink("/etc/alternatives/cuda", root.join("usr/local/cuda")).unwrap();
+        symlink(
+            "../../../../../../etc/alternatives/cuda",
+            root.join("usr/local/up"),
+        )
+        .unwrap();
+        symlink("/usr/local/loop", root.join("usr/local/loop")).unwrap();
+        let real = root.join("usr/local/cuda-12.10/include/cuda.h");
+        for link in ["cuda", "up"] {
+            let path = root.join("usr/local").join(link).join("include/cuda.h");
+            assert_eq!(canonical(&path, Some(&root)).unwrap(), real);
+        }
+        let looped = canonical(&root.join("usr/local/loop"), Some(&root)).unwrap_err();
+        assert_eq!(
+            looped.evidence,
+            [("reason", "too many symlinks".to_string())]
+        );
+        std::fs::remove_dir_all(&root).unwrap();
+    }
 }

@@ -4,8 +4,7 @@ pub mod flag;
 #[cfg(test)]
 mod properties;
 
-use crate::model::text::target_name::{NUMBER, number};
-use crate::model::{Gencode, Pattern, pattern};
+use crate::model::Gencode;
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 use crate::targets::gpu_names;
 use crate::targets::gpu_names::NamedGpu;
@@ -117,13 +116,6 @@ fn targets(capability: ComputeCapability, suffix: Suffix, codes: &[Code]) -> Vec
 }
 
 fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
-    // `sm_90a`, `8.6(8.0)`, `86-virtual`, `9.0+PTX`
-    static TARGET: Pattern = Pattern::new(|| {
-        let via = format!(r"(?:\({NUMBER}\))?");
-        pattern(&format!(
-            r"^(sm_|compute_)?{NUMBER}{via}(-real|-virtual|\+ptx)?$"
-        ))
-    });
     match word {
         "native" => return Some(Word::Native),
         "auto" => return Some(Word::Auto),
@@ -131,22 +123,42 @@ fn read_word(dialect: Dialect, word: &str) -> Option<Word> {
         "all-major" | "common" => return Some(Word::AllMajor),
         _ => {}
     }
-    let found = TARGET.captures(word)?;
-    let group = |group| found.get(group).map_or("", |one| one.as_str());
-    let codes: &[Code] = match (group(1), group(8)) {
+    // `sm_90a`, `8.6(8.0)`, `86-virtual`, `9.0+PTX`
+    let (mut prefix, mut kind, mut number) = ("", "", word);
+    for known in ["sm_", "compute_"] {
+        if let Some(rest) = number.strip_prefix(known) {
+            (prefix, number) = (known, rest);
+            break;
+        }
+    }
+    for known in ["-real", "-virtual", "+ptx"] {
+        if let Some(rest) = number.strip_suffix(known) {
+            (kind, number) = (known, rest);
+            break;
+        }
+    }
+    let codes: &[Code] = match (prefix, kind) {
         ("", "") if dialect == Dialect::CMake => BOTH,
         ("" | "sm_", "") | ("", "-real") => &[Code::Machine],
         ("compute_", "") | ("", "-virtual") => &[Code::Ptx],
         ("" | "sm_", "+ptx") => BOTH,
         _ => return None,
     };
-    let (capability, suffix) = number(&found, 2)?;
+    let (number, via) = match number.strip_suffix(')') {
+        Some(numbers) => {
+            let (number, via) = numbers.split_once('(')?;
+            (number, Some(via))
+        }
+        None => (number, None),
+    };
+    let (capability, suffix) = Target::parse_number(number)?;
     let mut read = targets(capability, suffix, codes);
-    if let Some((capability, suffix)) = number(&found, 5) {
+    if let Some(via) = via {
         // PTX cannot be compiled from other PTX.
         if codes != [Code::Machine] {
             return None;
         }
+        let (capability, suffix) = Target::parse_number(via)?;
         let via = &mut read.first_mut()?.via;
         (via.capability, via.suffix) = (capability, suffix);
     }

@@ -1,7 +1,7 @@
 //! GPUs by name: `Ampere`, `H100`, `RTX 4090`.
 
 use crate::compat;
-use crate::runtime::facts::ComputeCapability;
+use crate::runtime::facts::{ComputeCapability, Target};
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/gpus.txt");
@@ -86,10 +86,9 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     compat::rows(TABLE, &|line| {
         let (number, rest) = line.split_once(" | ")?;
         let (label, names) = rest.split_once(" |")?;
-        let (major, minor) = number.split_once('.')?;
         let names = names.split(',').filter(|name| !name.is_empty());
         Some(Row {
-            capability: ComputeCapability::new(major.parse().ok()?, minor.parse().ok()?),
+            capability: Target::parse_number(number)?.0,
             label,
             generation: plain(label),
             products: names.map(plain).collect(),

@@ -15,15 +15,10 @@ pub fn rows() -> Vec<Row> {
         let cuda = Version::parse(cuda)?;
         let mut codes = Vec::new();
         for number in numbers.split(' ') {
-            add(&mut codes, code(number)?);
+            add(&mut codes, Target::parse(&format!("sm_{number}"))?);
         }
         Some((cuda, codes))
     })
-}
-
-/// Parses `90a` as a machine code target.
-fn code(text: &str) -> Option<Target> {
-    Target::parse(&format!("sm_{text}"))
 }
 
 /// Returns the targets of this version, or `None` if it is older than the table.
@@ -130,7 +125,11 @@ mod tests {
             ("200", "no CUDA up to 13.5"),
             ("90f", "no CUDA up to 13.5"),
         ] {
-            assert_eq!(supported_by(code(target).unwrap()), expected, "{target}");
+            assert_eq!(
+                supported_by(Target::parse(&format!("sm_{target}")).unwrap()),
+                expected,
+                "{target}"
+            );
         }
     }
 }

@@ -73,7 +73,7 @@ impl Toolchain {
         let host = &self.host;
         let has_pkg_config = pkg_config::is_supported(host);
         let mut places = Vec::new();
-        for step in steps(&host.env, &host.platform, host.root.as_deref()) {
+        for step in steps(host) {
             // A crate that only compiles kernels gets no findings about cuDNN.
             if (step.kind == Kind::Toolkit || self.needs.cudnn)
                 && (has_pkg_config || !matches!(step.place, Place::PkgConfig(_)))

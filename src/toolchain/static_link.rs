@@ -193,11 +193,7 @@ fn source(toolkit: &Toolkit, lacking: &[Archive], os: Os) -> Option<ArchiveSourc
         let Some((package, conda)) = name.and_then(|name| archives::package(name, major)) else {
             continue;
         };
-        let name = if is_conda {
-            conda.to_string()
-        } else {
-            format!("{package}{release}")
-        };
+        let name = if is_conda { conda } else { package + &release };
         files::push_new(&mut names, name);
     }
     match is_conda {

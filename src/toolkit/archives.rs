@@ -5,6 +5,7 @@
 
 use crate::model::Os;
 use crate::runtime::facts::{SubLibrary, sub_libraries};
+use crate::toolkit::package_names;
 
 /// A requested archive. The first name that exists is used.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -146,21 +147,19 @@ fn rank(names: &[String]) -> usize {
 
 /// Returns NVIDIA's packages that contain an archive of the toolkit, without the version at the end: for Debian and for
 /// conda.
-pub fn package(archive: &str, major: Option<u32>) -> Option<(&'static str, &'static str)> {
+pub fn package(archive: &str, major: Option<u32>) -> Option<(String, String)> {
     let newer = major.is_some_and(|major| major > 12);
-    Some(match archive.strip_suffix("_static").unwrap_or(archive) {
-        "cublas" | "cublasLt" => ("libcublas-dev", "libcublas-static"),
-        "cusolver" => ("libcusolver-dev", "libcusolver-static"),
-        "cusparse" => ("libcusparse-dev", "libcusparse-static"),
-        "cufft" => ("libcufft-dev", "libcufft-static"),
-        "curand" => ("libcurand-dev", "libcurand-static"),
-        "nvrtc" | "nvrtc-builtins" => ("cuda-nvrtc-dev", "cuda-nvrtc-static"),
-        "culibos" if newer => ("cuda-culibos-dev", "cuda-culibos-static"),
-        "cudart" | "culibos" => ("cuda-cudart-dev", "cuda-cudart-static"),
-        "nvptxcompiler" if newer => ("libnvptxcompiler", "libnvptxcompiler-dev"),
-        "nvptxcompiler" => ("cuda-nvcc", "cuda-nvcc-tools"),
-        _ => return None,
-    })
+    let name = match archive.strip_suffix("_static").unwrap_or(archive) {
+        "nvptxcompiler" if newer => {
+            return Some(("libnvptxcompiler".into(), "libnvptxcompiler-dev".into()));
+        }
+        "nvptxcompiler" => return Some(("cuda-nvcc".into(), "cuda-nvcc-tools".into())),
+        "culibos" if newer => "cuda-culibos",
+        "culibos" => "cuda-cudart",
+        "nvrtc-builtins" => "cuda-nvrtc",
+        name => package_names::package(name)?.0,
+    };
+    Some((format!("{name}-dev"), format!("{name}-static")))
 }
 
 #[cfg(test)]

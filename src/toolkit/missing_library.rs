@@ -2,7 +2,8 @@
 
 use crate::model::{Candidate, Os, Platform};
 use crate::runtime::facts::Finding;
-use crate::toolkit::package_names::{PACKAGES, package};
+use crate::runtime::facts::nearest::edits;
+use crate::toolkit::package_names::{PACKAGES, of_header, package};
 
 /// Libraries that NVIDIA ships only for Linux.
 const LINUX_ONLY: [&str; 5] = ["nccl", "nvshmem_host", "culibos", "cufile", "cufile_rdma"];
@@ -53,10 +54,7 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
         }
     }
     let header = names.first().filter(|_| !toolkit.include_dirs.is_empty())?;
-    let mut packages = PACKAGES.iter();
-    let is_its = |name: &&str| header.starts_with(name);
-    let (_, name, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
-    let missing = Missing::Headers(names, (name, wheel));
+    let missing = Missing::Headers(names, of_header(header)?);
     Some(missing.finding(candidate, toolkit, platform.os))
 }
 
@@ -64,18 +62,16 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
 fn is_close(known: &str, name: &str) -> bool {
     let bare = name.trim_start_matches("lib");
     let bare = bare.split(".so").next().unwrap_or(bare).to_lowercase();
-    let letters = |text: &str| text.chars().collect::<Vec<char>>();
-    let (known, name) = (letters(&known.to_lowercase()), letters(&bare));
-    let (mut known, mut name) = (&known[..], &name[..]);
-    while !known.is_empty() && known.first() == name.first() {
-        (known, name) = (&known[1..], &name[1..]);
-    }
-    while !known.is_empty() && known.last() == name.last() {
-        (known, name) = (&known[..known.len() - 1], &name[..name.len() - 1]);
-    }
-    match (known, name) {
-        ([a, b], [c, d]) => (a, b) == (d, c),
-        _ => known.len() <= 1 && name.len() <= 1,
+    let known = known.to_lowercase();
+    let sorted = |text: &str| {
+        let mut letters = text.as_bytes().to_vec();
+        letters.sort_unstable();
+        letters
+    };
+    match edits(&known, &bare) {
+        0 | 1 => true,
+        2 => sorted(&known) == sorted(&bare),
+        _ => false,
     }
 }
 

@@ -1,8 +1,8 @@
 //! Parsers of nvcc's output.
 
 use crate::model::target_list::add;
-use crate::model::text::pattern::{Pattern, pattern, release};
-use crate::model::text::target_name;
+use crate::model::text::pattern::{Pattern, pattern};
+use crate::model::text::short_version;
 use crate::system::files;
 use crate::targets::target_lists::keep;
 use crate::{Suffix, Target, Version};
@@ -75,8 +75,8 @@ pub fn without_commands(text: &str) -> String {
 
 /// Parses the two numbers of CUDA's version from `Cuda compilation tools, release 13.5, V13.5.37`.
 pub fn parse_version(text: &str) -> Option<Version> {
-    static RELEASE: Pattern = Pattern::new(|| pattern(r"release ([0-9]+)\.([0-9]+)"));
-    release(&RELEASE, text)
+    let mut rests = text.split("release ").skip(1);
+    rests.find_map(|rest| short_version(rest.split([',', ' ', '\r', '\n']).next()?))
 }
 
 /// Parses the output of `nvcc --list-gpu-code`: unsorted lines such as `sm_75`, `sm_110`, `sm_103`.
@@ -99,7 +99,7 @@ fn gpu_codes(text: &str, is_separator: fn(char) -> bool) -> Vec<Target> {
     let mut targets = Vec::new();
     for word in text.split(is_separator) {
         let word = word.trim();
-        if let Some(target) = target_name::read(word).filter(|_| word.starts_with("sm_")) {
+        if let Some(target) = Target::parse(word).filter(|_| word.starts_with("sm_")) {
             add(&mut targets, target);
         }
     }

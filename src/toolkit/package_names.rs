@@ -63,6 +63,14 @@ pub fn package(library: &str) -> Option<(&'static str, &'static str)> {
     Some((package, wheel))
 }
 
+/// Returns the package and the wheel of a library's header, like [`package`].
+pub fn of_header(header: &str) -> Option<(&'static str, &'static str)> {
+    let mut packages = PACKAGES.iter();
+    let is_its = |name: &&str| header.starts_with(name);
+    let (_, package, wheel) = packages.find(|(names, ..)| names.iter().any(is_its))?;
+    Some((package, wheel))
+}
+
 /// Returns the package to install, with both names if Debian's and Fedora's differ.
 pub fn by_distribution(debian: &str, fedora: &str) -> String {
     if debian == fedora {

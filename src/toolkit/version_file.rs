@@ -1,27 +1,27 @@
 //! Parsers of a toolkit's version files.
 
-use crate::model::text::pattern::{Pattern, pattern, release};
+use crate::model::text::short_version;
 use crate::runtime::facts::Version;
 
 /// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since
 /// CUDA 11.1. The third number is not part of CUDA's version. In some files it is a date.
 pub fn json(text: &str) -> Option<Version> {
-    static CUDA: Pattern = Pattern::new(|| {
-        pattern(
-            r#""cuda"[[:space:]]*:[[:space:]]*\{[^}]*"version"[[:space:]]*:[[:space:]]*"([0-9]+)\.([0-9]+)(?:\.[0-9]+)*""#,
-        )
-    });
-    release(&CUDA, text)
+    let cuda = value(text, "\"cuda\"")?.strip_prefix('{')?;
+    let (cuda, _) = cuda.split_once('}')?;
+    let version = value(cuda, "\"version\"")?.strip_prefix('"')?;
+    short_version(version.split_once('"')?.0)
+}
+
+/// Returns the text that begins with the value of a key.
+fn value<'a>(json: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = json.split_once(key)?;
+    Some(rest.trim_start().strip_prefix(':')?.trim_start())
 }
 
 /// Parses `10.2` in `CUDA Version 10.2.89` from `version.txt`, up to CUDA 11.0.
 pub fn text(text: &str) -> Option<Version> {
-    static CUDA: Pattern = Pattern::new(|| {
-        pattern(
-            r"^[[:space:]]*CUDA Version[[:space:]]+([0-9]+)\.([0-9]+)(?:\.[0-9]+)*(?:[[:space:]]|$)",
-        )
-    });
-    release(&CUDA, text)
+    let rest = text.trim_start().strip_prefix("CUDA Version")?;
+    short_version(rest.split_whitespace().next()?)
 }
 
 #[cfg(test)]

@@ -75,16 +75,27 @@ impl Target {
             Some(rest) => (Code::Machine, rest),
             None => (Code::Ptx, word.strip_prefix("compute_")?),
         };
-        let (suffix, number) = match (rest.strip_suffix('a'), rest.strip_suffix('f')) {
-            (Some(number), _) => (Suffix::Arch, number),
-            (_, Some(number)) => (Suffix::Family, number),
-            _ => (Suffix::None, rest),
-        };
+        let (capability, suffix) = Self::parse_number(rest)?;
         Some(Self {
-            capability: ComputeCapability::from_number(parsed(number)?),
+            capability,
             suffix,
             code,
         })
+    }
+
+    /// Parses the number of a target, with or without a point, and its suffix: `86`, `8.6`, `90a`, `12.0f`.
+    pub(crate) fn parse_number(text: &str) -> Option<(ComputeCapability, Suffix)> {
+        let (suffix, number) = match (text.strip_suffix('a'), text.strip_suffix('f')) {
+            (Some(number), _) => (Suffix::Arch, number),
+            (_, Some(number)) => (Suffix::Family, number),
+            _ => (Suffix::None, text),
+        };
+        let (major, minor) = number.split_at_checked(number.len().checked_sub(1)?)?;
+        let major = major.strip_suffix('.').unwrap_or(major);
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        let is_valid = major.len() <= 2 && !major.starts_with('0') && is_number(major);
+        let (major, minor) = (parsed(major)?, parsed(minor).filter(|_| is_number(minor))?);
+        is_valid.then_some((ComputeCapability::new(major, minor), suffix))
     }
 
     /// Parses targets with spaces between them. Words that are no targets are skipped.

@@ -156,7 +156,11 @@ mod tests {
     /// Each is compared with all before it.
     #[test]
     fn more_targets_than_gpus_exist_are_rejected() {
-        let many = |count| (1..=count).map(|number| format!("sm_{number} ")).collect();
+        let many = |count| {
+            (10..10 + count)
+                .map(|number| format!("sm_{number} "))
+                .collect()
+        };
         let count = |count| {
             let words: String = many(count);
             Some(targets_in(&fatbin(&words))?.split(' ').count())

@@ -12,6 +12,7 @@ use crate::system::Host;
 use crate::system::files;
 use crate::toolkit::Plan;
 use crate::toolkit::nvcc::{self, MissingTemporaryDirectory};
+use crate::toolkit::package_names::{self, package_suffix};
 use std::path::Path;
 #[cfg(feature = "cli")]
 use std::path::PathBuf;
@@ -33,8 +34,8 @@ pub enum FailureCause<'a> {
     MissingTool(&'static str, &'a Path),
     /// A missing header, and the root of a toolkit that has it.
     InToolkit(&'a str, &'a Path),
-    /// A missing header, the name of NVIDIA's package between `lib` and `-dev`, and the version of the toolkit.
-    MissingHeader(&'a str, &'static str, Option<Version>),
+    /// A missing header, and NVIDIA's packages for Debian and for Fedora that contain the header.
+    MissingHeader(&'a str, [String; 2]),
     /// A host compiler that nvcc cannot start.
     HostCompiler(MissingHostCompiler<'a>),
     /// A cause that is only in this output.
@@ -68,20 +69,15 @@ const TOOLS: [(&str, &str); 5] = [
     ("nvlink", "nvidia-cuda-nvcc"),
 ];
 
-/// The beginnings of header names, and the wheels that contain the headers.
-const HEADERS: [(&str, &str); 12] = [
-    ("crt/", "nvidia-cuda-crt"),
-    ("cuda_runtime", "nvidia-cuda-runtime"),
-    ("nv/", "nvidia-cuda-cccl"),
-    ("cuda/std/", "nvidia-cuda-cccl"),
-    ("thrust/", "nvidia-cuda-cccl"),
-    ("cub/", "nvidia-cuda-cccl"),
-    ("cublas", "nvidia-cublas"),
-    ("cufft", "nvidia-cufft"),
-    ("curand", "nvidia-curand"),
-    ("cusolver", "nvidia-cusolver"),
-    ("cusparse", "nvidia-cusparse"),
-    ("nvrtc", "nvidia-cuda-nvrtc"),
+/// The beginnings of header names that are not names of libraries, the Debian packages that contain the headers, and the
+/// wheels without `nvidia-`.
+const HEADERS: [(&str, &str, &str); 6] = [
+    ("crt/", "cuda-crt", "cuda-crt"),
+    ("cuda_runtime", "cuda-cudart-dev", "cuda-runtime"),
+    ("nv/", "cuda-cccl", "cuda-cccl"),
+    ("cuda/std/", "cuda-cccl", "cuda-cccl"),
+    ("thrust/", "cuda-cccl", "cuda-cccl"),
+    ("cub/", "cuda-cccl", "cuda-cccl"),
 ];
 
 /// Wheels that have the toolkit's version number.
@@ -137,7 +133,13 @@ impl<'a> Failure<'a> {
     fn missing_header(&self) -> Option<FailureCause<'a>> {
         let header = self.output.lines().find_map(absent_header)?;
         let mut known = HEADERS.iter();
-        let (_, wheel) = known.find(|(start, _)| header.starts_with(start))?;
+        let (debian, wheel) = match known.find(|(start, ..)| header.starts_with(start)) {
+            Some((_, package, wheel)) => (package.to_string(), *wheel),
+            None => {
+                let (package, wheel) = package_names::of_header(header)?;
+                (format!("{package}-dev"), wheel)
+            }
+        };
         let has = |toolkit: &&&Toolkit| {
             let mut dirs = toolkit.include_dirs.iter();
             toolkit.nvcc.is_some() && dirs.any(|dir| files::is_file(&dir.join(header)))
@@ -145,14 +147,17 @@ impl<'a> Failure<'a> {
         if let Some(other) = self.others.iter().find(has) {
             return Some(FailureCause::InToolkit(header, &other.root));
         }
-        let package = wheel
-            .trim_start_matches("nvidia-")
-            .trim_start_matches("cuda-");
         let cuda = self.plan.cuda();
-        Some(match pip(wheel, &self.plan.nvcc, cuda) {
-            Some(wheel) => FailureCause::InWheel(header, wheel),
-            None => FailureCause::MissingHeader(header, package, cuda),
-        })
+        if let Some(wheel) = pip(&format!("nvidia-{wheel}"), &self.plan.nvcc, cuda) {
+            return Some(FailureCause::InWheel(header, wheel));
+        }
+        let version = package_suffix(cuda);
+        let end = if debian.ends_with("-dev") { "el" } else { "" };
+        let packages = [
+            format!("{debian}{version}"),
+            format!("{debian}{end}{version}"),
+        ];
+        Some(FailureCause::MissingHeader(header, packages))
     }
 
     fn missing_compiler(&self) -> Option<FailureCause<'a>> {
@@ -180,9 +185,8 @@ fn missing_tool<'a>(
 /// Returns the pip requirement for a wheel, if this nvcc is from the wheels of CUDA 13.
 fn pip(wheel: &str, nvcc: &Path, cuda: Option<Version>) -> Option<String> {
     let cuda = cuda.filter(|cuda| cuda.major >= 13)?;
-    let top = nvcc.parent()?.parent()?;
-    let is_wheels = top.parent().is_some_and(|up| up.ends_with("nvidia"));
-    is_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
+    let is_of_wheels = package_names::is_of_wheels(nvcc.parent()?.parent()?);
+    is_of_wheels.then(|| match VERSIONED_WHEELS.contains(&wheel) {
         true => format!("{wheel}=={}.*", cuda.short()),
         false => wheel.to_string(),
     })

@@ -1,12 +1,12 @@
-//! Parsers that several modules use: names of libraries and targets, versions in headers.
+//! Parsers that several modules use: names of libraries, versions in headers.
 
 #[cfg(test)]
 mod library_name;
 pub mod pattern;
-pub mod target_name;
 pub mod version_header;
 
 use crate::model::target_list::add;
+use crate::runtime::facts::Version;
 use std::fmt::Display;
 use std::path::PathBuf;
 
@@ -39,4 +39,12 @@ pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
         numbers.push(number.parse().ok()?);
     }
     Some(numbers)
+}
+
+/// Parses the first two numbers of a version such as `12.4.131`: CUDA's version consists of two.
+pub fn short_version(text: &str) -> Option<Version> {
+    match parse_numbers(text, '.')?[..] {
+        [major, minor, ..] => Some(Version::new(major, minor, 0)),
+        _ => None,
+    }
 }

@@ -1,4 +1,3 @@
-use crate::runtime::facts::Version;
 use regex_lite::Regex;
 use std::sync::LazyLock;
 
@@ -9,11 +8,4 @@ pub type Pattern = LazyLock<Regex>;
 /// Compiles a pattern. It cannot fail at run time, because the tests use every pattern.
 pub fn pattern(text: &str) -> Regex {
     Regex::new(text).expect("a constant of this crate")
-}
-
-/// Reads a version from the first two groups of a pattern.
-pub fn release(pattern: &Regex, text: &str) -> Option<Version> {
-    let found = pattern.captures(text)?;
-    let number = |group| found.get(group)?.as_str().parse().ok();
-    Some(Version::new(number(1)?, number(2)?, 0))
 }

@@ -4,8 +4,7 @@ use super::*;
 
 fn trees(pairs: &[(&str, &str)]) -> Vec<Tree> {
     let env = env(pairs).with_current_dir("/package".into());
-    let platform = Platform::from_triple("x86_64-unknown-linux-gnu");
-    let requested = steps(&env, &platform, None)
+    let requested = steps_on(env, "x86_64-unknown-linux-gnu", None)
         .into_iter()
         .filter(|step| step.request.is_some());
     let trees = requested.filter_map(|step| match step.place {
@@ -46,7 +45,7 @@ fn the_other_directory_beside_named_headers_or_libraries() {
 fn nvcc_is_searched_on_the_path_of_the_build_machine() {
     let files = |host: &str, target: &str, path: &str| {
         let env = env(&[("HOST", host), ("PATH", path), ("NVCC", "ccache nvcc")]);
-        let steps = steps(&env, &Platform::from_triple(target), None);
+        let steps = steps_on(env, target, None);
         match &steps[0].place {
             Place::Nvcc(files) => files.clone(),
             Place::Tree(_) | Place::Copy(..) | Place::PkgConfig(..) => panic!("{steps:?}"),

@@ -1,8 +1,7 @@
 //! nvcc's flags for targets.
 
-use crate::model::text::target_name::read as target;
 use crate::model::{Gencode, Pattern, pattern};
-use crate::runtime::facts::Code;
+use crate::runtime::facts::{Code, Target};
 use crate::targets::dialect::{BOTH, Word, targets};
 
 /// Returns the length of the flag at the beginning of a text, with its value, which may follow after a space and may
@@ -32,7 +31,7 @@ pub fn read(flag: &str) -> Option<Word> {
         "all" => Some(Word::All),
         "all-major" => Some(Word::AllMajor),
         _ => {
-            let target = target(value)?;
+            let target = Target::parse(value)?;
             let codes: &[Code] = match target.code {
                 Code::Machine => BOTH,
                 Code::Ptx => &[Code::Ptx],
@@ -59,7 +58,7 @@ fn gencode(value: &str) -> Option<Vec<Gencode>> {
             }
             None => part,
         };
-        let target = target(value.trim().trim_matches(['[', ']']).trim())?;
+        let target = Target::parse(value.trim().trim_matches(['[', ']']).trim())?;
         match key {
             "arch" if via.is_none() && target.code == Code::Ptx => via = Some(target),
             "code" => made.push(Gencode::plain(target)),

@@ -71,8 +71,6 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
     let installed = fresh("links-rpath-cudnn");
     cudnn(&installed);
     let dir = workspace("links-rpath", "\"rpath-kernels\", \"rpath-app\"");
-    // A failed run leaves it.
-    let _ = fs::remove_dir_all(dir.join("rpath-other"));
     let kernels = |keys: &str| package(&dir, "rpath-kernels", keys, "", LINK, ("lib.rs", LIBRARY));
     let app = |script: &str| {
         let dependency = "rpath-kernels = { path = \"../rpath-kernels\" }\n";
@@ -134,30 +132,6 @@ fn a_lost_rpath_is_reported_with_the_fix_for_programs() {
         .exits_with(0)
         .does_not_say("[library-not-found]");
     run(&mut program(&built)).exits_with(0).says("cuDNN 91400");
-
-    // Another program of the workspace does not query the rpath.
-    let members = "[workspace]\nresolver = \"3\"\nmembers = [\"rpath-kernels\", \"rpath-app\", \"rpath-other\"]\n";
-    let root = fs::read_to_string(dir.join("Cargo.toml")).unwrap();
-    write(&dir.join("Cargo.toml"), members);
-    let main = ("main.rs", PROGRAM);
-    let on = "rpath-kernels = { path = \"../rpath-kernels\" }\n";
-    package(&dir, "rpath-other", "", on, "", main);
-    let other = dir.join("rpath-other/Cargo.toml");
-    let line = format!("  manifests   {}\n", other.display());
-    kernels(links);
-    build(&dir, &installed)
-        .exits_with(0)
-        .says(&warning)
-        .says(&line);
-    run(&mut program(target().join("debug/rpath-other"))).exits_with(127);
-    let query = "        cudnn_guard::Linked::from_dep(\"rpath-kernels\")?.link();\n";
-    package(&dir, "rpath-other", "", on, query, main);
-    build(&dir, &installed)
-        .exits_with(0)
-        .does_not_say("[library-not-found]");
-    run(&mut program(target().join("debug/rpath-other"))).exits_with(0);
-    write(&dir.join("Cargo.toml"), &root);
-    fs::remove_dir_all(dir.join("rpath-other")).unwrap();
 
     // The second help.
     kernels("");
