@@ -6,12 +6,13 @@ use crate::cudnn::parts::{Named, SubLibraries, determine_needed};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::shadowing::named_path;
 use crate::model::{Cudnn, Os};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::LoadOrigin;
+use crate::runtime::loader::lookup::try_file;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -25,23 +26,22 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     System::at(sysroot.root, cpu, loader)
 }
 
-/// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
-/// library, those that it skips there, and one that cuDNN opens although it does not contain it.
+/// Replaces the sub-libraries beside the main library by those that this system's loader takes, and adds those that it
+/// finds in other directories, also one that cuDNN opens although it does not contain it.
 pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
     let (missing, installed) = (missing_parts(cudnn), installed(cudnn));
-    let is_linux = host.platform.os == Os::Linux;
+    let (search, sysroot) = (Search::new(cudnn.library.as_deref(), host), host.sysroot());
     let mut names: Vec<String> = Vec::new();
+    let is_linux = host.platform.os == Os::Linux;
     for file in &missing {
         let name = LibraryName::read(file).and_then(|file| Some(file.sub_library()?.to_string()));
         names.extend(name);
     }
     // A file that only this user cannot read stays, since the program may be able to read it.
-    let is_skipped = |it: &Defect| {
-        let is_closed = matches!(it, Defect::Forbidden | Defect::Closed(_));
-        matches!(it, Defect::Cpu(..)) || it.is_passed_over() && !is_closed
-    };
+    let is_usable = |file: &SubLibraryFile| file.defect.as_ref().is_none_or(|it| !it.is_skipped());
     for part in cudnn.parts.iter().filter(|part| part.name != "cudnn") {
-        if is_linux && part.defect.as_ref().is_some_and(is_skipped) {
+        let is_searched = is_linux && (search.is_certain || !is_usable(part));
+        if is_searched && !names.contains(&part.name) {
             names.push(part.name.clone());
         }
     }
@@ -55,51 +55,97 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         // cuDNN opens the sub-library that it does not contain by its plain name.
         let mut files = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
         files.push(installed.file_name(&name));
-        let loaded = loaded_file(&files, cudnn.library.as_deref(), host);
+        let own = cudnn.parts.iter().position(|part| part.name == name);
+        let loaded = search.find(&files, host);
+        if let Some(own) = own.and_then(|at| cudnn.parts.get(at)) {
+            let is_usable = is_usable(own);
+            let is_replaced = match &loaded {
+                // The program may have another LD_LIBRARY_PATH than the build.
+                Some((LoadOrigin::LibraryPath(_), _)) => !is_usable,
+                Some((_, path)) => {
+                    let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
+                    !is_usable || dir(path) != dir(&own.path)
+                }
+                None => is_usable && search.is_certain,
+            };
+            if !is_replaced {
+                continue;
+            }
+        }
+        let is_found = loaded.is_some();
         if let Some((origin, path)) = loaded {
-            cudnn.parts.retain(|part| part.name != name);
             cudnn.files.elsewhere.push((origin, path.clone()));
-            found.push((name, path));
+            found.push((name.clone(), path));
+        }
+        if is_found || search.is_certain {
+            cudnn.parts.retain(|part| part.name != name);
         }
     }
-    let opened = SubLibraries::open(found, host.sysroot(), &host.platform);
+    let opened = SubLibraries::open(found, sysroot, &host.platform);
     cudnn.parts.extend(opened.files);
     determine_needed(cudnn);
 }
 
 /// Returns the file that this system's loader finds for a library under the first of these names that it finds, and the
 /// reason.
-pub fn loaded_file(
-    names: &[String],
-    opener: Option<&Path>,
-    host: &Host,
-) -> Option<(LoadOrigin, PathBuf)> {
-    if let Some(dlls) = DllSearchPath::from_host(host) {
-        let file = names.iter().find_map(|name| dlls.file(name))?;
-        return Some((dlls.path.finds(&file)?, file));
-    }
-    if !host.is_target() && host.root.is_none() {
-        return None;
-    }
-    let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
-    let mut path = named_path(host);
-    path.system = system(host, host.platform.loader(), cpu);
-    path.directories.extend(path.system.directories());
-    if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
-        path = path.of_library(&elf, file);
-    }
-    for place in &mut path.directories {
-        if !host.is_inside(&place.dir) {
-            place.dir = path.system.path(&place.dir);
+#[cfg(feature = "cli")]
+pub fn loaded_file(names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+    Search::new(None, host).find(names, host)
+}
+
+/// The search of this system's loader for the libraries that a library opens.
+struct Search {
+    dlls: Option<DllSearchPath>,
+    /// `None` if the program runs on another machine.
+    path: Option<SearchPath>,
+    /// `true` if a library that is not found does not exist for the opener.
+    is_certain: bool,
+}
+
+impl Search {
+    fn new(opener: Option<&Path>, host: &Host) -> Self {
+        let mut search = Self {
+            dlls: DllSearchPath::from_host(host),
+            path: None,
+            is_certain: false,
+        };
+        if search.dlls.is_some() || !host.is_target() && host.root.is_none() {
+            return search;
         }
-    }
-    for (origin, file) in names.iter().flat_map(|name| path.candidates(name)) {
-        // The loader skips files for another CPU. An absolute link in an image is relative to the image.
-        if let Some(file) = sysroot.file(&file) {
-            if Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu)) {
-                return Some((origin, file));
+        let mut path = named_path(host);
+        path.system = system(host, host.platform.loader(), &host.platform.cpu);
+        path.directories.extend(path.system.directories());
+        if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
+            search.is_certain = elf.soname().is_some();
+            path = path.of_library(&elf, file);
+        }
+        for place in &mut path.directories {
+            if !host.is_inside(&place.dir) {
+                place.dir = path.system.path(&place.dir);
             }
         }
+        search.path = Some(path);
+        search
     }
-    None
+
+    fn find(&self, names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+        if let Some(dlls) = &self.dlls {
+            let file = names.iter().find_map(|name| dlls.file(name))?;
+            return Some((dlls.path.finds(&file)?, file));
+        }
+        let (path, sysroot) = (self.path.as_ref()?, host.sysroot());
+        for name in names {
+            for (origin, file) in path.candidates(name) {
+                // An absolute link in an image is relative to the image.
+                let real = sysroot.file(&file);
+                let kind = (&*host.platform.cpu, true);
+                match try_file(&file, real.as_deref(), sysroot.root, kind) {
+                    None => {}
+                    Some(Err(defect)) if defect.is_passed_over() => {}
+                    Some(_) => return Some((origin, real.unwrap_or(file))),
+                }
+            }
+        }
+        None
+    }
 }

@@ -60,7 +60,10 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("cuda_major", optional_integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
-        ("parts", Json::list(&cudnn.parts, part)),
+        (
+            "parts",
+            Json::list(&SubLibraryFile::taken(&cudnn.parts), part),
+        ),
         ("owner", owner.map_or_else(Json::null, owner_json)),
     ])
 }
@@ -78,7 +81,7 @@ fn owner_json(owner: &Owner) -> Json {
     ])
 }
 
-fn part(part: &SubLibraryFile) -> Json {
+fn part(part: &&SubLibraryFile) -> Json {
     let told_by = part.told_by.map(VersionSource::in_full);
     Json::object(&[
         ("name", Json::text(&part.name)),

@@ -31,6 +31,12 @@ impl SubLibraryFile {
         }
     }
 
+    /// Returns the files that the loader takes, for the JSON of a report.
+    pub fn taken(files: &[Self]) -> Vec<&Self> {
+        let is_taken = |file: &&Self| file.defect.as_ref().is_none_or(|it| !it.is_skipped());
+        files.iter().filter(is_taken).collect()
+    }
+
     pub fn sourced_version(&self) -> Option<SourcedVersion> {
         self.version.zip(self.told_by)
     }

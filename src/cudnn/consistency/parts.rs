@@ -62,9 +62,12 @@ fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
         return None;
     }
     let installed = installed(cudnn);
+    let fault = MissingSubLibraries::new(&installed, false, &|_| true);
     let fault = MissingSubLibraries {
         is_uncertain: !runs_here,
-        ..MissingSubLibraries::new(&installed, false, &|_| true)
+        // Those beside the main library show its version, even if the loader does not find them.
+        release: fault.release.or(cudnn.library_version),
+        ..fault
     };
     Some(fault.finding())
 }
