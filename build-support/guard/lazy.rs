@@ -6,7 +6,7 @@ use crate::runtime::facts::{Finding, Version};
 use crate::runtime::install::file_reader::contained_versions;
 use crate::runtime::install::refusal;
 use crate::runtime::loader::misplaced::{Misplaced, Wanted};
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::loader::{file_name, off_the_way};
 use crate::runtime::startup;
 use crate::runtime::system::names::DRIVER;
@@ -145,7 +145,7 @@ fn cudnn_version(path: &Path) -> Option<Version> {
 
 /// Opens a library, unless opening its file could kill or block the process.
 fn open(soname: &str) -> Result<Library, Cause> {
-    if Library::loaded(soname).is_none() {
+    if search_path::loaded(soname).is_none() {
         let search_path = SearchPath::of_program();
         let file = search_path.program_file(soname);
         let unsafe_file = file

@@ -2,6 +2,7 @@
 
 use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Cudnn, Platform, Unresolved};
+use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, majors, sub_libraries};
 use crate::runtime::install::file_reader::{FileContents, FileReader};
@@ -250,10 +251,10 @@ pub fn beside(
         }
         let is_link = files::is_link(path);
         let Some(path) = sysroot.file(path) else {
-            if let Some(obstacle) = sysroot.obstacle(path) {
+            if let Some(defect) = Defect::below(path, sysroot.root) {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                let mut file = SubLibraryFile::new(&sub_library, obstacle.path, None, true);
-                file.defect = Some(obstacle.defect);
+                let mut file = SubLibraryFile::new(&sub_library, path.clone(), None, true);
+                file.defect = Some(defect);
                 closed.push((name.into_owned(), file));
             }
             continue;

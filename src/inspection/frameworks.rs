@@ -130,7 +130,7 @@ impl Framework {
             // conda's packages for C++.
             dirs.push(prefix.join("lib"));
         }
-        let loaded = elsewhere::loaded_file(&[self.library.to_string()], None, host);
+        let loaded = elsewhere::loaded_file(&[self.library.to_string()], host);
         dirs.extend(loaded.and_then(|(_, file)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs

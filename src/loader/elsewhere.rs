@@ -5,13 +5,14 @@ use crate::cudnn::parts::{OpenFiles, assemble};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::shadowing::named_path;
 use crate::model::{Cudnn, Os};
-use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::install::file_reader::FileReader;
+use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::LoadOrigin;
+use crate::runtime::loader::lookup::try_file;
+use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
@@ -25,9 +26,10 @@ pub fn system(host: &Host, loader: &str, cpu: &str) -> System {
     System::at(sysroot.root, cpu, loader)
 }
 
-/// Adds the sub-libraries that this system's loader finds in other directories: those that are not beside the main
-/// library, those that it skips there, and one that cuDNN opens although it does not contain it.
+/// Replaces the sub-libraries beside the main library by those that this system's loader takes, and adds those that it
+/// finds in other directories, also one that cuDNN opens although it does not contain it.
 pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
+    let (search, sysroot) = (Search::new(cudnn.library.as_deref(), host), host.sysroot());
     let is_linux = host.platform.os == Os::Linux;
     let mut names: Vec<String> = Vec::new();
     for file in &cudnn.installed.missing {
@@ -35,83 +37,118 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         names.extend(name);
     }
     // A file that only this user cannot read stays, since the program may be able to read it.
-    let is_skipped = |it: &Defect| {
-        let is_closed = matches!(it, Defect::Forbidden | Defect::Closed(_));
-        matches!(it, Defect::Cpu(..)) || it.is_passed_over() && !is_closed
-    };
-    for file in &cudnn.installed.list {
-        if is_linux && file.defect.as_ref().is_some_and(is_skipped) {
+    let is_usable = |file: &SubLibraryFile| file.defect.as_ref().is_none_or(|it| !it.is_skipped());
+    let (mut files, mut has_tensor_ir) = (Vec::new(), false);
+    for file in cudnn.installed.files() {
+        let is_searched = is_linux && (search.is_certain || !is_usable(file));
+        if is_searched && file.name != "cudnn" && !names.contains(&file.name) {
             names.push(file.name.clone());
         }
+        has_tensor_ir |= file.name == TENSOR_IR;
+        files.push(file.clone());
     }
-    let has_own = cudnn
-        .installed
-        .list
-        .iter()
-        .any(|file| file.name == TENSOR_IR);
     let version = cudnn.library_version.filter(|_| is_linux);
-    if !has_own && version.is_some_and(sub_libraries::opens_absent_part) {
+    if !has_tensor_ir && version.is_some_and(sub_libraries::opens_absent_part) {
         names.push(TENSOR_IR.into());
     }
-    let mut opened = OpenFiles::new(host.sysroot(), &host.platform);
+    let mut opened = OpenFiles::new(sysroot, &host.platform);
     let mut open = |name: &str, path: &Path| opened.open(name, path);
     let mut reader = FileReader::new(&mut open);
-    let mut found = Vec::new();
+    let mut is_changed = false;
     for name in names {
         // cuDNN opens the sub-library that it does not contain by its plain name.
-        let mut files = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
-        files.push(cudnn.installed.file_name(&name));
-        let loaded = loaded_file(&files, cudnn.library.as_deref(), host);
+        let mut tried = file_name::precise(&name, version.filter(|_| name != TENSOR_IR));
+        tried.push(cudnn.installed.file_name(&name));
+        let loaded = search.find(&tried, host);
+        if let Some(beside) = files.iter().find(|file| file.name == name) {
+            let is_usable = is_usable(beside);
+            let is_replaced = match &loaded {
+                // The program may have another LD_LIBRARY_PATH than the build.
+                Some((LoadOrigin::LibraryPath(_), _)) => !is_usable,
+                Some((_, path)) => {
+                    let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
+                    !is_usable || dir(path) != dir(&beside.path)
+                }
+                None => is_usable && search.is_certain,
+            };
+            if !is_replaced {
+                continue;
+            }
+        }
+        if loaded.is_some() || search.is_certain {
+            files.retain(|file| file.name != name);
+            is_changed = true;
+        }
         if let Some((origin, path)) = loaded {
             let mut file = reader.read(&name, path);
             file.origin = Some(origin);
-            found.push(file);
+            files.push(file);
         }
     }
-    if found.is_empty() {
-        return;
+    if is_changed {
+        cudnn.installed = assemble(cudnn, &files);
     }
-    for file in cudnn.installed.files() {
-        if !found.iter().any(|other| other.name == file.name) {
-            found.push(file.clone());
-        }
-    }
-    cudnn.installed = assemble(cudnn, &found);
 }
 
 /// Returns the file that this system's loader finds for a library under the first of these names that it finds, and the
 /// reason.
-pub fn loaded_file(
-    names: &[String],
-    opener: Option<&Path>,
-    host: &Host,
-) -> Option<(LoadOrigin, PathBuf)> {
-    if let Some(dlls) = DllSearchPath::from_host(host) {
-        let file = names.iter().find_map(|name| dlls.file(name))?;
-        return Some((dlls.path.finds(&file)?, file));
-    }
-    if !host.is_target() && host.root.is_none() {
-        return None;
-    }
-    let (cpu, sysroot) = (&*host.platform.cpu, host.sysroot());
-    let mut path = named_path(host);
-    path.system = system(host, host.platform.loader(), cpu);
-    path.directories.extend(path.system.directories());
-    if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
-        path = path.of_library(&elf, file);
-    }
-    for place in &mut path.directories {
-        if !host.is_inside(&place.dir) {
-            place.dir = path.system.path(&place.dir);
+#[cfg(feature = "cli")]
+pub fn loaded_file(names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+    Search::new(None, host).find(names, host)
+}
+
+/// The search of this system's loader for the libraries that a library opens.
+struct Search {
+    dlls: Option<DllSearchPath>,
+    /// `None` if the program runs on another machine.
+    path: Option<SearchPath>,
+    /// `true` if a library that is not found does not exist for the opener.
+    is_certain: bool,
+}
+
+impl Search {
+    fn new(opener: Option<&Path>, host: &Host) -> Self {
+        let mut search = Self {
+            dlls: DllSearchPath::from_host(host),
+            path: None,
+            is_certain: false,
+        };
+        if search.dlls.is_some() || !host.is_target() && host.root.is_none() {
+            return search;
         }
-    }
-    for (origin, file) in names.iter().flat_map(|name| path.candidates(name)) {
-        // The loader skips files for another CPU. An absolute link in an image is relative to the image.
-        if let Some(file) = sysroot.file(&file) {
-            if Elf::read(&file).is_ok_and(|file| file.cpu() == Some(cpu)) {
-                return Some((origin, file));
+        let mut path = named_path(host);
+        path.system = system(host, host.platform.loader(), &host.platform.cpu);
+        path.directories.extend(path.system.directories());
+        if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
+            search.is_certain = elf.soname().is_some();
+            path = path.of_library(&elf, file);
+        }
+        for place in &mut path.directories {
+            if !host.is_inside(&place.dir) {
+                place.dir = path.system.path(&place.dir);
             }
         }
+        search.path = Some(path);
+        search
     }
-    None
+
+    fn find(&self, names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+        if let Some(dlls) = &self.dlls {
+            let file = names.iter().find_map(|name| dlls.file(name))?;
+            return Some((dlls.path.finds(&file)?, file));
+        }
+        let (path, sysroot) = (self.path.as_ref()?, host.sysroot());
+        for name in names {
+            for (origin, file) in path.candidates(name) {
+                // An absolute link in an image is relative to the image.
+                let real = sysroot.file(&file);
+                match try_file(&file, real.as_deref(), sysroot.root, &host.platform.cpu) {
+                    None => {}
+                    Some(Err(defect)) if defect.is_passed_over() => {}
+                    Some(_) => return Some((origin, real.unwrap_or(file))),
+                }
+            }
+        }
+        None
+    }
 }

@@ -4,9 +4,9 @@ use crate::loader::dll_dependencies::is_checked;
 use crate::loader::linkage;
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
+use crate::runtime::loader::lookup::try_file;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::unlinked;
@@ -301,14 +301,12 @@ impl LoadGraph {
                 return None;
             }
         }
-        let Some(file) = existing else {
-            return Defect::in_the_way(path).map(Err);
-        };
         let own = &self.objects.first()?.linkage;
-        let elf = Elf::open_for(&file, &own.cpu);
-        match elf.and_then(|elf| linkage::from_elf(&elf)) {
-            Err(defect) if defect.is_unread() => Some(Err(defect)),
-            read => Some(Ok((file, read))),
+        let root = self.path.system.root.as_deref();
+        let tried = try_file(path, existing.as_deref(), root, &own.cpu)?;
+        match tried.and_then(|elf| linkage::from_elf(&elf)) {
+            Err(defect) if existing.is_none() || defect.is_unread() => Some(Err(defect)),
+            read => Some(Ok((existing?, read))),
         }
     }
 

@@ -62,7 +62,9 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("gpu_codes", texts(&cudnn.gpu_codes)),
         (
             "parts",
-            Json::list(&cudnn.installed.files(), |file| part(file)),
+            Json::list(&SubLibraryFile::taken(&cudnn.installed.files()), |file| {
+                part(file)
+            }),
         ),
         ("owner", owner.map_or_else(Json::null, owner_json)),
     ])
@@ -81,7 +83,7 @@ fn owner_json(owner: &Owner) -> Json {
     ])
 }
 
-fn part(part: &SubLibraryFile) -> Json {
+fn part(part: &&SubLibraryFile) -> Json {
     let told_by = part.told_by.map(VersionSource::in_full);
     Json::object(&[
         ("name", Json::text(&part.name)),

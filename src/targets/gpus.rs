@@ -106,10 +106,10 @@ fn ask() -> DriverAnswer {
         (0..result::device::get_count()?).map(describe).collect()
     }
 
-    let truncated = |name| query::truncated_file(name).is_some();
+    let is_unsafe = |name| query::unsafe_file(name).is_some();
     // SAFETY: this opens the driver's library by its usual names, as CUDA itself does. Without the library all other
     // functions of cudarc panic.
-    if ["libcuda.so", DRIVER].into_iter().any(truncated) || !unsafe { is_culib_present() } {
+    if ["libcuda.so", DRIVER].into_iter().any(is_unsafe) || !unsafe { is_culib_present() } {
         return Ok(None);
     }
     match devices() {

@@ -54,7 +54,8 @@ pub fn headers(candidate: &Candidate, platform: &Platform) -> Option<Finding> {
         }
     }
     let header = names.first().filter(|_| !toolkit.include_dirs.is_empty())?;
-    let missing = Missing::Headers(names, of_header(header)?);
+    let package = of_header(header)?;
+    let missing = Missing::Headers(names, package);
     Some(missing.finding(candidate, toolkit, platform.os))
 }
 

@@ -142,6 +142,12 @@ impl Defect {
                 | Defect::Unlinked(_)
         )
     }
+
+    /// Returns `true` if the loader skips the file for every user. A file that only this user cannot read may be usable
+    /// for the program.
+    pub fn is_skipped(&self) -> bool {
+        self.is_passed_over() && !matches!(self, Defect::Forbidden | Defect::Closed(_))
+    }
 }
 
 /// Returns `true` if there is nothing for this process at a path. Any other error proves nothing.

@@ -4,8 +4,9 @@
 use crate::runtime::child::Sink;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::time_left::TimeLeft;
+use crate::runtime::loader::search_path;
 use crate::runtime::system::names::DRIVER;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform;
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -17,7 +18,7 @@ const STACK: usize = 8 << 20;
 /// Returns `true` if CUDA is initialized in this process, so that a forked child cannot use it. Does not initialize
 /// CUDA.
 pub fn cuda_is_started() -> bool {
-    let driver = Library::loaded(DRIVER);
+    let driver = search_path::loaded(DRIVER);
     let Some(address) = driver.and_then(|driver| driver.symbol("cuDeviceGetCount")) else {
         return false;
     };

@@ -1,14 +1,14 @@
 //! Detection of memory that is registered with an RDMA device. After a `fork`, a write by either process may go to a
 //! copy of the page that the device does not see (man 3 ibv_fork_init).
 
-use crate::runtime::system::platform::Library;
+use crate::runtime::loader::search_path;
 use std::ffi::c_int;
 use std::path::Path;
 
 /// Returns `true` if this process has opened an RDMA device and libibverbs was not configured to allow `fork`.
 /// `open_files` is /proc/self/fd.
 pub fn forbids_fork(open_files: &Path) -> bool {
-    let Some(library) = Library::loaded("libibverbs.so.1") else {
+    let Some(library) = search_path::loaded("libibverbs.so.1") else {
         return false;
     };
     if !has_device(open_files) {

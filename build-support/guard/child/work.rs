@@ -1,5 +1,6 @@
 //! The work of the child: everything that could crash the process, and everything that starts CUDA.
 
+use crate::runtime::binary::Image;
 use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
 use crate::runtime::child::protocol::ChildReport;
 use crate::runtime::child::task::{Functions, Task};
@@ -225,7 +226,9 @@ fn open_for_training(parts: &[SubLibraryFile], sink: Sink<'_>) {
         for part in parts.iter().filter(|part| part.name == known.name) {
             stage(sink, Stage::Opening(part.path.display().to_string()));
             // If the loader refuses it, the convolutions that need it are left out.
-            let _ = Library::open_file(&part.path);
+            if Image::open(&part.path).is_ok() {
+                let _ = Library::open_file(&part.path);
+            }
         }
     }
 }

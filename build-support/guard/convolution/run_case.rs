@@ -19,6 +19,7 @@ use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::{Breach, CurrentContext, Memory, POISON};
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::file_name;
+use crate::runtime::loader::search_path::is_pipe;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
@@ -49,7 +50,7 @@ impl CaseRunner<'_> {
         // In 8 this operation has its own sub-libraries, and the main library ends the process if they are missing.
         let part = file_name::of_part("cnn_train", 8);
         let is_required = case.operation == Operation::BackwardFilter && self.version.major == 8;
-        if is_required && Library::open(&part).is_err() {
+        if is_required && (is_pipe(&part) || Library::open(&part).is_err()) {
             return Some(Unsupported::MissingPart(part));
         }
         None

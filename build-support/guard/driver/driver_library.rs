@@ -7,10 +7,10 @@ use crate::runtime::driver::driver_release;
 use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::facts::Finding;
 use crate::runtime::loader::not_found::Unfit;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform;
 use std::path::Path;
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library does not match the
@@ -35,11 +35,11 @@ pub fn finding(problem: &DriverProblem) -> Finding {
 
 /// Returns the fault of a driver in WSL's directory, which is opened by its path, if the loader does not search that
 /// directory: programs do not find it. Call it before the driver is opened.
-pub fn unsearched(root: &Path, search_path: impl FnOnce() -> SearchPath) -> Option<MissingDriver> {
+pub fn unsearched(root: &Path, read_path: impl FnOnce() -> SearchPath) -> Option<MissingDriver> {
     let in_wsl = root.join(DRIVER_IN_WSL?.trim_start_matches('/'));
     if !system::is_there(&in_wsl)
-        || Library::loaded(DRIVER).is_some()
-        || search_path().program_file(DRIVER).is_some()
+        || search_path::loaded(DRIVER).is_some()
+        || read_path().program_file(DRIVER).is_some()
     {
         return None;
     }
@@ -65,7 +65,7 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
 
 /// Returns the finding about the library that is loaded in place of the driver's, which may be later on the search path.
 fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) -> Option<Finding> {
-    let path = Library::loaded(DRIVER)?.path()?;
+    let path = search_path::loaded(DRIVER)?.path()?;
     let own = release(&path);
     let mut behind = search_path.program_files(DRIVER).into_iter();
     let behind = behind.find_map(|other| {

@@ -9,7 +9,7 @@ use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
 use crate::runtime::facts::{ComputeCapability, Version};
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
@@ -190,7 +190,7 @@ pub fn open() -> Result<Library, DriverProblem> {
     let mut names = vec![DRIVER];
     names.extend(in_wsl);
     for name in names {
-        messages.push(match truncated_file(name) {
+        messages.push(match unsafe_file(name) {
             Some((path, defect)) => {
                 let message = format!("not opened: `{}` {}", path.display(), defect);
                 not_opened = not_opened.or(Some(defect));
@@ -210,15 +210,15 @@ pub fn open() -> Result<Library, DriverProblem> {
     Err(DriverProblem::Missing(Box::new(missing)))
 }
 
-/// Returns the file that the loader would select for a name, if it is truncated or contradicts itself: opening it would
-/// crash this process with SIGBUS. Windows checks files before it maps them.
-pub fn truncated_file(name: &str) -> Option<(PathBuf, Defect)> {
-    if cfg!(windows) || Library::loaded(name).is_some() {
+/// Returns the file that the loader would select for a name, if opening it could kill or block this process. Windows
+/// checks files before it maps them.
+pub fn unsafe_file(name: &str) -> Option<(PathBuf, Defect)> {
+    if cfg!(windows) || search_path::loaded(name).is_some() {
         return None;
     }
     let path = SearchPath::of_program().program_file(name)?;
     let defect = Image::open(&path).err()?;
-    matches!(defect, Defect::Truncated(..) | Defect::Garbled).then_some((path, defect))
+    defect.is_unsafe().then_some((path, defect))
 }
 
 functions! {

@@ -7,9 +7,8 @@ use crate::runtime::binary::{Image, contains};
 use crate::runtime::facts::{CudaLibrary, sub_libraries};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::search_path::{SearchPath, loaded};
 use crate::runtime::system::by_system;
-use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.
@@ -143,7 +142,7 @@ fn locate(name: &str, mapped: &[PathBuf], search_path: &SearchPath) -> Option<Pa
     if let Some(path) = mapped.iter().find(is_it) {
         return Some(path.clone());
     }
-    Library::loaded(name)
+    loaded(name)
         .and_then(|library| library.path())
         .or_else(|| search_path.program_file(name))
 }

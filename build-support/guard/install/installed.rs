@@ -1,6 +1,6 @@
 //! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
 
-use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::facts::{
     LibraryName, SourcedVersion, Version, VersionSource, cudnn_file, majors,
@@ -141,11 +141,17 @@ impl Installed {
                 }
             }
         }
-        // A sub-library beside the main library shows its version, even if the main library uses another file.
-        if let (None, Some(first)) = (installed.main.version, installed.list.first()) {
-            let own = installed.folder().join(installed.file_name(&first.name));
-            if !first.is_in(installed.folder()) && platform::metadata(&own).is_ok() {
-                installed.main.version = read(&first.name, own).version;
+        // A sub-library beside the main library shows its version, even if the main library uses another file or none.
+        let first = installed.list.first();
+        let is_asked = match first {
+            Some(first) => !first.is_in(installed.folder()),
+            None => installed.main.defect.is_none(),
+        };
+        if installed.main.version.is_none() && is_asked {
+            let name = first.map_or("graph", |first| &first.name).to_string();
+            let own = installed.folder().join(installed.file_name(&name));
+            if platform::metadata(&own).is_ok() {
+                installed.main.version = read(&name, own).version;
                 let is_known = installed.main.version.is_some();
                 installed.main.told_by = is_known.then_some(VersionSource::Neighbor);
             }
@@ -278,10 +284,10 @@ pub fn is_absent(file: &Path, version: Option<Version>) -> bool {
 /// Returns the sub-libraries that the strings of a main library name; none if the file is too large for a quick search.
 fn named_in(main_library: &Path) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
-    if !platform::metadata(main_library).is_ok_and(|data| data.len() < 1 << 20) {
-        return names;
-    }
-    let bytes = std::fs::read(main_library).unwrap_or_default();
+    let file = BoundedFile::open(main_library).ok();
+    let file = file.filter(|file| file.length() < 1 << 20);
+    let bytes = file.and_then(|file| file.read(0, file.length()));
+    let bytes = bytes.unwrap_or_default();
     for text in bytes.split(|byte| *byte == 0) {
         if !text.starts_with(b"libcudnn_") && !text.starts_with(b"cudnn_") {
             continue;

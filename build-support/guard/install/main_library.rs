@@ -10,7 +10,7 @@ use crate::runtime::judge::program_rules;
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
 use crate::runtime::loader::misplaced::Wanted;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::loader::search_path::{self, LoadOrigin, SearchPath};
 use crate::runtime::loader::{file_name, loader_words, map_failures, not_found, off_the_way};
 use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
@@ -190,13 +190,11 @@ fn open(
     let mut messages = Vec::new();
     let (mut unfit, mut usable, mut refused) = (None, false, None);
     for name in &names {
-        // The loader searches no file for a name in the process. `Library::loaded` opens the files of other names.
-        let mut file = search_path.program_file(name);
-        let is_pipe = file.as_deref().map(Defect::in_the_way) == Some(Some(Defect::Special));
+        // The loader searches no file for a name in the process.
         let is_it = |one: &(PathBuf, u32)| *name == file_name::of_main(one.1);
-        if loaded.iter().any(is_it) || !is_pipe && Library::loaded(name).is_some() {
-            file = None;
-        }
+        let is_loaded = loaded.iter().any(is_it) || search_path::loaded(name).is_some();
+        let file = search_path.program_file(name);
+        let mut file = file.filter(|_| !is_loaded);
         if let Some(path) = &file {
             match Image::open(path) {
                 Err(defect) => match refusal::unsafe_file(path, &defect, search_path) {

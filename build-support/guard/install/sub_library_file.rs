@@ -35,6 +35,13 @@ impl SubLibraryFile {
         }
     }
 
+    /// Returns the files that the loader takes, for the JSON of a report.
+    pub fn taken<'a>(files: &[&'a Self]) -> Vec<&'a Self> {
+        let mut taken = files.to_vec();
+        taken.retain(|file| file.defect.as_ref().is_none_or(|it| !it.is_skipped()));
+        taken
+    }
+
     pub fn sourced_version(&self) -> Option<SourcedVersion> {
         self.version.zip(self.told_by)
     }

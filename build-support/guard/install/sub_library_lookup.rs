@@ -7,9 +7,9 @@ use crate::runtime::facts::Version;
 use crate::runtime::install::installed::full_name;
 use crate::runtime::loader::elf::candidates::HWCAPS;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath, loaded};
 use crate::runtime::system;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 /// A main library, which opens the sub-libraries by name, and the loader's search path for them.
@@ -69,7 +69,7 @@ impl<'a> SubLibraryLookup<'a> {
             // Directories that the program has added are unknown. This one may be among them.
             return Some(self.folder.join(&plain)).filter(|file| system::is_file(file));
         }
-        let loaded = Library::loaded(&plain).and_then(|library| library.path());
+        let loaded = loaded(&plain).and_then(|library| library.path());
         let file = loaded.or_else(|| self.search(&format!("libcudnn_{name}.so")));
         // An unusable file of this name is reported as such, not as a missing file.
         let here = self.folder.join(&plain);

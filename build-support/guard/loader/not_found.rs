@@ -59,12 +59,12 @@ pub struct Reach {
     pub file: PathBuf,
     /// The directory, as it is named on the system that runs the program.
     pub dir: String,
-    pub step: Step,
+    pub step: ReachStep,
 }
 
 /// A step after which the loader finds a cuDNN in its directory.
 #[derive(PartialEq)]
-pub enum Step {
+pub enum ReachStep {
     /// Search the directory.
     Search,
     /// Search the directory, also by an rpath.

@@ -1,10 +1,11 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
 pub use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
 use crate::runtime::system;
-use crate::runtime::system::platform;
+use crate::runtime::system::platform::{self, Library};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -145,6 +146,22 @@ impl SearchPath {
         let first = places.find(|place| is_in(file, place) || is_in(other, place));
         first.is_some_and(|place| is_in(file, place))
     }
+}
+
+/// Returns the library of this name, if it is already loaded. The loader opens the file that it finds for another name,
+/// to read its SONAME.
+pub fn loaded(name: &str) -> Option<Library> {
+    let is_named = |path: &PathBuf| path.file_name() == Some(name.as_ref());
+    if is_pipe(name) && !platform::mapped().iter().any(is_named) {
+        return None;
+    }
+    Library::loaded(name)
+}
+
+/// Returns `true` if the loader finds a pipe or the like for a name: opening it may wait forever for a writer.
+pub fn is_pipe(name: &str) -> bool {
+    let file = SearchPath::of_program().program_file(name);
+    file.is_some_and(|file| Defect::in_the_way(&file) == Some(Defect::Special))
 }
 
 /// Returns the DLL of a name in a directory. Windows ignores case, also for files on a case-sensitive system.

@@ -317,6 +317,7 @@ impl Unfit {
                 ))
             }
             Defect::Forbidden => Some(defect.help(&self.path)),
+            Defect::Special => Some(format!("remove `{path}`")),
             _ => None,
         };
         let is_damaged = matches!(

@@ -5,7 +5,7 @@ use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
 use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
-use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step};
+use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, ReachStep};
 use crate::runtime::system::names::LOADER;
 use std::path::Path;
 
@@ -112,15 +112,15 @@ impl Reach {
             false => "LD_LIBRARY_PATH",
         };
         let first = match self.step {
-            Step::Links => format!(
+            ReachStep::Links => format!(
                 "run `sudo ldconfig -n {}` to create its links, and ",
                 quoted(dir)
             ),
-            Step::Rename => format!("create a link `libcudnn.so` to it in `{dir}`, and "),
-            Step::Search | Step::Rpath => String::new(),
+            ReachStep::Rename => format!("create a link `libcudnn.so` to it in `{dir}`, and "),
+            ReachStep::Search | ReachStep::Rpath => String::new(),
         };
         let mut helps = vec![format!("{first}add `{dir}` to {path}")];
-        if self.step == Step::Rpath {
+        if self.step == ReachStep::Rpath {
             helps.push(
                 "relink the program with that directory as its rpath; `.link()` adds it unless `.rpath(false)` is set".to_string()
             );

@@ -51,7 +51,7 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
     let Some(loaded) = loaded else {
         return Json::null();
     };
-    let part = |part: &SubLibraryFile| {
+    let part = |part: &&SubLibraryFile| {
         Json::object(&[
             ("name", Json::text(&part.name)),
             ("path", Json::text(&part.path.display())),
@@ -66,7 +66,10 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
         ("path", Json::text(&loaded.path.display())),
         ("found_via", Json::text(&loaded.origin)),
         ("cuda_major", cuda_major),
-        ("parts", Json::list(&loaded.parts, part)),
+        (
+            "parts",
+            Json::list(&SubLibraryFile::taken(&Vec::from_iter(&loaded.parts)), part),
+        ),
     ])
 }
 

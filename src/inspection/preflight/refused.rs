@@ -10,7 +10,9 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Built, Finding, LibraryName, Loader};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::library_names;
-use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, Step, Unfit, installable};
+use crate::runtime::loader::not_found::{
+    FoundFile, MissingCudnn, Reach, ReachStep, Unfit, installable,
+};
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
@@ -139,14 +141,14 @@ impl PreflightInput {
             file: other.path.clone(),
             dir: self.dir(&other.path),
             step: if requested.is_some_and(|names| !names.iter().any(|one| one == name)) {
-                Step::Rename
+                ReachStep::Rename
             } else if other.is_unlinked(names) {
-                Step::Links
+                ReachStep::Links
             } else if user.is_some() && all_link {
-                Step::Rpath
+                ReachStep::Rpath
             } else {
                 // `.link()` writes no rpath for a program that opens its cuDNN.
-                Step::Search
+                ReachStep::Search
             },
         }
     }

@@ -70,7 +70,11 @@ impl Binary {
             Some(defect) => Some(defect),
             None => {
                 let cpu = self.cpu().filter(|cpu| *cpu != platform.cpu)?;
-                Some(Defect::Cpu(cpu, platform.cpu.clone()))
+                let own = platform.cpu.clone();
+                Some(match self {
+                    Binary::Elf(elf) => Defect::Machine(elf.machine()?, own),
+                    Binary::Pe(_) => Defect::Cpu(cpu, own),
+                })
             }
         }
     }

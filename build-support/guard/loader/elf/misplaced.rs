@@ -1,5 +1,6 @@
 //! The places where a library for Linux may be but the loader does not search.
 
+use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::ld_so_cache::lib_folders;
 use crate::runtime::loader::ld_so_conf;
 use crate::runtime::loader::misplaced::{
@@ -207,8 +208,8 @@ fn below(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
 
 /// Returns the entries of a directory, sorted.
 fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut paths: Vec<PathBuf> = entries.take(MOST).map(|entry| entry.path()).collect();
+    let mut paths = files_in(dir);
     paths.sort_unstable();
+    paths.truncate(MOST);
     paths
 }

@@ -323,12 +323,12 @@ fn bare_elf(cpu: &str) -> [u8; 64] {
     bytes
 }
 
-/// A library with a SONAME: a single loaded segment with the complete file, and the dynamic table.
+/// A library with a SONAME, which searches its own directory: a single loaded segment with the complete file, and the dynamic table.
 fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     const SEGMENTS: u64 = 64;
     const DYNAMIC: u64 = SEGMENTS + 2 * 56;
-    const STRINGS: u64 = DYNAMIC + 4 * 16;
-    let strings = format!("\0{name}\0").into_bytes();
+    const STRINGS: u64 = DYNAMIC + 5 * 16;
+    let strings = format!("\0{name}\0$ORIGIN\0").into_bytes();
     let end = STRINGS + strings.len() as u64;
     let mut bytes = bare_elf(cpu).to_vec();
     bytes[32] = SEGMENTS as u8;
@@ -343,7 +343,9 @@ fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
                 .concat(),
         );
     }
-    let strtab = [(5, STRINGS), (10, strings.len() as u64), (14, 1), (0, 0)];
+    let runpath = 2 + name.len() as u64;
+    let length = strings.len() as u64;
+    let strtab = [(5, STRINGS), (10, length), (14, 1), (29, runpath), (0, 0)];
     for (tag, value) in strtab {
         bytes.extend([tag, value].map(u64::to_le_bytes).concat());
     }

@@ -2,11 +2,15 @@
 
 use super::program::{GPU, command_of, startup};
 use crate::support::installation::{Folder, library_path, sound};
-use std::fs::{self, Permissions};
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::fs::{self, OpenOptions, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt, symlink};
 use std::os::unix::process::CommandExt;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::Path;
 use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 const SHIM: &str = "libcudnn.so.9";
 const PART: &str = "libcudnn_cnn.so.9";
@@ -94,13 +98,57 @@ fn a_sub_library_that_is_not_a_library_is_reported() {
     }
 }
 
+fn pipe(path: &Path) {
+    assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+}
+
+/// Calls `run`, and releases those that meanwhile open this pipe. Returns `true` if there were any.
+fn is_opened_by(run: &dyn Fn(), pipe: &Path) -> bool {
+    const O_NONBLOCK: i32 = 0o4000;
+    let is_done = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let watch = scope.spawn(|| {
+            let mut options = OpenOptions::new();
+            options.write(true).custom_flags(O_NONBLOCK);
+            let mut is_opened = false;
+            while !is_done.load(Ordering::Relaxed) {
+                // Without a reader, this is an error.
+                is_opened |= options.open(pipe).is_ok();
+                thread::sleep(Duration::from_millis(5));
+            }
+            is_opened
+        });
+        let ran = catch_unwind(AssertUnwindSafe(run));
+        is_done.store(true, Ordering::Relaxed);
+        let is_opened = watch.join().unwrap();
+        ran.map(|()| is_opened)
+            .unwrap_or_else(|panic| resume_unwind(panic))
+    })
+}
+
+/// The loader would wait for a writer, also when it is asked whether a library of this name is already loaded.
+#[test]
+fn a_pipe_in_place_of_the_driver_is_reported_and_not_opened() {
+    let (cudnn, folder) = (sound(), Folder::new());
+    let (pipe_of_driver, path) = (folder.file("libcuda.so.1"), folder.text());
+    pipe(&pipe_of_driver);
+    let both = library_path(&[&cudnn, &folder]);
+    let run = || {
+        let ran = startup(&cudnn, &[("TEST_GPU", "real"), ("LD_LIBRARY_PATH", both)]);
+        ran.must_be_unknown(&format!(
+            "\
+`{path}/libcuda.so.1` is a pipe or a device, not a file, so no GPU can be used  [driver-missing]
+  = help: remove `{path}/libcuda.so.1`
+  found via   LD_LIBRARY_PATH, its entry `{path}`
+"
+        ));
+    };
+    assert!(!is_opened_by(&run, &pipe_of_driver));
+}
+
 /// Opening a pipe would block forever.
 #[test]
 fn a_pipe_is_reported_and_not_opened() {
-    let pipe = |path: &Path| {
-        let mut mkfifo = std::process::Command::new("mkfifo");
-        assert!(mkfifo.arg(path).status().unwrap().success());
-    };
     for (file, also) in [(SHIM, ""), (PART, "loaded      HERE/libcudnn.so.9\n  ")] {
         let cudnn = sound().without(file);
         pipe(&cudnn.file(file));
