@@ -64,7 +64,7 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
     assert_eq!(doubtful(&one), None);
     one.parts.pop();
     adv.needed = true;
-    one.parts.push(adv);
+    one.parts.push(adv.clone());
     assert_eq!(
         doubtful(&one),
         Some(Rejection::Damaged(
@@ -72,6 +72,11 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
             Defect::Empty
         ))
     );
+    // This user cannot tell whether the file is damaged.
+    one.parts.pop();
+    adv.defect = Some(Defect::Closed("/opt/dnn".into()));
+    one.parts.push(adv);
+    assert_eq!(doubtful(&one), None);
 }
 
 #[test]
@@ -92,6 +97,31 @@ fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
         );
         assert_eq!(doubtful(&one).is_some(), severity == "error", "{name}");
     }
+}
+
+#[test]
+fn the_main_library_decides_between_as_many_files_of_two_versions() {
+    let mut one = cudnn((9, 14, 0));
+    one.parts
+        .push(part("adv", (9, 14, 0), VersionSource::BuildId));
+    assert_eq!(one.parts.len() % 2, 0);
+    let half = one.parts.len() / 2;
+    for part in &mut one.parts[half..] {
+        part.version = Some(Version::new(9, 10, 2));
+    }
+    let (most, odd) = mixed_versions(&one).unwrap().odd_ones();
+    assert_eq!((most, odd.len()), (Version::new(9, 14, 0), half));
+}
+
+/// The version is from the sub-library that contains it, if the main library has the same one.
+#[test]
+fn the_source_of_the_version_is_the_most_reliable_one() {
+    let mut one = cudnn((9, 14, 0));
+    one.parts[0].told_by = Some(VersionSource::FileName);
+    let source = |cudnn: &Cudnn| installed(cudnn).version().map(|(_, source)| source);
+    assert_eq!(source(&one), Some(VersionSource::BuildId));
+    one.parts[0].version = Some(Version::new(9, 14, 1));
+    assert_eq!(source(&one), Some(VersionSource::FileName));
 }
 
 /// The version belongs to the named file, not to a sub-library of another version beside it.
@@ -138,6 +168,9 @@ fn directories_count_if_a_version_is_unknown() {
     assert_eq!(summaries(&one), [""; 0]);
     one.parts[3].version = None;
     assert_eq!(summaries(&one), ["warning parts-mixed"]);
+    // The versions that are known already differ.
+    one.parts[2].version = Some(Version::new(9, 10, 2));
+    assert_eq!(summaries(&one), ["error parts-mixed"]);
 }
 
 #[test]
@@ -182,6 +215,26 @@ fn undefined_functions_of_a_leftover_do_not_count() {
     assert_eq!(with_leftover((9, 10, 2)), 0);
     assert_eq!(with_leftover((9, 20, 0)), 1, "9.20 opens it");
     assert_eq!(with_leftover((9, 22, 0)), 1);
+}
+
+/// cuDNN 9.20 opens this sub-library by its plain name, and rejects that of another version.
+#[test]
+fn a_leftover_without_its_link_is_not_opened() {
+    let is_doubtful = |file: &str| {
+        let mut one = cudnn((9, 20, 0));
+        let version = Some((Version::new(9, 21, 0), VersionSource::BuildId));
+        let path = format!("/opt/dnn/lib/{file}").into();
+        one.parts.push(SubLibraryFile::new(
+            "engines_tensor_ir",
+            path,
+            version,
+            false,
+        ));
+        crate::cudnn::parts::determine_needed(&mut one);
+        doubtful(&one).is_some()
+    };
+    assert!(is_doubtful("libcudnn_engines_tensor_ir.so.9"));
+    assert!(!is_doubtful("libcudnn_engines_tensor_ir.so.9.21.0"));
 }
 
 #[test]
