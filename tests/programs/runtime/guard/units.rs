@@ -12,10 +12,13 @@ use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::codec::{each_line, line};
 use cudnn_guard::internals::facts::{Built, Fields, Policy, Requirement, Verdict, Version};
+use cudnn_guard::internals::install::dlopen_dependencies::SuspectLibrary;
 use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
 use cudnn_guard::internals::install::{missing_dlopen, sub_library_lookup};
 use cudnn_guard::internals::judge::program_rules;
 use cudnn_guard::internals::loader::elf::dlerror_messages;
+use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
+use cudnn_guard::internals::loader::system::System;
 use cudnn_guard::internals::loader::{file_name, not_found};
 use cudnn_guard::internals::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
@@ -104,6 +107,27 @@ fn a_directory_and_a_link_to_it_are_one_directory() {
     let file = SubLibraryFile::new("graph", folder.file("x.so"), None, true);
     assert!(file.is_in(&folder.file("link")));
     assert!(!file.is_in(folder.0.parent().unwrap()));
+}
+
+/// A machine without a driver has no `libcuda.so`, which needs no explanation.
+#[test]
+fn a_plain_driver_is_only_suspected_if_the_driver_exists() {
+    let image = Folder::new();
+    let system = System {
+        root: Some(image.0.clone()),
+        ..System::default()
+    };
+    let path = SearchPath {
+        system,
+        directories: vec![LoadOrigin::LibraryPath(image.0.clone()).into()],
+        ..SearchPath::default()
+    };
+    let is_suspect =
+        |name| SuspectLibrary::missing(Path::new("libx.so"), name, 13, &path).is_some();
+    assert!(is_suspect("libnvrtc.so.13"));
+    assert!(!is_suspect("libcuda.so"));
+    compile("int nothing;", &image.file("libcuda.so.1"), &[]);
+    assert!(is_suspect("libcuda.so"));
 }
 
 /// A driver that exists is not missing if the loader refuses it.
