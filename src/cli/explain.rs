@@ -228,6 +228,7 @@ mod tests {
         assert_eq!(nearest("apa", &["App"]), None);
         assert_eq!(nearest("gema.cu", &["Gemm.cu"]), Some("Gemm.cu"));
         assert_eq!(nearest("Hoper", &known), Some("hopper"));
+        assert_eq!(nearest("sm_70", &known), Some("sm_80"), "the first");
         for far in ["", "sm", "8x", "hops"] {
             assert_eq!(nearest(far, &known), None, "{far}");
         }

@@ -62,6 +62,8 @@ mod tests {
         );
         assert_eq!(versions("f62fed595300c2f0736b79ab3201648fdae7e49b"), []);
         assert_eq!(versions(""), []);
+        // A short build-id of another kind.
+        assert_eq!(versions("f62fed59"), []);
     }
 
     #[test]

@@ -213,6 +213,16 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
     };
     let major = major.unwrap_or_default();
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
+    for file in files {
+        if file.origin.is_some()
+            && !installed
+                .files()
+                .iter()
+                .any(|known| known.name == file.name)
+        {
+            installed.list.push(file.clone());
+        }
+    }
     // A `libcudnn.so` without a number may point anywhere, and the needs of a later major are unknown.
     if library.ends_with("libcudnn.so") || !majors::CUDNN.contains(&major) {
         installed.missing.clear();

@@ -1,9 +1,11 @@
 //! Tests of the search path.
 
+use crate::loader::linkage;
 use crate::runtime::loader::elf::search_list::preloads;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::loader::system::{Loader, System, hwcaps_order};
+use crate::system::library_file::made_dll::DllSpec;
 use std::path::{Path, PathBuf};
 
 #[test]
@@ -90,9 +92,44 @@ fn a_loader_contains_its_directories() {
     assert_eq!(nix.dirs, ["/nix/store/x-glibc/lib"]);
     assert_eq!(nix.own_cache.as_deref(), Some(Path::new(cache)));
     assert_eq!(
-        System::at(None, "x86_64", nix).cache_path(),
+        System::at(None, "x86_64", nix.clone()).cache_path(),
         Path::new(cache)
     );
+    // The configuration of the distribution does not apply to it, but in an image without a cache to other loaders.
+    let image = Some(Path::new("/no-such-image"));
+    assert_eq!(System::at(image, "x86_64", nix).configured, None);
+    let other = System::at(image, "x86_64", Loader::default());
+    assert_eq!(other.configured, Some(Vec::new()));
+}
+
+/// The loader expands `$ORIGIN` for a privileged program only at the beginning of an entry.
+#[test]
+fn a_privileged_program_ignores_origin_elsewhere_in_an_entry() {
+    let system = System {
+        is_privileged: true,
+        cpu: "x86_64".into(),
+        ..System::default()
+    };
+    let of_library = |dir| LoadOrigin::LibraryRunpath(dir, "libx.so".into());
+    let dirs = |entry: &str| {
+        let places = system.listed(entry.as_bytes(), b":", Path::new("/opt/lib"), &of_library);
+        places.into_iter().map(|place| place.dir).collect()
+    };
+    let dirs: Vec<Vec<PathBuf>> = ["$ORIGIN/x", "/opt/cu/$ORIGIN"].map(dirs).into();
+    assert_eq!(dirs, [paths(&["/opt/lib/x"]), Vec::new()]);
+}
+
+#[test]
+fn a_name_in_utf_16_is_found_in_a_program_for_windows() {
+    let file = std::env::temp_dir().join(format!("wide-{}.exe", std::process::id()));
+    let name = "ORT_DYLIB_PATH";
+    let wide: String = name.chars().flat_map(|letter| [letter, '\0']).collect();
+    for (text, is_found) in [(name, true), (&*wide, true), ("ORT_DYLIB", false)] {
+        let dll = DllSpec::from_lines(&format!("text {text}"), "x86_64");
+        std::fs::write(&file, dll).unwrap();
+        assert_eq!(linkage::mentions(&file, name), is_found, "{text:?}");
+    }
+    std::fs::remove_file(file).unwrap();
 }
 
 /// `ldconfig` creates a removed link again.

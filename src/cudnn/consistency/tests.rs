@@ -87,6 +87,10 @@ fn a_damaged_sub_library_matters_if_it_is_needed() {
         let damaged = Rejection::Damaged(format!("libcudnn_{name}.so.9"), Defect::Empty);
         assert_eq!(doubtful(&one), Some(damaged).filter(|_| is_needed));
     }
+    // This user cannot tell whether the file is damaged.
+    let mut file = part("ops", (9, 14, 0), VersionSource::BuildId);
+    file.defect = Some(Defect::Closed("/opt/dnn".into()));
+    assert_eq!(doubtful(&with(cudnn((9, 14, 0)), file)), None);
 }
 
 #[test]
@@ -105,6 +109,31 @@ fn a_sub_library_of_another_version_counts_if_a_convolution_opens_it() {
         );
         assert_eq!(doubtful(&one).is_some(), severity == "error", "{name}");
     }
+}
+
+#[test]
+fn the_main_library_decides_between_as_many_files_of_two_versions() {
+    let adv = part("adv", (9, 14, 0), VersionSource::BuildId);
+    let mut one = with(cudnn((9, 14, 0)), adv);
+    let count = one.installed.files().len();
+    assert_eq!(count % 2, 0);
+    let half = count / 2;
+    for file in one.installed.list.iter_mut().rev().take(half) {
+        file.version = Some(Version::new(9, 10, 2));
+    }
+    let (most, odd) = mixed_versions(&one).unwrap().odd_ones();
+    assert_eq!((most, odd.len()), (Version::new(9, 14, 0), half));
+}
+
+/// The version is from the sub-library that contains it, if the main library has the same one.
+#[test]
+fn the_source_of_the_version_is_the_most_reliable_one() {
+    let mut one = cudnn((9, 14, 0));
+    one.installed.main.told_by = Some(VersionSource::FileName);
+    let source = |cudnn: &Cudnn| cudnn.installed.version().map(|(_, source)| source);
+    assert_eq!(source(&one), Some(VersionSource::BuildId));
+    one.installed.main.version = Some(Version::new(9, 14, 1));
+    assert_eq!(source(&one), Some(VersionSource::FileName));
 }
 
 /// The version belongs to the named file, not to a sub-library of another version beside it.
@@ -144,6 +173,9 @@ fn directories_count_if_a_version_is_unknown() {
     assert_eq!(summaries(&one), [""; 0]);
     one.installed.list[2].version = None;
     assert_eq!(summaries(&one), ["warning parts-mixed"]);
+    // The versions that are known already differ.
+    one.installed.list[1].version = Some(Version::new(9, 10, 2));
+    assert_eq!(summaries(&one), ["error parts-mixed"]);
 }
 
 #[test]
@@ -187,6 +219,20 @@ fn undefined_functions_of_a_leftover_do_not_count() {
     assert_eq!(with_leftover((9, 10, 2)), 0);
     assert_eq!(with_leftover((9, 20, 0)), 1, "9.20 opens it");
     assert_eq!(with_leftover((9, 22, 0)), 1);
+}
+
+/// cuDNN 9.20 opens this sub-library by its plain name, and rejects that of another version.
+#[test]
+fn a_leftover_without_its_link_is_not_opened() {
+    let is_doubtful = |file: &str| {
+        let version = Some((Version::new(9, 21, 0), VersionSource::BuildId));
+        let path = format!("/opt/dnn/lib/{file}").into();
+        let leftover = SubLibraryFile::new("engines_tensor_ir", path, version, false);
+        let one = with(cudnn((9, 20, 0)), leftover);
+        doubtful(&one).is_some()
+    };
+    assert!(is_doubtful("libcudnn_engines_tensor_ir.so.9"));
+    assert!(!is_doubtful("libcudnn_engines_tensor_ir.so.9.21.0"));
 }
 
 #[test]

@@ -43,6 +43,7 @@ mod tests {
     use crate::choice::requirement::Requirements;
     use crate::loader::ldso::LoadGraph;
     use crate::model::Platform;
+    use crate::model::linkage::Object;
     use crate::runtime::facts::{Built, Loader, Policy, Version};
 
     const DLL: &str = "cudnn64_9.dll";
@@ -99,5 +100,16 @@ mod tests {
         let required = "install a cuDNN that meets `>=9.10`, or add its directory to PATH";
         assert_eq!(opened(&[1]), [required]);
         assert_eq!(linked(&[1]), [any]);
+    }
+
+    #[test]
+    fn a_delayed_dll_is_not_one_that_the_program_opens_itself() {
+        let mut input = input(LoadPhase::Later, &[]);
+        let mut program = Object::default();
+        input.graph.objects.push(program.clone());
+        assert!(input.opens_dll(&input.graph.missing[0]));
+        program.linkage.delayed.push(DLL.into());
+        input.graph.objects = vec![program];
+        assert!(!input.opens_dll(&input.graph.missing[0]));
     }
 }

@@ -3,6 +3,7 @@
 use super::program::{GPU, check, run, startup, version};
 use crate::support::installation::{Folder, compile_replacing, sound};
 use std::fs;
+use std::path::Path;
 
 const PART: &str = "libcudnn_ops.so.9";
 
@@ -52,15 +53,18 @@ fn a_sub_library_for_a_level_of_the_cpu_is_found_below_the_runpath_of_cudnn() {
 #[test]
 fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
     let (cudnn, other, out) = (sound().without(PART), sound(), Folder::new());
-    let redirect = format!(
-        "void *dlopen(const char *name, int flags) {{
-            NEXT(dlopen);
-            return next(name && !strcmp(name, \"{PART}\") ? \"{}\" : name, flags);
-        }}",
-        other.file(PART).display()
-    );
     let shim = out.file("redirect.so");
-    compile_replacing(&redirect, &shim);
+    let redirect_to = |part: &Path| {
+        let redirect = format!(
+            "void *dlopen(const char *name, int flags) {{
+                NEXT(dlopen);
+                return next(name && !strcmp(name, \"{PART}\") ? \"{}\" : name, flags);
+            }}",
+            part.display()
+        );
+        compile_replacing(&redirect, &shim);
+    };
+    redirect_to(&other.file(PART));
     let variables = [
         GPU,
         ("LD_LIBRARY_PATH", cudnn.text()),
@@ -74,4 +78,10 @@ fn a_sub_library_that_a_preloaded_library_redirects_is_found() {
     // Without the redirection, the loader refuses the name too.
     let ran = check(&out, &variables[..2]);
     ran.must_be("fail", &["parts-missing"]);
+    // The library is only recognized by the directory in its constants.
+    let old = Folder::new().with_cudnn("9.10.2");
+    redirect_to(&old.file(PART));
+    let ran = check(&out, &variables);
+    ran.must_be("fail", &["parts-mixed"]);
+    assert!(ran.text.contains("redirect.so"), "{}", ran.text);
 }

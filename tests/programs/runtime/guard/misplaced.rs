@@ -3,7 +3,7 @@
 
 use super::program::{GPU, check, command, run_in, startup};
 use crate::support::installation::{Folder, sound};
-use crate::support::{rows, wrapped};
+use crate::support::{cache_of, rows, wrapped};
 use cudnn_guard::internals::loader::elf::misplaced;
 use cudnn_guard::internals::loader::misplaced::Wanted;
 use cudnn_guard::internals::loader::system::System;
@@ -200,11 +200,16 @@ fn a_fetched_cudnn_is_named() {
             reason,
         );
     }
-    // A relative data directory is ignored.
+    // A relative directory is ignored.
     let fetched = cudnn_in("data/cudnn-guard/nvidia/cudnn/lib");
-    let relative = [("LD_LIBRARY_PATH", ""), ("XDG_DATA_HOME", "data")];
-    let ran = run_in(&fetched.0, "startup", &fetched.0, &relative);
-    assert!(!ran.stderr.contains("fetch"), "{}", ran.stderr);
+    for relative in [
+        ("XDG_DATA_HOME", "data"),
+        ("CUDNN_PATH", "data/cudnn-guard/nvidia/cudnn"),
+    ] {
+        let variables = [("LD_LIBRARY_PATH", ""), relative];
+        let ran = run_in(&fetched.0, "startup", &fetched.0, &variables);
+        assert!(!ran.stderr.contains("exists"), "{}", ran.stderr);
+    }
 }
 
 /// A cuDNN that the program cannot run with is not suggested. The program was built with 9.14.0.
@@ -266,15 +271,19 @@ fn a_directory_missing_from_the_loader_cache_is_named() {
     // `ldconfig` reads only the files that are included.
     let text = "/nowhere\n/lib  # cuDNN\n";
     std::fs::write(conf.join("b.disabled"), text).unwrap();
+    std::fs::write(conf.join(".hidden.conf"), text).unwrap();
     assert!(found().is_none());
     std::fs::write(conf.join("b.conf"), text).unwrap();
-    let found = found().unwrap();
-    assert_eq!(found.file, Some(cudnn.file("lib/libcudnn.so.9")));
+    let uncached = found().unwrap();
+    assert_eq!(uncached.file, Some(cudnn.file("lib/libcudnn.so.9")));
     assert_eq!(
-        found.reason(),
+        uncached.reason(),
         "`/etc/ld.so.conf.d/b.conf` lists its directory, but /etc/ld.so.cache does not contain it yet"
     );
-    assert_eq!(found.help(), "run `ldconfig` as root");
+    assert_eq!(uncached.help(), "run `ldconfig` as root");
+    let cache = cache_of(&[("libcudnn.so.9", "/lib/libcudnn.so.9")]);
+    std::fs::write(cudnn.file("etc/ld.so.cache"), cache).unwrap();
+    assert!(found().is_none());
 }
 
 /// Reads the system's own configuration, and follows the help.

@@ -179,6 +179,10 @@ fn a_main_library_without_its_link_is_reported() {
     let cudnn = sound();
     let named = cudnn.file("libcudnn.so.9.14.0");
     fs::rename(cudnn.file(SHIM), &named).unwrap();
+    // The last name is reported.
+    for minor in 10..14 {
+        fs::copy(&named, cudnn.file(&format!("libcudnn.so.9.{minor}.0"))).unwrap();
+    }
     let path = cudnn.text();
     let ran = startup(&cudnn, &[GPU]);
     ran.must_stop(&format!(
@@ -298,6 +302,15 @@ cannot load `{SHIM}`; `{folder}/{SHIM}` cannot be reached: no permission to ente
     let text = as_another(&above, Path::new(&way));
     let wanted = format!(
         "cannot load `{SHIM}`; `{}/{SHIM}` exists, but the loader does not search there  [cudnn-not-loadable]\n",
+        named.text()
+    );
+    assert!(text.starts_with(&wanted), "{text}");
+    // So is a library without its link.
+    fs::rename(named.file(SHIM), named.file("libcudnn.so.9.14.0")).unwrap();
+    let way = format!("{}:{}", lib.display(), named.text());
+    let text = as_another(&above, Path::new(&way));
+    let wanted = format!(
+        "cannot load `{SHIM}`; `{}/libcudnn.so.9.14.0` has no link `{SHIM}` next to it  [cudnn-not-loadable]\n",
         named.text()
     );
     assert!(text.starts_with(&wanted), "{text}");

@@ -1,7 +1,7 @@
 //! Single functions of the guard.
 
 use super::program;
-use crate::support::installation::Folder;
+use crate::support::installation::{Folder, compile};
 use cudnn_guard::internals::child::exit_status::ExitStatus;
 use cudnn_guard::internals::child::protocol::ChildReport;
 use cudnn_guard::internals::child::{Sink, in_process};
@@ -12,11 +12,15 @@ use cudnn_guard::internals::cudnn::shape::Layout;
 use cudnn_guard::internals::driver::devices::Devices;
 use cudnn_guard::internals::facts::codec::{each_line, line};
 use cudnn_guard::internals::facts::{Built, Fields, Policy, Requirement, Verdict, Version};
-use cudnn_guard::internals::install::installed;
+use cudnn_guard::internals::install::dlopen_dependencies::SuspectLibrary;
 use cudnn_guard::internals::install::mixed_sub_libraries::Replacement;
+use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
+use cudnn_guard::internals::install::{installed, missing_dlopen};
 use cudnn_guard::internals::judge::program_rules;
-use cudnn_guard::internals::loader::file_name;
-use cudnn_guard::internals::loader::load_origin::LoadOrigin;
+use cudnn_guard::internals::loader::elf::dlerror_messages;
+use cudnn_guard::internals::loader::search_path::{LoadOrigin, SearchPath};
+use cudnn_guard::internals::loader::system::System;
+use cudnn_guard::internals::loader::{file_name, not_found};
 use cudnn_guard::internals::report::env_config::{EnvConfig, Mode, RequireGpu};
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
@@ -87,6 +91,65 @@ fn the_newest_of_full_names_is_chosen_by_number() {
         Some(folder.file("libcudnn_cnn.so.9.10.0"))
     );
     assert_eq!(installed::full_name(&folder.0, "libcudnn_ops.so.9"), None);
+}
+
+/// The loader continues after a failed attempt, and the last one is the reason.
+#[test]
+fn the_last_missing_library_in_an_output_is_named() {
+    let lines = ["libnvrtc.so.12", "libcublasLt.so.13", "libcudnn_ops.so.9"];
+    let line =
+        |name| format!("{name}: cannot open shared object file: No such file or directory\n");
+    let name = missing_dlopen::name_in(&lines.map(line).concat());
+    assert_eq!(name.as_deref(), Some("libcublasLt.so.13"));
+}
+
+#[test]
+fn a_directory_and_a_link_to_it_are_one_directory() {
+    let folder = Folder::new().with_link("link", ".");
+    let file = SubLibraryFile::new("graph", folder.file("x.so"), None, true);
+    assert!(file.is_in(&folder.file("link")));
+    assert!(!file.is_in(folder.0.parent().unwrap()));
+}
+
+/// A machine without a driver has no `libcuda.so`, which needs no explanation.
+#[test]
+fn a_plain_driver_is_only_suspected_if_the_driver_exists() {
+    let image = Folder::new();
+    let system = System {
+        root: Some(image.0.clone()),
+        ..System::default()
+    };
+    let path = SearchPath {
+        system,
+        directories: vec![LoadOrigin::LibraryPath(image.0.clone()).into()],
+        ..SearchPath::default()
+    };
+    let is_suspect =
+        |name| SuspectLibrary::missing(Path::new("libx.so"), name, 13, &path).is_some();
+    assert!(is_suspect("libnvrtc.so.13"));
+    assert!(!is_suspect("libcuda.so"));
+    compile("int nothing;", &image.file("libcuda.so.1"), &[]);
+    assert!(is_suspect("libcuda.so"));
+}
+
+/// A driver that exists is not missing if the loader refuses it.
+#[test]
+fn a_refused_driver_is_not_a_missing_one() {
+    let folder = Folder::new();
+    let driver = folder.file("libcuda.so.1");
+    let words = format!("{}: undefined symbol: gone", driver.display());
+    let is_missing = || dlerror_messages::requires_driver(Path::new("libcudnn.so.9"), &words);
+    assert!(is_missing());
+    compile("int nothing;", &driver, &[]);
+    assert!(!is_missing());
+}
+
+/// The newest known major is installed, or the one that is required, although it is unknown.
+#[test]
+fn a_major_can_be_installed_for_every_requirement() {
+    let majors = [vec![10, 9, 8], vec![12, 11], Vec::new()];
+    let installed = majors.map(|majors| not_found::installable(&majors));
+    assert_eq!(installed, [Some(9), Some(12), None]);
 }
 
 #[test]

@@ -286,6 +286,12 @@ fn a_missing_file_of_a_wheel_is_restored_by_pip() {
     ran.must_be("fail", &["library-damaged"]);
     let help = help.replace("files", "file");
     assert_eq!(ran.json["findings"][0]["help"][0], help);
+    // The wheel is in a repository.
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid 1\n";
+    std::fs::write(cnn(&torn), pointer).unwrap();
+    let ran = run("check", &torn.file(LIB), &[GPU]);
+    let help = ran.json["findings"][0]["help"][0].as_str().unwrap();
+    assert!(help.starts_with("run `git lfs pull`"), "{help}");
 }
 
 #[test]
