@@ -55,7 +55,13 @@ fuzz_target!(|bytes: &[u8]| {
         expect_directive(&Directive::LinkSearch(file));
     }
 
-    let _ = nvidia_smi::parse(text);
+    let listed = nvidia_smi::parse(text);
+    for variable in [None, Some(text), Some("0,1"), Some("GPU-1b")] {
+        for by_bus in [false, true] {
+            let seen = nvidia_smi::visible(listed.clone(), variable, by_bus);
+            assert!(variable.is_some() || seen.len() == listed.len());
+        }
+    }
     let _ = driver_release::parse_release(text);
     let _ = driver_release::release_in_name(text);
 

@@ -25,7 +25,7 @@ pub struct OpenFiles<'a> {
     sysroot: Sysroot<'a>,
     platform: &'a Platform,
     /// The files that could be opened, with their real paths.
-    opened: Vec<(PathBuf, Option<Binary>)>,
+    opened: Vec<(PathBuf, Result<Binary, Defect>)>,
 }
 
 impl<'a> OpenFiles<'a> {
@@ -44,9 +44,11 @@ impl<'a> OpenFiles<'a> {
         let mut contents = FileContents::default();
         if self.opened.iter().all(|known| known.0 != real) {
             let opened = Binary::open(&real, self.platform.os);
-            contents.defect = opened.as_ref().err().cloned();
-            self.opened.push((real.clone(), opened.ok()));
+            self.opened.push((real.clone(), opened));
         }
+        let mut opened = self.opened.iter();
+        let opened = opened.find(|known| known.0 == real);
+        contents.defect = opened.and_then(|known| known.1.as_ref().err().cloned());
         if let Some(binary) = self.binary(path) {
             contents.defect = binary.defect(path, self.platform);
             contents.size = binary.length();
@@ -74,7 +76,7 @@ impl<'a> OpenFiles<'a> {
     pub fn binary(&self, path: &Path) -> Option<&Binary> {
         let real = self.sysroot.canonical(path);
         let known = self.opened.iter().find(|known| known.0 == real);
-        known?.1.as_ref()
+        known?.1.as_ref().ok()
     }
 
     /// Returns the real directories of the opened files, with links resolved.
@@ -188,9 +190,10 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
     let Some(library) = &cudnn.library else {
         return Installed::default();
     };
-    let by_name = LibraryName::of(library).and_then(|name| name.major());
+    let by_name = |path: &Path| LibraryName::of(path).and_then(|name| name.major());
     let header_version = cudnn.header_version;
-    let major = by_name.or_else(|| Some(header_version?.major));
+    let major = by_name(library).or_else(|| files.iter().find_map(|file| by_name(&file.path)));
+    let major = major.or_else(|| Some(header_version?.major));
     let (mut main, mut beside) = (SubLibraryFile::default(), Named::new());
     for file in files {
         if file.name == "cudnn" {

@@ -16,10 +16,10 @@ pub fn find(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)> {
     let Some(links) = env.var("CARGO_MANIFEST_LINKS") else {
         return Some((Linked::without_links(name, dir), Vec::new()));
     };
-    let scripts = workspace_root(package).map_or_else(Vec::new, build_scripts);
+    let files = workspace_root(package).map_or_else(Vec::new, scripts_and_manifests);
     let query = Linked::query(links);
     let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
-    (!scripts.iter().any(queries)).then(|| (Linked::without_query(name, links, dir), scripts))
+    (!files.iter().any(queries)).then(|| (Linked::without_query(name, links, dir), files))
 }
 
 /// Returns `true` if linking this package produces a file that gets the rpath.
@@ -38,8 +38,8 @@ fn workspace_root(package: &Path) -> Option<&Path> {
     package.ancestors().take(4).find(is_workspace)
 }
 
-/// Returns the build scripts of a workspace.
-fn build_scripts(root: &Path) -> Vec<PathBuf> {
+/// Returns the build scripts and the manifests of a workspace: one that gets a build script changes its manifest.
+fn scripts_and_manifests(root: &Path) -> Vec<PathBuf> {
     let below = |dir: &Path| files::list(dir).unwrap_or_default();
     let mut dirs = vec![root.to_path_buf()];
     for dir in below(root).into_iter().filter(|dir| files::is_dir(dir)) {
@@ -49,7 +49,10 @@ fn build_scripts(root: &Path) -> Vec<PathBuf> {
         }
         dirs.push(dir);
     }
-    let mut scripts = files::join_each(&dirs, "build.rs");
-    files::keep(&mut scripts, &files::is_file);
-    scripts
+    let mut files = Vec::new();
+    for dir in dirs {
+        files.extend(files::below(&dir, &["build.rs", "Cargo.toml"]));
+    }
+    files::keep(&mut files, &files::is_file);
+    files
 }

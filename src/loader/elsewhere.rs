@@ -38,9 +38,13 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
     }
     // A file that only this user cannot read stays, since the program may be able to read it.
     let is_usable = |file: &SubLibraryFile| file.defect.as_ref().is_none_or(|it| !it.is_skipped());
+    let is_closed = |file: &SubLibraryFile| {
+        let defect = file.defect.as_ref();
+        defect.is_some_and(|it| it.is_passed_over() && !it.is_skipped())
+    };
     let (mut files, mut has_tensor_ir) = (Vec::new(), false);
     for file in cudnn.installed.files() {
-        let is_searched = is_linux && (search.is_certain || !is_usable(file));
+        let is_searched = is_linux && (search.has_own || !is_usable(file));
         if is_searched && file.name != "cudnn" && !names.contains(&file.name) {
             names.push(file.name.clone());
         }
@@ -62,6 +66,9 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
         let loaded = search.find(&tried, host);
         if let Some(beside) = files.iter().find(|file| file.name == name) {
             let is_usable = is_usable(beside);
+            if is_closed(beside) {
+                continue;
+            }
             let is_replaced = match &loaded {
                 // The program may have another LD_LIBRARY_PATH than the build.
                 Some((LoadOrigin::LibraryPath(_), _)) => !is_usable,
@@ -69,17 +76,16 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
                     let dir = |path: &Path| sysroot.canonical(path.parent().unwrap_or(path));
                     !is_usable || dir(path) != dir(&beside.path)
                 }
-                None => is_usable && search.is_certain,
+                // The program may have another search path than the build.
+                None => false,
             };
             if !is_replaced {
                 continue;
             }
         }
-        if loaded.is_some() || search.is_certain {
+        if let Some((origin, path)) = loaded {
             files.retain(|file| file.name != name);
             is_changed = true;
-        }
-        if let Some((origin, path)) = loaded {
             let mut file = reader.read(&name, path);
             file.origin = Some(origin);
             files.push(file);
@@ -102,8 +108,8 @@ struct Search {
     dlls: Option<DllSearchPath>,
     /// `None` if the program runs on another machine.
     path: Option<SearchPath>,
-    /// `true` if a library that is not found does not exist for the opener.
-    is_certain: bool,
+    /// `true` if the opener names directories. Otherwise the program's own decide, which may not be known yet.
+    has_own: bool,
 }
 
 impl Search {
@@ -111,7 +117,7 @@ impl Search {
         let mut search = Self {
             dlls: DllSearchPath::from_host(host),
             path: None,
-            is_certain: false,
+            has_own: false,
         };
         if search.dlls.is_some() || !host.is_target() && host.root.is_none() {
             return search;
@@ -120,7 +126,8 @@ impl Search {
         path.system = system(host, host.platform.loader(), &host.platform.cpu);
         path.directories.extend(path.system.directories());
         if let Some((elf, file)) = opener.and_then(|file| Some((Elf::read(file).ok()?, file))) {
-            search.is_certain = elf.soname().is_some();
+            // A variable can name a cuDNN outside an image.
+            search.has_own = elf.runpath().or(elf.rpath()).is_some() && host.is_inside(file);
             path = path.of_library(&elf, file);
         }
         for place in &mut path.directories {

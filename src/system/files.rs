@@ -176,10 +176,12 @@ pub fn list_named(dir: &Path, matches: &dyn Fn(&str) -> bool) -> Result<Vec<Path
     Ok(files)
 }
 
+/// The smallest number that stands for a character in [`numeric_order`].
+pub const CHARACTERS: u32 = 1 << 30;
+
 /// Returns a key by which `libcudnn.so.9.9.0` precedes `libcudnn.so.9.14.0`: the number for each number, and a larger
 /// one for each other character.
 pub fn numeric_order(name: &str) -> Vec<u32> {
-    const CHARACTERS: u32 = 1 << 30;
     let (mut key, mut is_number): (Vec<u32>, bool) = (Vec::new(), false);
     for character in name.chars() {
         match (character.to_digit(10), key.last_mut()) {

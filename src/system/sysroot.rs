@@ -90,7 +90,9 @@ impl Sysroot<'_> {
             let version = name.to_str().and_then(|name| name.strip_prefix(prefix));
             let starts = |text: &&str| text.as_bytes().first().is_some_and(u8::is_ascii_digit);
             if let Some(version) = version.filter(starts) {
-                found.push((files::numeric_order(version), dir.join(&name)));
+                let mut numbers = files::numeric_order(version);
+                numbers.retain(|number| *number < files::CHARACTERS);
+                found.push((numbers, dir.join(&name)));
             }
         }
         let mut newest = newest_first(found);

@@ -7,7 +7,6 @@ use crate::runtime::driver::query::{DriverProblem, FailedCall};
 use crate::runtime::facts::Finding;
 use crate::system::programs::{Waiting, on_path, run};
 use crate::targets::nvidia_smi;
-use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -125,11 +124,7 @@ fn ask() -> DriverAnswer {
 fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>, GpuQueryFault> {
     let name = format!("nvidia-smi{}", std::env::consts::EXE_SUFFIX);
     let path = env.get(Variable::Path).unwrap_or_default();
-    // An empty list of visible GPUs hides all of them. nvidia-smi ignores the variable.
-    let is_hidden = env
-        .as_set("CUDA_VISIBLE_DEVICES")
-        .is_some_and(OsStr::is_empty);
-    let Some(program) = on_path(&name, path).filter(|_| !is_hidden) else {
+    let Some(program) = on_path(&name, path) else {
         return Ok(Vec::new());
     };
     let question = Invocation::new(&program, &[nvidia_smi::QUESTION, "--format=csv,noheader"]);
@@ -140,7 +135,11 @@ fn without_library(env: &Environment, deadline: Duration) -> Result<Vec<Device>,
             output: output.printed(),
         });
     }
-    Ok(nvidia_smi::parse(&output.stdout))
+    let listed = nvidia_smi::parse(&output.stdout);
+    let visible = env.as_set("CUDA_VISIBLE_DEVICES");
+    let visible = visible.map(|value| value.to_string_lossy());
+    let by_bus = env.var("CUDA_DEVICE_ORDER") == Some("PCI_BUS_ID");
+    Ok(nvidia_smi::visible(listed, visible.as_deref(), by_bus))
 }
 
 #[cfg(all(test, unix))]
@@ -243,16 +242,18 @@ mod tests {
         );
     }
 
-    /// nvidia-smi ignores the variable. Variables from the build script count too.
+    /// Variables from the build script count too, and an empty list of GPUs is valid.
     #[test]
-    fn an_empty_list_of_visible_gpus_hides_all_of_them() {
+    fn variables_of_the_build_script_select_the_visible_gpus() {
         let program = fake(
             "variables",
             "printf '0, GPU-1, NVIDIA A100, 8.0\\n1, GPU-2, NVIDIA H100, 9.0\\n'",
         );
-        for (visible, expected) in [("1", &[80, 90][..]), ("", &[])] {
-            let pair = ("CUDA_VISIBLE_DEVICES".to_string(), visible.into());
-            let env = with_path_of(&program).with_pairs(&[pair]);
+        for (visible, expected) in [("1", &[90][..]), ("0", &[80]), ("", &[])] {
+            let env = with_path_of(&program).with_pairs(&[
+                ("CUDA_DEVICE_ORDER".to_string(), "PCI_BUS_ID".into()),
+                ("CUDA_VISIBLE_DEVICES".to_string(), visible.into()),
+            ]);
             let gpus = without_library(&env, DEADLINE).unwrap();
             let numbers: Vec<u32> = gpus.iter().map(|gpu| gpu.capability.number()).collect();
             assert_eq!(numbers, expected, "{visible:?}");

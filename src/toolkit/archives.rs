@@ -157,6 +157,8 @@ pub fn package(archive: &str, major: Option<u32>) -> Option<(String, String)> {
         "culibos" if newer => "cuda-culibos",
         "culibos" => "cuda-cudart",
         "nvrtc-builtins" => "cuda-nvrtc",
+        // They exist only as shared libraries.
+        "nvblas" | "cusolverMg" => return None,
         name => package_names::package(name)?.0,
     };
     Some((format!("{name}-dev"), format!("{name}-static")))

@@ -83,7 +83,8 @@ pub fn library_in(
         if let Some(file) = LibraryName::of(path) {
             let own = cuda.map(|cuda| cuda.major) == file.major();
             // The SONAME is the shortest of `libx.so.13` and `libx.so.13.0.48`.
-            let rank = (own, file.major(), Reverse(file.numbers.len()));
+            let length = Reverse(file.numbers.len());
+            let rank = (own, file.major(), length, file.numbers.clone());
             if best.as_ref().is_none_or(|(known, _)| rank > *known) {
                 best = Some((rank, path));
             }

@@ -101,11 +101,20 @@ pub fn contained_versions(
     dir: &Path,
     read: &mut dyn FnMut(&str, &Path) -> Option<SourcedVersion>,
 ) -> Vec<Version> {
-    let mut versions = Vec::new();
-    for path in files_in(dir) {
-        let file = LibraryName::of(&path);
-        let known = file.and_then(|file| sub_libraries::find(file.sub_library()?));
-        if let Some(known) = known.filter(|known| known.version_symbol.is_some()) {
+    let (mut versions, mut seen) = (Vec::new(), Vec::new());
+    let mut files = files_in(dir);
+    files.sort();
+    for path in files {
+        let Some(file) = LibraryName::of(&path).filter(|file| file.major().is_some()) else {
+            continue;
+        };
+        let known = file.sub_library().and_then(sub_libraries::find);
+        let Some(known) = known.filter(|known| known.version_symbol.is_some()) else {
+            continue;
+        };
+        // Only the file that is opened counts, whose name is the shortest: others may be left from another version.
+        if !seen.contains(&(known.name, file.major())) {
+            seen.push((known.name, file.major()));
             versions.extend(read(known.name, &path).map(|(version, _)| version));
         }
     }

@@ -24,6 +24,8 @@ pub const DOUBT: Duration = Duration::from_millis(50);
 pub struct StatCache {
     /// Sorted by path.
     known: RefCell<Vec<(OsString, Rc<Known>)>>,
+    /// The files of the previous artifact. Most artifacts are made of the same headers, in the same order.
+    before: RefCell<Vec<Rc<File>>>,
 }
 
 /// The results of the queries about one path.
@@ -31,6 +33,7 @@ pub struct StatCache {
 struct Known {
     file: OnceCell<Option<Rc<File>>>,
     dir: OnceCell<Option<PathBuf>>,
+    names: OnceCell<Rc<Vec<OsString>>>,
 }
 
 /// An existing file or directory.
@@ -77,15 +80,28 @@ impl StatCache {
 
     /// Returns the files whose states are the first lines of this part of a stamp, or that had them before they changed.
     pub fn files(&self, described: &str) -> Option<Vec<Rc<File>>> {
-        let mut files = Vec::new();
+        let before = self.before.take();
+        let (mut place, mut files) = (0, Vec::new());
         for line in described.lines() {
             let Some(state) = line.strip_prefix("file ") else {
                 break;
             };
-            let (_, path) = state.split_once(' ')?.1.split_once(' ')?;
-            let path = path.split('\t').next()?;
-            files.push(self.file(Path::new(&String::decode(path)?))?);
+            let next = before.get(place);
+            let file = match next.filter(|next| next.state.as_deref() == Some(state)) {
+                Some(next) => Rc::clone(next),
+                None => {
+                    let (_, path) = state.split_once(' ')?.1.split_once(' ')?;
+                    let path = path.split('\t').next()?;
+                    let file = self.file(Path::new(&String::decode(path)?))?;
+                    let found = before.iter().position(|one| Rc::ptr_eq(one, &file));
+                    place = found.unwrap_or(place);
+                    file
+                }
+            };
+            place += 1;
+            files.push(file);
         }
+        self.before.replace(files.clone());
         Some(files)
     }
 
@@ -93,6 +109,12 @@ impl StatCache {
     pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
         let real = || files::canonical(dir, None).ok();
         self.known(dir).dir.get_or_init(real).clone()
+    }
+
+    /// Returns the sorted file names in a directory.
+    pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
+        let list = || Rc::new(files::names(dir).unwrap_or_default());
+        Rc::clone(self.known(dir).names.get_or_init(list))
     }
 
     fn known(&self, path: &Path) -> Rc<Known> {
