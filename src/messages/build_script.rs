@@ -65,8 +65,8 @@ impl InvalidGuard<'_> {
 }
 
 impl Requirement {
-    /// Returns the finding for an argument of `method` that is invalid, with the error of the parser, or that no version
-    /// meets.
+    /// Returns the finding for an argument of `method` that is invalid, with the error of the parser, or that no
+    /// version meets.
     pub fn invalid(method: &str, text: &str, error: Option<semver::Error>) -> Finding {
         FindingId::ConfigInvalid
             .error(match &error {
@@ -80,8 +80,8 @@ impl Requirement {
             .with_some("reason", error)
     }
 
-    /// Returns the finding for a candidate whose version does not meet the requirement. `better`: another candidate that
-    /// meets it; `install`: the command that installs or selects such a version.
+    /// Returns the finding for a candidate whose version does not meet the requirement. `better`: another candidate
+    /// that meets it; `install`: the command that installs or selects such a version.
     pub fn unmet(
         &self,
         candidate: &Candidate,

@@ -16,7 +16,8 @@ impl Linked {
         format!("Linked::from_dep(\"{links}\")")
     }
 
-    /// Returns the finding for a package whose rpath does not reach the programs that depend on it, since none queries it.
+    /// Returns the finding for a package whose rpath does not reach the programs that depend on it, since none queries
+    /// it.
     pub(crate) fn without_query(name: &str, links: &str, dir: &Path) -> Finding {
         FindingId::LibraryNotFound.warning(format!(
             "programs that depend on `{name}` cannot find the libraries in `{}` unless their build.rs adds the rpath",
@@ -41,8 +42,8 @@ impl Linked {
         .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
     }
 
-    /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in this
-    /// variable.
+    /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in
+    /// this variable.
     pub(crate) fn without_metadata(links: &str, variable: &str) -> Finding {
         FindingId::ConfigInvalid.error(format!(
             "no dependency with `links = \"{links}\"` passed link metadata to this build script"

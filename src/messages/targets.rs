@@ -155,8 +155,8 @@ fn supported_by(targets: &[Target]) -> String {
 }
 
 impl NvccFault {
-    /// Returns the finding for an nvcc that does not list its targets. `known`: its version and its targets in the table,
-    /// which are used instead. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
+    /// Returns the finding for an nvcc that does not list its targets. `known`: its version and its targets in the
+    /// table, which are used instead. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
     pub fn without_targets(
         &self,
         missing: Option<MissingTemporaryDirectory>,
@@ -184,8 +184,8 @@ impl NvccFault {
 }
 
 impl NewerPtx {
-    /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first driver
-    /// that supports the PTX, if the tables contain it.
+    /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first
+    /// driver that supports the PTX, if the tables contain it.
     pub fn of_toolkit(&self, first: Option<&str>, is_needed: bool) -> Finding {
         let severity = match is_needed {
             true => Severity::Warning,

@@ -199,7 +199,8 @@ impl MissingDependency {
 }
 
 impl Toolkit {
-    /// Returns the finding for an nvcc and headers of different versions. `others`: the other compilers of this machine.
+    /// Returns the finding for an nvcc and headers of different versions. `others`: the other compilers of this
+    /// machine.
     pub fn nvcc_header_skew(
         (compiler, nvcc): (&Path, Version),
         (header, headers): (&Path, Version),

@@ -56,12 +56,12 @@ pub fn diverted(
             continue;
         }
         let finding = finding.with_first(main_library.evidence());
-        if !pinned {
+        let finding = if pinned {
+            finding.but_for_this_guard()
+        } else {
             report.set_loaded(main_library, &by_name);
-        }
-        report.findings.push(match pinned {
-            true => finding.but_for_this_guard(),
-            false => finding,
-        });
+            finding
+        };
+        report.findings.push(finding);
     }
 }

@@ -63,7 +63,8 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     })
 }
 
-/// Returns the finding about the library that is loaded in place of the driver's, which may be later on the search path.
+/// Returns the finding about the library that is loaded in place of the driver's. The driver's own library may be later
+/// on the search path.
 fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) -> Option<Finding> {
     let path = search_path::loaded(DRIVER)?.path()?;
     let own = release(&path);

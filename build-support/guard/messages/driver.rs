@@ -222,7 +222,7 @@ fn searched_help(dir: &str) -> Vec<String> {
 
 #[cfg(feature = "runtime")]
 impl MissingDriver {
-    /// Returns the finding for this file in the driver's place.
+    /// Returns the finding for a missing driver, with the unusable file of its name.
     pub fn with_unfit(&self, unfit: &Unfit) -> Finding {
         // The message names the defect because of which the file was not opened.
         let with_words = self.not_opened.as_ref() != Some(&unfit.defect);

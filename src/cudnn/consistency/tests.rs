@@ -319,6 +319,15 @@ fn packages_of_two_versions_are_brought_to_one() {
         ),
         "run `sudo apt install libcudnn9-dev-cuda-12=9.10.2.21-1`"
     );
+    assert_eq!(
+        command(
+            apt("libcudnn9-dev-cuda-12", "9.14.0.64-1"),
+            apt("libcudnn9-cuda-12:arm64", "9.10.2.21-1"),
+            (9, 14),
+            (9, 10),
+        ),
+        "run `sudo apt install libcudnn9-dev-cuda-12:arm64=9.10.2.21-1`"
+    );
     // Files that were overwritten by hand, which apt cannot fix.
     assert_eq!(
         command(
