@@ -172,5 +172,5 @@ pub fn ptx(
         return None;
     }
     let first = compat::driver_for(first, platform);
-    Some(NewerPtx { cuda, driver }.of_toolkit(first, is_needed))
+    Some(NewerPtx { cuda, driver }.toolkit_finding(first, is_needed))
 }

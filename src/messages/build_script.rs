@@ -82,7 +82,7 @@ impl Requirement {
 
     /// Returns the finding for a candidate whose version does not meet the requirement. `better`: another candidate
     /// that meets it; `install`: the command that installs or selects such a version.
-    pub fn unmet(
+    pub fn unmet_finding(
         &self,
         candidate: &Candidate,
         others: &[&Candidate],

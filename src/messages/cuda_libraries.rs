@@ -71,7 +71,7 @@ impl MixedLibraries<'_> {
 impl Missing {
     /// Returns the finding for the builtins of an NVRTC. `dir`: the directory of the file, in which the loader does not
     /// search; `other`: builtins of another version; `wheel`: the wheel of NVRTC.
-    pub fn builtins(
+    pub fn builtins_finding(
         &self,
         dir: Option<PathBuf>,
         other: Option<String>,

@@ -186,7 +186,7 @@ impl NvccFault {
 impl NewerPtx {
     /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first
     /// driver that supports the PTX, if the tables contain it.
-    pub fn of_toolkit(&self, first: Option<&str>, is_needed: bool) -> Finding {
+    pub fn toolkit_finding(&self, first: Option<&str>, is_needed: bool) -> Finding {
         let severity = match is_needed {
             true => Severity::Warning,
             false => Severity::Note,
@@ -199,7 +199,7 @@ impl NewerPtx {
 
 impl Selection {
     /// Returns the finding for targets that nvcc 13.2 miscompiles. `instead`: targets that also run on these GPUs.
-    pub fn miscompiled(&self, instead: &[Target]) -> Finding {
+    pub fn miscompiled_finding(&self, instead: &[Target]) -> Finding {
         let instead = joined(instead, " ");
         FindingId::KnownBadRelease
             .warning("nvcc 13.2 has a known bug: it generates wrong code for sm_103")

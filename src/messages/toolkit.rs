@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 impl Candidate {
     /// Returns the finding for a chosen toolkit without `nvcc`, `headers` or `libraries`. `complete`: a toolkit that
     /// was not chosen.
-    pub fn incomplete(
+    pub fn incomplete_finding(
         &self,
         toolkit: &Toolkit,
         lacks: &[&str],

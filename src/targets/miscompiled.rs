@@ -25,7 +25,7 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding
         }
         add(&mut instead, target);
     }
-    Some(selection.miscompiled(&instead))
+    Some(selection.miscompiled_finding(&instead))
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries
         };
         let is_changed = before.version.is_some_and(|one| after.is_other_than(one));
         if is_changed || is_other(&before.path, &after.path) {
-            report.findings.push(before.changed(&after.path));
+            report.findings.push(before.changed_finding(&after.path));
             return;
         }
     }

@@ -126,5 +126,5 @@ pub fn kernels(built: &Built, driver: Option<Version>, gpu: Gpu<'_>) -> Option<F
         }
         newer_ptx = Some(NewerPtx { cuda, driver });
     }
-    Some(gpu.uncovered(targets, newer_ptx))
+    Some(gpu.uncovered_finding(targets, newer_ptx))
 }

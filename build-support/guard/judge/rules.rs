@@ -117,7 +117,7 @@ impl Cudnn {
             }
             seen.push(capability);
             if let Some(gap) = self.gap(rows, capability) {
-                findings.push(gap.of_target(self, capability, chosen_by));
+                findings.push(gap.target_finding(self, capability, chosen_by));
             }
         }
         findings

@@ -234,7 +234,7 @@ impl MissingDriver {
 impl DriverProblem {
     /// Returns the finding for a library that is loaded in place of the driver's. `behind`: the driver's library, later
     /// on the search path, and its version.
-    pub fn in_place(
+    pub fn in_place_finding(
         &self,
         path: &Path,
         origin: &LoadOrigin,

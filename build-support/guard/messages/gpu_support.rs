@@ -25,7 +25,7 @@ impl SupportGap {
 
     /// Returns the finding for the GPUs of a compute capability that kernels are compiled for. `chosen_by` is the
     /// source of the targets.
-    pub fn of_target(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
+    pub fn target_finding(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
         let what = format!("GPUs of compute capability {gpu}, which kernels are compiled for");
         let finding = self.with_gpu(cudnn, &what, false);
         finding.with("chosen by", chosen_by).help(format!(

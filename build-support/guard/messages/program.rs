@@ -141,7 +141,7 @@ impl DriverUser {
 impl Gpu<'_> {
     /// Returns the finding for a GPU that no kernel of the program runs on, a warning if the program may run without
     /// the GPU. `newer_ptx`: the PTX that would run on it if the driver were newer.
-    pub fn uncovered(&self, targets: &[Target], newer_ptx: Option<NewerPtx>) -> Finding {
+    pub fn uncovered_finding(&self, targets: &[Target], newer_ptx: Option<NewerPtx>) -> Finding {
         let gpu = self.words();
         let finding = match newer_ptx {
             None => FindingId::KernelsNotCoveringGpu.error_if(
