@@ -79,7 +79,7 @@ impl CheckContext<'_> {
             Rejection::UnprintablePath(part) => {
                 of_variable(VariableFault::UnprintablePath(part), Vec::new())
             }
-            Rejection::Damaged(..) => candidate.damaged(),
+            Rejection::Damaged(..) => candidate.damaged_finding(),
             Rejection::NoImportLibrary => Some(candidate.without_import_library()),
             Rejection::Obstructed(obstacle) => {
                 let is_beside = candidate.cudnn()?.files.unlinked.is_some();
@@ -110,7 +110,7 @@ impl CheckContext<'_> {
         let is_other = |other: &&Candidate| other.toolkit().is_some() && is_complete(other);
         let complete = self.scan.candidates.iter().find(is_other);
         let is_cross = !host.starts_with(self.platform.cpu.as_str());
-        Some(candidate.incomplete(toolkit, &lacks, self.platform, is_cross, complete))
+        Some(candidate.incomplete_finding(toolkit, &lacks, self.platform, is_cross, complete))
     }
 
     fn unmet(
@@ -138,6 +138,6 @@ impl CheckContext<'_> {
         });
         let install = other.or_else(|| candidate.owner().and_then(install));
         let better = found.iter().find(meets).copied();
-        requirement.unmet(candidate, &others, better, install)
+        requirement.unmet_finding(candidate, &others, better, install)
     }
 }

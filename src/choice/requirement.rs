@@ -7,6 +7,15 @@ use semver::{Comparator, Op, VersionReq};
 
 pub use crate::runtime::facts::built::Requirement;
 
+/// An argument of `method` that is not a version requirement, or that no version meets.
+pub struct InvalidRequirement<'a> {
+    /// `cuda` or `cudnn`.
+    pub method: &'a str,
+    pub text: &'a str,
+    /// The error of the parser, if the argument is not a requirement.
+    pub error: Option<semver::Error>,
+}
+
 /// The requirements of the build script on CUDA and cuDNN.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Requirements {
@@ -47,7 +56,14 @@ impl Requirements {
 impl Requirement {
     /// Parses the argument of `method`, which is `cuda` or `cudnn`.
     fn parse(text: &str, method: &str) -> Result<Self, Finding> {
-        let invalid = |error| Requirement::invalid(method, text, error);
+        let invalid = |error| {
+            let fault = InvalidRequirement {
+                method,
+                text,
+                error,
+            };
+            fault.finding()
+        };
         let parsed = VersionReq::parse(text).map_err(|error| invalid(Some(error)))?;
         let mut range = Self {
             text: text.to_string(),

@@ -13,9 +13,9 @@ use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Ve
 use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::program_rules::DriverUser;
-use crate::runtime::judge::rules::NewerPtx;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
+use crate::runtime::judge::rules::{NewerPtx, NewerVersion};
 use crate::runtime::judge::{gpu_support, rules};
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
@@ -29,18 +29,23 @@ pub fn releases(
     let mut findings = Vec::new();
     if let Some(version) = version {
         let rows = compat::known_bad();
-        findings.append(&mut rules::known_bad(&rows, version, cuda, None, &[]));
+        let bad = rules::known_bad(&rows, version, cuda, None, &[]).into_iter();
+        findings.extend(bad.map(|(row, impact)| row.finding(version, impact)));
     }
     let newest_cudnn = compat::newest_cudnn(&platform.cpu);
-    findings.extend(newer("cuDNN", version, newest_cudnn));
-    findings.extend(newer("CUDA", cuda, compat::newest_cuda()));
+    let cudnn = newer(version, newest_cudnn);
+    let cudnn = cudnn.map(|(found, known)| NewerVersion::new("cuDNN", found, known));
+    let cuda = newer(cuda, compat::newest_cuda());
+    let cuda = cuda.map(|(found, known)| NewerVersion::new("CUDA", found.short(), known.short()));
+    findings.extend(cudnn.into_iter().chain(cuda).map(|newer| newer.finding()));
     findings
 }
 
-fn newer(product: &str, found: Option<Version>, known: Option<Version>) -> Option<Finding> {
+/// Returns both versions if the found one is of a newer minor than the known one.
+fn newer(found: Option<Version>, known: Option<Version>) -> Option<(Version, Version)> {
     let (found, known) = (found?, known?);
     let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then(|| found.newer_than_known(product, known))
+    is_newer.then_some((found, known))
 }
 
 /// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with
@@ -154,8 +159,8 @@ pub fn driver(
     Some(needed_by.driver_too_old(driver, needed, &first))
 }
 
-/// Returns the finding about a toolkit whose PTX the driver of this machine does not support. `is_needed`: a target has no
-/// machine code for a GPU of this machine.
+/// Returns the finding about a toolkit whose PTX the driver of this machine does not support. `is_needed`: a target has
+/// no machine code for a GPU of this machine.
 pub fn ptx(
     cuda: Version,
     driver: Version,
@@ -167,5 +172,5 @@ pub fn ptx(
         return None;
     }
     let first = compat::driver_for(first, platform);
-    Some(NewerPtx { cuda, driver }.of_toolkit(first, is_needed))
+    Some(NewerPtx { cuda, driver }.toolkit_finding(first, is_needed))
 }

@@ -8,9 +8,9 @@ use crate::runtime::install::{package_owner::only, package_record};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
-/// Returns the records of the packages that may contain this cuDNN or toolkit of the system in `top`, and of the links of
-/// `/etc/alternatives` that may lead to it. A record changes when another version is installed, even if the new files
-/// have older dates. If a link is switched to another version, neither its name nor its targets change.
+/// Returns the records of the packages that may contain this cuDNN or toolkit of the system in `top`, and of the links
+/// of `/etc/alternatives` that may lead to it. A record changes when another version is installed, even if the new
+/// files have older dates. If a link is switched to another version, neither its name nor its targets change.
 pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
     let is_cudnn = matches!(found, Found::Cudnn(_));
     let root = match found {

@@ -184,8 +184,8 @@ impl<'a> OpenFiles<'a> {
     }
 }
 
-/// Determines what the cuDNN with this library consists of, from its files: the main library, and the sub-libraries that
-/// its loader finds.
+/// Determines what the cuDNN with this library consists of, from its files: the main library, and the sub-libraries
+/// that its loader finds.
 pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
     let Some(library) = &cudnn.library else {
         return Installed::default();

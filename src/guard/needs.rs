@@ -3,7 +3,7 @@
 use crate::guard::InvalidGuard;
 use crate::model::target_list::add;
 use crate::runtime::facts::{KnownBad, sub_libraries};
-use crate::runtime::judge::rules;
+use crate::runtime::judge::rules::{self, Impact};
 use crate::{Finding, Version};
 
 /// Returns the fault if a word is neither a sub-library nor an operation of the tables.
@@ -22,9 +22,13 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
 
 /// Returns the known bugs of this version in operations that the program uses.
 pub fn known_bad(words: &[String], rows: &[KnownBad], cudnn: Version) -> Vec<Finding> {
-    let mut used = rows.to_vec();
-    used.retain(|row| row.operation.as_ref().is_some_and(|it| words.contains(it)));
-    rules::known_bad(&used, cudnn, None, None, words)
+    let mut findings = Vec::new();
+    for (row, impact) in rules::known_bad(rows, cudnn, None, None, words) {
+        if impact == Impact::Used {
+            findings.push(row.finding(cudnn, impact));
+        }
+    }
+    findings
 }
 
 #[cfg(test)]

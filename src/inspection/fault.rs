@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
-    /// A program and its loader, which does not exist on the inspected system. The loader of musl, if that is the C library
-    /// of this system.
+    /// A program whose loader does not exist on the inspected system, the loader, and musl's loader if musl is the C
+    /// library of that system.
     NoInterpreter(&'a Path, &'a str, Option<String>),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),

@@ -6,8 +6,8 @@ use crate::system::sysroot::Sysroot;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 
-/// Checks the loader of a program for this CPU. A root without the loader is reported only if it contains musl's, because
-/// it may be only a part of a system.
+/// Checks the loader of a program for this CPU. A root without the loader is reported only if it contains musl's,
+/// because it may be only a part of a system.
 pub fn missing_interpreter<'a>(
     program: &'a Path,
     interpreter: &'a str,

@@ -51,7 +51,7 @@ pub fn missing_builtins(missing: &Missing, sysroot: Sysroot) -> Finding {
             }
         }
     }
-    missing.builtins(dir, other, package_owner::wheel(&real))
+    missing.builtins_finding(dir, other, package_owner::wheel(&real))
 }
 
 #[cfg(test)]

@@ -4,6 +4,14 @@ use crate::runtime::facts::Finding;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 
+/// A package whose rpath does not reach the programs that depend on it.
+pub enum LostRpath<'a> {
+    /// No build script in the workspace queries the rpath through this `links` key.
+    NotQueried { name: &'a str, links: &'a str },
+    /// The package has no `links` key.
+    NoLinksKey { name: &'a str },
+}
+
 /// Returns the finding if this package has no program of its own: the programs that depend on it then link but fail to
 /// start. With a `links` key, their build scripts can query the rpath, so it is a fault only if none in the workspace
 /// does. Also returns the files that the answer depends on.
@@ -14,12 +22,14 @@ pub fn find(env: &Environment, dir: &Path) -> Option<(Finding, Vec<PathBuf>)> {
         return None;
     }
     let Some(links) = env.var("CARGO_MANIFEST_LINKS") else {
-        return Some((Linked::without_links(name, dir), Vec::new()));
+        let fault = LostRpath::NoLinksKey { name };
+        return Some((fault.finding(dir), Vec::new()));
     };
     let files = workspace_root(package).map_or_else(Vec::new, scripts_and_manifests);
     let query = Linked::query(links);
     let queries = |file: &PathBuf| files::read(file).is_ok_and(|text| text.contains(&query));
-    (!files.iter().any(queries)).then(|| (Linked::without_query(name, links, dir), files))
+    let fault = LostRpath::NotQueried { name, links };
+    (!files.iter().any(queries)).then(|| (fault.finding(dir), files))
 }
 
 /// Returns `true` if linking this package produces a file that gets the rpath.

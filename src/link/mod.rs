@@ -18,6 +18,13 @@ use crate::toolchain::lazy_link::LazyLibrary;
 use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
 
+/// A `links` key for which no dependency passed metadata.
+pub(crate) struct NoLinkMetadata<'a> {
+    pub links: &'a str,
+    /// The variable in which cargo would pass the rpath.
+    pub variable: &'a str,
+}
+
 impl Toolchain {
     /// Prints the directives for cargo: search directories, libraries, an rpath for non-system directories, the
     /// cfgs `has_cuda`, `has_cudnn`, `cudnn_major` and `cuda_major` with their check-cfg, and for a crate with a
@@ -381,7 +388,8 @@ impl Linked {
         let variable = |key: &str| format!("{prefix}{key}");
         let keys = ["RPATH", "DELAYED", "VERSION", "CUDA_VERSION"].map(variable);
         if keys.iter().all(|key| host.env.os_var(key).is_none()) {
-            return Err(Self::without_metadata(links, &keys[0]).into());
+            let variable = &keys[0];
+            return Err(NoLinkMetadata { links, variable }.finding().into());
         }
         let read = ["RPATH", "DELAYED", "INCLUDE", "CUDA_INCLUDE"].map(variable);
         let mut directives = Vec::from(read.clone().map(Directive::RerunIfEnvChanged));

@@ -1,6 +1,6 @@
 //! Invalid configurations in build scripts and variables, and versions that do not meet a requirement.
 
-use crate::choice::requirement::Requirement;
+use crate::choice::requirement::{InvalidRequirement, Requirement};
 use crate::guard::InvalidGuard;
 use crate::messages::phrases::{also, found_via, named, suggestion, variable};
 use crate::model::{Candidate, Kind};
@@ -64,10 +64,13 @@ impl InvalidGuard<'_> {
     }
 }
 
-impl Requirement {
-    /// Returns the finding for an argument of `method` that is invalid, with the error of the parser, or that no version
-    /// meets.
-    pub fn invalid(method: &str, text: &str, error: Option<semver::Error>) -> Finding {
+impl InvalidRequirement<'_> {
+    pub fn finding(self) -> Finding {
+        let Self {
+            method,
+            text,
+            error,
+        } = self;
         FindingId::ConfigInvalid
             .error(match &error {
                 Some(_) => format!("`.{method}({text:?})` is not a valid version requirement"),
@@ -79,10 +82,12 @@ impl Requirement {
             })
             .with_some("reason", error)
     }
+}
 
-    /// Returns the finding for a candidate whose version does not meet the requirement. `better`: another candidate that
-    /// meets it; `install`: the command that installs or selects such a version.
-    pub fn unmet(
+impl Requirement {
+    /// Returns the finding for a candidate whose version does not meet the requirement. `better`: another candidate
+    /// that meets it; `install`: the command that installs or selects such a version.
+    pub fn unmet_finding(
         &self,
         candidate: &Candidate,
         others: &[&Candidate],

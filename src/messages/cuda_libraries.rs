@@ -1,4 +1,4 @@
-//! CUDA libraries of a program that are missing, of different versions, or do not load.
+//! CUDA libraries of a program that are missing, have different versions, or do not load.
 
 use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
@@ -71,7 +71,7 @@ impl MixedLibraries<'_> {
 impl Missing {
     /// Returns the finding for the builtins of an NVRTC. `dir`: the directory of the file, in which the loader does not
     /// search; `other`: builtins of another version; `wheel`: the wheel of NVRTC.
-    pub fn builtins(
+    pub fn builtins_finding(
         &self,
         dir: Option<PathBuf>,
         other: Option<String>,
@@ -178,8 +178,8 @@ impl ProviderFault {
     }
 }
 
-/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major. `other_cudnn`: the
-/// cuDNN here is for another one.
+/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major. `other_cudnn`:
+/// the cuDNN here is for another one.
 fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
     let names = || files.iter().filter_map(|file| LibraryName::read(file));
     let missing = names().find(|it| it.name == "cudnn");

@@ -78,8 +78,8 @@ fn package_for_cuda(owner: &Owner, cuda: u32, command: &str) -> String {
 }
 
 impl Cudnn {
-    /// Returns the finding for headers and a library of different versions. `packages`: the packages of both, if apt can
-    /// install them in the same version; `variables`: those of both, if they are different ones.
+    /// Returns the finding for headers and a library of different versions. `packages`: the packages of both, if apt
+    /// can install them in the same version; `variables`: those of both, if they are different ones.
     pub fn header_library_skew(
         &self,
         (file, header): (&Path, Version),
@@ -134,8 +134,8 @@ impl Cudnn {
     }
 }
 
-/// Returns the command that installs both Debian packages in the newer version. If the headers are from another CUDA's
-/// package, they are replaced by those of the library's package.
+/// Returns the command that installs both Debian packages in the newer version. If the headers are from the package for
+/// another CUDA or another architecture, they are replaced by those of the library's package.
 fn same_version_command(of_headers: &Owner, of_library: &Owner, headers_newer: bool) -> String {
     let (headers, library) = (&of_headers.name, &of_library.name);
     let end = |name: &str| name.find("-cuda-").unwrap_or(name.len());

@@ -153,6 +153,10 @@ impl HostCompilerCheck<'_> {
     }
 }
 
+/// The help for an nvcc that cannot start gcc.
+pub const NO_GCC: &str =
+    "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler";
+
 impl MissingHostCompiler<'_> {
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
@@ -182,7 +186,7 @@ impl MissingHostCompiler<'_> {
                      compiler for that architecture: nvcc cannot start it",
                     name.trim_end_matches("-g++")
                 ),
-                None => "install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler".into(),
+                None => NO_GCC.into(),
             },
         }
     }

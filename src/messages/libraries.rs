@@ -113,11 +113,12 @@ impl DllDependencies {
         library: &Path,
         dir: &Path,
     ) -> Finding {
-        self.missing(FindingId::PartsMissing, needs).help(format!(
-            "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
-            file_name(library),
-            dir.display()
-        ))
+        self.missing_finding(FindingId::PartsMissing, needs)
+            .help(format!(
+                "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
+                file_name(library),
+                dir.display()
+            ))
     }
 
     /// Returns the finding for DLLs of CUDA. `major`: the CUDA major that cuDNN was built for.
@@ -125,7 +126,7 @@ impl DllDependencies {
         let unknown = "the CUDA version that".to_string();
         let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
         let dll = needs.first().map_or("", |first| &first.dll);
-        self.missing(FindingId::CudnnNotLoadable, needs)
+        self.missing_finding(FindingId::CudnnNotLoadable, needs)
             .help(format!(
                 "add the directory that contains `{dll}` to PATH where the program runs"
             ))
@@ -136,7 +137,7 @@ impl DllDependencies {
     }
 
     /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
-    fn missing(&self, id: FindingId, needs: &[&MissingDll]) -> Finding {
+    fn missing_finding(&self, id: FindingId, needs: &[&MissingDll]) -> Finding {
         let several = if needs.len() > 1 { needs } else { &[] };
         let several = several.iter();
         let all =

@@ -1,6 +1,7 @@
 //! Libraries that programs are linked with.
 
-use crate::link::Linked;
+use crate::link::lost_rpath::LostRpath;
+use crate::link::{Linked, NoLinkMetadata};
 use crate::messages::phrases::after_space;
 use crate::model::text::joined;
 use crate::runtime::messages::sub_libraries::names;
@@ -15,35 +16,35 @@ impl Linked {
     pub(crate) fn query(links: &str) -> String {
         format!("Linked::from_dep(\"{links}\")")
     }
+}
 
-    /// Returns the finding for a package whose rpath does not reach the programs that depend on it, since none queries it.
-    pub(crate) fn without_query(name: &str, links: &str, dir: &Path) -> Finding {
-        FindingId::LibraryNotFound.warning(format!(
-            "programs that depend on `{name}` cannot find the libraries in `{}` unless their build.rs adds the rpath",
-            dir.display()
-        ))
-        .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Self::query(links)))
-        .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so")
+impl LostRpath<'_> {
+    /// Returns the finding. `dir` is the directory in the rpath.
+    pub fn finding(&self, dir: &Path) -> Finding {
+        let dir = dir.display();
+        match self {
+            Self::NotQueried { name, links } => FindingId::LibraryNotFound.warning(format!(
+                "programs that depend on `{name}` cannot find the libraries in `{dir}` unless their build.rs adds the rpath"
+            ))
+            .help(format!("add `cudnn_guard::{}?.link()` to the build.rs of each program", Linked::query(links)))
+            .help("call `.allow(\"library-not-found\")` in this build.rs if programs outside this workspace do so"),
+            Self::NoLinksKey { name } => FindingId::LibraryNotFound.warning(format!(
+                "programs that depend on `{name}` do not get its rpath to `{dir}`: cargo passes on libraries, but no linker \
+                 arguments"
+            ))
+            .help(format!(
+                "add `links = \"{name}\"` to [package] in its Cargo.toml, and add `cudnn_guard::{}?.link()` to the build.rs of \
+                 each program",
+                Linked::query(name)
+            ))
+            .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory"),
+        }
     }
+}
 
-    /// Like [`without_query`](Self::without_query), for a package without a `links` key.
-    pub(crate) fn without_links(name: &str, dir: &Path) -> Finding {
-        FindingId::LibraryNotFound.warning(format!(
-            "programs that depend on `{name}` do not get its rpath to `{}`: cargo passes on libraries, but no linker \
-             arguments",
-            dir.display()
-        ))
-        .help(format!(
-            "add `links = \"{name}\"` to [package] in its Cargo.toml, and add `cudnn_guard::{}?.link()` to the build.rs of \
-             each program",
-            Self::query(name)
-        ))
-        .help("call `.rpath(false)` in its build.rs if LD_LIBRARY_PATH or ld.so.conf contains that directory")
-    }
-
-    /// Returns the finding for a `links` key for which no dependency passed metadata. cargo would pass the rpath in this
-    /// variable.
-    pub(crate) fn without_metadata(links: &str, variable: &str) -> Finding {
+impl NoLinkMetadata<'_> {
+    pub fn finding(&self) -> Finding {
+        let Self { links, variable } = self;
         FindingId::ConfigInvalid.error(format!(
             "no dependency with `links = \"{links}\"` passed link metadata to this build script"
         ))

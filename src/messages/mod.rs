@@ -1,8 +1,8 @@
 //! All messages of a build and of the terminal program, one file per topic.
 //!
-//! A rule returns a fault, a plain value with the facts. Its `finding()` is in this module and decides the severity,
-//! headline, evidence and help. No other module imports this one. The messages of the running program are in
-//! `runtime::messages`, in the same form.
+//! A rule returns a fault, a plain value with a method `finding()`, or calls a method of the type that the fault is
+//! about. Both are in this module, which decides severity, headline, evidence and help. No other module imports this
+//! one. The messages of the running program are in `runtime::messages`, in the same form.
 
 mod build_script;
 #[cfg(feature = "cli")]

@@ -228,7 +228,7 @@ impl Candidate {
     }
 
     /// Returns the finding for a requested cuDNN whose main library can be neither linked nor opened.
-    pub fn damaged(&self) -> Option<Finding> {
+    pub fn damaged_finding(&self) -> Option<Finding> {
         let (path, defect) = self.cudnn()?.main_library_defect()?;
         let finding = UnusableFile::new(path, defect).finding();
         Some(finding.with("found via", found_via(self)).help(format!(

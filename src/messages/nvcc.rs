@@ -279,35 +279,56 @@ impl FailureCause<'_> {
             }
             FailureCause::HostCompiler(missing) => missing.help(),
             FailureCause::Output(output) => {
-                let mut lines = KNOWN.trim().lines();
-                lines.find(|words| output.contains(words))?;
-                lines.next()?.trim_start().to_string()
+                let (_, help) = KNOWN.iter().find(|(words, _)| output.contains(words))?;
+                help.to_string()
             }
         })
     }
 }
 
-/// Error messages of nvcc or its host compiler, each followed by the help.
-const KNOWN: &str = r#"
-No supported gcc/g++ host compiler found
-    install a g++ that this CUDA supports, or set NVCC_CCBIN to one
-Failed to preprocess host compiler properties
-    install g++, or set NVCC_CCBIN to its path: nvcc cannot start its host compiler
-parameter packs not expanded with
-    install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10: CUDA before 11.6 cannot compile the C++ library of gcc 11
-ccache: error
-    set NVCC to the full path of nvcc itself: the program with this name runs a compiler cache
-MSVC/cl.exe with traditional preprocessor is used
-    add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS, or `.flag("-Xcompiler=/Zc:preprocessor")` in build.rs: the C++ headers of this CUDA support no other preprocessor
-requires .target sm_
-    set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to the target that nvcc names or a higher one, or call `.at_least(..)` on these kernels in build.rs to exclude lower targets
-not supported on .target
-    set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a target that supports this instruction; some require a target with a letter: `90a`, `100a`, `120a`
-Unresolved extern function
-    add `.flag("-rdc=true")` in build.rs if another of these files defines the function: without this flag, nvcc does not link device code
-cudnn.h: No such file or directory
-    require cuDNN in build.rs so that its headers are found: `.cudnn(">=9")`
-"#;
+/// Error messages of nvcc or its host compiler, and the help for each.
+const KNOWN: &[(&str, &str)] = &[
+    (
+        "No supported gcc/g++ host compiler found",
+        "install a g++ that this CUDA supports, or set NVCC_CCBIN to one",
+    ),
+    (
+        "Failed to preprocess host compiler properties",
+        super::host_compiler::NO_GCC,
+    ),
+    (
+        "parameter packs not expanded with",
+        "install `g++-10`, and set NVCC_CCBIN=/usr/bin/g++-10: CUDA before 11.6 cannot compile the C++ library of gcc 11",
+    ),
+    (
+        "ccache: error",
+        "set NVCC to the full path of nvcc itself: the program with this name runs a compiler cache",
+    ),
+    (
+        "MSVC/cl.exe with traditional preprocessor is used",
+        "add `-Xcompiler=/Zc:preprocessor` to NVCC_APPEND_FLAGS, or `.flag(\"-Xcompiler=/Zc:preprocessor\")` in build.rs: the C++ \
+         headers of this CUDA support no other preprocessor",
+    ),
+    (
+        "requires .target sm_",
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to the target that nvcc names or a higher one, or call `.at_least(..)` on \
+         these kernels in build.rs to exclude lower targets",
+    ),
+    (
+        "not supported on .target",
+        "set CUDNN_GUARD_ARCHS or CUDA_COMPUTE_CAP to a target that supports this instruction; some require a target with a letter: \
+         `90a`, `100a`, `120a`",
+    ),
+    (
+        "Unresolved extern function",
+        "add `.flag(\"-rdc=true\")` in build.rs if another of these files defines the function: without this flag, nvcc does \
+         not link device code",
+    ),
+    (
+        "cudnn.h: No such file or directory",
+        "require cuDNN in build.rs so that its headers are found: `.cudnn(\">=9\")`",
+    ),
+];
 
 impl MissingTemporaryDirectory<'_> {
     pub fn help(&self) -> String {

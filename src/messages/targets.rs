@@ -155,8 +155,8 @@ fn supported_by(targets: &[Target]) -> String {
 }
 
 impl NvccFault {
-    /// Returns the finding for an nvcc that does not list its targets. `known`: its version and its targets in the table,
-    /// which are used instead. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
+    /// Returns the finding for an nvcc that does not list its targets. `known`: its version and its targets in the
+    /// table, which are used instead. An old nvcc gets only a note: nvcc can list its targets since CUDA 11.5.
     pub fn without_targets(
         &self,
         missing: Option<MissingTemporaryDirectory>,
@@ -184,9 +184,9 @@ impl NvccFault {
 }
 
 impl NewerPtx {
-    /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first driver
-    /// that supports the PTX, if the tables contain it.
-    pub fn of_toolkit(&self, first: Option<&str>, is_needed: bool) -> Finding {
+    /// Returns the finding for the PTX of a toolkit, a note if no GPU of this machine needs PTX. `first`: the first
+    /// driver that supports the PTX, if the tables contain it.
+    pub fn toolkit_finding(&self, first: Option<&str>, is_needed: bool) -> Finding {
         let severity = match is_needed {
             true => Severity::Warning,
             false => Severity::Note,
@@ -199,7 +199,7 @@ impl NewerPtx {
 
 impl Selection {
     /// Returns the finding for targets that nvcc 13.2 miscompiles. `instead`: targets that also run on these GPUs.
-    pub fn miscompiled(&self, instead: &[Target]) -> Finding {
+    pub fn miscompiled_finding(&self, instead: &[Target]) -> Finding {
         let instead = joined(instead, " ");
         FindingId::KnownBadRelease
             .warning("nvcc 13.2 has a known bug: it generates wrong code for sm_103")

@@ -15,7 +15,7 @@ impl Cudnn {
     /// Returns the finding for CUDA libraries that this cuDNN opens by name, each with a sub-library that opens it, and
     /// that the loader does not find. `aside`: their files, if all are in directories that the loader does not search;
     /// `packages`: those that contain them, as named by the installer of the cuDNN.
-    pub fn not_opened(
+    pub fn not_opened_finding(
         &self,
         cuda: u32,
         missing: &[(String, &str)],

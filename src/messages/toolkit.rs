@@ -3,18 +3,19 @@
 use crate::messages::phrases::{after_space, also, found_via, variable};
 use crate::model::{Candidate, FoundVia, Kind, Os, Platform, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version, quoted};
+use crate::toolchain::environment_checks::NvccHeaderSkew;
 use crate::toolkit::dependencies::MissingDependency;
 use crate::toolkit::missing_library::Missing;
 use crate::toolkit::nvcc::{NvccFault, Question, SAYS};
 use crate::toolkit::package_names::{
     FETCHED_ON_REQUEST, by_distribution, fetch_home, is_of_wheels, package_suffix,
 };
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Candidate {
     /// Returns the finding for a chosen toolkit without `nvcc`, `headers` or `libraries`. `complete`: a toolkit that
     /// was not chosen.
-    pub fn incomplete(
+    pub fn incomplete_finding(
         &self,
         toolkit: &Toolkit,
         lacks: &[&str],
@@ -198,13 +199,9 @@ impl MissingDependency {
     }
 }
 
-impl Toolkit {
-    /// Returns the finding for an nvcc and headers of different versions. `others`: the other compilers of this machine.
-    pub fn nvcc_header_skew(
-        (compiler, nvcc): (&Path, Version),
-        (header, headers): (&Path, Version),
-        others: &[PathBuf],
-    ) -> Finding {
+impl NvccHeaderSkew<'_> {
+    pub fn finding(&self) -> Finding {
+        let ((compiler, nvcc), (header, headers)) = (self.nvcc, self.header);
         let (nvcc, headers) = (nvcc.short(), headers.short());
         let is_wheel = compiler.to_string_lossy().contains("/nvidia/cu1");
         let wheels = || {
@@ -219,7 +216,7 @@ impl Toolkit {
             ))
             .with("nvcc", compiler.display())
             .with("header", header.display())
-            .with_paths("also found", others)
+            .with_paths("also found", &self.others)
             .helps(is_wheel.then(wheels))
             .help("set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version")
             .help(format!(

@@ -37,8 +37,8 @@ impl Installer {
 /// NVIDIA's wheels of cuDNN and their versions.
 const WHEELS: &str = include_str!("../../build-support/compat/cudnn-wheels.txt");
 
-/// Returns `false` for a wheel of cuDNN of which NVIDIA has published no version in this range. Versions that are newer than
-/// the table may exist.
+/// Returns `false` for a wheel of cuDNN of which NVIDIA has published no version in this range. Versions that are newer
+/// than the table may exist.
 fn is_published(name: &str, from: Version, below: Option<Version>) -> bool {
     let newest = WHEELS.split_whitespace().filter_map(Version::parse).max();
     let mut lines = WHEELS.lines();
@@ -84,7 +84,9 @@ impl Owner {
         };
         let in_name = self.name.rsplit_once(in_name).map(|(_, major)| major);
         let in_version = || self.version.split_once("+cuda")?.1.split('.').next();
-        in_name.or_else(in_version)?.parse().ok()
+        let major = in_name.or_else(in_version)?;
+        // The package of another architecture is `libcudnn9-cuda-12:arm64`.
+        major.split(':').next()?.parse().ok()
     }
 }
 
@@ -150,6 +152,29 @@ mod tests {
             .unwrap(),
             "pip install 'nvidia-cudnn-cu12>=8.9.8'"
         );
+    }
+
+    #[test]
+    fn a_package_names_its_cuda_major() {
+        for (installer, name, version, major) in [
+            (Installer::Pip, "nvidia-cudnn-cu13", "9.14.0.64", Some(13)),
+            (Installer::Apt, "libcudnn9-cuda-12", "9.10.2.21-1", Some(12)),
+            (
+                Installer::Apt,
+                "libcudnn9-cuda-12:arm64",
+                "9.10.2.21-1",
+                Some(12),
+            ),
+            (Installer::Apt, "libcudnn8", "8.9.2.26-1+cuda12.2", Some(12)),
+            (Installer::Conda, "libcudnn", "9.10.1.4", None),
+        ] {
+            let owner = Owner {
+                installer,
+                name: name.into(),
+                version: version.into(),
+            };
+            assert_eq!(owner.cuda_major(), major, "{owner}");
+        }
     }
 
     #[test]

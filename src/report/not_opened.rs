@@ -60,7 +60,7 @@ pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>
     let packages = installer.map_or_else(String::new, |it| packages(&names, cuda, it));
     if !missing.is_empty() {
         let aside = if is_nowhere { &[] } else { &aside[..] };
-        findings.push(cudnn.not_opened(cuda, &missing, aside, &packages));
+        findings.push(cudnn.not_opened_finding(cuda, &missing, aside, &packages));
     }
     Some(findings)
 }

@@ -9,9 +9,9 @@ use crate::targets::target_lists::{machine, ptx};
 /// B300 and GB300.
 const B300: ComputeCapability = ComputeCapability::new(10, 3);
 
-/// Returns the finding if this version of nvcc compiles wrong code for a selected target. CUDA 13.2 does for [`B300`]:
-/// kernels of causal-conv1d return wrong results, observed with V13.2.51. PTX is not affected, because the driver
-/// compiles it. https://github.com/Dao-AILab/causal-conv1d/issues/105
+/// Returns the finding if this version of nvcc compiles wrong code for a selected target. CUDA 13.2 does so for
+/// [`B300`]: kernels of causal-conv1d return wrong results, observed with V13.2.51. PTX is not affected, because the
+/// driver compiles it. https://github.com/Dao-AILab/causal-conv1d/issues/105
 pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding> {
     let cuda = toolkit?.version?;
     let targets = selection.list.targets();
@@ -25,7 +25,7 @@ pub fn check(toolkit: Option<&Toolkit>, selection: &Selection) -> Option<Finding
         }
         add(&mut instead, target);
     }
-    Some(selection.miscompiled(&instead))
+    Some(selection.miscompiled_finding(&instead))
 }
 
 #[cfg(test)]

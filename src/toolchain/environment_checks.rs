@@ -6,11 +6,11 @@ use crate::loader::dll_search::DllSearchPath;
 use crate::loader::path_shadowing::PathFault;
 use crate::loader::{dll_dependencies, elsewhere, path_shadowing, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
-use crate::runtime::facts::Finding;
+use crate::runtime::facts::{Finding, Version};
 use crate::system::{Host, files};
 use crate::toolkit::find_library::shared_file;
 use crate::toolkit::{dependencies, nvcc};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit. `built_with`
 /// is the same toolkit if the program needs one.
@@ -102,6 +102,14 @@ fn before_toolkit(library_path: Vec<PathBuf>, toolkit: &Toolkit) -> Vec<PathBuf>
     before
 }
 
+/// An nvcc and headers of different versions.
+pub struct NvccHeaderSkew<'a> {
+    pub nvcc: (&'a Path, Version),
+    pub header: (&'a Path, Version),
+    /// The other compilers of this machine.
+    pub others: Vec<PathBuf>,
+}
+
 /// Returns the finding if the nvcc of a toolkit has another version than its headers.
 pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -> Option<Finding> {
     let compiler = toolkit.nvcc.as_deref()?;
@@ -124,13 +132,38 @@ pub fn compiler_skew(toolkit: &Toolkit, candidates: &[Candidate], host: &Host) -
         }
     }
     files::keep(&mut others, &|other| other != compiler);
-    let (nvcc, header) = ((compiler, nvcc_version), (&*header, toolkit.version?));
-    Some(Toolkit::nvcc_header_skew(nvcc, header, &others))
+    let skew = NvccHeaderSkew {
+        nvcc: (compiler, nvcc_version),
+        header: (&header, toolkit.version?),
+        others,
+    };
+    Some(skew.finding())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_compiler_of_another_version_is_reported_with_all_others() {
+        let skew = NvccHeaderSkew {
+            nvcc: (Path::new("/usr/bin/nvcc"), Version::new(10, 1, 0)),
+            header: (
+                Path::new("/usr/local/cuda/include/cuda.h"),
+                Version::new(12, 5, 0),
+            ),
+            others: vec!["/usr/local/cuda/bin/nvcc".into()],
+        };
+        assert_eq!(
+            skew.finding().to_string(),
+            "nvcc 10.1 would compile with the headers of CUDA 12.5  [nvcc-header-skew]\n  \
+         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version\n  \
+         = help: install nvcc 12.5 or the headers of CUDA 10.1 in this toolkit\n  \
+         nvcc        /usr/bin/nvcc\n  \
+         header      /usr/local/cuda/include/cuda.h\n  \
+         also found  /usr/local/cuda/bin/nvcc"
+        );
+    }
 
     /// If LD_LIBRARY_PATH cannot replace a library of the toolkit, the build opens none of them.
     #[test]

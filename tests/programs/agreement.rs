@@ -150,12 +150,12 @@ fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
 ///
 /// Most of the exceptions are right:
 ///
-/// - in the variable: the build and `doctor` name the files of the cuDNN that is linked, since the program may have another
-///   LD_LIBRARY_PATH than they have, and warn.
+/// - in the variable: the build and `doctor` name the files of the cuDNN that is linked, since the program may have
+///   another LD_LIBRARY_PATH than they have, and warn.
 /// - `empty` and `link to nothing` for `inspect`: such files of an image may be replaced when a container starts.
 /// - `damaged main library`: the build searches on for a cuDNN that can be linked, and finds none.
-/// - `dependency missing`, the file: the loader's message only names the dependency. But without a driver the guard, and
-///   always `doctor` and the build, should report that cuDNN does not work.
+/// - `dependency missing`, the file: the loader's message only names the dependency. But without a driver the guard,
+///   and always `doctor` and the build, should report that cuDNN does not work.
 /// - `hwcaps beside`: the CPU that runs an image is unknown. But the guard should know its own.
 /// - `main library linked from elsewhere`: the program was linked from outside of the image, where the build reads an
 ///   absolute link, and writes an rpath, at its target.

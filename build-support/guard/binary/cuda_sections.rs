@@ -28,8 +28,8 @@ fn is_small((_, size): &(u64, u64)) -> bool {
     *size <= MOST_CONSTANTS
 }
 
-/// Returns the number after the name of cublasLt among the constants of a file. The first letter of the name is separate,
-/// as for [`after`].
+/// Returns the number after the name of cublasLt among the constants of a file. The first letter of the name is
+/// separate, as for [`after`].
 pub fn cublas_major(constants: &[u8], letter: u8, tail: &[u8]) -> Option<u32> {
     let mut rest = constants;
     loop {

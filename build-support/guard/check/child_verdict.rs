@@ -14,7 +14,7 @@ use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
 use crate::runtime::judge::program_rules;
-use crate::runtime::judge::rules::{self, Gpu};
+use crate::runtime::judge::rules::{self, Gpu, NewerVersion};
 use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
 use crate::runtime::report::result::Contents;
 use std::path::Path;
@@ -45,10 +45,10 @@ pub fn judge(
     for (path, message) in &answer.unopened {
         report.refused(path, message, outcome.second_try.as_ref());
     }
-    let majors = answer.cuda_major.zip(built.cudnn_cuda_major);
-    if let Some((loaded, built_with)) = majors.filter(|(loaded, own)| loaded != own) {
-        let help = main_library.cuda_help(built_with);
-        let finding = built.cuda_mismatch(loaded, built_with, Some(help));
+    let loaded_major = answer.cuda_major;
+    if let Some(mismatch) = loaded_major.and_then(|it| program_rules::cuda_major(built, it)) {
+        let help = main_library.cuda_help(mismatch.built_with);
+        let finding = mismatch.finding(Some(help));
         report
             .findings
             .push(finding.with_all(main_library.evidence()));
@@ -118,9 +118,11 @@ pub fn judge_version(report: &mut Contents, built: &Built, gpus: Option<&[Comput
     };
     let tables = &built.tables;
     let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    report.findings.extend(bad);
+    let bad = bad.into_iter();
+    let findings = bad.map(|(row, impact)| row.finding(version, impact));
+    report.findings.extend(findings);
     let known = gpu_support::newest_before(&tables.gpus, version);
-    let newer = known.map(|known| version.newer_than_known("cuDNN", known));
+    let newer = known.map(|known| NewerVersion::new("cuDNN", version, known).finding());
     report.findings.extend(newer);
 }
 

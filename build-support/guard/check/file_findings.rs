@@ -30,11 +30,12 @@ pub fn add(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: SubLibraries)
             continue;
         }
         // The help is to complete this version, which would still be the wrong one.
-        let has_help = !is_mismatch || finding.id != FindingId::PartsMissing;
+        let is_wrong = is_mismatch && finding.id == FindingId::PartsMissing;
         let finding = finding.with_first(main_library.evidence());
-        report.findings.push(match has_help {
-            true => finding,
-            false => finding.without_help(),
+        report.findings.push(if is_wrong {
+            finding.without_help()
+        } else {
+            finding
         });
     }
     report.findings.extend(mismatch);

@@ -27,7 +27,7 @@ pub fn pin(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: &SubLibraries
         };
         let is_changed = before.version.is_some_and(|one| after.is_other_than(one));
         if is_changed || is_other(&before.path, &after.path) {
-            report.findings.push(before.changed(&after.path));
+            report.findings.push(before.changed_finding(&after.path));
             return;
         }
     }
@@ -56,12 +56,12 @@ pub fn diverted(
             continue;
         }
         let finding = finding.with_first(main_library.evidence());
-        if !pinned {
+        let finding = if pinned {
+            finding.but_for_this_guard()
+        } else {
             report.set_loaded(main_library, &by_name);
-        }
-        report.findings.push(match pinned {
-            true => finding.but_for_this_guard(),
-            false => finding,
-        });
+            finding
+        };
+        report.findings.push(finding);
     }
 }

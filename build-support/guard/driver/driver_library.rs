@@ -63,7 +63,8 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
     })
 }
 
-/// Returns the finding about the library that is loaded in place of the driver's, which may be later on the search path.
+/// Returns the finding about the library that is loaded in place of the driver's. The driver's own library may be later
+/// on the search path.
 fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) -> Option<Finding> {
     let path = search_path::loaded(DRIVER)?.path()?;
     let own = release(&path);
@@ -76,7 +77,7 @@ fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) 
         let is_usable = !is_same && is_compatible && Image::open(&other).is_ok();
         is_usable.then_some((other, version))
     });
-    Some(problem.in_place(&path, &search_path.origin_of(&path), behind))
+    Some(problem.in_place_finding(&path, &search_path.origin_of(&path), behind))
 }
 
 /// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.

@@ -78,8 +78,8 @@ impl<'a> FileReader<'a> {
             let mut records = records_above(dir);
             if !records.is_empty() {
                 let beside = self.versions_in(dir);
-                // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of 8
-                // and 9 can share the directory.
+                // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of
+                // 8 and 9 can share the directory.
                 records.retain(|(wheel, _)| {
                     let contradicts = |one: &Version| one.major == wheel.major && one != wheel;
                     !beside.iter().any(contradicts)

@@ -31,9 +31,13 @@ pub struct MainLibrary {
 
 /// A better way than a [`Replacement`] to a cuDNN that the program can run with.
 pub enum Remedy {
-    /// A compatible cuDNN that is first on the search path, although cudarc uses another one by the name that it tries
-    /// first. `true` if cudarc tries its name at all.
-    Hidden(PathBuf, bool),
+    /// A compatible cuDNN that is first on the search path. cudarc loads another cuDNN, because it tries that cuDNN's
+    /// name first.
+    Hidden {
+        path: PathBuf,
+        /// `true` if cudarc tries the name of this file at all.
+        is_tried: bool,
+    },
     /// The command that upgrades the Python package that contains the main library.
     Upgrade(String),
 }
@@ -41,7 +45,7 @@ pub enum Remedy {
 impl Remedy {
     pub fn hidden(built: &Built, path: PathBuf) -> Self {
         let is_tried = library_names::is_tried(built, &path);
-        Self::Hidden(path, is_tried)
+        Self::Hidden { path, is_tried }
     }
 }
 

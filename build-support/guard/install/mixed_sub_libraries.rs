@@ -12,8 +12,8 @@ use crate::runtime::system;
 use std::path::{Path, PathBuf};
 
 impl Installed {
-    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `search_path` is that of
-    /// the main library, if it is known. `is_valid` returns `true` for a file that the program could load.
+    /// Returns the findings about the existing files: unusable ones, and those of another cuDNN. `search_path` is that
+    /// of the main library, if it is known. `is_valid` returns `true` for a file that the program could load.
     pub fn findings(
         &self,
         search_path: Option<&SearchPath>,

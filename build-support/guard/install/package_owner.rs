@@ -148,15 +148,17 @@ impl Owner {
         let mut lists = list_named(&top.join(LISTS), "libcudnn", "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
-        // A package for another architecture is `libcudnn9:arm64`, and dpkg's own architecture is its first one.
+        // The name may contain the architecture: `libcudnn9-cuda-12:arm64`. dpkg's own architecture is in the first
+        // line of `arch`.
         let full = list.file_stem()?.to_str()?;
         let (name, cpu) = full.split_once(':').unwrap_or((full, ""));
         let known = read(&top.join("var/lib/dpkg/arch")).unwrap_or_default();
-        let is_foreign = !cpu.is_empty() && known.lines().next().is_some_and(|own| own != cpu);
+        let is_foreign =
+            !cpu.is_empty() && known.lines().next().is_some_and(|native| native != cpu);
         let status = read(&top.join("var/lib/dpkg/status"))?;
         let (start, line) = (
             format!("Package: {name}\n"),
-            format!("\nArchitecture: {cpu}"),
+            format!("\nArchitecture: {cpu}\n"),
         );
         let mut packages = status.split("\n\n");
         let mut lines = packages

@@ -20,6 +20,12 @@ pub enum AcceptedReleases {
     BuiltWith(Version, Policy),
 }
 
+/// A loaded cuDNN for another CUDA major than the cuDNN that the program was built with.
+pub struct CudaMajorMismatch {
+    pub loaded: u32,
+    pub built_with: u32,
+}
+
 /// The library or program that needs a driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DriverUser {
@@ -42,6 +48,12 @@ pub fn major(built: &Built, loaded: u32) -> Result<(), ReleaseMismatch> {
         return Ok(());
     }
     check_requirement(built, Version::new(loaded, 0, 0), true)
+}
+
+/// Returns the fault if the loaded cuDNN is for another CUDA major than the cuDNN that the program was built with.
+pub fn cuda_major(built: &Built, loaded: u32) -> Option<CudaMajorMismatch> {
+    let built_with = built.cudnn_cuda_major?;
+    (built_with != loaded).then_some(CudaMajorMismatch { loaded, built_with })
 }
 
 fn check_requirement(
@@ -76,8 +88,8 @@ fn check_requirement(
     })
 }
 
-/// Returns the finding about a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a major,
-/// every driver supports every version.
+/// Returns the finding about a driver whose CUDA is of an older major than the loaded cuDNN or the program. Within a
+/// major, every driver supports every version.
 pub fn driver(built: &Built, cudnn_cuda_major: Option<u32>, driver: Version) -> Option<Finding> {
     let by_program = built.cuda.map(|cuda| cuda.major);
     let (needed, needed_by) = match (cudnn_cuda_major, by_program) {
@@ -114,5 +126,5 @@ pub fn kernels(built: &Built, driver: Option<Version>, gpu: Gpu<'_>) -> Option<F
         }
         newer_ptx = Some(NewerPtx { cuda, driver });
     }
-    Some(gpu.uncovered(targets, newer_ptx))
+    Some(gpu.uncovered_finding(targets, newer_ptx))
 }

@@ -5,6 +5,7 @@ use crate::runtime::facts::{
     majors,
 };
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
+use std::fmt::Display;
 
 /// A GPU of this machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,6 +34,24 @@ pub struct NewerPtx {
     pub cuda: Version,
     /// The newest CUDA that the driver supports.
     pub driver: Version,
+}
+
+/// A version that is newer than the newest known one.
+pub struct NewerVersion {
+    /// `cuDNN` or `CUDA`.
+    pub product: &'static str,
+    pub found: String,
+    pub known: String,
+}
+
+impl NewerVersion {
+    pub fn new(product: &'static str, found: impl Display, known: impl Display) -> Self {
+        Self {
+            product,
+            found: found.to_string(),
+            known: known.to_string(),
+        }
+    }
 }
 
 /// The reason why a cuDNN has no machine code for a GPU.
@@ -98,7 +117,7 @@ impl Cudnn {
             }
             seen.push(capability);
             if let Some(gap) = self.gap(rows, capability) {
-                findings.push(gap.of_target(self, capability, chosen_by));
+                findings.push(gap.target_finding(self, capability, chosen_by));
             }
         }
         findings
@@ -123,17 +142,17 @@ impl Cudnn {
     }
 }
 
-/// Returns the findings about known faults of this cuDNN. `needs` names the operations that the program uses; `gpus` is
-/// `None` if the GPUs are not known yet. A partial fault counts only if the program uses the operation, and if a known
-/// GPU shows it.
-pub fn known_bad(
-    rows: &[KnownBad],
+/// Returns the known faults of this cuDNN and their effects on the program. `needs` names the operations that the
+/// program uses; `gpus` is `None` if the GPUs are not known yet. A partial fault counts only if the program uses the
+/// operation, and if a known GPU shows it.
+pub fn known_bad<'a>(
+    rows: &'a [KnownBad],
     cudnn: Version,
     cublas: Option<Version>,
     gpus: Option<&[ComputeCapability]>,
     needs: &[String],
-) -> Vec<Finding> {
-    let mut findings = Vec::new();
+) -> Vec<(&'a KnownBad, Impact)> {
+    let mut found = Vec::new();
     for row in rows {
         if cudnn < row.from || row.below <= cudnn {
             continue;
@@ -160,7 +179,7 @@ pub fn known_bad(
             None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
             None => Impact::General,
         };
-        findings.push(row.finding(cudnn, impact));
+        found.push((row, impact));
     }
-    findings
+    found
 }

@@ -19,8 +19,13 @@ pub fn opened_names(built: &Built) -> Vec<String> {
 /// no cuDNN.
 pub const FIRST_CUDARC_WITH_9: Version = Version::new(0, 19, 2);
 
-/// The name that cudarc tries first on Linux and on Windows, in all directories before it tries another.
-pub const FIRST: [&str; 2] = ["libcudnn.so", "cudnn.dll"];
+/// Returns the name that cudarc tries first, in all directories before it tries another.
+pub fn first_name(is_dll: bool) -> &'static str {
+    match is_dll {
+        true => "cudnn.dll",
+        false => "libcudnn.so",
+    }
+}
 
 /// Returns `true` if the program tries the name of this file.
 pub fn is_tried(built: &Built, path: &Path) -> bool {

@@ -94,7 +94,7 @@ impl MainLibrary {
 
 impl SubLibraryFile {
     /// Returns the finding for a file that changed while it was checked. `loaded`: the file that would be loaded now.
-    pub fn changed(&self, loaded: &Path) -> Finding {
+    pub fn changed_finding(&self, loaded: &Path) -> Finding {
         FindingId::PartsMixed
             .error("cuDNN's files changed during the check")
             .with("checked", self.path.display())

@@ -222,7 +222,7 @@ fn searched_help(dir: &str) -> Vec<String> {
 
 #[cfg(feature = "runtime")]
 impl MissingDriver {
-    /// Returns the finding for this file in the driver's place.
+    /// Returns the finding for a missing driver, with the unusable file of its name.
     pub fn with_unfit(&self, unfit: &Unfit) -> Finding {
         // The message names the defect because of which the file was not opened.
         let with_words = self.not_opened.as_ref() != Some(&unfit.defect);
@@ -234,7 +234,7 @@ impl MissingDriver {
 impl DriverProblem {
     /// Returns the finding for a library that is loaded in place of the driver's. `behind`: the driver's library, later
     /// on the search path, and its version.
-    pub fn in_place(
+    pub fn in_place_finding(
         &self,
         path: &Path,
         origin: &LoadOrigin,

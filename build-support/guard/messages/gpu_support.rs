@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::{ComputeCapability, Finding, FindingId, KnownBad, Severity, Version};
 use crate::runtime::judge::gpu_support::Cudnn;
-use crate::runtime::judge::rules::{Gpu, Impact, NewerPtx, SupportGap};
+use crate::runtime::judge::rules::{Gpu, Impact, NewerPtx, NewerVersion, SupportGap};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".
@@ -23,9 +23,9 @@ impl SupportGap {
         self.with_gpu(cudnn, &gpu.words(), gpu.is_required)
     }
 
-    /// Returns the finding for the GPUs of a compute capability that kernels are compiled for. `chosen_by` is the source
-    /// of the targets.
-    pub fn of_target(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
+    /// Returns the finding for the GPUs of a compute capability that kernels are compiled for. `chosen_by` is the
+    /// source of the targets.
+    pub fn target_finding(&self, cudnn: Cudnn, gpu: ComputeCapability, chosen_by: &str) -> Finding {
         let what = format!("GPUs of compute capability {gpu}, which kernels are compiled for");
         let finding = self.with_gpu(cudnn, &what, false);
         finding.with("chosen by", chosen_by).help(format!(
@@ -93,13 +93,14 @@ impl KnownBad {
     }
 }
 
-impl Version {
-    /// Returns the note that the rules for the newest known version of this product are used.
-    pub(crate) fn newer_than_known(self, product: &str, known: Version) -> Finding {
-        let [found, known] = [self, known].map(|version| match product {
-            "CUDA" => version.short(),
-            _ => version.to_string(),
-        });
+impl NewerVersion {
+    /// Returns the note that the rules for the newest known version are used.
+    pub fn finding(&self) -> Finding {
+        let Self {
+            product,
+            found,
+            known,
+        } = self;
         FindingId::UnknownNewerVersion
             .note(format!(
                 "{product} {found} is newer than cudnn-guard knows; using the rules for {known}"

@@ -1,7 +1,8 @@
 //! Every sentence that the guard prints: each fault becomes a finding here, in the file of its topic.
 //!
-//! A rule returns a fault, a plain value. The fault's `finding()` is in this module and determines the severity,
-//! headline, evidence and help. No other module imports this one.
+//! A rule returns a fault, a plain value with a method `finding()`, or calls a method of the type that the fault is
+//! about. Both are in this module, which decides severity, headline, evidence and help. No other module imports this
+//! one.
 
 #[cfg(feature = "runtime")]
 pub mod check;

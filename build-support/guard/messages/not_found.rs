@@ -3,7 +3,7 @@
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::after_space;
 use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
-use crate::runtime::loader::library_names::{FIRST, FIRST_CUDARC_WITH_9};
+use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, first_name};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
 use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, ReachStep};
 use crate::runtime::system::names::LOADER;
@@ -53,7 +53,7 @@ impl MissingCudnn<'_> {
             None => format!("cuDNN{}", after_space(self.major)),
         };
         let name = cudnn_file("", self.major.unwrap_or_default(), self.is_dll);
-        let plain = FIRST[usize::from(self.is_dll)];
+        let plain = first_name(self.is_dll);
         if self.cudarc.is_some() && !self.names.contains(&name) {
             required += &format!(" with a `{plain}`");
         }
@@ -132,9 +132,10 @@ impl Reach {
 /// Returns the help for a cuDNN in this directory whose name cudarc does not try. On Windows, few users have the rights
 /// to create a link.
 fn by_another_name(major: Option<u32>, dir: &str, is_dll: bool) -> Vec<String> {
+    let plain = first_name(is_dll);
     let link = match is_dll {
-        true => format!("create a copy `cudnn.dll` of it in `{dir}`"),
-        false => format!("create a link `libcudnn.so` to it in `{dir}`, as the -dev packages do"),
+        true => format!("create a copy `{plain}` of it in `{dir}`"),
+        false => format!("create a link `{plain}` to it in `{dir}`, as the -dev packages do"),
     };
     if major != Some(9) {
         return vec![link];
@@ -150,9 +151,12 @@ fn by_another_name(major: Option<u32>, dir: &str, is_dll: bool) -> Vec<String> {
 pub fn by_first_name(path: &Path) -> String {
     let dir = path.parent().unwrap_or(path).display();
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    let link = match name.ends_with(".dll") {
-        true => "create a copy `cudnn.dll` of",
-        false => "create a link `libcudnn.so` to",
+    let end = path.extension().unwrap_or_default();
+    let is_dll = end.eq_ignore_ascii_case("dll");
+    let plain = first_name(is_dll);
+    let link = match is_dll {
+        true => format!("create a copy `{plain}` of"),
+        false => format!("create a link `{plain}` to"),
     };
     format!(
         "{link} `{name}` in `{dir}`: cudarc searches all directories for that name before any other"

@@ -1,15 +1,15 @@
-//! A program that is incompatible with the cuDNN, the driver or the GPUs of this machine, and the reason why the cuDNN is
-//! loaded.
+//! A program that is incompatible with the cuDNN, the driver or the GPUs of this machine, and the reason why the cuDNN
+//! is loaded.
 
-use crate::runtime::facts::{
-    Built, Finding, FindingId, Policy, Severity, Target, Version, printable,
-};
+use crate::runtime::facts::{Finding, FindingId, Policy, Severity, Target, Version, printable};
 use crate::runtime::install::main_library::{MainLibrary, NotLoadedYet, Remedy};
 use crate::runtime::install::mixed_sub_libraries::Replacement;
-use crate::runtime::judge::program_rules::{AcceptedReleases, DriverUser, ReleaseMismatch};
+use crate::runtime::judge::program_rules::{
+    AcceptedReleases, CudaMajorMismatch, DriverUser, ReleaseMismatch,
+};
 use crate::runtime::judge::rules::{Gpu, NewerPtx};
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::library_names::FIRST;
+use crate::runtime::loader::library_names::first_name;
 use crate::runtime::messages::not_found::by_first_name;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::PathBuf;
@@ -55,7 +55,7 @@ impl ReleaseMismatch {
             .with_all(loaded);
         let help = replacement.help(&self.required_cudnn());
         let finding = match remedy {
-            Some(Remedy::Hidden(path, is_tried)) => finding
+            Some(Remedy::Hidden { path, is_tried }) => finding
                 .with("available", path.display())
                 .help(by_first_name(&path))
                 .helps(is_tried.then_some(help)),
@@ -88,15 +88,10 @@ fn range(with: Version, policy: Policy) -> String {
     }
 }
 
-impl Built {
-    /// Returns the finding for a loaded cuDNN for another CUDA major than the program was built with. Both may be
-    /// installed. `help`: the way to a cuDNN for the program's CUDA, if it is known.
-    pub(crate) fn cuda_mismatch(
-        &self,
-        loaded: u32,
-        built_with: u32,
-        help: Option<String>,
-    ) -> Finding {
+impl CudaMajorMismatch {
+    /// Returns the finding. Both may be installed. `help`: the way to a cuDNN for the program's CUDA, if it is known.
+    pub fn finding(&self, help: Option<String>) -> Finding {
+        let Self { loaded, built_with } = self;
         FindingId::CudaFlavourMismatch.warning(format!(
             "loaded cuDNN was built for CUDA {loaded}, but this program was built with cuDNN for CUDA {built_with}"
         ))
@@ -105,8 +100,8 @@ impl Built {
 }
 
 impl DriverUser {
-    /// Returns the finding for a driver that supports only an older CUDA major than the needed one, an error if a program
-    /// needs it. `drivers` contains the first driver for each CUDA major.
+    /// Returns the finding for a driver that supports only an older CUDA major than the needed one, an error if a
+    /// program needs it. `drivers` contains the first driver for each CUDA major.
     pub fn driver_too_old(
         self,
         driver: Version,
@@ -144,9 +139,9 @@ impl DriverUser {
 }
 
 impl Gpu<'_> {
-    /// Returns the finding for a GPU that no kernel of the program runs on, a warning if the program may run without the
-    /// GPU. `newer_ptx`: the PTX that would run on it if the driver were newer.
-    pub fn uncovered(&self, targets: &[Target], newer_ptx: Option<NewerPtx>) -> Finding {
+    /// Returns the finding for a GPU that no kernel of the program runs on, a warning if the program may run without
+    /// the GPU. `newer_ptx`: the PTX that would run on it if the driver were newer.
+    pub fn uncovered_finding(&self, targets: &[Target], newer_ptx: Option<NewerPtx>) -> Finding {
         let gpu = self.words();
         let finding = match newer_ptx {
             None => FindingId::KernelsNotCoveringGpu.error_if(
@@ -215,7 +210,8 @@ impl Replacement<'_> {
             _ => required.to_string(),
         };
         let name = self.loaded.file_name().and_then(|name| name.to_str());
-        if let Some(name) = name.filter(|name| FIRST.contains(name)) {
+        if let Some(name) = name.filter(|name| [first_name(false), first_name(true)].contains(name))
+        {
             required += &format!(" with a `{name}`");
         }
         let help = self.main.help(folder, &required);

@@ -78,8 +78,8 @@ impl MissingSubLibraries<'_> {
 }
 
 impl MixedVersions<'_> {
-    /// Returns the finding for sub-libraries of different versions in one directory. `reinstall`: the command that installs
-    /// their package again.
+    /// Returns the finding for sub-libraries of different versions in one directory. `reinstall`: the command that
+    /// installs their package again.
     pub fn finding(&self, dir: &str, is_dll: bool, reinstall: Option<String>) -> Finding {
         let (most, odd) = self.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
@@ -130,8 +130,8 @@ pub fn replace_all(is_dll: bool, dir: &str) -> String {
 }
 
 impl Installed {
-    /// Returns the finding about a sub-library of another version that the loader finds for a cuDNN that does not contain
-    /// it. It causes a failure only if the loader can open it.
+    /// Returns the finding about a sub-library of another version that the loader finds for a cuDNN that does not
+    /// contain it. It causes a failure only if the loader can open it.
     pub fn stray_finding(&self) -> Option<Finding> {
         let (release, _) = self.version()?;
         let stray = self.stray.as_ref()?;
@@ -163,8 +163,8 @@ impl Installed {
         })
     }
 
-    /// Returns the finding for a cuDNN of this version that gets at least one sub-library from another directory. `mixed`:
-    /// all of its files, if they are known to be of different versions.
+    /// Returns the finding for a cuDNN of this version that gets at least one sub-library from another directory.
+    /// `mixed`: all of its files, if they are known to be of different versions.
     pub fn foreign_finding(
         &self,
         release: Option<Version>,

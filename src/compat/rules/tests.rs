@@ -193,16 +193,12 @@ fn attention_bugs_are_reported_for_affected_gpus() {
             .map(|(major, minor)| ComputeCapability::new(*major, *minor))
             .collect();
         let needs = [needs.to_string()];
-        rules::known_bad(
-            &rows,
-            Version::parse(cudnn).unwrap(),
-            None,
-            Some(&gpus),
-            &needs,
-        )
-        .iter()
-        .map(|finding| format!("{}: {finding}", finding.severity))
-        .collect::<Vec<_>>()
+        let cudnn = Version::parse(cudnn).unwrap();
+        let bad = rules::known_bad(&rows, cudnn, None, Some(&gpus), &needs).into_iter();
+        let findings: Vec<Finding> = bad
+            .map(|(row, impact)| row.finding(cudnn, impact))
+            .collect();
+        texts(&findings)
     };
     assert_eq!(
         messages("9.20.0", &[(8, 9), (10, 0)], "attention"),

@@ -1,4 +1,4 @@
-//! The checks of sub-libraries: missing, of different versions, in different directories, or copied instead of linked.
+//! The checks of sub-libraries: missing, of different versions, in different directories, or of different builds.
 
 use crate::model::{Cudnn, Owner, Unresolved};
 use crate::runtime::facts::Finding;

@@ -1,6 +1,6 @@
 use super::*;
 use crate::cudnn::parts::assemble;
-use crate::model::{Owner, Toolkit, Unresolved};
+use crate::model::{Owner, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::VersionSource;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
@@ -235,27 +235,6 @@ fn a_leftover_without_its_link_is_not_opened() {
     assert!(!is_doubtful("libcudnn_engines_tensor_ir.so.9.21.0"));
 }
 
-#[test]
-fn a_compiler_of_another_version_is_reported_with_all_others() {
-    let finding = Toolkit::nvcc_header_skew(
-        (Path::new("/usr/bin/nvcc"), Version::new(10, 1, 0)),
-        (
-            Path::new("/usr/local/cuda/include/cuda.h"),
-            Version::new(12, 5, 0),
-        ),
-        &["/usr/local/cuda/bin/nvcc".into()],
-    );
-    assert_eq!(
-        finding.to_string(),
-        "nvcc 10.1 would compile with the headers of CUDA 12.5  [nvcc-header-skew]\n  \
-         = help: set CUDA_HOME to a toolkit whose nvcc and cuda.h have the same version\n  \
-         = help: install nvcc 12.5 or the headers of CUDA 10.1 in this toolkit\n  \
-         nvcc        /usr/bin/nvcc\n  \
-         header      /usr/local/cuda/include/cuda.h\n  \
-         also found  /usr/local/cuda/bin/nvcc"
-    );
-}
-
 /// A sub-library that was added in 9.21 is only required since then.
 #[test]
 fn a_later_sub_library_is_only_missing_in_later_versions() {
@@ -318,6 +297,15 @@ fn packages_of_two_versions_are_brought_to_one() {
             (9, 10),
         ),
         "run `sudo apt install libcudnn9-dev-cuda-12=9.10.2.21-1`"
+    );
+    assert_eq!(
+        command(
+            apt("libcudnn9-dev-cuda-12", "9.14.0.64-1"),
+            apt("libcudnn9-cuda-12:arm64", "9.10.2.21-1"),
+            (9, 14),
+            (9, 10),
+        ),
+        "run `sudo apt install libcudnn9-dev-cuda-12:arm64=9.10.2.21-1`"
     );
     // Files that were overwritten by hand, which apt cannot fix.
     assert_eq!(

@@ -7,7 +7,7 @@ use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::{Built, LibraryName, Severity, Tables, printable};
+use crate::runtime::facts::{Built, LibraryName, Tables, printable};
 use crate::runtime::install::installed::{Installed, MissingSubLibraries};
 use crate::runtime::install::main_library::Remedy;
 use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
@@ -15,7 +15,7 @@ use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::judge::gpu_support;
 use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
-use crate::runtime::judge::rules::{self, Gpu};
+use crate::runtime::judge::rules::{self, Gpu, Impact};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
 use crate::system::library_file::Binary;
@@ -61,7 +61,11 @@ impl PreflightInput {
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
         let bad = rules::known_bad(&rows, version, None, gpus.as_deref(), &needs);
-        findings.extend(bad.into_iter().filter(|one| one.severity != Severity::Note));
+        for (row, impact) in bad {
+            if impact != Impact::Possible {
+                findings.push(row.finding(version, impact));
+            }
+        }
     }
 
     fn files(&self, cudnn: &Cudnn, findings: &mut Vec<Finding>, unknown: &mut Vec<String>) {
@@ -171,10 +175,11 @@ impl PreflightInput {
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
-        let majors = cudnn.cuda_major.zip(guard.cudnn_cuda_major);
-        if let Some((loaded, built_with)) = majors.filter(|(loaded, own)| loaded != own) {
-            let help = package_owner::keep_help(library.parent().unwrap_or(library), built_with);
-            findings.push(guard.cuda_mismatch(loaded, built_with, help));
+        let loaded_major = cudnn.cuda_major;
+        if let Some(mismatch) = loaded_major.and_then(|it| program_rules::cuda_major(guard, it)) {
+            let folder = library.parent().unwrap_or(library);
+            let help = package_owner::keep_help(folder, mismatch.built_with);
+            findings.push(mismatch.finding(help));
         }
     }
 

@@ -69,8 +69,8 @@ const TOOLS: [(&str, &str); 5] = [
     ("nvlink", "nvidia-cuda-nvcc"),
 ];
 
-/// The beginnings of header names that are not names of libraries, the Debian packages that contain the headers, and the
-/// wheels without `nvidia-`.
+/// The beginnings of header names that are not names of libraries, the Debian packages that contain the headers, and
+/// the wheels without `nvidia-`.
 const HEADERS: [(&str, &str, &str); 6] = [
     ("crt/", "cuda-crt", "cuda-crt"),
     ("cuda_runtime", "cuda-cudart-dev", "cuda-runtime"),

@@ -115,9 +115,9 @@ impl SearchPath {
         Some(self.directories.iter().find(is_it)?.origin.clone())
     }
 
-    /// Returns the file that the loader would take for a name that the program opens, even if it fails on it. The loader
-    /// skips files that it cannot read, files for another CPU, and directories that it cannot find. If it skips all
-    /// files, the first one is returned, so that a message can name it.
+    /// Returns the file that the loader would take for a name that the program opens, even if it fails on it. The
+    /// loader skips files that it cannot read, files for another CPU, and directories that it cannot find. If it skips
+    /// all files, the first one is returned, so that a message can name it.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
         let is_dir = |path: &Path| platform::metadata(path).is_ok_and(|data| data.is_dir());
         let mut skipped = None;

@@ -323,7 +323,8 @@ fn bare_elf(cpu: &str) -> [u8; 64] {
     bytes
 }
 
-/// A library with a SONAME, which searches its own directory: a single loaded segment with the complete file, and the dynamic table.
+/// A library with a SONAME, which searches its own directory: a single loaded segment with the complete file, and the
+/// dynamic table.
 fn named_elf(cpu: &str, name: &str) -> Vec<u8> {
     const SEGMENTS: u64 = 64;
     const DYNAMIC: u64 = SEGMENTS + 2 * 56;

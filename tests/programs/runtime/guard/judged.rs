@@ -7,7 +7,7 @@ use cudnn_guard::internals::facts::{
 };
 use cudnn_guard::internals::judge::gpu_support::{self, Cudnn, GpuSupport};
 use cudnn_guard::internals::judge::program_rules;
-use cudnn_guard::internals::judge::rules::{self, Gpu};
+use cudnn_guard::internals::judge::rules::{self, Gpu, Impact};
 
 fn release(text: &str) -> Version {
     Version::parse(text).unwrap()
@@ -266,7 +266,7 @@ fn known_faults_are_reported_where_they_apply() {
         what: "compute wrong numbers on several GPUs with cuBLAS 12.9 or later".into(),
     }];
     let h100 = [ComputeCapability::new(9, 0), ComputeCapability::new(9, 0)];
-    let severities = |cudnn, cublas: &str, gpus: Option<usize>| {
+    let impacts = |cudnn, cublas: &str, gpus: Option<usize>| {
         rules::known_bad(
             &rows,
             release(cudnn),
@@ -275,19 +275,20 @@ fn known_faults_are_reported_where_they_apply() {
             &["any".into()],
         )
         .iter()
-        .map(|finding| finding.severity)
+        .map(|(_, impact)| *impact)
         .collect::<Vec<_>>()
     };
-    assert_eq!(severities("9.10.0", "12.9", Some(2)), [Severity::Warning]);
-    assert_eq!(severities("9.10.0", "12.10", Some(2)), [Severity::Warning]);
-    assert_eq!(severities("9.10.0", "12.9", None), [Severity::Note]);
-    assert_eq!(severities("9.10.0", "12.9", Some(1)), []);
-    assert_eq!(severities("9.10.0", "12.8", Some(2)), []);
-    assert_eq!(severities("9.10.1", "12.9", Some(2)), []);
+    assert_eq!(impacts("9.10.0", "12.9", Some(2)), [Impact::General]);
+    assert_eq!(impacts("9.10.0", "12.10", Some(2)), [Impact::General]);
+    assert_eq!(impacts("9.10.0", "12.9", None), [Impact::Possible]);
+    assert_eq!(impacts("9.10.0", "12.9", Some(1)), []);
+    assert_eq!(impacts("9.10.0", "12.8", Some(2)), []);
+    assert_eq!(impacts("9.10.1", "12.9", Some(2)), []);
+    let finding = |bad: &[(&KnownBad, Impact)], cudnn| bad[0].0.finding(release(cudnn), bad[0].1);
     let known = tables().known_bad;
     let bad = rules::known_bad(&known, release("9.14.0"), None, None, &[]);
     assert_eq!(
-        bad[0].to_string(),
+        finding(&bad, "9.14.0").to_string(),
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: upgrade to cuDNN 9.15.0 or later"
     );
     let one = [KnownBad {
@@ -302,7 +303,7 @@ fn known_faults_are_reported_where_they_apply() {
         Some(&h100[..1]),
         &["adv".into()],
     );
-    assert_eq!(noted[0].severity, Severity::Note);
+    assert_eq!(finding(&noted, "9.8.0").severity, Severity::Note);
     let used = rules::known_bad(
         &one,
         release("9.8.0"),
@@ -310,9 +311,10 @@ fn known_faults_are_reported_where_they_apply() {
         Some(&h100[..1]),
         &["conv3d-bf16".into()],
     );
-    assert_eq!(used[0].severity, Severity::Error);
+    let used = finding(&used, "9.8.0");
+    assert_eq!(used.severity, Severity::Error);
     assert_eq!(
-        used[0].summary,
+        used.summary,
         "cuDNN 9.8.0 is known to compute wrong numbers on several GPUs with cuBLAS 12.9 or later, which this program uses"
     );
     assert_eq!(
