@@ -84,7 +84,7 @@ fn doctor_finds_the_installations_on_windows() {
              found via NVIDIA's cuDNN installer\n  \
              ✓ header    9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\include\\13.0\\cudnn_version.h\n  \
              ✓ library   9.28.0 in C:\\Program Files\\NVIDIA\\CUDNN\\v9.28\\bin\\13.0\\x64\\cudnn64_9.dll\n  \
-             ? sub-libs  cudnn 9.28.0, adv 9.28.0, cnn 9.28.0, engines_precompiled 9.28.0,\n"
+             ? sub-libs  cudnn 9.28.0, graph 9.28.0, ops 9.28.0, cnn 9.28.0,"
         )
     };
     doctor(windows, &[])
