@@ -113,7 +113,7 @@ fn with_parts(mut cudnn: Cudnn, sysroot: Sysroot, platform: &Platform) -> Cudnn 
         let (found, real_files, mut closed) = parts::beside(&library, sysroot, platform);
         let mut opened = OpenFiles::new(sysroot, platform);
         let mut found = opened.read(found);
-        cudnn.files.directories = opened.directories();
+        cudnn.files.directories = opened.directories(&found);
         cudnn.files.copies = opened.copies(real_files);
         cudnn.files.unresolved = opened.unresolved_symbols(&found);
         cudnn.files.cuda_majors = opened.different_cuda_majors(&found);

@@ -79,11 +79,12 @@ impl<'a> OpenFiles<'a> {
         known?.1.as_ref().ok()
     }
 
-    /// Returns the real directories of the opened files, with links resolved.
-    pub fn directories(&self) -> Vec<PathBuf> {
+    /// Returns the directories of these files, with links resolved.
+    pub fn directories(&self, files: &[SubLibraryFile]) -> Vec<PathBuf> {
         let mut directories: Vec<PathBuf> = Vec::new();
-        for (path, _) in &self.opened {
-            let dir = path.parent().unwrap_or(path).to_path_buf();
+        for file in files {
+            let real = self.sysroot.canonical(&file.path);
+            let dir = real.parent().unwrap_or(&real).to_path_buf();
             files::push_new(&mut directories, dir);
         }
         directories

@@ -8,7 +8,7 @@ use crate::runtime::facts::{
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::system::platform;
+use crate::runtime::system::{self, platform};
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -62,6 +62,8 @@ pub struct MissingSubLibraries<'a> {
     pub bundled: Option<u32>,
     /// `true` if this cuDNN never contained them.
     pub jit_only: bool,
+    /// `true` if they are in the directory of the main library, where the loader of Linux does not search.
+    pub is_beside: bool,
     /// The command that installs its package again.
     pub reinstall: Option<String>,
     /// The directories that the loader searched, if they are known.
@@ -85,9 +87,9 @@ impl Installed {
             ..Self::default()
         };
         // If its version is unknown, it is usually that of the sub-library beside it.
-        let beside = installed.folder().join(installed.file_name("graph"));
-        let named = installed.main.version;
-        let named = named.or_else(|| read("graph", beside).version);
+        let mut beside = expected.beside.iter().filter(|file| file.0 == "graph");
+        let mut neighbor = || read("graph", beside.next()?.1.clone()).version;
+        let named = installed.main.version.or_else(&mut neighbor);
         let (mut missing, mut missing_declared) = (Vec::new(), Vec::new());
         let mut seen: Vec<String> = Vec::new();
         let mut add = |list: &mut Vec<_>, name: &str, missing: Option<&mut Vec<String>>| {
@@ -162,7 +164,10 @@ impl Installed {
             let mut files = Vec::new();
             for name in names {
                 let file = installed.file_name(&name);
-                if !is_absent(Path::new(&file), version) {
+                // The directories that an unreadable main library names are unknown.
+                let is_unknown = installed.main.defect.is_some()
+                    && system::is_file(&installed.folder().join(&file));
+                if !is_unknown && !is_absent(Path::new(&file), version) {
                     files.push(file);
                 }
             }
@@ -254,18 +259,21 @@ impl<'a> MissingSubLibraries<'a> {
         is_newer: &dyn Fn(Version) -> bool,
     ) -> Self {
         let release = installed.version().map(|(version, _)| version);
+        let is_dll = installed.file_name("").ends_with("dll");
+        let (folder, files) = match is_declared {
+            true => (installed.folder(), &installed.missing_declared),
+            false => (installed.folder(), &installed.missing),
+        };
         Self {
-            folder: installed.folder(),
+            folder,
             release,
-            files: match is_declared {
-                true => &installed.missing_declared,
-                false => &installed.missing,
-            },
+            files,
             is_declared,
             is_uncertain: release.is_some_and(is_newer)
                 || !majors::CUDNN.contains(&installed.major),
             bundled: None,
             jit_only: installed.jit_only,
+            is_beside: !is_dll && files.iter().all(|file| system::is_file(&folder.join(file))),
             reinstall: package_owner::reinstall_command(&installed.main.path),
             looked_at: Vec::new(),
         }

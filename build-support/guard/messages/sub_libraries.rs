@@ -37,15 +37,17 @@ impl MissingSubLibraries<'_> {
         for file in self.files {
             files.push(Path::new(file));
         }
-        let summary = format!(
-            "cuDNN{version} at `{here}` is missing {}, which {}",
-            names(&files),
-            if self.is_declared {
-                "this program needs"
-            } else {
-                "convolutions need"
-            }
-        );
+        let files = names(&files);
+        let user = match self.is_declared {
+            true => "this program needs",
+            false => "convolutions need",
+        };
+        let summary = match self.is_beside {
+            true => format!(
+                "the loader does not find {files} of cuDNN{version} at `{here}`, which {user}"
+            ),
+            false => format!("cuDNN{version} at `{here}` is missing {files}, which {user}"),
+        };
         let help = match (self.bundled, &self.reinstall) {
             (Some(major), _) => {
                 format!("install cuDNN {major}, and add its directory to LD_LIBRARY_PATH")
@@ -53,6 +55,11 @@ impl MissingSubLibraries<'_> {
             _ if self.jit_only => {
                 "replace it with a complete cuDNN: this one only compiles graphs at run time"
                     .to_string()
+            }
+            _ if self.is_beside => {
+                format!(
+                    "add `{here}` to LD_LIBRARY_PATH: the files are there, but the loader does not search it"
+                )
             }
             (None, Some(command)) => format!("reinstall the package: `{command}`"),
             (None, None) => format!(
@@ -62,7 +69,7 @@ impl MissingSubLibraries<'_> {
         let missing = Some(self.files).filter(|files| files.len() > MOST_NAMES);
         let mut searched = Vec::new();
         for place in &self.looked_at {
-            if searched.is_empty() {
+            if searched.is_empty() && !self.is_beside {
                 searched.push(&here);
             }
             if *place != here {

@@ -59,12 +59,9 @@ fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
     if cudnn.installed.missing.is_empty() {
         return None;
     }
-    let fault = MissingSubLibraries::new(&cudnn.installed, false, &|_| true);
     let fault = MissingSubLibraries {
         is_uncertain: !runs_here,
-        // Those beside the main library show its version, even if the loader does not find them.
-        release: fault.release.or(cudnn.library_version),
-        ..fault
+        ..MissingSubLibraries::new(&cudnn.installed, false, &|_| true)
     };
     Some(fault.finding())
 }
