@@ -58,7 +58,7 @@ impl MissingSubLibraries<'_> {
             }
             _ if self.is_beside => {
                 format!(
-                    "add `{here}` to LD_LIBRARY_PATH: the files are there, but the loader does not search it"
+                    "add `{here}` to LD_LIBRARY_PATH: the loader does not search beside this main library"
                 )
             }
             (None, Some(command)) => format!("reinstall the package: `{command}`"),
