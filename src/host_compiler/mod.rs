@@ -1,19 +1,19 @@
 //! The host compiler of nvcc, and whether CUDA supports it.
 
-pub mod compiler_choice;
 pub mod headers;
 pub mod limits;
 pub mod msvc_preprocessor;
 pub mod query;
+pub mod selection;
 
 #[cfg(test)]
 mod tests;
 
 #[cfg(feature = "cli")]
-use crate::host_compiler::compiler_choice::MissingHostCompiler;
-pub use compiler_choice::Choice;
+use crate::host_compiler::selection::MissingHostCompiler;
 pub use limits::{Limits, Make, Misfit};
 
+use crate::model::CompilerChoice;
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
 use crate::runtime::facts::Version;
@@ -165,7 +165,7 @@ pub struct HostCompilerCheck<'a> {
     pub compiler: &'a HostCompiler,
     pub program: &'a Path,
     /// The origin of its name.
-    pub choice: &'a Choice,
+    pub choice: &'a CompilerChoice,
     /// The CUDA for messages: `CUDA 12.9`.
     pub cuda: &'a str,
     pub limits: &'a Limits,

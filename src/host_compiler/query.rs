@@ -1,11 +1,11 @@
 //! Queries of nvcc's host compiler, and the search for other compilers.
 
-use crate::host_compiler::compiler_choice;
+use crate::host_compiler::selection;
 use crate::host_compiler::{
-    AlternativeCompiler, Choice, HostCompiler, HostCompilerFault, Limits, Make, QUESTION,
+    AlternativeCompiler, HostCompiler, HostCompilerFault, Limits, Make, QUESTION,
     alternative_names, headers, parse_answer, parse_command,
 };
-use crate::model::{Invocation, Os, Toolkit, Variable};
+use crate::model::{CompilerChoice, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::{Host, Output, files, on_path};
 use crate::toolkit::Plan;
@@ -25,14 +25,14 @@ pub fn plan<'a>(
     product: Product,
     flags: Vec<String>,
 ) -> Result<Plan<'a>, HostCompilerFault<'static>> {
-    let mut choice = compiler_choice::choice(&host.env, &flags);
+    let mut choice = selection::choice(&host.env, &flags);
     match (nvcc_itself(&choice, &flags, host), &choice) {
         // Other tools use CXX too, and it may name Kokkos's `nvcc_wrapper`.
-        (Some(_), Choice::Variable(Variable::Cxx, _)) => choice = Choice::Unset,
+        (Some(_), CompilerChoice::Variable(Variable::Cxx, _)) => choice = CompilerChoice::Unset,
         (Some(fault), _) => return Err(fault),
         (None, _) => {}
     }
-    let (ccbin, env) = compiler_choice::ccbin(&choice, &host.platform, visual_studio);
+    let (ccbin, env) = selection::ccbin(&choice, &host.platform, visual_studio);
     Ok(Plan {
         host,
         toolkit,
@@ -69,14 +69,16 @@ pub fn query(plan: &Plan, dir: &Path) -> Result<Option<(HostCompiler, PathBuf)>,
 
 /// Returns the fault if nvcc is its own host compiler. Runs the program, because it may be a script that calls nvcc.
 pub fn nvcc_itself(
-    choice: &Choice,
+    choice: &CompilerChoice,
     flags: &[String],
     host: &Host,
 ) -> Option<HostCompilerFault<'static>> {
     let (variable, name) = match choice {
-        Choice::Variable(variable, name) => (Some(host.env.spelling(*variable)), name.clone()),
-        Choice::Flag => (None, compiler_choice::flag(flags, &host.env)?),
-        Choice::Unset => return None,
+        CompilerChoice::Variable(variable, name) => {
+            (Some(host.env.spelling(*variable)), name.clone())
+        }
+        CompilerChoice::Flag => (None, selection::flag(flags, &host.env)?),
+        CompilerChoice::Unset => return None,
     };
     let program = host
         .on_path(&name)

@@ -1,6 +1,6 @@
 use super::*;
-use crate::host_compiler::compiler_choice::{Choice, NO_CL, ccbin, choice, missing};
-use crate::model::{Environment, Platform, Variable};
+use crate::host_compiler::selection::{NO_CL, ccbin, choice, missing};
+use crate::model::{CompilerChoice, Environment, Platform, Variable};
 
 /// The answer of gcc 12 on Debian 12 through nvcc 13.5: the expansion of a system header's macro is on a separate line.
 const ANSWER: &str = "\
@@ -99,7 +99,7 @@ fn message(compiler: &HostCompiler, limits: &Limits, cuda: &str) -> Option<Strin
     let check = HostCompilerCheck {
         compiler,
         program: Path::new("C:\\VC\\cl.exe"),
-        choice: &Choice::Unset,
+        choice: &CompilerChoice::Unset,
         cuda,
         limits,
         alternatives: &[],
@@ -168,7 +168,7 @@ fn a_clang_that_is_too_new() {
     assert_eq!(message(&fits, &limits, "CUDA 11.8"), None);
 }
 
-fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
+fn chosen(env: &[(&str, &str)], flags: &[&str]) -> CompilerChoice {
     let env = env
         .iter()
         .map(|(name, value)| (name.to_string(), value.into()));
@@ -179,24 +179,27 @@ fn chosen(env: &[(&str, &str)], flags: &[&str]) -> Choice {
 #[test]
 fn the_origin_of_the_compilers_name() {
     let all = [("NVCC_CCBIN", "a"), ("CUDAHOSTCXX", "b"), ("CXX", "c")];
-    let named = |variable, name: &str| Choice::Variable(variable, name.to_string());
+    let named = |variable, name: &str| CompilerChoice::Variable(variable, name.to_string());
     assert_eq!(chosen(&all, &[]), named(Variable::NvccCcbin, "a"));
     assert_eq!(chosen(&all[1..], &[]), named(Variable::CudaHostCxx, "b"));
     assert_eq!(chosen(&all[2..], &[]), named(Variable::Cxx, "c"));
-    assert_eq!(chosen(&[("CXX", "ccache g++")], &[]), Choice::Unset);
+    assert_eq!(chosen(&[("CXX", "ccache g++")], &[]), CompilerChoice::Unset);
     for flags in [
         &["-ccbin", "g++-12"][..],
         &["-O3", "--compiler-bindir=/usr/bin"],
         &["-ccbin=g++"],
     ] {
-        assert_eq!(chosen(&all, flags), Choice::Flag, "{flags:?}");
+        assert_eq!(chosen(&all, flags), CompilerChoice::Flag, "{flags:?}");
     }
     let appended = [
         ("NVCC_APPEND_FLAGS", "-lineinfo -ccbin g++-12"),
         ("CXX", "c"),
     ];
-    assert_eq!(chosen(&appended, &[]), Choice::Flag);
-    assert_eq!(chosen(&[], &["-Iccbin", "-DX=ccbin"]), Choice::Unset);
+    assert_eq!(chosen(&appended, &[]), CompilerChoice::Flag);
+    assert_eq!(
+        chosen(&[], &["-Iccbin", "-DX=ccbin"]),
+        CompilerChoice::Unset
+    );
 }
 
 /// nvcc fails with "Cannot find compiler 'cl.exe' in PATH" outside a developer prompt.
@@ -212,15 +215,18 @@ fn nvcc_gets_the_path_of_visual_studio() {
         })
     };
     let found = Some("C:\\VC\\aarch64\\cl.exe".to_string());
-    assert_eq!(message(Choice::Unset, &windows), (found, env.clone()));
+    assert_eq!(
+        message(CompilerChoice::Unset, &windows),
+        (found, env.clone())
+    );
     let nothing = (None, Vec::new());
-    assert_eq!(message(Choice::Unset, &linux), nothing);
+    assert_eq!(message(CompilerChoice::Unset, &linux), nothing);
     // nvcc itself sets the variables for an explicitly named compiler.
-    let named = Choice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
+    let named = CompilerChoice::Variable(Variable::NvccCcbin, "D:\\cl.exe".into());
     let requested = Some("D:\\cl.exe".to_string());
     assert_eq!(message(named, &windows), (requested, Vec::new()));
-    assert_eq!(message(Choice::Flag, &windows), nothing);
-    let unknown = ccbin(&Choice::Unset, &windows, |_| (None, Vec::new()));
+    assert_eq!(message(CompilerChoice::Flag, &windows), nothing);
+    let unknown = ccbin(&CompilerChoice::Unset, &windows, |_| (None, Vec::new()));
     assert_eq!(unknown, nothing);
 }
 
@@ -231,17 +237,20 @@ fn without_microsofts_compiler_the_help_names_its_installer() {
     let env = Environment::default();
     let help = |choice| missing(&output, &choice, &env).unwrap().help();
     assert_eq!(
-        help(Choice::Unset),
+        help(CompilerChoice::Unset),
         "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
          Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
          --includeRecommended\"`"
     );
     assert_eq!(
-        help(Choice::Variable(Variable::Cxx, "g++".into())),
+        help(CompilerChoice::Variable(Variable::Cxx, "g++".into())),
         "set CXX, which is `g++`, to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows supports no other \
          compiler"
     );
-    assert!(help(Choice::Flag).starts_with("set `-ccbin` to the path of Visual Studio's `cl.exe`"));
+    assert!(
+        help(CompilerChoice::Flag)
+            .starts_with("set `-ccbin` to the path of Visual Studio's `cl.exe`")
+    );
 }
 
 /// The output of nvcc 13.5 without Debian's g++-aarch64-linux-gnu.
@@ -250,7 +259,11 @@ fn a_missing_cross_compiler_is_named() {
     let output = "aarch64-linux-gnu-g++: No such file or directory\n\
         nvcc fatal   : Failed to preprocess host compiler properties.\n";
     let env = Environment::default();
-    let help = |output| missing(output, &Choice::Unset, &env).unwrap().help();
+    let help = |output| {
+        missing(output, &CompilerChoice::Unset, &env)
+            .unwrap()
+            .help()
+    };
     assert_eq!(
         help(output),
         "install `aarch64-linux-gnu-g++` (Debian, Ubuntu: `sudo apt install g++-aarch64-linux-gnu`), or set \

@@ -1,12 +1,12 @@
 //! The checked request of a build script.
 
 use crate::error::Error;
-use crate::host_compiler::Choice;
 use crate::host_compiler::query::{self, cross_compiler};
 use crate::kernels::file_options::FileOptions;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
 use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
+use crate::model::CompilerChoice;
 use crate::model::{Gencode, Os, TargetList};
 use crate::runtime::facts::{ComputeCapability, Finding, Severity};
 use crate::system::directive::Directive;
@@ -67,7 +67,7 @@ impl<'a> Kernels<'a> {
         }
         let mut plan = query::plan(host, self.toolchain.toolkit(), nvcc, product, flags)
             .map_err(|fault| fault.finding())?;
-        if plan.choice == Choice::Unset && is_linked {
+        if plan.choice == CompilerChoice::Unset && is_linked {
             plan.ccbin = plan.ccbin.or_else(|| cross_compiler(host));
         }
         plan.optimisation = self.optimisation;

@@ -1,6 +1,7 @@
-use crate::host_compiler::compiler_choice::{Choice, MissingHostCompiler};
 use crate::host_compiler::limits::{Limits, Make, Misfit, first_with};
+use crate::host_compiler::selection::MissingHostCompiler;
 use crate::host_compiler::{AlternativeCompiler, HostCompilerCheck, HostCompilerFault};
+use crate::model::CompilerChoice;
 use crate::{Finding, FindingId, Severity};
 
 impl HostCompilerFault<'_> {
@@ -85,7 +86,7 @@ impl HostCompilerCheck<'_> {
             ([best, ..], _) => {
                 let program = best.program.display();
                 match self.choice {
-                    Choice::Flag => format!("pass `-ccbin={program}` instead"),
+                    CompilerChoice::Flag => format!("pass `-ccbin={program}` instead"),
                     _ => format!("set NVCC_CCBIN={program}"),
                 }
             }
@@ -121,9 +122,9 @@ impl HostCompilerCheck<'_> {
     /// Adds the origin of the compiler and of the limits, and the alternatives.
     fn add_origin(&self, finding: Finding) -> Finding {
         let named = match self.choice {
-            Choice::Variable(variable, name) => format!("{}={name}", variable.name()),
-            Choice::Flag => "the nvcc argument `-ccbin`".to_string(),
-            Choice::Unset => "default: the first that nvcc finds on PATH".to_string(),
+            CompilerChoice::Variable(variable, name) => format!("{}={name}", variable.name()),
+            CompilerChoice::Flag => "the nvcc argument `-ccbin`".to_string(),
+            CompilerChoice::Unset => "default: the first that nvcc finds on PATH".to_string(),
         };
         let limit = match &self.compiler.host_config {
             Some(header) => header.display().to_string(),
@@ -160,27 +161,27 @@ pub const NO_GCC: &str =
 impl MissingHostCompiler<'_> {
     pub fn help(&self) -> String {
         match (self.is_cl, &self.choice) {
-            (true, Choice::Unset) => "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
+            (true, CompilerChoice::Unset) => "install Visual Studio's C++ tools, which nvcc requires on Windows: `winget install \
                  Microsoft.VisualStudio.2022.BuildTools --override \"--passive --add Microsoft.VisualStudio.Workload.VCTools \
                  --includeRecommended\"`"
                 .into(),
-            (true, Choice::Variable(variable, name)) => format!(
+            (true, CompilerChoice::Variable(variable, name)) => format!(
                 "set {}, which is `{name}`, to the path of Visual Studio's `cl.exe`, or unset it: nvcc on Windows \
                  supports no other compiler",
                 self.env.spelling(*variable)
             ),
-            (true, Choice::Flag) => "set `-ccbin` to the path of Visual Studio's `cl.exe`, or remove it: nvcc on Windows supports no \
+            (true, CompilerChoice::Flag) => "set `-ccbin` to the path of Visual Studio's `cl.exe`, or remove it: nvcc on Windows supports no \
                                      other compiler"
                 .into(),
-            (false, Choice::Variable(variable, name)) => format!(
+            (false, CompilerChoice::Variable(variable, name)) => format!(
                 "set {} to an existing compiler, or unset it: there is no compiler `{name}`",
                 self.env.spelling(*variable)
             ),
-            (false, Choice::Flag) => "correct `-ccbin` in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: that compiler does not \
+            (false, CompilerChoice::Flag) => "correct `-ccbin` in build.rs, NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS: that compiler does not \
                                       exist"
                 .into(),
             // The compilers in Debian's packages are named so.
-            (false, Choice::Unset) => match self.cross_gcc {
+            (false, CompilerChoice::Unset) => match self.cross_gcc {
                 Some(name) => format!(
                     "install `{name}` (Debian, Ubuntu: `sudo apt install g++-{}`), or set NVCC_CCBIN to another \
                      compiler for that architecture: nvcc cannot start it",

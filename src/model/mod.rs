@@ -2,6 +2,7 @@
 
 pub mod candidate;
 pub mod chosen_by;
+pub mod compiler_choice;
 pub mod environment;
 pub mod found_via;
 pub mod invocation;
@@ -17,6 +18,7 @@ pub mod text;
 
 pub use candidate::{Candidate, Cudnn, Found, Kind, Toolkit, Unresolved};
 pub use chosen_by::ChosenBy;
+pub use compiler_choice::CompilerChoice;
 pub use environment::{Environment, Names, Origin, Variable};
 pub use found_via::{FoundVia, Named};
 pub use invocation::Invocation;

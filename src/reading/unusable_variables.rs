@@ -1,4 +1,4 @@
-use crate::host_compiler::compiler_choice;
+use crate::host_compiler::selection;
 use crate::model::{Candidate, Found, Kind, Names, Obstacle, Variable};
 use crate::reading::installation::read_install;
 use crate::search::pkg_config::PackageFault;
@@ -148,8 +148,8 @@ pub fn without_host_compiler(fault: &NvccFault, host: &Host) -> Option<String> {
     let NvccFault::NoAnswer { output, .. } = fault else {
         return None;
     };
-    let choice = compiler_choice::choice_of_nvcc(&host.env);
-    Some(compiler_choice::missing(output, &choice, &host.env)?.help())
+    let choice = selection::choice_of_nvcc(&host.env);
+    Some(selection::missing(output, &choice, &host.env)?.help())
 }
 
 /// Returns the targets of a toolkit if all of them are for other systems.

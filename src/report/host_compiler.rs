@@ -1,6 +1,6 @@
 //! The host compiler that nvcc would use, for the report.
 
-use crate::host_compiler::compiler_choice::missing;
+use crate::host_compiler::selection::missing;
 use crate::host_compiler::{HostCompilerFault, query};
 use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::Finding;

@@ -1,8 +1,8 @@
 //! Findings about the configuration.
 
 use crate::config::Config;
-use crate::host_compiler::compiler_choice;
 use crate::host_compiler::query::nvcc_itself;
+use crate::host_compiler::selection;
 use crate::model::{Environment, Variable};
 use crate::runtime::facts::Allowed;
 use crate::system::{Host, files};
@@ -59,7 +59,7 @@ pub fn forbids_search(host: &Host) -> Option<Finding> {
     if let Some(instead) = host.platform.instead_of_32_bit() {
         return Some(ConfigFault::NarrowTarget(&host.platform.triple, instead).finding());
     }
-    let choice = compiler_choice::choice_of_nvcc(&host.env);
+    let choice = selection::choice_of_nvcc(&host.env);
     Some(nvcc_itself(&choice, &[], host)?.finding())
 }
 

@@ -1,6 +1,6 @@
 //! The command lines of nvcc.
 
-use crate::host_compiler::Choice;
+use crate::model::CompilerChoice;
 use crate::model::target_list::gencode_flags;
 use crate::model::{Environment, Gencode, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Version;
@@ -42,7 +42,7 @@ pub struct Plan<'a> {
     pub nvcc: PathBuf,
     pub product: Product,
     /// The origin of the host compiler.
-    pub choice: Choice,
+    pub choice: CompilerChoice,
     /// The host compiler, unless nvcc searches for one itself.
     pub ccbin: Option<String>,
     /// The variables that the host compiler needs, if they were found with it. With them, nvcc does not run
@@ -255,7 +255,7 @@ pub mod tests {
             toolkit: None,
             nvcc: PathBuf::from("/cuda/bin/nvcc"),
             product,
-            choice: Choice::Unset,
+            choice: CompilerChoice::Unset,
             ccbin: ccbin.map(String::from),
             env: Vec::new(),
             flags: vec!["-Isrc".to_string(), "-DN=4".to_string()],

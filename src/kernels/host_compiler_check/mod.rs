@@ -8,9 +8,9 @@ pub mod tests;
 use crate::error::Error;
 use crate::host_compiler::headers::contradictions;
 use crate::host_compiler::{
-    Choice, HostCompilerCheck, HostCompilerFault, Limits, Make, limits, msvc_preprocessor, query,
+    HostCompilerCheck, HostCompilerFault, Limits, Make, limits, msvc_preprocessor, query,
 };
-use crate::model::Toolkit;
+use crate::model::{CompilerChoice, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::system::files;
 use crate::toolchain::Toolchain;
@@ -65,7 +65,7 @@ pub fn host_compiler(
             // nvcc checks the version itself.
             _ if allowed.contains(id.as_str()) => plan.flags.push(format!("-{UNCHECKED}")),
             Some(alternative)
-                if plan.choice == Choice::Unset
+                if plan.choice == CompilerChoice::Unset
                     && compiler.make == Make::Gcc
                     && machine.is_target() =>
             {

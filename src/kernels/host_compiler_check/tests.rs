@@ -1,6 +1,6 @@
 //! Kernels with a fake host compiler.
 
-use crate::host_compiler::compiler_choice::{Choice, ccbin};
+use crate::host_compiler::selection::ccbin;
 use crate::kernels::Setup;
 use crate::kernels::tests::package::{Package, warned};
 use crate::model::Platform;

@@ -1,10 +1,8 @@
 //! Explanations of nvcc's error messages.
 
-use crate::host_compiler::Choice;
-use crate::host_compiler::compiler_choice::{
-    MissingHostCompiler, NO_CL, missing as missing_compiler,
-};
+use crate::host_compiler::selection::{MissingHostCompiler, NO_CL, missing as missing_compiler};
 use crate::kernels::nvcc::death::Death;
+use crate::model::CompilerChoice;
 use crate::model::{Invocation, Toolkit};
 use crate::runtime::facts::Version;
 #[cfg(feature = "cli")]
@@ -165,7 +163,7 @@ impl<'a> Failure<'a> {
         let missing = missing_compiler(self.output, choice, &host.env)?;
         // Otherwise Debian's own search for a compiler may have failed.
         let is_absent = self.output.contains("No such file or directory");
-        let is_cause = self.output.contains(NO_CL) || is_absent && *choice != Choice::Unset;
+        let is_cause = self.output.contains(NO_CL) || is_absent && *choice != CompilerChoice::Unset;
         is_cause.then_some(FailureCause::HostCompiler(missing))
     }
 }

@@ -1,6 +1,7 @@
 //! Kernels with Microsoft's compiler.
 
 use super::*;
+use crate::model::CompilerChoice;
 
 /// A program for Windows, and a Visual Studio that is found outside its developer prompt.
 #[test]
@@ -24,7 +25,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
             .map(|(name, value)| (name.into(), value.into()))
             .to_vec();
         let found = (Some("C:/VC/bin/cl.exe".to_string()), env);
-        let (ccbin, env) = ccbin(&Choice::Unset, &toolchain.host.platform, |_| found);
+        let (ccbin, env) = ccbin(&CompilerChoice::Unset, &toolchain.host.platform, |_| found);
         let plan = plan.clone();
         Setup::new(
             crate::toolkit::nvcc_command::Plan { ccbin, env, ..plan },

@@ -1,38 +1,27 @@
 //! The configured host compiler, and how it is passed to nvcc.
 
-use crate::model::{Environment, Os, Platform, Variable};
+use crate::model::{CompilerChoice, Environment, Os, Platform, Variable};
 use crate::toolkit::nvcc_command::all_flags;
 use std::ffi::{OsStr, OsString};
 
 /// nvcc's message on Windows if it finds no compiler.
 pub const NO_CL: &str = "Cannot find compiler 'cl.exe' in PATH";
 
-/// The origin of the compiler's name.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Choice {
-    /// A variable and its value, which is passed to nvcc as an argument.
-    Variable(Variable, String),
-    /// An argument of nvcc itself: in build.rs, or in NVCC_PREPEND_FLAGS or NVCC_APPEND_FLAGS.
-    Flag,
-    /// Nothing sets it: nvcc uses `gcc`, or `cl.exe`, from PATH.
-    Unset,
-}
-
 /// Returns the choice in NVCC_CCBIN (nvcc's own variable), CUDAHOSTCXX (CMake's) or CXX. A CXX with more than a program
 /// (`ccache g++`, `g++ -m64`) is skipped, because nvcc cannot start it.
-pub fn choice(env: &Environment, flags: &[String]) -> Choice {
+pub fn choice(env: &Environment, flags: &[String]) -> CompilerChoice {
     if flag(flags, env).is_some() {
-        return Choice::Flag;
+        return CompilerChoice::Flag;
     }
     for variable in [Variable::NvccCcbin, Variable::CudaHostCxx, Variable::Cxx] {
         match env.get(variable).and_then(OsStr::to_str) {
             Some(name) if variable != Variable::Cxx || !name.contains(char::is_whitespace) => {
-                return Choice::Variable(variable, name.to_string());
+                return CompilerChoice::Variable(variable, name.to_string());
             }
             _ => {}
         }
     }
-    Choice::Unset
+    CompilerChoice::Unset
 }
 
 /// Returns the value of nvcc's `-ccbin`, which may be a separate argument. Empty if it is missing.
@@ -55,7 +44,7 @@ pub struct MissingHostCompiler<'a> {
     /// `true` if nvcc for Windows searched for `cl.exe`.
     pub is_cl: bool,
     /// The origin of its name.
-    pub choice: Choice,
+    pub choice: CompilerChoice,
     pub env: &'a Environment,
     /// The program, if it is a g++ cross compiler.
     pub cross_gcc: Option<&'a str>,
@@ -64,7 +53,7 @@ pub struct MissingHostCompiler<'a> {
 /// Returns the fault if nvcc reported that it cannot start its host compiler.
 pub fn missing<'a>(
     output: &'a str,
-    choice: &Choice,
+    choice: &CompilerChoice,
     env: &'a Environment,
 ) -> Option<MissingHostCompiler<'a>> {
     let is_cl = output.contains(NO_CL);
@@ -82,9 +71,9 @@ pub fn missing<'a>(
 }
 
 /// Returns the choice for an nvcc that is queried about itself and gets only nvcc's own variables.
-pub fn choice_of_nvcc(env: &Environment) -> Choice {
+pub fn choice_of_nvcc(env: &Environment) -> CompilerChoice {
     match (choice(env, &[]), env.get(Variable::NvccCcbin)) {
-        (Choice::Variable(..), None) => Choice::Unset,
+        (CompilerChoice::Variable(..), None) => CompilerChoice::Unset,
         (choice, _) => choice,
     }
 }
@@ -92,13 +81,13 @@ pub fn choice_of_nvcc(env: &Environment) -> Choice {
 /// Returns the `-ccbin` for nvcc: the compiler in a variable. On Windows, it is also the compiler found by default,
 /// because nvcc itself searches only PATH for `cl.exe`.
 pub fn ccbin(
-    choice: &Choice,
+    choice: &CompilerChoice,
     platform: &Platform,
     found: impl FnOnce(&str) -> (Option<String>, Vec<(OsString, OsString)>),
 ) -> (Option<String>, Vec<(OsString, OsString)>) {
     match choice {
-        Choice::Variable(_, name) => (Some(name.clone()), Vec::new()),
-        Choice::Unset if platform.os == Os::Windows => found(&platform.cpu),
+        CompilerChoice::Variable(_, name) => (Some(name.clone()), Vec::new()),
+        CompilerChoice::Unset if platform.os == Os::Windows => found(&platform.cpu),
         _ => (None, Vec::new()),
     }
 }
