@@ -12,7 +12,7 @@ pub mod rules;
 mod tests;
 
 use crate::model::{Os, Platform};
-use crate::runtime::facts::{CudnnTargets, KnownBad, Target, Version};
+use crate::runtime::facts::{CudnnTargets, EVERY_LATER, KnownBad, Target, Version};
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
@@ -37,22 +37,41 @@ pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
-        let gpus = when
-            .strip_prefix("sm-")
-            .and_then(|gpus| gpus.split_once('-'));
-        let gpus = gpus.map(|(first, last)| (first.parse(), last.parse()));
-        let (first_gpu, last_gpu) = gpus.unwrap_or((Ok(0), Ok(u32::MAX)));
-        Some(KnownBad {
+        let below = match below {
+            "-" => EVERY_LATER,
+            below => Version::parse(below)?,
+        };
+        let mut row = KnownBad {
             from: Version::parse(from)?,
-            below: Version::parse(below)?,
+            below,
             good: Version::parse(good),
-            cublas: when.strip_prefix("cublas-").and_then(Version::parse),
+            several_gpus: false,
+            cublas: None,
+            good_cublas: None,
             operation: (operation != "any").then(|| operation.to_string()),
-            partial: when == "some" || when.starts_with("sm-"),
-            first_gpu: first_gpu.ok()?,
-            last_gpu: last_gpu.ok()?,
+            partial: false,
+            first_gpu: 0,
+            last_gpu: u32::MAX,
             what: what.to_string(),
-        })
+        };
+        for condition in when.split(',') {
+            let mut words = condition.split('-');
+            match (words.next()?, words.next(), words.next()) {
+                ("always", None, None) => {}
+                ("some", None, None) => row.partial = true,
+                ("several", Some("gpus"), None) => row.several_gpus = true,
+                ("cublas", Some(from), good) => {
+                    row.cublas = Some(Version::parse(from)?);
+                    row.good_cublas = good.and_then(Version::parse);
+                }
+                ("sm", Some(first), Some(last)) => {
+                    row.partial = true;
+                    (row.first_gpu, row.last_gpu) = (first.parse().ok()?, last.parse().ok()?);
+                }
+                _ => return None,
+            }
+        }
+        Some(row)
     })
 }
 

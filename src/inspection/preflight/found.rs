@@ -8,6 +8,7 @@ use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::install::dlopen_dependencies::cublas_version;
 use crate::runtime::install::installed::{Installed, MissingSubLibraries};
 use crate::runtime::install::main_library::Remedy;
 use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
@@ -60,7 +61,10 @@ impl PreflightInput {
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, None, gpus.as_deref(), &needs);
+        let mut objects = self.graph.objects.iter();
+        let cublas = objects.find(|object| object.name.starts_with("libcublasLt.so"));
+        let cublas = cublas.and_then(|object| cublas_version(&object.path));
+        let bad = rules::known_bad(&rows, version, cublas, gpus.as_deref(), &needs);
         for (row, impact) in bad {
             if impact != Impact::Possible {
                 findings.push(row.finding(version, impact));
