@@ -19,8 +19,8 @@ const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 const FUNCTIONS: &str = include_str!("../../build-support/compat/functions.txt");
 
-/// Returns the GPUs that cuDNN's builds for this CPU support.
-pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
+/// Returns the GPUs that these builds of cuDNN support, by [`Platform::cudnn_build`].
+pub fn gpus(build: &str) -> Vec<CudnnTargets> {
     rows(GPUS, &|line| {
         let [first, last, cuda, built_for, code] = columns(line)?;
         let row = CudnnTargets {
@@ -29,7 +29,7 @@ pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
             cuda: cuda.parse().ok()?,
             code: Target::parse_all(code),
         };
-        (built_for == cpu).then_some(row)
+        (built_for == build).then_some(row)
     })
 }
 
@@ -83,9 +83,9 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
     })
 }
 
-pub fn newest_cudnn(cpu: &str) -> Option<Version> {
+pub fn newest_cudnn(build: &str) -> Option<Version> {
     let mut newest = None;
-    for row in gpus(cpu) {
+    for row in gpus(build) {
         newest = newest.max(Some(row.last));
     }
     newest

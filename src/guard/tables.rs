@@ -19,7 +19,7 @@ pub fn tables(
         ptx: cuda.and_then(compat::ptx_from),
         ..Tables::default()
     };
-    for row in compat::gpus(&platform.cpu) {
+    for row in compat::gpus(platform.cudnn_build()) {
         if row.last.major >= from.major {
             tables.gpus.push(row);
         }

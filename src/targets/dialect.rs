@@ -72,11 +72,20 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
         return Ok((read, length));
     }
     // A name may consist of several words: `RTX 4090`.
-    let mut longest = Err(word);
+    let (mut longest, mut start) = (Err(word), 0);
     let gaps = text.match_indices(is_gap).chain([(text.len(), "")]);
     for (end, gap) in gaps.take(8) {
-        if let Some(name) = read_name(dialect, text.get(..end).unwrap_or(text)) {
-            longest = Ok((name, end));
+        let name = text.get(..end).unwrap_or(text);
+        let last = text.get(start..end).unwrap_or_default();
+        start = end + gap.len();
+        let is_target = read_word(dialect, &last.to_ascii_lowercase()).is_some();
+        match (read_name(dialect, name), longest) {
+            (Some(found), _) => longest = Ok((found, end)),
+            // The first words of an unknown name: `RTX` of `RTX 4095`.
+            (None, Err(word)) if !word.contains(|c: char| c.is_ascii_digit()) && !is_target => {
+                longest = Err(name);
+            }
+            (None, unchanged) => longest = unchanged,
         }
         if [",", ";"].contains(&gap) {
             break;
