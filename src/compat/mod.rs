@@ -19,8 +19,12 @@ const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 const FUNCTIONS: &str = include_str!("../../build-support/compat/functions.txt");
 
-/// Returns the GPUs that these builds of cuDNN support, by [`Platform::cudnn_build`].
-pub fn gpus(build: &str) -> Vec<CudnnTargets> {
+/// Returns the GPUs that cuDNN's builds for this platform support.
+pub fn gpus(platform: &Platform) -> Vec<CudnnTargets> {
+    let build = match platform.os {
+        Os::Windows if platform.cpu == "aarch64" => "aarch64-windows",
+        _ => &platform.cpu,
+    };
     rows(GPUS, &|line| {
         let [first, last, cuda, built_for, code] = columns(line)?;
         let row = CudnnTargets {
@@ -37,13 +41,9 @@ pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
-        let below = match below {
-            "-" => EVERY_LATER,
-            below => Version::parse(below)?,
-        };
         let mut row = KnownBad {
             from: Version::parse(from)?,
-            below,
+            below: Version::parse(below).or((below == "-").then_some(EVERY_LATER))?,
             good: Version::parse(good),
             several_gpus: false,
             cublas: None,
@@ -55,16 +55,16 @@ pub fn known_bad() -> Vec<KnownBad> {
             what: what.to_string(),
         };
         for condition in when.split(',') {
-            let mut words = condition.split('-');
-            match (words.next()?, words.next(), words.next()) {
-                ("always", None, None) => {}
-                ("some", None, None) => row.partial = true,
-                ("several", Some("gpus"), None) => row.several_gpus = true,
-                ("cublas", Some(from), good) => {
+            let words: Vec<&str> = condition.split('-').collect();
+            match words[..] {
+                ["always"] => {}
+                ["some"] => row.partial = true,
+                ["several", "gpus"] => row.several_gpus = true,
+                ["cublas", from, ref good @ ..] => {
                     row.cublas = Some(Version::parse(from)?);
-                    row.good_cublas = good.and_then(Version::parse);
+                    row.good_cublas = good.first().and_then(|good| Version::parse(good));
                 }
-                ("sm", Some(first), Some(last)) => {
+                ["sm", first, last] => {
                     row.partial = true;
                     (row.first_gpu, row.last_gpu) = (first.parse().ok()?, last.parse().ok()?);
                 }
@@ -83,9 +83,9 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
     })
 }
 
-pub fn newest_cudnn(build: &str) -> Option<Version> {
+pub fn newest_cudnn(platform: &Platform) -> Option<Version> {
     let mut newest = None;
-    for row in gpus(build) {
+    for row in gpus(platform) {
         newest = newest.max(Some(row.last));
     }
     newest

@@ -13,6 +13,15 @@ fn release(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
+/// Returns the rows for a CPU as in the table.
+fn gpus(build: &str) -> Vec<CudnnTargets> {
+    let triple = match build {
+        "aarch64-windows" => "aarch64-pc-windows-msvc".to_string(),
+        cpu => format!("{cpu}-unknown-linux-gnu"),
+    };
+    super::gpus(&Platform::from_triple(&triple))
+}
+
 fn cudnn(version: &str, cuda: u32) -> Cudnn {
     let version = release(version);
     Cudnn { version, cuda }
@@ -97,8 +106,7 @@ fn between_builds_only_common_targets_are_known() {
     );
     assert!(gpus("riscv64").is_empty());
     // The builds for Windows on Arm contain less than those for Linux.
-    let windows = Platform::from_triple("aarch64-pc-windows-msvc");
-    let table = gpus(windows.cudnn_build());
+    let table = gpus("aarch64-windows");
     for (version, gpu, expected) in [
         ("9.28.1", "12.1", GpuSupport::Yes),
         ("9.28.1", "9.0", GpuSupport::No),

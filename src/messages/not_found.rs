@@ -217,10 +217,8 @@ impl Candidate {
     /// Returns the finding for a cuDNN without an import library, such as the wheels for Windows since cuDNN 9.
     pub fn without_import_library(&self) -> Finding {
         let library = self.cudnn().and_then(|cudnn| cudnn.library.as_deref());
-        let variable = match self.request {
-            Some(_) => self.via.to_string(),
-            None => "CUDNN_PATH".to_string(),
-        };
+        let variable = self.request.map(|_| self.via.to_string());
+        let variable = variable.unwrap_or("CUDNN_PATH".into());
         FindingId::CudnnNotFound
             .error(format!(
                 "{} cannot be linked: its import library `cudnn.lib` is missing",

@@ -32,10 +32,8 @@ impl RequestProblem<'_> {
         };
         match self {
             RequestProblem::UnknownWord(word) => {
-                let similar = gpu_names::similar(word);
-                let finding = unknown(format!("`{word}` in {from} is not a GPU target"));
-                let similar = (!similar.is_empty()).then(|| joined(&similar, ", "));
-                finding.with_some("similar", similar)
+                unknown(format!("`{word}` in {from} is not a GPU target"))
+                    .with_lines("similar", &gpu_names::similar(word))
             }
             RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {

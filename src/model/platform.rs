@@ -34,15 +34,6 @@ pub struct Platform {
 }
 
 impl Platform {
-    /// Returns the name of NVIDIA's builds of cuDNN for this platform, as in build-support/compat/cudnn-gpus.txt. The
-    /// builds for Windows on Arm support other GPUs than those for Linux.
-    pub fn cudnn_build(&self) -> &str {
-        match (self.os, self.cpu.as_str()) {
-            (Os::Windows, "aarch64") => "aarch64-windows",
-            (_, cpu) => cpu,
-        }
-    }
-
     /// Parses a triple such as `x86_64-unknown-linux-gnu`.
     pub fn from_triple(triple: &str) -> Self {
         let os = if triple.contains("-windows-") {

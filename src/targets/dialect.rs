@@ -79,13 +79,12 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
         let last = text.get(start..end).unwrap_or_default();
         start = end + gap.len();
         let is_target = read_word(dialect, &last.to_ascii_lowercase()).is_some();
-        match (read_name(dialect, name), longest) {
-            (Some(found), _) => longest = Ok((found, end)),
+        let is_name = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
+        if let Some(found) = read_name(dialect, name) {
+            longest = Ok((found, end));
+        } else if !is_target && longest.as_ref().is_err_and(is_name) {
             // The first words of an unknown name: `RTX` of `RTX 4095`.
-            (None, Err(word)) if !word.contains(|c: char| c.is_ascii_digit()) && !is_target => {
-                longest = Err(name);
-            }
-            (None, unchanged) => longest = unchanged,
+            longest = Err(name);
         }
         if [",", ";"].contains(&gap) {
             break;

@@ -19,9 +19,8 @@ struct Row {
     label: &'static str,
     /// The [`plain`] label.
     generation: String,
-    names: Vec<&'static str>,
-    /// The [`plain`] names of the products.
-    products: Vec<String>,
+    /// The [`plain`] name of each product, and its name.
+    products: Vec<(String, &'static str)>,
 }
 
 /// Looks up a name, ignoring case and spacing.
@@ -70,12 +69,12 @@ pub fn similar(name: &str) -> Vec<&'static str> {
     };
     let mut found = Vec::new();
     for row in &*ROWS {
-        for known in [&[row.label], &row.names[..]].concat() {
-            let distance = edits(&given, &plain(known));
-            let is_near = distance <= given.len() / 4;
+        let generation = (row.generation.clone(), row.label);
+        for (plain, known) in row.products.iter().chain([&generation]) {
+            let distance = edits(&given, plain);
             let shares_word = known.split(' ').any(has_word);
-            if is_near || shares_word {
-                found.push((!shares_word, distance, known));
+            if shares_word || distance <= given.len() / 4 {
+                found.push((!shares_word, distance, *known));
             }
         }
     }
@@ -87,7 +86,7 @@ pub fn similar(name: &str) -> Vec<&'static str> {
 
 fn product(name: &str) -> Option<ComputeCapability> {
     let known = |name: &str| {
-        let is_known = |row: &&Row| row.products.iter().any(|product| product == name);
+        let is_known = |row: &&Row| row.products.iter().any(|product| product.0 == name);
         Some(ROWS.iter().find(is_known)?.capability)
     };
     let mut short = name;
@@ -95,18 +94,8 @@ fn product(name: &str) -> Option<ComputeCapability> {
     while let Some(rest) = makers.iter().find_map(|maker| short.strip_prefix(maker)) {
         short = rest;
     }
-    let ends = [
-        "gpu",
-        "laptop",
-        "edition",
-        "server",
-        "workstation",
-        "maxq",
-        "generation",
-        "super",
-        "ti",
-    ];
-    for end in ends {
+    let ends = "gpu laptop edition server workstation maxq generation super ti";
+    for end in ends.split(' ') {
         short = short.strip_suffix(end).unwrap_or(short);
     }
     known(name).or_else(|| known(short))
@@ -124,14 +113,12 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
     compat::rows(TABLE, &|line| {
         let (number, rest) = line.split_once(" | ")?;
         let (label, names) = rest.split_once(" |")?;
-        let names = names.split(',').map(str::trim);
-        let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+        let names = names.split(',').filter(|name| !name.is_empty());
         Some(Row {
             capability: Target::parse_number(number)?.0,
             label,
             generation: plain(label),
-            products: names.iter().map(|name| plain(name)).collect(),
-            names,
+            products: names.map(|name| (plain(name), name.trim())).collect(),
         })
     })
 });
@@ -253,7 +240,7 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(ROWS.len(), lines);
         for row in &*ROWS {
-            for name in &row.products {
+            for (_, name) in &row.products {
                 is(name, &row.capability.to_string());
             }
         }

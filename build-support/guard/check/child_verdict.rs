@@ -9,7 +9,7 @@ use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::{
     Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
 };
-use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::dlopen_dependencies::{self, loaded_cublas};
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
@@ -56,8 +56,7 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    let cublas = loaded_major
-        .and_then(|cuda| dlopen_dependencies::loaded_cublas(cuda, &answer.mapped, search_path));
+    let cublas = loaded_major.and_then(|cuda| loaded_cublas(cuda, &answer.mapped, search_path));
     let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major, cublas);
     let driver = report.driver.as_ref();
     let driver = driver.map(|driver| Path::new(&driver.library));
@@ -126,10 +125,9 @@ pub fn judge_version(
     let tables = &built.tables;
     // Up to CUDA 12, cuBLAS has the version of its CUDA.
     let cublas = cublas.or(built.cuda.filter(|cuda| cuda.major <= 12));
-    let bad = rules::known_bad(&tables.known_bad, version, cublas, gpus, &built.needs);
-    let bad = bad.into_iter();
-    let findings = bad.map(|(row, impact)| row.finding(version, impact));
-    report.findings.extend(findings);
+    for (row, impact) in rules::known_bad(&tables.known_bad, version, cublas, gpus, &built.needs) {
+        report.findings.push(row.finding(version, impact));
+    }
     let known = gpu_support::newest_before(&tables.gpus, version);
     let newer = known.map(|known| NewerVersion::new("cuDNN", version, known).finding());
     report.findings.extend(newer);

@@ -37,11 +37,7 @@ pub struct CudnnTargets {
 pub const CONV: &str = "conv";
 
 /// The end of a range that has none.
-pub const EVERY_LATER: Version = Version {
-    major: u32::MAX,
-    minor: 0,
-    patch: 0,
-};
+pub const EVERY_LATER: Version = Version::new(u32::MAX, 0, 0);
 
 /// Versions of cuDNN with a known fault.
 #[derive(Clone, Debug, PartialEq, Eq)]

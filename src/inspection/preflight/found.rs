@@ -123,7 +123,7 @@ impl PreflightInput {
     /// Returns the finding about missing sub-libraries. It is uncertain if they may exist where the program runs, and
     /// for the copy of a Python package, which may never use it.
     fn missing_sub_libraries(&self, installed: &Installed, unknown: &mut Vec<String>) -> Finding {
-        let rows = compat::gpus(self.platform.cudnn_build());
+        let rows = compat::gpus(&self.platform);
         let is_newer = |version| gpu_support::is_newer(&rows, version);
         let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
         let files = self.graph.missing.iter();
@@ -211,7 +211,7 @@ impl PreflightInput {
         let gpu = Gpu::new(&gpu.name, gpu.capability);
         add(program_rules::kernels(&built, Some(driver), gpu));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
-            let rows = compat::gpus(self.platform.cudnn_build());
+            let rows = compat::gpus(&self.platform);
             let cudnn = gpu_support::Cudnn { version, cuda };
             let gap = cudnn.gap(&rows, gpu.capability);
             add(gap.map(|gap| gap.finding(cudnn, gpu)));
