@@ -33,7 +33,7 @@ impl RequestProblem<'_> {
         match self {
             RequestProblem::UnknownWord(word) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"))
-                    .with_lines("similar", &gpu_names::similar(word))
+                    .with_lines("similar", gpu_names::similar(word))
             }
             RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {
