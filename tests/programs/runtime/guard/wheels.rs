@@ -500,6 +500,26 @@ fn the_version_of_cublas_is_read_from_its_name_or_record() {
     assert_eq!(of(&wheel.join("libcublasLt.so.12")), None);
 }
 
+/// A note, because the program works: only the cuBLAS that the loader finds decides.
+#[test]
+fn a_bug_with_a_range_of_cublas_is_a_note_with_such_a_cublas() {
+    let bug = ("TEST_CUBLAS_BUG", "1");
+    for (cublas, is_reported) in [("13.5.1.27", true), ("13.6.1.10", false), ("", false)] {
+        let cudnn = Folder::new().with_cudnn("9.14.0");
+        if !cublas.is_empty() {
+            let name = format!("libcublasLt.so.{cublas}");
+            std::fs::copy(cudnn.file(MAIN), cudnn.file(&name)).unwrap();
+            symlink(&name, cudnn.file("libcublasLt.so.13")).unwrap();
+        }
+        let ran = check(&cudnn, &[GPU, bug]);
+        ran.must_end_with(0);
+        let text = std::fs::read_to_string(cudnn.file("text")).unwrap();
+        let found = text.contains("note: cuDNN 9.14.0 is known to add up wrongly")
+            && text.contains("upgrade cuBLAS to 13.6.1 or later");
+        assert_eq!(found, is_reported, "{cublas}: {text}");
+    }
+}
+
 #[test]
 fn records_and_their_directories_are_read() {
     let release = |name| package_record::release_in(name, "nvidia_cudnn");
