@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds NVIDIA's builds of cuDNN for Linux to the tables in build-support/compat.
+"""Adds NVIDIA's builds of cuDNN to the tables in build-support/compat.
 
     python3 .ci/compat.py WHEEL...
     python3 .ci/compat.py            (lists the wheels on PyPI that are missing from the tables, and writes cudnn-wheels.txt)
@@ -10,6 +10,8 @@ build-ids.txt: each library adds one row: its GNU build-id, the name of the sub-
 programs open) and the version. If several versions have the same build-id, the row contains all of them. A library
 with a version symbol has no row: the symbol determines its version. `ext` has none either: most patch versions ship the
 file of the previous version, so its build-id does not determine the version.
+
+A wheel for Windows only adds the row of its device code.
 
 cudnn-gpus.txt: each wheel adds one row: the device code that supports a GPU in all core sub-libraries, according to the
 headers of their fatbins. If a neighboring version has the same code, its row is extended instead.
@@ -45,6 +47,7 @@ HEADER = """\
 # Libraries with a version symbol are absent.
 """
 NAME = re.compile(r"(?:.*/)?nvidia/cudnn/lib/libcudnn(?:_(\w+))?\.so\.\d+$")
+DLL = re.compile(r"(?:.*/)?nvidia/cudnn/bin/cudnn(?:_(\w+))?64_\d+\.dll$")
 WHEEL = re.compile(r"nvidia_cudnn_cu(\d+)-(\d+)\.(\d+)\.(\d+)\.\d+[-.]")
 # The sub-libraries with a version symbol, as in build-support/guard/facts/sub_libraries.rs, and `ext`.
 WITHOUT_ROW = re.compile(r"(graph|ops|adv|(ops|cnn|adv)_infer|ops_train|ext)$")
@@ -87,12 +90,19 @@ def wheel(path: pathlib.Path) -> tuple[list[tuple[str, str, str]], tuple]:
     release = ".".join(release)
     libraries = [(name, found[1] or "cudnn") for name in names if (found := NAME.match(name))]
     rows = [(build_id(opened(name)), part, release) for name, part in libraries]
+    libraries += [(name, found[1] or "cudnn") for name in names if (found := DLL.match(name))]
     core = [name for name, part in libraries if CORE.match(part)]
     code = sorted(common([device_code(opened(name)) for name in core]), key=order)
-    head = opened(core[0]).read(20)
-    cpu = {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
+    cpu = built_for(opened(core[0]).read(1024))
     builds = [row for row in rows if row[0] and not WITHOUT_ROW.match(row[1])]
     return builds, (release, cuda, cpu, " ".join(code))
+
+
+def built_for(head: bytes) -> str:
+    if head.startswith(b"MZ"):
+        at = struct.unpack_from("<I", head, 60)[0]
+        return {0x8664: "x86_64", 0xAA64: "aarch64-windows"}[struct.unpack_from("<H", head, at + 4)[0]]
+    return {62: "x86_64", 183: "aarch64"}[struct.unpack_from("<H", head, 18)[0]]
 
 
 def device_code(library: BinaryIO) -> set[str]:

@@ -24,7 +24,7 @@ fuzz_target!(|bytes: &[u8]| {
         assert!(!name.contains(['/', ',', '\n']), "{name:?}");
     }
     for line in text.lines() {
-        let _ = package_record::release_in(line);
+        let _ = package_record::release_in(line, "nvidia_cudnn");
         let _ = file_name::parse(Path::new(line));
         if let Some(library) = LibraryName::read(line) {
             let lower = line.to_ascii_lowercase();

@@ -72,7 +72,7 @@ mod tests {
     use super::*;
     use crate::compat::known_bad;
     use crate::runtime::facts::sub_libraries::opens_absent_part;
-    use crate::runtime::facts::{KnownBad, Version};
+    use crate::runtime::facts::{EVERY_LATER, KnownBad, Version};
     use crate::system::path_encoding::nvcc_cannot_take;
     use std::collections::BTreeSet;
     use std::path::Path;
@@ -129,6 +129,9 @@ mod tests {
             _ => version.to_string(),
         };
         let (from, below) = (row.from, row.below);
+        if below == EVERY_LATER {
+            return format!("{} and later", short(from));
+        }
         let last = match below.patch {
             0 => format!("{}.{}", below.major, below.minor - 1),
             patch => Version::new(below.major, below.minor, patch - 1).to_string(),
@@ -153,9 +156,15 @@ mod tests {
                 continue;
             };
             let (start, range) = (format!("- `{operation}`, cuDNN "), range(&row));
-            let good = match row.good {
-                Some(good) => format!("; fixed in {good}"),
-                None => "; no fixed version is known".to_string(),
+            let good = match (row.good, row.good_cublas) {
+                (Some(good), _) => format!("; fixed in {good}"),
+                (None, Some(good)) => format!("; fixed in cuBLAS {good}"),
+                (None, None) => {
+                    let below = row.below;
+                    format!(
+                        "; no fixed version is known, and nothing is known about {below} and later"
+                    )
+                }
             };
             let is_row = |line: &&str| {
                 let (versions, effect) = line.split_once(": ").unwrap_or_default();

@@ -12,15 +12,19 @@ pub mod rules;
 mod tests;
 
 use crate::model::{Os, Platform};
-use crate::runtime::facts::{CudnnTargets, KnownBad, Target, Version};
+use crate::runtime::facts::{CudnnTargets, EVERY_LATER, KnownBad, Target, Version};
 
 const GPUS: &str = include_str!("../../build-support/compat/cudnn-gpus.txt");
 const DRIVERS: &str = include_str!("../../build-support/compat/drivers.txt");
 const KNOWN_BAD: &str = include_str!("../../build-support/compat/known-bad.txt");
 const FUNCTIONS: &str = include_str!("../../build-support/compat/functions.txt");
 
-/// Returns the GPUs that cuDNN's builds for this CPU support.
-pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
+/// Returns the GPUs that cuDNN's builds for this platform support.
+pub fn gpus(platform: &Platform) -> Vec<CudnnTargets> {
+    let build = match platform.os {
+        Os::Windows if platform.cpu == "aarch64" => "aarch64-windows",
+        _ => &platform.cpu,
+    };
     rows(GPUS, &|line| {
         let [first, last, cuda, built_for, code] = columns(line)?;
         let row = CudnnTargets {
@@ -29,7 +33,7 @@ pub fn gpus(cpu: &str) -> Vec<CudnnTargets> {
             cuda: cuda.parse().ok()?,
             code: Target::parse_all(code),
         };
-        (built_for == cpu).then_some(row)
+        (built_for == build).then_some(row)
     })
 }
 
@@ -37,22 +41,37 @@ pub fn known_bad() -> Vec<KnownBad> {
     rows(KNOWN_BAD, &|line| {
         let [from, below, good, when, rest] = columns(line)?;
         let (operation, what) = rest.split_once(' ')?;
-        let gpus = when
-            .strip_prefix("sm-")
-            .and_then(|gpus| gpus.split_once('-'));
-        let gpus = gpus.map(|(first, last)| (first.parse(), last.parse()));
-        let (first_gpu, last_gpu) = gpus.unwrap_or((Ok(0), Ok(u32::MAX)));
-        Some(KnownBad {
+        let mut row = KnownBad {
             from: Version::parse(from)?,
-            below: Version::parse(below)?,
+            below: Version::parse(below).or((below == "-").then_some(EVERY_LATER))?,
             good: Version::parse(good),
-            cublas: when.strip_prefix("cublas-").and_then(Version::parse),
+            several_gpus: false,
+            cublas: None,
+            good_cublas: None,
             operation: (operation != "any").then(|| operation.to_string()),
-            partial: when == "some" || when.starts_with("sm-"),
-            first_gpu: first_gpu.ok()?,
-            last_gpu: last_gpu.ok()?,
+            partial: false,
+            first_gpu: 0,
+            last_gpu: u32::MAX,
             what: what.to_string(),
-        })
+        };
+        for condition in when.split(',') {
+            let words: Vec<&str> = condition.split('-').collect();
+            match words[..] {
+                ["always"] => {}
+                ["some"] => row.partial = true,
+                ["several", "gpus"] => row.several_gpus = true,
+                ["cublas", from, ref good @ ..] => {
+                    row.cublas = Some(Version::parse(from)?);
+                    row.good_cublas = good.first().and_then(|good| Version::parse(good));
+                }
+                ["sm", first, last] => {
+                    row.partial = true;
+                    (row.first_gpu, row.last_gpu) = (first.parse().ok()?, last.parse().ok()?);
+                }
+                _ => return None,
+            }
+        }
+        Some(row)
     })
 }
 
@@ -64,9 +83,9 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
     })
 }
 
-pub fn newest_cudnn(cpu: &str) -> Option<Version> {
+pub fn newest_cudnn(platform: &Platform) -> Option<Version> {
     let mut newest = None;
-    for row in gpus(cpu) {
+    for row in gpus(platform) {
         newest = newest.max(Some(row.last));
     }
     newest

@@ -32,7 +32,7 @@ pub fn releases(
         let bad = rules::known_bad(&rows, version, cuda, None, &[]).into_iter();
         findings.extend(bad.map(|(row, impact)| row.finding(version, impact)));
     }
-    let newest_cudnn = compat::newest_cudnn(&platform.cpu);
+    let newest_cudnn = compat::newest_cudnn(platform);
     let cudnn = newer(version, newest_cudnn);
     let cudnn = cudnn.map(|(found, known)| NewerVersion::new("cuDNN", found, known));
     let cuda = newer(cuda, compat::newest_cuda());
@@ -69,7 +69,7 @@ fn supported(
     platform: &Platform,
 ) -> Option<(gpu_support::Cudnn, Vec<CudnnTargets>)> {
     let (version, cuda) = (cudnn.version()?, cudnn.cuda_major?);
-    let mut rows = compat::gpus(&platform.cpu);
+    let mut rows = compat::gpus(platform);
     if !cudnn.gpu_codes.is_empty() {
         rows.push(CudnnTargets {
             first: version,
@@ -88,7 +88,7 @@ pub fn may_support(cudnn: &Cudnn, gpu: ComputeCapability, platform: &Platform) -
     let (Some(version), Some(cuda)) = (cudnn.version(), cudnn.cuda_major) else {
         return true;
     };
-    let rows = compat::gpus(&platform.cpu);
+    let rows = compat::gpus(platform);
     let mut newest = None;
     for row in &rows {
         if row.cuda == cuda {

@@ -13,6 +13,15 @@ fn release(text: &str) -> Version {
     Version::parse(text).unwrap()
 }
 
+/// Returns the rows for a CPU as in the table.
+fn gpus(build: &str) -> Vec<CudnnTargets> {
+    let triple = match build {
+        "aarch64-windows" => "aarch64-pc-windows-msvc".to_string(),
+        cpu => format!("{cpu}-unknown-linux-gnu"),
+    };
+    super::gpus(&Platform::from_triple(&triple))
+}
+
 fn cudnn(version: &str, cuda: u32) -> Cudnn {
     let version = release(version);
     Cudnn { version, cuda }
@@ -96,6 +105,17 @@ fn between_builds_only_common_targets_are_known() {
         GpuSupport::Unknown
     );
     assert!(gpus("riscv64").is_empty());
+    // The builds for Windows on Arm contain less than those for Linux.
+    let table = gpus("aarch64-windows");
+    for (version, gpu, expected) in [
+        ("9.28.1", "12.1", GpuSupport::Yes),
+        ("9.28.1", "9.0", GpuSupport::No),
+        ("9.26.1", "11.0", GpuSupport::No),
+        ("9.25.0", "12.0", GpuSupport::Unknown),
+    ] {
+        let support = cudnn(version, 13).support(&table, cc(gpu));
+        assert_eq!(support, expected, "{version} on {gpu}");
+    }
 }
 
 #[test]
@@ -117,7 +137,7 @@ fn the_nearest_version_with_support_is_known() {
 
 #[test]
 fn every_row_of_every_table_is_complete() {
-    let cpus = ["x86_64", "aarch64"];
+    let cpus = ["x86_64", "aarch64", "aarch64-windows"];
     let all: Vec<CudnnTargets> = cpus.into_iter().flat_map(gpus).collect();
     assert_eq!(all.len(), lines(GPUS).len());
     for row in &all {
@@ -194,7 +214,7 @@ fn the_named_driver_depends_on_the_system() {
         drivers(&windows),
         [
             (11, "452.39".into()),
-            (12, "527.41".into()),
+            (12, "528.33".into()),
             (13, "580.88".into())
         ]
     );

@@ -143,7 +143,12 @@ impl Guard<'_> {
         let mut built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
-            tables: tables(platform, from.unwrap_or(requirement.from), cuda, needs),
+            tables: tables(
+                platform,
+                from.unwrap_or(requirement.from),
+                cuda,
+                &self.built,
+            ),
             cuda,
             requirement: Some(requirement),
             policy,

@@ -52,7 +52,7 @@ mod tests {
              = help: use one of the names below; nothing else has to be declared\n  \
              sub-libs    adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
-             operations  attention, conv3d-bf16, conv3d-tf32"
+             operations  attention, conv, conv3d-bf16, conv3d-tf32, matmul"
         );
         assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }

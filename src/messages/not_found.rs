@@ -217,6 +217,8 @@ impl Candidate {
     /// Returns the finding for a cuDNN without an import library, such as the wheels for Windows since cuDNN 9.
     pub fn without_import_library(&self) -> Finding {
         let library = self.cudnn().and_then(|cudnn| cudnn.library.as_deref());
+        let variable = self.request.map(|_| self.via.to_string());
+        let variable = variable.unwrap_or("CUDNN_PATH".into());
         FindingId::CudnnNotFound
             .error(format!(
                 "{} cannot be linked: its import library `cudnn.lib` is missing",
@@ -224,7 +226,7 @@ impl Candidate {
             ))
             .with("found via", found_at(&self.via, library.unwrap_or(self.root())))
             .help("call `.link(Link::Runtime)` in build.rs, and load cuDNN at run time")
-            .help("set CUDNN_PATH to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`")
+            .help(format!("set {variable} to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`"))
     }
 
     /// Returns the finding for a requested cuDNN whose main library can be neither linked nor opened.

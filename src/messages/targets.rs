@@ -5,6 +5,7 @@ use crate::model::text::joined;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Code, Finding, FindingId, Severity, Suffix, Target, Version};
 use crate::runtime::judge::rules::NewerPtx;
+use crate::targets::gpu_names;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
 use crate::targets::nvcc_support::Compiler;
 use crate::targets::nvcc_table;
@@ -27,11 +28,12 @@ impl RequestProblem<'_> {
                     "write targets as `80`, `8.6`, `90a`, `sm_86`, `compute_90`, `86-real`, `8.6+PTX`, `native`, `all` or \
                      `all-major`, with spaces, commas or semicolons between them",
                 )
-                .help("use GPU names: `Ampere`, `H100`, `RTX 4090`")
+                .help("use GPU names: `Ampere`, `H100`, `RTX 4090`; `nvidia-smi --query-gpu=name,compute_cap --format=csv` prints the numbers of this machine")
         };
         match self {
             RequestProblem::UnknownWord(word) => {
                 unknown(format!("`{word}` in {from} is not a GPU target"))
+                    .with_lines("similar", gpu_names::similar(word))
             }
             RequestProblem::Empty => unknown(format!("the list of GPU targets in {from} is empty")),
             RequestProblem::NoGpu(instead) => {

@@ -72,11 +72,19 @@ fn next(dialect: Dialect, text: &str) -> Result<(Word, usize), &str> {
         return Ok((read, length));
     }
     // A name may consist of several words: `RTX 4090`.
-    let mut longest = Err(word);
+    let (mut longest, mut start) = (Err(word), 0);
     let gaps = text.match_indices(is_gap).chain([(text.len(), "")]);
     for (end, gap) in gaps.take(8) {
-        if let Some(name) = read_name(dialect, text.get(..end).unwrap_or(text)) {
-            longest = Ok((name, end));
+        let name = text.get(..end).unwrap_or(text);
+        let last = text.get(start..end).unwrap_or_default();
+        start = end + gap.len();
+        let is_target = read_word(dialect, &last.to_ascii_lowercase()).is_some();
+        let is_name = |word: &&str| !word.contains(|c: char| c.is_ascii_digit());
+        if let Some(found) = read_name(dialect, name) {
+            longest = Ok((found, end));
+        } else if !is_target && longest.as_ref().is_err_and(is_name) {
+            // The first words of an unknown name: `RTX` of `RTX 4095`.
+            longest = Err(name);
         }
         if [",", ";"].contains(&gap) {
             break;

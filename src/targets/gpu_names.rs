@@ -1,6 +1,7 @@
 //! GPUs by name: `Ampere`, `H100`, `RTX 4090`.
 
 use crate::compat;
+use crate::runtime::facts::nearest::edits;
 use crate::runtime::facts::{ComputeCapability, Target};
 use std::sync::LazyLock;
 
@@ -18,8 +19,8 @@ struct Row {
     label: &'static str,
     /// The [`plain`] label.
     generation: String,
-    /// The [`plain`] names of the products.
-    products: Vec<String>,
+    /// The [`plain`] name of each product, and its name.
+    products: Vec<(String, &'static str)>,
 }
 
 /// Looks up a name, ignoring case and spacing.
@@ -58,9 +59,34 @@ pub fn generations(
     all
 }
 
+/// Returns at most three known names, the nearest first: those that contain a longer word of this name, and those that
+/// differ from it in few letters.
+pub fn similar(name: &str) -> Vec<&'static str> {
+    let given = plain(name);
+    let has_word = |word: &str| {
+        let mut words = name.split_whitespace();
+        word.len() > 3 && words.any(|given| given.eq_ignore_ascii_case(word))
+    };
+    let mut found = Vec::new();
+    for row in &*ROWS {
+        let generation = (row.generation.clone(), row.label);
+        for (plain, known) in row.products.iter().chain([&generation]) {
+            let distance = edits(&given, plain);
+            let shares_word = known.split(' ').any(has_word);
+            if shares_word || distance <= given.len() / 4 {
+                found.push((!shares_word, distance, *known));
+            }
+        }
+    }
+    found.sort_unstable();
+    found.dedup();
+    found.truncate(3);
+    found.into_iter().map(|(.., known)| known).collect()
+}
+
 fn product(name: &str) -> Option<ComputeCapability> {
     let known = |name: &str| {
-        let is_known = |row: &&Row| row.products.iter().any(|product| product == name);
+        let is_known = |row: &&Row| row.products.iter().any(|product| product.0 == name);
         Some(ROWS.iter().find(is_known)?.capability)
     };
     let mut short = name;
@@ -68,7 +94,8 @@ fn product(name: &str) -> Option<ComputeCapability> {
     while let Some(rest) = makers.iter().find_map(|maker| short.strip_prefix(maker)) {
         short = rest;
     }
-    for end in ["gpu", "laptop", "super", "ti"] {
+    let ends = "gpu laptop edition server workstation maxq generation super ti";
+    for end in ends.split(' ') {
         short = short.strip_suffix(end).unwrap_or(short);
     }
     known(name).or_else(|| known(short))
@@ -91,7 +118,7 @@ static ROWS: LazyLock<Vec<Row>> = LazyLock::new(|| {
             capability: Target::parse_number(number)?.0,
             label,
             generation: plain(label),
-            products: names.map(plain).collect(),
+            products: names.map(|name| (plain(name), name.trim())).collect(),
         })
     })
 });
@@ -149,6 +176,53 @@ mod tests {
         }
     }
 
+    /// Names as the driver reports them, and names of a list that was made for people.
+    #[test]
+    fn names_of_workstations_and_variants() {
+        for (name, expected) in [
+            ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+            ("NVIDIA RTX 2000 Ada Generation Laptop GPU", "8.9"),
+            (
+                "NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition",
+                "12.0",
+            ),
+            ("NVIDIA RTX PRO 4500 Blackwell Server Edition", "12.0"),
+            ("NVIDIA RTX A1000 Laptop GPU", "8.6"),
+            ("A6000", "8.6"),
+            ("H800", "9.0"),
+            ("H20", "9.0"),
+            ("A800", "8.0"),
+            ("L20", "8.9"),
+            ("GeForce MX450", "7.5"),
+            ("T1000", "7.5"),
+            // A Quadro of Turing has the same name.
+            ("RTX 6000", "unknown"),
+        ] {
+            is(name, expected);
+        }
+    }
+
+    #[test]
+    fn an_unknown_name_has_similar_names() {
+        for (name, expected) in [
+            ("RTX Spark", &["DGX Spark"][..]),
+            ("Rubin CPX", &["Rubin", "Vera Rubin", "Vera Rubin NVL72"]),
+            ("RTX 5095", &["RTX 5090"]),
+            ("4090", &["RTX 4090"]),
+            (
+                "RTX 4000",
+                &["RTX 4000 Ada", "RTX PRO 4000", "RTX 4000 SFF Ada"],
+            ),
+            ("Hoper", &["Hopper"]),
+            ("N1X", &[]),
+            ("9x", &[]),
+            ("-O3", &[]),
+            ("", &[]),
+        ] {
+            assert_eq!(similar(name), expected, "{name}");
+        }
+    }
+
     #[test]
     fn a_generation_contains_all_of_its_gpus() {
         is("ampere", "8.0 8.6");
@@ -166,7 +240,7 @@ mod tests {
         let lines = TABLE.lines().filter(|line| !line.starts_with('#')).count();
         assert_eq!(ROWS.len(), lines);
         for row in &*ROWS {
-            for name in &row.products {
+            for (_, name) in &row.products {
                 is(name, &row.capability.to_string());
             }
         }

@@ -19,6 +19,7 @@ use crate::model::{Kind, Os, Platform, Toolkit};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::{LibraryName, Version};
 use crate::search::{Tree, install_layout};
+use crate::system::library_file::Binary;
 use crate::system::{Host, Sysroot, files};
 use crate::toolkit::find_library::shared_file;
 use std::path::{Path, PathBuf};
@@ -230,7 +231,7 @@ fn all_read(version_file_path: Option<PathBuf>, toolkit: &Toolkit) -> Vec<PathBu
 /// Returns `true` if a compiler can run on the build system. Scripts run on any CPU.
 fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
     let builder = host.builder();
-    let cpu = || Elf::read(compiler).ok()?.cpu();
+    let cpu = || Binary::open(compiler, builder.os).ok()?.cpu();
     let is_same_os = (builder.os == Os::Windows) == (host.platform.os == Os::Windows);
     host.is_native() || is_same_os && cpu().is_none_or(|cpu| cpu == builder.cpu)
 }

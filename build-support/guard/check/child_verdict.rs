@@ -7,9 +7,9 @@ use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::driver::query::Driver;
 use crate::runtime::driver::{devices, stub};
 use crate::runtime::facts::{
-    Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict,
+    Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
 };
-use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::dlopen_dependencies::{self, loaded_cublas};
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::judge::gpu_support::{self, GpuSupport};
@@ -56,7 +56,8 @@ pub fn judge(
     if let Some(problem) = &answer.problem {
         report.unknown(problem.clone());
     }
-    let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major);
+    let cublas = loaded_major.and_then(|cuda| loaded_cublas(cuda, &answer.mapped, search_path));
+    let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major, cublas);
     let driver = report.driver.as_ref();
     let driver = driver.map(|driver| Path::new(&driver.library));
     let missing_dlopen =
@@ -112,15 +113,21 @@ pub fn judge_convolutions(report: &mut Contents, built: &Built) {
 }
 
 /// Adds the findings about the loaded version from the version tables.
-pub fn judge_version(report: &mut Contents, built: &Built, gpus: Option<&[ComputeCapability]>) {
+pub fn judge_version(
+    report: &mut Contents,
+    built: &Built,
+    cublas: Option<Version>,
+    gpus: Option<&[ComputeCapability]>,
+) {
     let Some(version) = report.cudnn_version() else {
         return;
     };
     let tables = &built.tables;
-    let bad = rules::known_bad(&tables.known_bad, version, built.cuda, gpus, &built.needs);
-    let bad = bad.into_iter();
-    let findings = bad.map(|(row, impact)| row.finding(version, impact));
-    report.findings.extend(findings);
+    // Up to CUDA 12, cuBLAS has the version of its CUDA.
+    let cublas = cublas.or(built.cuda.filter(|cuda| cuda.major <= 12));
+    for (row, impact) in rules::known_bad(&tables.known_bad, version, cublas, gpus, &built.needs) {
+        report.findings.push(row.finding(version, impact));
+    }
     let known = gpu_support::newest_before(&tables.gpus, version);
     let newer = known.map(|known| NewerVersion::new("cuDNN", version, known).finding());
     report.findings.extend(newer);
@@ -133,11 +140,12 @@ fn judge_devices(
     built: &Built,
     tried: &[usize],
     cudnn_cuda_major: Option<u32>,
+    cublas: Option<Version>,
 ) -> bool {
     let count = report.device_count();
     let devices = report.driver.iter().flat_map(|driver| &driver.devices);
     let gpus: Vec<_> = devices.map(|device| device.capability).collect();
-    judge_version(report, built, Some(&gpus));
+    judge_version(report, built, cublas, Some(&gpus));
     let Some(driver) = report.driver.as_ref() else {
         return false;
     };

@@ -77,7 +77,7 @@ fn version_of(built: &Built) -> Result<Report, Failure> {
             let folder = cudnn.main_library.folder();
             report.unknown(NotChecked::UnknownVersion(folder).finding());
         }
-        child_verdict::judge_version(&mut report, built, None);
+        child_verdict::judge_version(&mut report, built, None, None);
         report.unchecked("driver, GPU and convolution: only a version check was requested");
     }
     Report::finish(report, &env_config)

@@ -43,7 +43,7 @@ named!(Loader {
 });
 row!(BuiltFinding: severity, id, summary);
 row!(CudnnTargets: first, last, cuda, code);
-row!(KnownBad: from, below, good, cublas, operation, partial, first_gpu, last_gpu, what);
+row!(KnownBad: from, below, good, several_gpus, cublas, good_cublas, operation, partial, first_gpu, last_gpu, what);
 
 /// Defines the writer and the reader of the lines: the key, how often it occurs, and its member of [`Built`].
 macro_rules! facts {
@@ -96,7 +96,7 @@ facts! {
     "require-gpu" once require_gpu;
     "finding" each findings;
     "gpus" each tables.gpus;
-    "known-fault" each tables.known_bad;
+    "known-bug" each tables.known_bad;
     "driver" each tables.drivers;
     "ptx" maybe tables.ptx;
     "build-ids" each tables.build_ids;

@@ -33,18 +33,28 @@ pub struct CudnnTargets {
     pub code: Vec<Target>,
 }
 
+/// The operation that every program is expected to use: the guard tests it by default.
+pub const CONV: &str = "conv";
+
+/// The end of a range that has none.
+pub const EVERY_LATER: Version = Version::new(u32::MAX, 0, 0);
+
 /// Versions of cuDNN with a known fault.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KnownBad {
     /// The first version with the fault.
     pub from: Version,
-    /// The first version that is not known to have the fault.
+    /// The first version that is not known to have the fault; [`EVERY_LATER`] if the fault is in cuBLAS.
     pub below: Version,
     /// The first version that is known to be without the fault, if any is.
     pub good: Option<Version>,
-    /// The first cuBLAS with which the fault occurs, if it only occurs on several GPUs together with cuBLAS.
+    /// `true` if only a machine with several GPUs shows the fault.
+    pub several_gpus: bool,
+    /// The first cuBLAS with which the fault occurs, if it depends on cuBLAS.
     pub cublas: Option<Version>,
-    /// The only operation with the fault, if not all have it: `conv3d-bf16`.
+    /// The first cuBLAS that is known to be without the fault.
+    pub good_cublas: Option<Version>,
+    /// The only operation with the fault, if not all have it: `conv3d-bf16`, or [`CONV`].
     pub operation: Option<String>,
     /// `true` if the fault depends on more than the version and the operation: on the shapes or the GPU.
     pub partial: bool,

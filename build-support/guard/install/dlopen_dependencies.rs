@@ -4,8 +4,9 @@
 use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::{Image, contains};
-use crate::runtime::facts::{CudaLibrary, sub_libraries};
+use crate::runtime::facts::{CudaLibrary, LibraryName, Version, sub_libraries};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::package_record::{recorded_version, records_above};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::{SearchPath, loaded};
 use crate::runtime::system::by_system;
@@ -135,6 +136,23 @@ pub fn find_suspects(
         }
     }
     suspects
+}
+
+/// Returns the version of the cuBLAS that cuDNN opens.
+pub fn loaded_cublas(cuda: u32, mapped: &[PathBuf], search_path: &SearchPath) -> Option<Version> {
+    let name = CudaLibrary::CublasLt.file_name(cuda, cfg!(windows))?;
+    cublas_version(&locate(&name, mapped, search_path)?)
+}
+
+/// Returns the version of this libcublasLt, from its name or from the record of its wheel.
+pub fn cublas_version(file: &Path) -> Option<Version> {
+    let file = std::fs::canonicalize(file).ok()?;
+    if let [major, minor, patch, _] = LibraryName::of(&file)?.numbers[..] {
+        return Some(Version::new(major, minor, patch));
+    }
+    let records = records_above(file.parent()?, "nvidia_cublas");
+    let size = std::fs::metadata(&file).ok()?.len();
+    recorded_version(&records, file.file_name()?.to_str()?, size)
 }
 
 fn locate(name: &str, mapped: &[PathBuf], search_path: &SearchPath) -> Option<PathBuf> {

@@ -75,7 +75,7 @@ impl<'a> FileReader<'a> {
     fn record(&mut self, file: &FileContents) -> Option<Version> {
         let dir = file.path.parent()?;
         if !self.dirs.iter().any(|known| known.0 == dir) {
-            let mut records = records_above(dir);
+            let mut records = records_above(dir, "nvidia_cudnn");
             if !records.is_empty() {
                 let beside = self.versions_in(dir);
                 // If another version was unpacked over a wheel, a file has the recorded size only by chance. Wheels of

@@ -9,20 +9,20 @@ const MAX_LEVELS: usize = 5;
 /// The most bytes of a record that are read. dpkg's list of all packages takes several megabytes.
 const MOST: u64 = 1 << 24;
 
-/// The version of a cuDNN wheel, and the names and sizes of its files in a directory.
+/// The version of a wheel, and the names and sizes of its files in a directory.
 pub type WheelRecord = (Version, Vec<(String, u64)>);
 
-/// Returns the records above this directory that list files of the directory. A record lists files, not links: the
-/// directory must be canonical.
-pub fn records_above(dir: &Path) -> Vec<WheelRecord> {
+/// Returns the records above this directory that list files of the directory, of wheels whose names start with `start`.
+/// A record lists files, not links: the directory must be canonical.
+pub fn records_above(dir: &Path, start: &str) -> Vec<WheelRecord> {
     let mut records = Vec::new();
     for top in dir.ancestors().skip(1).take(MAX_LEVELS) {
         let Some(below) = dir.strip_prefix(top).ok().and_then(slashed) else {
             continue;
         };
-        for wheel in list_named(top, "nvidia_cudnn", "-", ".dist-info") {
+        for wheel in list_named(top, start, "-", ".dist-info") {
             let name = wheel.file_name().and_then(|name| name.to_str());
-            if let Some(version) = name.and_then(release_in) {
+            if let Some(version) = name.and_then(|name| release_in(name, start)) {
                 let text = read(&wheel.join("RECORD")).unwrap_or_default();
                 let files = parse(&text, &below);
                 if !files.is_empty() {
@@ -53,9 +53,9 @@ pub fn recorded_version(records: &[WheelRecord], name: &str, size: u64) -> Optio
     found
 }
 
-/// Returns 9.28.0 for `nvidia_cudnn_cu13-9.28.0.42.dist-info`.
-pub fn release_in(name: &str) -> Option<Version> {
-    let name = name.strip_prefix("nvidia_cudnn")?;
+/// Returns 9.28.0 for `nvidia_cudnn_cu13-9.28.0.42.dist-info`, whose start is `nvidia_cudnn`.
+pub fn release_in(name: &str, start: &str) -> Option<Version> {
+    let name = name.strip_prefix(start)?;
     let (_, numbers) = name.strip_suffix(".dist-info")?.split_once('-')?;
     let mut numbers = numbers.split('.');
     let mut number = || numbers.next()?.parse().ok();

@@ -1,7 +1,7 @@
 //! The rules of compatibility that the build and the running program share.
 
 use crate::runtime::facts::{
-    Built, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
+    Built, CONV, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
     majors,
 };
 use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
@@ -144,7 +144,7 @@ impl Cudnn {
 
 /// Returns the known faults of this cuDNN and their effects on the program. `needs` names the operations that the
 /// program uses; `gpus` is `None` if the GPUs are not known yet. A partial fault counts only if the program uses the
-/// operation, and if a known GPU shows it.
+/// operation or is expected to use it, and if a known GPU shows the fault.
 pub fn known_bad<'a>(
     rows: &'a [KnownBad],
     cudnn: Version,
@@ -157,11 +157,14 @@ pub fn known_bad<'a>(
         if cudnn < row.from || row.below <= cudnn {
             continue;
         }
-        if let Some(from) = row.cublas {
-            let several = gpus.is_none_or(|gpus| gpus.len() > 1);
-            if !several || cublas.is_none_or(|cublas| cublas < from) {
-                continue;
-            }
+        if row.several_gpus && gpus.is_some_and(|gpus| gpus.len() < 2) {
+            continue;
+        }
+        let is_good = |cublas| {
+            Some(cublas) < row.cublas || row.good_cublas.is_some_and(|good| good <= cublas)
+        };
+        if row.cublas.is_some() && cublas.is_none_or(is_good) {
+            continue;
         }
         let range = row.first_gpu..=row.last_gpu;
         let is_affected = |gpu: &ComputeCapability| range.contains(&gpu.number());
@@ -170,13 +173,14 @@ pub fn known_bad<'a>(
         }
         let operation = row.operation.as_ref();
         let is_used = operation.is_some_and(|operation| needs.contains(operation));
-        if row.partial && !is_used {
+        let is_expected = row.operation.as_deref() == Some(CONV);
+        if row.partial && !is_used && !is_expected {
             continue;
         }
         let impact = match &row.operation {
             Some(_) if is_used => Impact::Used,
             Some(_) => Impact::Possible,
-            None if row.cublas.is_some() && gpus.is_none() => Impact::Possible,
+            None if row.several_gpus && gpus.is_none() => Impact::Possible,
             None => Impact::General,
         };
         found.push((row, impact));

@@ -35,7 +35,7 @@ pub fn is_tried(built: &Built, path: &Path) -> bool {
 
 /// The ends of cudarc's names on Linux, in its order. `M` and `m` are the CUDA version for which cudarc is compiled,
 /// and `+` marks the names since [`FIRST_CUDARC_WITH_9`]. (Two names that belong to no cuDNN were added later:
-/// `libcudnn.so.1` in cudarc 0.13, `libcudnn64_11.so` in 0.18.2.)
+/// `libcudnn.so.1` in cudarc 0.13.1, `libcudnn64_11.so` in 0.18.2.)
 const ENDS: &str = ".so 64.so 64_M.so 64_Mm.so 64_Mm_0.so 64_M0_m.so 64_10.so 64_11.so +64_12.so 64_M0_0.so 64_9.so \
     .so.M +.so.12 .so.11 .so.10 +.so.9 .so.1";
 

@@ -295,7 +295,7 @@ impl UnusableDriver {
                     existing,
                     link: Some(link),
                 }) => format!(
-                    "{remove}; cuDNN 8, and cudarc before 0.13, also need a link: {}",
+                    "{remove}; cuDNN 8, and cudarc before 0.13.1, also need a link: {}",
                     new_link(existing, link)
                 ),
                 Some(_) => remove,

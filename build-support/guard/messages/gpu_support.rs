@@ -86,10 +86,15 @@ impl KnownBad {
             Impact::Possible => (Severity::Note, String::new()),
         };
         let headline = format!("cuDNN {cudnn} is known to {}{used}", self.what);
-        Finding::new(FindingId::KnownBadRelease, severity, headline).help(match self.good {
-            Some(good) => format!("upgrade to cuDNN {good} or later"),
-            None => "check the results: no version without this bug is known".to_string(),
-        })
+        let below = self.below;
+        let help = match (self.good_cublas, self.good) {
+            (Some(good), _) => format!("upgrade cuBLAS to {good} or later"),
+            (None, Some(good)) => format!("upgrade to cuDNN {good} or later"),
+            (None, None) => format!(
+                "check the results: no version is known to be fixed, and nothing is known about {below} and later"
+            ),
+        };
+        Finding::new(FindingId::KnownBadRelease, severity, headline).help(help)
     }
 }
 

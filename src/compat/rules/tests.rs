@@ -183,47 +183,113 @@ fn a_driver_that_is_too_old_for_what_is_built_is_a_warning() {
     assert_eq!(findings_for((13, 0), &ptx, (12, 9)).len(), 0);
 }
 
+/// Returns the findings about known bugs for a program on these GPUs.
+fn known_bugs(
+    cudnn: &str,
+    cublas: Option<&str>,
+    gpus: &[(u32, u32)],
+    needs: &[&str],
+) -> Vec<String> {
+    let rows = compat::known_bad();
+    let mut capabilities = Vec::new();
+    for (major, minor) in gpus {
+        capabilities.push(ComputeCapability::new(*major, *minor));
+    }
+    let cudnn = Version::parse(cudnn).unwrap();
+    let cublas = cublas.and_then(Version::parse);
+    let needs: Vec<String> = needs.iter().map(ToString::to_string).collect();
+    let bad = rules::known_bad(&rows, cudnn, cublas, Some(&capabilities), &needs).into_iter();
+    let findings: Vec<Finding> = bad
+        .map(|(row, impact)| row.finding(cudnn, impact))
+        .collect();
+    texts(&findings)
+}
+
 /// A fault of particular GPUs is a warning for a program that uses the operation on such a GPU.
 #[test]
 fn attention_bugs_are_reported_for_affected_gpus() {
-    let rows = compat::known_bad();
-    let messages = |cudnn, gpus: &[(u32, u32)], needs: &str| {
-        let gpus: Vec<ComputeCapability> = gpus
-            .iter()
-            .map(|(major, minor)| ComputeCapability::new(*major, *minor))
-            .collect();
-        let needs = [needs.to_string()];
-        let cudnn = Version::parse(cudnn).unwrap();
-        let bad = rules::known_bad(&rows, cudnn, None, Some(&gpus), &needs).into_iter();
-        let findings: Vec<Finding> = bad
-            .map(|(row, impact)| row.finding(cudnn, impact))
-            .collect();
-        texts(&findings)
-    };
+    let messages = |cudnn, gpus: &[(u32, u32)]| known_bugs(cudnn, None, gpus, &["attention"]);
+    let on_cards = messages("9.20.0", &[(8, 9)]);
+    let mut more = messages("9.20.0", &[(8, 9), (10, 0)]);
+    more.retain(|message| !on_cards.contains(message));
     assert_eq!(
-        messages("9.20.0", &[(8, 9), (10, 0)], "attention"),
+        more,
         [
             "warning: cuDNN 9.20.0 is known to compute wrong numbers in attention with a single query on GPUs of compute \
-             capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.25.1 or later"
+             capability 10 and 11, and this program uses attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.25.1 or later",
+            "warning: cuDNN 9.20.0 is known to use uninitialized memory in attention with a block mask on GPUs of compute \
+             capability 10.0 to 10.9, and this program uses attention  [known-bad-release]\n  = help: upgrade to cuDNN 9.26.0 or later"
         ]
     );
     for (cudnn, gpu, count) in [
-        ("9.19.0", (10, 3), 1),
+        ("9.19.0", (10, 3), 2),
         ("9.25.0", (11, 0), 1),
         ("9.20.0", (12, 0), 0),
-        // Attention with FP8, and a missing plan.
-        ("9.24.1", (10, 7), 2),
+        // Attention with FP8, with a block mask, and a missing plan.
+        ("9.24.1", (10, 7), 3),
     ] {
-        assert_eq!(
-            messages(cudnn, &[gpu], "attention").len(),
-            count,
-            "{cudnn} {gpu:?}"
-        );
-        assert_eq!(messages(cudnn, &[gpu], "adv"), [""; 0], "{cudnn} {gpu:?}");
+        let on_cards = messages(cudnn, &[(8, 9)]).len();
+        let found = messages(cudnn, &[gpu]).len();
+        assert_eq!(found - on_cards, count, "{cudnn} {gpu:?}");
+        let other = known_bugs(cudnn, None, &[gpu], &["adv"]);
+        assert_eq!(other, [""; 0], "{cudnn} {gpu:?}");
     }
-    assert_eq!(messages("9.20.0", &[], "attention"), [""; 0]);
     // A build does not know the GPUs.
-    let needs = ["attention".to_string()];
-    let (cudnn, unknown) = (Version::new(9, 20, 0), None);
+    let (rows, needs) = (compat::known_bad(), ["attention".to_string()]);
+    let (cudnn, unknown) = (Version::new(9, 26, 0), None);
     assert_eq!(rules::known_bad(&rows, cudnn, None, unknown, &needs), []);
+}
+
+/// Ends of ranges that are not known are not reported as a fix.
+#[test]
+fn a_bug_without_a_known_fix_names_the_last_report() {
+    assert_eq!(
+        known_bugs("9.28.0", None, &[(10, 7)], &["attention"]),
+        [
+            "warning: cuDNN 9.28.0 is known to crash while it plans or builds MXFP8 attention with a single query on GPUs of \
+             compute capability 10.7, and this program uses attention  [known-bad-release]\n  \
+             = help: check the results: no version is known to be fixed, and nothing is known about 9.28.1 and later"
+        ]
+    );
+    for (cudnn, gpu) in [("9.28.1", (10, 7)), ("9.28.0", (10, 0))] {
+        assert_eq!(
+            known_bugs(cudnn, None, &[gpu], &["attention"]),
+            [""; 0],
+            "{cudnn}"
+        );
+    }
+}
+
+/// A bug in convolutions is a note, because every program is expected to use convolutions. Both conditions of a row must
+/// apply: the GPU, and the cuBLAS.
+#[test]
+fn convolution_bugs_are_notes_where_they_apply() {
+    let note = "note: cuDNN 9.27.0 is known to access invalid memory in some convolutions with cuBLAS 13.5.0 to 13.6.0 on \
+        GPUs of compute capability 12.0  [known-bad-release]\n  = help: upgrade cuBLAS to 13.6.1 or later";
+    let rtx_5090 = [(12, 0)];
+    assert_eq!(known_bugs("9.27.0", Some("13.5.1"), &rtx_5090, &[]), [note]);
+    let declared = known_bugs("9.27.0", Some("13.6.0"), &rtx_5090, &["conv"]);
+    assert!(
+        declared[0].starts_with("warning: ") && declared[0].contains("and this program uses conv"),
+        "{declared:?}"
+    );
+    for (cudnn, cublas, gpu, count) in [
+        ("9.99.0", Some("13.5.0"), (12, 0), 1),
+        ("9.27.0", Some("13.6.1"), (12, 0), 0),
+        ("9.27.0", Some("13.10.0"), (12, 0), 0),
+        ("9.27.0", Some("13.4.0"), (12, 0), 0),
+        ("9.27.0", Some("12.9.1"), (12, 0), 0),
+        ("9.27.0", None, (12, 0), 0),
+        ("9.27.0", Some("13.5.1"), (12, 1), 0),
+        ("9.27.0", Some("13.5.1"), (9, 0), 0),
+        ("9.22.0", Some("13.5.1"), (12, 0), 0),
+        ("9.23.1", None, (8, 6), 1),
+        ("9.23.2", None, (8, 6), 1),
+        ("9.24.0", None, (8, 6), 0),
+        ("9.23.0", None, (8, 6), 0),
+        ("9.23.1", None, (8, 9), 0),
+    ] {
+        let found = known_bugs(cudnn, cublas, &[gpu], &[]);
+        assert_eq!(found.len(), count, "{cudnn} {cublas:?} {gpu:?}: {found:?}");
+    }
 }

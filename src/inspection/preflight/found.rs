@@ -8,6 +8,7 @@ use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Built, LibraryName, Tables, printable};
+use crate::runtime::install::dlopen_dependencies::cublas_version;
 use crate::runtime::install::installed::{Installed, MissingSubLibraries};
 use crate::runtime::install::main_library::Remedy;
 use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
@@ -60,7 +61,10 @@ impl PreflightInput {
         let needs = self.guards.iter().flat_map(|guard| &guard.needs);
         let needs: Vec<String> = needs.cloned().collect();
         let rows = compat::known_bad();
-        let bad = rules::known_bad(&rows, version, None, gpus.as_deref(), &needs);
+        let mut objects = self.graph.objects.iter();
+        let cublas = objects.find(|object| object.name.starts_with("libcublasLt.so"));
+        let cublas = cublas.and_then(|object| cublas_version(&object.path));
+        let bad = rules::known_bad(&rows, version, cublas, gpus.as_deref(), &needs);
         for (row, impact) in bad {
             if impact != Impact::Possible {
                 findings.push(row.finding(version, impact));
@@ -119,7 +123,7 @@ impl PreflightInput {
     /// Returns the finding about missing sub-libraries. It is uncertain if they may exist where the program runs, and
     /// for the copy of a Python package, which may never use it.
     fn missing_sub_libraries(&self, installed: &Installed, unknown: &mut Vec<String>) -> Finding {
-        let rows = compat::gpus(&self.platform.cpu);
+        let rows = compat::gpus(&self.platform);
         let is_newer = |version| gpu_support::is_newer(&rows, version);
         let mut missing = MissingSubLibraries::new(installed, false, &is_newer);
         let files = self.graph.missing.iter();
@@ -207,7 +211,7 @@ impl PreflightInput {
         let gpu = Gpu::new(&gpu.name, gpu.capability);
         add(program_rules::kernels(&built, Some(driver), gpu));
         if let (Some(version), Some(cuda)) = (cudnn.library_version, cudnn.cuda_major) {
-            let rows = compat::gpus(&self.platform.cpu);
+            let rows = compat::gpus(&self.platform);
             let cudnn = gpu_support::Cudnn { version, cuda };
             let gap = cudnn.gap(&rows, gpu.capability);
             add(gap.map(|gap| gap.finding(cudnn, gpu)));

@@ -50,3 +50,34 @@ fn the_nvcc_of_a_cross_build_runs_on_the_build_system() {
     assert_eq!(nvcc(arm).unwrap(), format!("{arm}/bin/nvcc"));
     fs::remove_dir_all(top).unwrap();
 }
+
+/// An x64 Windows does not run the arm64 nvcc.exe of the target's toolkit.
+#[test]
+fn an_nvcc_for_windows_on_arm_does_not_run_on_x64() {
+    let top = std::env::temp_dir().join(format!("cudnn-guard-cross-arm-{}", std::process::id()));
+    let write = |machine: u16| {
+        let mut pe = vec![0; 1024];
+        pe[..2].copy_from_slice(b"MZ");
+        pe[60] = 64;
+        pe[64..68].copy_from_slice(b"PE\0\0");
+        pe[68..70].copy_from_slice(&machine.to_le_bytes());
+        pe[84] = 240;
+        pe[88..90].copy_from_slice(&0x20b_u16.to_le_bytes());
+        fs::create_dir_all(top.join("cuda/bin")).unwrap();
+        fs::create_dir_all(top.join("cuda/include")).unwrap();
+        fs::write(
+            top.join("cuda/include/cuda.h"),
+            "#define CUDA_VERSION 13050\n",
+        )
+        .unwrap();
+        fs::write(top.join("cuda/bin/nvcc.exe"), pe).unwrap();
+        let config = Config::new().cuda(">=13").target("aarch64-pc-windows-msvc");
+        let config = config.env("HOST", "x86_64-pc-windows-msvc");
+        let config = config.env("CUDA_HOME_aarch64_pc_windows_msvc", top.join("cuda"));
+        let nvcc = config.survey().nvcc().map(Path::to_path_buf);
+        nvcc.is_some_and(|nvcc| nvcc.starts_with(&top))
+    };
+    assert!(write(0x8664));
+    assert!(!write(0xaa64));
+    fs::remove_dir_all(top).unwrap();
+}

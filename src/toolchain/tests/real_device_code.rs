@@ -88,7 +88,7 @@ fn device_code_is_read_correctly() {
             assert_eq!(format_targets(&held), expected, "{wheel}: {}", part.name);
         }
         let read = device_code::read(&cudnn, platform.os);
-        let (version, rows) = (cudnn.version().unwrap(), compat::gpus(&platform.cpu));
+        let (version, rows) = (cudnn.version().unwrap(), compat::gpus(&platform));
         let row = rows.iter().find(|row| {
             Some(row.cuda) == cudnn.cuda_major && row.first <= version && version <= row.last
         });

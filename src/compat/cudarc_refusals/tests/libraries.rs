@@ -246,7 +246,7 @@ fn the_libraries_of_another_cuda() {
     assert!(world.text().contains(update), "{}", world.text());
 }
 
-/// cudarc before 0.13 opens `libcuda.so`, which is not in every package of the driver.
+/// cudarc before 0.13.1 opens `libcuda.so`, which is not in every package of the driver.
 #[cfg(unix)]
 #[test]
 fn the_name_of_the_driver() {

@@ -258,7 +258,9 @@ fn known_faults_are_reported_where_they_apply() {
         from: release("9.0.0"),
         below: release("9.10.1"),
         good: Some(release("9.10.1")),
+        several_gpus: true,
         cublas: Some(release("12.9")),
+        good_cublas: None,
         operation: None,
         partial: false,
         first_gpu: 0,
@@ -292,6 +294,7 @@ fn known_faults_are_reported_where_they_apply() {
         "cuDNN 9.14.0 is known to add up wrongly  [known-bad-release]\n  = help: upgrade to cuDNN 9.15.0 or later"
     );
     let one = [KnownBad {
+        several_gpus: false,
         cublas: None,
         operation: Some("conv3d-bf16".into()),
         ..rows[0].clone()

@@ -301,7 +301,9 @@ pub fn tables() -> Tables {
             from: of_9(14, 0),
             below: of_9(14, 1),
             good: Some(of_9(15, 0)),
+            several_gpus: false,
             cublas: None,
+            good_cublas: None,
             operation: None,
             partial: false,
             first_gpu: 0,
@@ -370,6 +372,14 @@ pub fn built() -> Built {
             ptx: Some(toolkit),
             ..if set("TEST_TABLES") {
                 tables()
+            } else if set("TEST_CUBLAS_BUG") {
+                let mut tables = tables();
+                let bug = &mut tables.known_bad[0];
+                bug.cublas = Some(Version::new(13, 5, 0));
+                bug.good_cublas = Some(Version::new(13, 6, 1));
+                bug.operation = Some("conv".into());
+                (bug.partial, bug.first_gpu) = (true, 80);
+                tables
             } else {
                 Tables::default()
             }

@@ -472,9 +472,57 @@ fn a_debian_package_is_found_in_the_system_that_contains_the_file() {
     assert_eq!(of(MAIN), None, "in two packages");
 }
 
+/// The name of a file of a toolkit contains the version; a wheel's does not.
+#[test]
+fn the_version_of_cublas_is_read_from_its_name_or_record() {
+    use cudnn_guard::internals::install::dlopen_dependencies::cublas_version;
+    let dir = Folder::new();
+    let toolkit = dir.file("cuda/lib64");
+    let wheel = dir.file("site-packages/nvidia/cu13/lib");
+    let record = dir.file("site-packages/nvidia_cublas-13.6.0.2.dist-info/RECORD");
+    for path in [toolkit.as_path(), wheel.as_path(), record.parent().unwrap()] {
+        std::fs::create_dir_all(path).unwrap();
+    }
+    std::fs::write(toolkit.join("libcublasLt.so.13.5.1.27"), "").unwrap();
+    let file = wheel.join("libcublasLt.so.13");
+    std::fs::write(&file, "12345").unwrap();
+    let name = "nvidia/cu13/lib/libcublasLt.so.13";
+    std::fs::write(&record, format!("{name},sha256=h,5\n")).unwrap();
+    let of = |path: &Path| cublas_version(path);
+    assert_eq!(
+        of(&toolkit.join("libcublasLt.so.13.5.1.27")),
+        Some(Version::new(13, 5, 1))
+    );
+    assert_eq!(of(&file), Some(Version::new(13, 6, 0)));
+    // Another file was put over that of the wheel.
+    std::fs::write(&file, "123456").unwrap();
+    assert_eq!(of(&file), None);
+    assert_eq!(of(&wheel.join("libcublasLt.so.12")), None);
+}
+
+/// A note, because the program works: only the cuBLAS that the loader finds decides.
+#[test]
+fn a_bug_with_a_range_of_cublas_is_a_note_with_such_a_cublas() {
+    let bug = ("TEST_CUBLAS_BUG", "1");
+    for (cublas, is_reported) in [("13.5.1.27", true), ("13.6.1.10", false), ("", false)] {
+        let cudnn = Folder::new().with_cudnn("9.14.0");
+        if !cublas.is_empty() {
+            let name = format!("libcublasLt.so.{cublas}");
+            std::fs::copy(cudnn.file(MAIN), cudnn.file(&name)).unwrap();
+            symlink(&name, cudnn.file("libcublasLt.so.13")).unwrap();
+        }
+        let ran = check(&cudnn, &[GPU, bug]);
+        ran.must_end_with(0);
+        let text = std::fs::read_to_string(cudnn.file("text")).unwrap();
+        let found = text.contains("note: cuDNN 9.14.0 is known to add up wrongly")
+            && text.contains("upgrade cuBLAS to 13.6.1 or later");
+        assert_eq!(found, is_reported, "{cublas}: {text}");
+    }
+}
+
 #[test]
 fn records_and_their_directories_are_read() {
-    let release = |name| package_record::release_in(name);
+    let release = |name| package_record::release_in(name, "nvidia_cudnn");
     let of = |major, minor, patch| Some(Version::new(major, minor, patch));
     assert_eq!(
         release("nvidia_cudnn_cu13-9.28.0.42.dist-info"),
