@@ -214,7 +214,7 @@ fn the_named_driver_depends_on_the_system() {
         drivers(&windows),
         [
             (11, "452.39".into()),
-            (12, "528.33".into()),
+            (12, "527.41".into()),
             (13, "580.88".into())
         ]
     );
