@@ -4,7 +4,9 @@ mod usage;
 
 use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
+use crate::compat::cargo_lock::texts;
 use crate::inspection::frameworks::FRAMEWORKS;
+use crate::inspection::wheel_overlap;
 use crate::report::ToolchainReport;
 use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
@@ -69,9 +71,6 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
     if link.is_some_and(|how| how != "dynamic") {
         config = config.link(Link::Runtime);
     }
-    let framework = FRAMEWORKS
-        .iter()
-        .find(|one| link.is_some_and(|link| link == one.name));
     let usage = match cudnn.is_some() || link.is_some() || config.root.is_some() {
         false if Path::new("Cargo.toml").is_file() => usage::find(&config.host().env),
         _ => Usage::Cudnn,
@@ -100,7 +99,13 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         }
     }
     let (host, installed) = (&toolchain.host, &toolchain.candidates);
-    framework.inspect(|one| one.examine(host, installed, &mut report));
+    let mut locks = texts(&host.env, "Cargo.lock");
+    let is_tch = config.root.is_none() && locks.any(|lock| lock.contains("\"torch-sys\""));
+    let name = link.map_or(if is_tch { "tch" } else { "" }, String::as_str);
+    if let Some(framework) = FRAMEWORKS.iter().find(|one| one.name == name) {
+        framework.examine(host, installed, &mut report);
+    }
+    report.findings.extend(wheel_overlap::find(host));
     report
 }
 

@@ -36,6 +36,8 @@ pub struct Installed<'a> {
 
 /// A reason why a cudarc does not accept an installation.
 pub enum CudarcRefusal {
+    /// Two features that exclude each other, and what enables them.
+    Exclusive([(String, String); 2]),
     /// A version for which cudarc has no bindings, so that its build script fails.
     Unlisted {
         /// The prefix of its features.
@@ -67,7 +69,8 @@ pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> 
     let cuda = cuda.filter(|_| !is_chosen(cudarc, installed.env) && !has_other_nvcc(installed));
     let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
-    let mut found = Vec::new();
+    let exclusive = cudarc.exclusive(installed.env);
+    let mut found = Vec::from_iter(exclusive.map(CudarcRefusal::Exclusive));
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
         found.extend(version.and_then(|version| unlisted(cudarc, detected, version, driver)));
     }

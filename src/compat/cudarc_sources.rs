@@ -13,6 +13,9 @@ use std::path::{Path, PathBuf};
 /// feature that enables cudarc. All features together may need packages that were never downloaded.
 const BUILDS: [Option<&str>; 3] = [None, Some("--features=cuda"), Some("--all-features")];
 
+/// The options that list the features in a build, and below each of them what enables it.
+const OF_FEATURES: &str = "--edges=features --depth=2 --no-dedupe --prefix=depth";
+
 const MAX_FILE: usize = 1 << 21;
 const MAX_DIRECTORIES: usize = 32;
 
@@ -48,6 +51,22 @@ impl LockedCudarc {
 
     pub fn reads_variable(&self) -> bool {
         self.build_script.contains(CHOICE)
+    }
+
+    /// Returns two features that the build script rejects together, if one build has both, and what enables them, in
+    /// cargo's words. The program and build scripts may have separate builds.
+    pub fn exclusive(&self, env: &Environment) -> Option<[(String, String); 2]> {
+        let messages = self.build_script.split("panic!(\"Both `").skip(1);
+        let mut pairs = messages.filter_map(|text| {
+            let mut names = text.split('`').step_by(2);
+            Some([names.next()?, names.next()?])
+        });
+        let pair = pairs.find(|pair| pair.iter().all(|feature| self.has(feature)))?;
+        let args = format!("--invert=cudarc@{} {OF_FEATURES}", self.release);
+        let tree = cargo_tree(&args.split(' ').collect::<Vec<_>>(), None, env)?;
+        let of_build = |build| pair.map(|name| (name.to_string(), enabled_by(build, name)));
+        let mut builds = tree.split("\n\n").map(of_build);
+        builds.find(|by| by.iter().all(|one| !one.1.is_empty()))
     }
 
     /// Returns the versions that are chosen by features with this prefix.
@@ -166,6 +185,21 @@ pub fn resolve(version: &str, env: &Environment) -> Option<Resolved> {
         let tree = cargo_tree(&[&package, "--depth=1", "--prefix=depth"], option, env)?;
         tree.starts_with('0').then(|| parse(&tree, option))
     })
+}
+
+/// Returns what enables a feature, from lines like `2|app v0.1.0 (/app)` and `2b feature "gpu"` below
+/// `1cudarc feature "driver"`.
+fn enabled_by(tree: &str, feature: &str) -> String {
+    let start = format!("1cudarc feature \"{feature}\"");
+    let lines = tree.lines().skip_while(|line| *line != start).skip(1);
+    let lines = lines.map_while(|line| line.strip_prefix('2'));
+    let by = |line: &str| match line.rsplit('|').next() {
+        Some("cudarc feature \"default\"") => {
+            format!("the default features for {}", enabled_by(tree, "default"))
+        }
+        by => by.unwrap_or_default().replace('"', ""),
+    };
+    lines.map(by).collect::<Vec<_>>().join(", ")
 }
 
 /// Returns the features and packages of a build in this directory, a line for each: `default,driver|cudarc v0.16.6`.

@@ -1,9 +1,13 @@
 //! The faults that prevent a program from running.
 
+use crate::model::Owner;
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::not_found::FoundFile;
 use std::path::{Path, PathBuf};
+
+/// The crate tch if LIBTORCH_USE_PYTORCH is set.
+pub const PYTHONS: &str = "tch with Python's PyTorch";
 
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
@@ -17,6 +21,13 @@ pub enum InspectionFault<'a> {
     NotLinked(&'a str, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
+    /// A PyTorch of this version, a version of torch-sys, the other version that it requires, and the installer.
+    OtherTorch(&'a Path, &'a str, &'a str, &'a str, Option<&'a str>),
+    /// A PyTorch without CUDA, its version, its installer, and a variable that names the installer's index.
+    CpuTorch(&'a Path, &'a str, Option<&'a str>, Option<&'a str>),
+    /// A library that several wheels contain, the wheels, and the only one whose record has the size of the file. The
+    /// first wheel should be kept.
+    SharedFile(&'a Path, &'a [Owner], Option<&'a Owner>),
     /// A file, a library with its name without numbers, and functions that the file calls but the library does not
     /// have. `true` if the program is inspected in an image.
     UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),

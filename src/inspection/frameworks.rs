@@ -5,9 +5,9 @@ use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
 use crate::cudnn::device_code;
-use crate::inspection::fault::InspectionFault;
-use crate::inspection::loader_env;
+use crate::inspection::fault::{InspectionFault, PYTHONS};
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
+use crate::inspection::{loader_env, torch};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{elsewhere, linkage, main_library};
 use crate::model::linkage::{Linkage, LoadPhase};
@@ -57,10 +57,17 @@ impl Framework {
         if platform.os != Os::Linux || is_configured {
             return;
         }
-        let (library, dirs) = (self.library, self.dirs(host));
+        let is_tch = self.name == "tch";
+        let is_pythons = is_tch && host.env.os_var("LIBTORCH_USE_PYTORCH").is_some();
+        let (library, dirs) = (self.library, self.dirs(host, is_pythons));
+        let torch = is_tch.then(|| torch::check(&dirs, is_pythons, &host.env));
+        if let Some(finding) = torch.flatten() {
+            return findings.push(finding);
+        }
         let mut paths = dirs.iter().map(|dir| dir.join(library));
         let Some(path) = paths.find(|path| files::is_file(path)) else {
-            let fault = InspectionFault::NoProvider(self.name, library, &dirs);
+            let name = if is_pythons { PYTHONS } else { self.name };
+            let fault = InspectionFault::NoProvider(name, library, &dirs);
             return findings.push(fault.finding());
         };
         // A file for another system is not checked.
@@ -102,9 +109,8 @@ impl Framework {
 
     /// Returns the directories in which the crate finds the framework: those in its variable, or else those of its own
     /// download, the Python environment and the loader.
-    fn dirs(&self, host: &Host) -> Vec<PathBuf> {
+    fn dirs(&self, host: &Host, is_pythons: bool) -> Vec<PathBuf> {
         let env = &host.env;
-        let is_pythons = self.name == "tch" && env.os_var("LIBTORCH_USE_PYTORCH").is_some();
         let named = self.variables.iter().find_map(|name| env.os_var(name));
         if let Some(value) = named.filter(|_| !is_pythons) {
             let mut dir = env.directory().join(value);
@@ -117,12 +123,7 @@ impl Framework {
             "ort" => downloads(host),
             _ => list(env.directory().join(TORCH_DOWNLOADS)),
         };
-        // torch-sys runs the Python on PATH.
-        let path = env.os_var("PATH").filter(|_| is_pythons);
-        let python = path.and_then(|path| programs::on_path("python3", path));
-        let python = python.and_then(|python| Some(python.parent()?.parent()?.to_path_buf()));
-        let active = [Variable::VirtualEnv, Variable::CondaPrefix].map(|it| env.path(it));
-        for prefix in active.into_iter().chain([python]).flatten() {
+        for prefix in environments(host, is_pythons) {
             for packages in ["site", "dist"] {
                 let pattern = format!("lib/python#/{packages}-packages/{}", self.package);
                 dirs.extend(host.sysroot().expand(&prefix, &pattern));
@@ -135,6 +136,17 @@ impl Framework {
         dirs.retain(|dir| host.is_inside(dir));
         dirs
     }
+}
+
+/// Returns the active environments, and before them that of the Python on PATH if the build runs Python.
+pub fn environments(host: &Host, runs_python: bool) -> Vec<PathBuf> {
+    let active = [Variable::VirtualEnv, Variable::CondaPrefix].map(|it| host.env.path(it));
+    let name = ["python3", "python"][usize::from(active[0].is_some())];
+    let path = host.env.os_var("PATH").filter(|_| runs_python);
+    let python = path.and_then(|path| programs::on_path(name, path));
+    let python = python.and_then(|python| Some(python.parent()?.parent()?.to_path_buf()));
+    let all = [python].into_iter().chain(active).flatten();
+    files::dedup(all.filter(|dir| host.is_inside(dir)))
 }
 
 fn list(pattern: PathBuf) -> Vec<PathBuf> {

@@ -6,11 +6,25 @@ use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
 
+/// The feature for loading at run time that cudarc ignores if another one is enabled.
+const FALLBACK: &str = "fallback-dynamic-loading";
+
 impl CudarcRefusal {
     pub fn finding(&self, cudarc: &LockedCudarc) -> Finding {
         let release = &cudarc.release;
         let newer = "require a newer cudarc, or a newer version of the crate that requires it";
         let finding = match self {
+            Self::Exclusive([(first, by), (second, other)]) => FindingId::ConfigInvalid
+                .error(format!(
+                    "the build of cudarc {release} fails: its features `{first}` and `{second}` exclude each other"
+                ))
+                .helps((first == "dynamic-loading" && cudarc.build_script.contains(FALLBACK)).then(|| {
+                    format!("replace the feature `{first}` of cudarc with `{FALLBACK}`, which `{second}` overrides")
+                }))
+                .help(format!(
+                    "enable only `{first}` or only `{second}` in Cargo.toml, with `default-features = false` for cudarc"
+                ))
+                .with("enabled", format!("`{first}` by {by}\n`{second}` by {other}")),
             Self::Unlisted {
                 prefix,
                 version,

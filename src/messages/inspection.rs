@@ -1,9 +1,10 @@
 //! Faults that prevent a program from running.
 
 use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{InspectionFault, LibrarySource};
+use crate::inspection::fault::{InspectionFault, LibrarySource, PYTHONS};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
+use crate::model::Owner;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, FindingId, Severity};
@@ -65,9 +66,40 @@ impl InspectionFault<'_> {
             ))
             .help(match *framework {
                 "ort" => "set ORT_DYLIB_PATH to the `libonnxruntime.so` of an ONNX Runtime for CUDA, such as the one in the Python package onnxruntime-gpu",
+                PYTHONS => "install a PyTorch for CUDA: with LIBTORCH_USE_PYTORCH, torch-sys ignores LIBTORCH",
                 _ => "set LIBTORCH to the directory of a libtorch for CUDA",
             })
             .with_paths("searched", dirs),
+            Self::OtherTorch(dir, version, sys, required, pip) => FindingId::ConfigInvalid.error(format!(
+                "the build of torch-sys {sys} fails: it requires PyTorch {required}, but `{}` is {version}",
+                dir.display()
+            ))
+            .help(match pip {
+                Some(pip) => format!("run `{pip} install torch=={required}`"),
+                None => format!("set LIBTORCH to the directory of libtorch {required}"),
+            }),
+            Self::CpuTorch(dir, version, pip, index) => FindingId::LibraryNotFound.warning(format!(
+                "PyTorch {version} at `{}` was built without CUDA, so tch computes on the CPU",
+                dir.display()
+            ))
+            .helps(index.map(|name| format!("unset {name}, and install torch again")))
+            .help(match pip {
+                Some(pip) => format!(
+                    "run `{pip} uninstall torch`, and install torch {} from the index for your CUDA, which pytorch.org/get-started/previous-versions lists",
+                    version.trim_end_matches("+cpu")
+                ),
+                None => "set LIBTORCH to the directory of a libtorch for CUDA".to_string(),
+            }),
+            Self::SharedFile(file, wheels, installed) => {
+                let described = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
+                let all: Vec<String> = wheels.iter().map(described).collect();
+                FindingId::WheelsOverlap
+                    .warning(format!("{} overwrite each other's `{}`", all.join(" and "), file.display()))
+                    .with_some("now from", installed.map(described))
+                    .helps(wheels.iter().map(|kept| {
+                        format!("keep only {}: `{}`", kept.name, kept.reinstall(wheels))
+                    }))
+            }
             Self::UndefinedFunctions(user, library, stem, functions, is_image) => {
                 let (user, library) = (user.path.display(), library.path.display());
                 let first = functions.first().map_or("", String::as_str);

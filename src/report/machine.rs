@@ -47,8 +47,9 @@ impl Toolchain {
         let resolve = |version: &str| resolve(version, &self.host.env);
         for cudarc in locked(&lock, &self.host.env, &resolve) {
             let refusals = cudarc_refusals::find(&cudarc, &installed).into_iter();
+            // They make the build fail, before a program needs the driver.
             let found = refusals.map(|refusal| refusal.finding(&cudarc));
-            report.findings.extend(found);
+            report.findings.splice(0..0, found);
             // cudarc opens the driver by another name than the query.
             let mut opened = cudarc.opened_libraries().into_iter();
             let is_opened = report.machine.is_some() && opened.any(|one| one == "cuda");

@@ -104,6 +104,7 @@ finding_ids! {
     DeviceMemoryLow "device-memory-low" Alone Other,
     LibraryPathHijack "library-path-hijack" Alone Other,
     CudaLibrariesMixed "cuda-libraries-mixed" Alone Other,
+    WheelsOverlap "wheels-overlap" Alone Other,
     NotLoadedYet "not-loaded-yet" Alone Other,
     CudnnNotLoadable "cudnn-not-loadable" SubLibraries Other,
     LibraryNotFound "library-not-found" Alone Other,

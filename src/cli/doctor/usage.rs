@@ -40,6 +40,10 @@ fn of_package(
     env: &Environment,
 ) -> Option<Usage> {
     let (name, rest) = package.split_once(" v")?;
+    // Their frameworks contain CUDA or load it, and the build uses none.
+    if let "ort" | "ort-sys" | "tch" | "torch-sys" = name {
+        return Some(Usage::NoCuda);
+    }
     if let "cudarc" | "cudnn-guard" = name {
         let is_used = features.split([',', '-']).any(|one| one == "cudnn");
         return Some([Usage::NoCudnn, Usage::Cudnn][usize::from(is_used)]);

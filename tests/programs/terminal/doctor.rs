@@ -166,6 +166,37 @@ fn doctor_warns_of_a_cudarc_that_does_not_support_the_toolkit() {
     assert!(!doctor_in("member/src").contains("Cargo.lock"));
 }
 
+/// The Python on PATH is of an environment that is not active.
+#[cfg(target_os = "linux")]
+#[test]
+fn doctor_warns_of_wheels_that_overwrite_each_other() {
+    let root = folder("doctor-wheels");
+    let site = "venv/lib/python3.12/site-packages";
+    let path = "nvidia/nvshmem/lib/libnvshmem_host.so.3";
+    file(&root, "venv/bin/python3", "");
+    file(&root, &format!("{site}/{path}"), "12");
+    for (wheel, size) in [("cu12-3.3.20", 2), ("cu13-3.4.5", 3)] {
+        let record = format!("{site}/nvidia_nvshmem_{wheel}.dist-info/RECORD");
+        file(&root, &record, &format!("{path},sha256={size},{size}\n"));
+    }
+    let shown = |bin: &str| {
+        let mut doctor = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        doctor.arg("doctor").current_dir(&root).env_clear();
+        doctor.env("PATH", root.join(bin));
+        let shown = text(&doctor.output().expect("cudnn-guard runs"));
+        shown.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let file = root.join(site).join(path);
+    let headline = format!(
+        "! warning: nvidia-nvshmem-cu12 3.3.20 and nvidia-nvshmem-cu13 3.4.5 overwrite each other's `{}` [wheels-overlap] ",
+        file.display()
+    );
+    let (in_venv, elsewhere) = (shown("venv/bin"), shown("bin"));
+    assert!(in_venv.contains(&headline), "{in_venv}");
+    assert!(in_venv.contains("now from nvidia-nvshmem-cu12 3.3.20 "));
+    assert!(!elsewhere.contains("[wheels-overlap]"), "{elsewhere}");
+}
+
 /// The query of the driver gets it by its usual name, but cudarc opens `libcuda.so` first and gets the stub.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 #[test]

@@ -17,9 +17,15 @@ fn main() {
 ";
 
 /// Packages of the registry: the name, the manifest's features and dependencies, and the build script.
-const REGISTRY: [(&str, &str, &str); 6] = [
+const REGISTRY: [(&str, &str, &str); 8] = [
     ("cudnn-guard", "", ""),
     ("plain", "", ""),
+    (
+        "torch-sys",
+        "",
+        "println!(\"{:?}\", std::env::var(\"TORCH_CUDA_VERSION\"));",
+    ),
+    ("ort-sys", "[features]\ncuda = []\n", "println!(\"cuda\");"),
     ("runtime-of-models", "[features]\ncuda = []\n", ""),
     (
         "cudarc",
@@ -203,10 +209,96 @@ fn doctor_in_a_crate_without_cuda() {
     answer(&output, UNUSED);
     let shown = text(&output);
     assert!(shown.contains("  – toolkit   not required\n"), "{shown}");
+    // Frameworks that contain CUDA or load it. The build needs none.
+    let on_cpu = "warning: `libtorch_cuda.so` was not found, so tch computes on the CPU";
+    for (package, is_tch) in [
+        ("torch-sys = \"0.1\"", true),
+        (
+            "ort-sys = { version = \"0.1\", features = [\"cuda\"] }",
+            false,
+        ),
+    ] {
+        crate_at(&root, "app", &format!("[dependencies]\n{package}\n"), "");
+        must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
+        let output = doctor(&root, "app", &[]);
+        answer(&output, UNUSED);
+        let shown = text(&output);
+        assert!(shown.contains("  – toolkit   not required\n"), "{shown}");
+        assert_eq!(shown.contains(on_cpu), is_tch, "{shown}");
+    }
     // Without a lock file, the dependencies are unknown.
     fs::remove_file(root.join("app/Cargo.lock")).expect("removed");
     must_exit(&doctor(&root, "app", &[]), 0);
     crate_at(&root, "app", "", "fn main() { println!(\"nvcc\") }");
     must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
     must_exit(&doctor(&root, "app", &[]), 1);
+}
+
+/// cudarc's build script fails with "Both `dynamic-loading` and `dynamic-linking` features are active, this is a bug".
+#[test]
+fn features_of_cudarc_that_exclude_each_other() {
+    let root = folder("doctor-exclusive");
+    machine(&root);
+    let manifest = "[package]\nname = \"cudarc\"\nversion = \"0.1.0\"\n[features]\n\
+        default = [\"std\", \"dynamic-loading\"]\nstd = []\ndynamic-loading = []\ndynamic-linking = []\n\
+        fallback-dynamic-loading = []\n";
+    let rejects = "    #[cfg(all(feature = \"static-linking\", feature = \"dynamic-linking\"))]\n    \
+        panic!(\"Both `static-linking` and `dynamic-linking` features are active, this is a bug\");\n    \
+        #[cfg(all(feature = \"dynamic-loading\", feature = \"dynamic-linking\"))]\n    \
+        panic!(\"Both `dynamic-loading` and `dynamic-linking` features are active, this is a bug\");\n    \
+        #[cfg(feature = \"fallback-dynamic-loading\")]\n";
+    let with = |script: &str| {
+        unpacked(
+            &root,
+            "cudarc-0.1.0",
+            &[("Cargo.toml", manifest), ("build.rs", script)],
+        );
+    };
+    let burn = "[package]\nname = \"burn\"\nversion = \"0.1.0\"\n[features]\ngpu = [\"cudarc/dynamic-loading\"]\n\
+        [dependencies]\ncudarc = { version = \"0.1\", default-features = false }\n";
+    unpacked(&root, "burn-0.1.0", &[("Cargo.toml", burn)]);
+    let headline = "  ✗ error: the build of cudarc 0.1.0 fails: its features `dynamic-loading` and\n    \
+        `dynamic-linking` exclude each other  [config-invalid]\n";
+    let soft = "      = help: replace the feature `dynamic-loading` of cudarc with\n              \
+        `fallback-dynamic-loading`, which `dynamic-linking` overrides\n";
+    let at = root.join("app").display().to_string();
+    let shown = |kind: &str, burn: &str, cudarc: &str| {
+        let lines = format!(
+            "resolver = \"2\"\n[{kind}]\nburn = {{ version = \"0.1\", {burn} }}\n[dependencies]\ncudarc = {{ version = \"0.1\", {cudarc} }}\n"
+        );
+        crate_at(&root, "app", &lines, "");
+        let _ = fs::remove_file(root.join("app/Cargo.lock"));
+        must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
+        text(&doctor(&root, "app", &[])).replace(&at, "$APP")
+    };
+    let linking = "default-features = false, features = [\"dynamic-linking\"]";
+    let (gpu, runtime) = ("features = [\"gpu\"]", "target.'cfg(all())'.dependencies");
+    with(rejects);
+    let both = shown(runtime, gpu, linking);
+    assert!(both.starts_with(&format!("{headline}{soft}")), "{both}");
+    let evidence = "      enabled     `dynamic-loading` by burn feature gpu\n                  \
+        `dynamic-linking` by app3 v0.1.0\n                    ($APP)\n";
+    assert!(both.contains(evidence), "{both}");
+    let by_default = shown(runtime, "", "features = [\"dynamic-linking\"]");
+    let evidence = "`dynamic-loading` by the default features for app3 v0.1.0";
+    assert!(by_default.starts_with(headline), "{by_default}");
+    assert!(by_default.contains(evidence), "{by_default}");
+    // The helps, followed, and separate builds for the program and for its build script.
+    for (kind, burn, cudarc) in [
+        (runtime, "", linking),
+        (runtime, gpu, "features = [\"dynamic-loading\"]"),
+        (
+            runtime,
+            gpu,
+            "default-features = false, features = [\"fallback-dynamic-loading\"]",
+        ),
+        ("build-dependencies", gpu, linking),
+    ] {
+        let sound = shown(kind, burn, cudarc);
+        assert!(!sound.contains("exclude"), "{sound}");
+    }
+    // Old versions do not have this rule.
+    with("fn main() {}\n");
+    let old = shown(runtime, gpu, linking);
+    assert!(!old.contains("exclude"), "{old}");
 }
