@@ -6,7 +6,7 @@ use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
 use crate::compat::cargo_lock::texts;
 use crate::inspection::frameworks::FRAMEWORKS;
-use crate::inspection::wheel_overlap;
+use crate::inspection::{driver_in_image, wheel_overlap};
 use crate::report::ToolchainReport;
 use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
@@ -106,6 +106,9 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         framework.examine(host, installed, &mut report);
     }
     report.findings.extend(wheel_overlap::find(host));
+    report
+        .findings
+        .extend(driver_in_image::find(host.sysroot()));
     report
 }
 

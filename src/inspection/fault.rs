@@ -28,6 +28,8 @@ pub enum InspectionFault<'a> {
     /// A library that several wheels contain, the wheels, and the only one whose record has the size of the file. The
     /// first wheel should be kept.
     SharedFile(&'a Path, &'a [Owner], Option<&'a Owner>),
+    /// The first library of the driver in an image, and all of them.
+    DriverInImage(&'a Path, &'a [PathBuf]),
     /// A file, a library with its name without numbers, and functions that the file calls but the library does not
     /// have. `true` if the program is inspected in an image.
     UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),

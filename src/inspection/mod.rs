@@ -1,5 +1,6 @@
 //! The inspection of a compiled program.
 
+pub mod driver_in_image;
 pub mod driver_stub;
 pub mod fault;
 pub mod frameworks;
@@ -111,6 +112,8 @@ impl Inspection {
             let doubt = |_| "ONNX Runtime may compute on the CPU".to_string();
             inspection.unknown.extend(faults.first().map(doubt));
         }
+        let in_image = driver_in_image::find(host.sysroot());
+        inspection.findings.extend(in_image);
         if of_here && root.is_none() {
             inspection.ask();
         } else {

@@ -100,6 +100,11 @@ impl InspectionFault<'_> {
                         format!("keep only {}: `{}`", kept.name, kept.reinstall(wheels))
                     }))
             }
+            Self::DriverInImage(first, files) => FindingId::DriverInImage
+                .warning(format!("the image contains libraries of NVIDIA's driver, such as `{}`", first.display()))
+                .with_paths("files", files)
+                .with("result", "NVIDIA's container runtime cannot add the host's driver (\"file exists\"), or programs load this one in its place")
+                .help("delete these files in the Dockerfile, and do not build the image with NVIDIA's container runtime, which leaves them"),
             Self::UndefinedFunctions(user, library, stem, functions, is_image) => {
                 let (user, library) = (user.path.display(), library.path.display());
                 let first = functions.first().map_or("", String::as_str);

@@ -97,6 +97,7 @@ finding_ids! {
     PtxNewerThanDriver "ptx-newer-than-driver" Targets Other,
     DriverMissing "driver-missing" Driver NoGpu,
     DriverStub "driver-stub" Driver NoGpu,
+    DriverInImage "driver-in-image" Alone Other,
     DriverTooOld "driver-too-old" Driver Other,
     DriverError "driver-error" Driver NoGpu,
     NoGpu "no-gpu" Gpus NoGpu,

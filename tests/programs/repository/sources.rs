@@ -43,7 +43,7 @@ pub fn shipped() -> BTreeMap<String, String> {
 /// A case, or the code of a test, contains the id of each finding.
 #[test]
 fn every_finding_is_tested() {
-    let mut tests = sources(&["fixtures/cases"], ".txt");
+    let mut tests = sources(&["fixtures/cases", "tests"], ".txt");
     let code = sources(&["src", "tests"], ".rs").into_iter();
     tests.extend(code.filter_map(|(path, text)| {
         let is_test = path.starts_with("tests/") || path.contains("/tests");
