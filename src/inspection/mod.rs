@@ -311,6 +311,7 @@ impl Inspection {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 // The file that the program gets is already reported.
+                let problem = problem.with_memory_file();
                 let finding = driver_library::finding(&problem);
                 if !self.findings.iter().any(|one| one.id == finding.id) {
                     self.findings.push(finding);

@@ -5,6 +5,19 @@ use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
 use cudnn_guard::internals::driver::query::{Driver, DriverProblem, FailedCall};
+use cudnn_guard::internals::driver::refused_request::{RefusedRequest, Request, service};
+
+/// A request that this error number refuses to a process without a sandbox.
+fn refused(request: Request, errno: i32) -> RefusedRequest {
+    RefusedRequest {
+        request,
+        errno,
+        is_permitted: false,
+        restrictions: Vec::new(),
+        unit: None,
+        container: None,
+    }
+}
 
 /// The reasons why no GPU is visible.
 #[test]
@@ -44,14 +57,15 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
         "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use only one\n"
     ));
     let closed = GpuVisibility {
-        closed: Some("/dev/nvidia0"),
+        refused: Some(refused(Request::Device("/dev/nvidia0"), 13)),
         ..GpuVisibility::default()
     };
     assert_eq!(
         report(&closed),
         "this process has no permission to open `/dev/nvidia0`, so NVIDIA's driver reports no GPU  [no-gpu]
   = help: add this user to the group that `ls -l /dev/nvidia0` shows, or give the container permission to use the GPU
-  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it"
+  = help: start a container with `--gpus all` (docker) or `--device nvidia.com/gpu=all` (podman), if `nvidia-smi` lists GPUs outside it
+  refused     open /dev/nvidia0: EACCES"
     );
     let container = GpuVisibility {
         container: Some(Container {
@@ -67,6 +81,131 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
   = help: start the container with `--device nvidia.com/gpu=all`
   = help: run on a machine that has a GPU, or ask the scheduler for one"
     );
+}
+
+/// Each reason for a refused device has its own headline and help.
+#[test]
+fn a_refusal_is_named_with_the_help_for_its_reason() {
+    let report = |refused: RefusedRequest| {
+        let visibility = GpuVisibility {
+            refused: Some(refused),
+            ..GpuVisibility::default()
+        };
+        visibility.finding().to_string()
+    };
+    let device = |errno| refused(Request::Device("/dev/nvidiactl"), errno);
+    let unit = RefusedRequest {
+        unit: Some("ollama.service".to_string()),
+        ..device(1)
+    };
+    assert_eq!(
+        report(unit),
+        "a device cgroup refuses `/dev/nvidiactl` to this process, so NVIDIA's driver reports no GPU  [no-gpu]
+  = help: add `DeviceAllow=char-nvidia* rw` to the section `[Service]`: `systemctl edit ollama.service`
+  refused     open /dev/nvidiactl: EPERM
+  unit        ollama.service"
+    );
+    let in_container = RefusedRequest {
+        container: Some(ContainerRuntime::Podman),
+        ..device(1)
+    };
+    for (refused, help) in [
+        (
+            in_container,
+            "start the container with `--device nvidia.com/gpu=all`\n",
+        ),
+        (
+            device(1),
+            "add `DeviceAllow=char-nvidia* rw` to the systemd service of the program\n",
+        ),
+        (
+            device(13),
+            "add this user to the group that `ls -l /dev/nvidiactl` shows",
+        ),
+        (
+            RefusedRequest {
+                is_permitted: true,
+                ..device(13)
+            },
+            "allow `/dev/nvidiactl` in AppArmor, SELinux or Landlock",
+        ),
+        (
+            device(5),
+            "run `sudo nvidia-smi`, and check `dmesg` for lines with NVRM or Xid\n",
+        ),
+        (
+            refused(Request::ThreadName, 30),
+            "let the sandbox write to `/proc/self/task`",
+        ),
+        (
+            refused(Request::MemoryFile, 13),
+            "allow such files again: `sudo sysctl vm.memfd_noexec=1`\n",
+        ),
+        (
+            refused(Request::MemoryFile, 38),
+            "allow `memfd_create` in the seccomp profile",
+        ),
+    ] {
+        let text = report(refused);
+        let first = text.split("  = help: ").nth(1).unwrap();
+        assert!(first.starts_with(help), "{text}");
+    }
+    assert_eq!(
+        service("0::/system.slice/ollama.service\n").as_deref(),
+        Some("ollama.service")
+    );
+    for without in [
+        "0::/\n",
+        "0::/user.slice/user@1000.service/app.slice/vte.scope\n",
+        "",
+    ] {
+        assert_eq!(service(without), None, "{without}");
+    }
+}
+
+/// A device that a program on a GPU needs, below a root directory. On a Jetson there is no `/dev/nvidia-uvm`.
+#[test]
+fn a_missing_device_is_named() {
+    let root = std::env::temp_dir().join(format!("guard-missing-device-{}", std::process::id()));
+    let report = |files: &[&str]| {
+        for file in files {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let visibility = GpuVisibility {
+            visible: None,
+            ..GpuVisibility::detect_below(&root)
+        };
+        std::fs::remove_dir_all(&root).unwrap();
+        visibility.finding().to_string()
+    };
+    let module = "proc/driver/nvidia/version";
+    let (control, uvm) = ("dev/nvidiactl", "dev/nvidia-uvm");
+    let boot = report(&[control, "dev/nvidia0", module]);
+    assert!(
+        boot.starts_with(
+            "`/dev/nvidia-uvm` is missing, so NVIDIA's driver reports no GPU  [no-gpu]\n  \
+             = help: load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
+        ),
+        "{boot}"
+    );
+    let private = report(&[module]);
+    assert!(
+        private.starts_with("`/dev/nvidiactl` is missing, so NVIDIA's driver reports no GPU"),
+        "{private}"
+    );
+    for sound in [
+        &[control, uvm, module][..],
+        &["dev/nvmap", control],
+        &["etc/passwd"],
+    ] {
+        let text = report(sound);
+        assert!(
+            text.starts_with("NVIDIA's driver reports no GPU  [no-gpu]"),
+            "{text}"
+        );
+    }
 }
 
 #[test]
@@ -88,7 +227,8 @@ fn every_problem_has_a_message() {
         driver: with_version("550.120"),
         call: "cuInit",
         code: 803,
-        uvm: None,
+        refused: None,
+        missing: None,
     };
     assert!(
         updated

@@ -1,45 +1,60 @@
-//! The reasons why the driver shows no GPU: a variable hides it, its device cannot be opened, or the container has no
-//! access to it.
+//! The reasons why the driver shows no GPU: a variable hides it, its device is missing or cannot be opened, or the
+//! container has no access to it.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
+use crate::runtime::driver::refused_request::{RefusedRequest, service};
 use crate::runtime::facts::is_number;
-use crate::runtime::system::{self, by_system};
+use crate::runtime::system::{self, by_system, proc};
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The device files that a program opens to use a GPU: three for a card, then three for a Jetson.
-const NODES: [&str; 6] = [
-    "/dev/nvidiactl",
-    "/dev/nvidia-uvm",
+pub const NODES: [&str; 6] = [
+    CONTROL,
     "/dev/nvidia0",
+    UVM,
     "/dev/nvmap",
     "/dev/nvhost-gpu",
     "/dev/nvhost-ctrl-gpu",
 ];
+pub const CONTROL: &str = "/dev/nvidiactl";
+pub const UVM: &str = "/dev/nvidia-uvm";
+/// The file with the version of the kernel module.
+const MODULE: &str = "/proc/driver/nvidia/version";
 /// A file that exists on every Jetson.
 const JETSON: &str = "/etc/nv_tegra_release";
 
-/// The reason why `/dev/nvidia-uvm` is missing although the driver is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissingUvm {
-    /// This container was not given the device.
-    NotGiven(ContainerRuntime),
-    /// The module that creates the device is not loaded.
-    NotLoaded,
+/// A device that is missing although the driver is loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MissingDevice {
+    pub node: &'static str,
+    /// The container that was given other devices of the driver.
+    pub container: Option<ContainerRuntime>,
+    /// The systemd service of this process.
+    pub unit: Option<String>,
 }
 
-impl MissingUvm {
-    /// Returns the reason on the machine below this root directory, if the device is missing there.
+impl MissingDevice {
+    /// Returns the device that every program on a GPU opens but that is missing below this root directory.
     pub fn detect(root: &Path) -> Option<Self> {
-        let has = |node: &str| system::is_there(&root.join(node));
-        if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
+        let has = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
+        if has(JETSON) || NODES.iter().skip(3).any(|node| has(node)) {
             return None;
         }
-        let container = Container::detect(root).filter(|one| one.has_device);
-        Some(container.map_or(MissingUvm::NotLoaded, |one| {
-            MissingUvm::NotGiven(one.runtime)
-        }))
+        let container = Container::detect(root);
+        let node = match std::fs::File::open(root.join(CONTROL.trim_start_matches('/'))) {
+            Ok(_) if !has(UVM) => UVM,
+            // A container without any device was started without a GPU.
+            Err(_) if !has(CONTROL) && has(MODULE) && container.is_none() => CONTROL,
+            _ => return None,
+        };
+        let container = container.filter(|one| one.has_device);
+        Some(Self {
+            node,
+            container: container.map(|one| one.runtime),
+            unit: proc::text("self/cgroup").and_then(|text| service(&text)),
+        })
     }
 }
 
@@ -48,8 +63,11 @@ impl MissingUvm {
 pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
-    /// A device that exists but that this process may not open.
-    pub closed: Option<&'static str>,
+    /// `true` if a device of the driver exists.
+    pub has_device: bool,
+    /// A request that the system refuses, if a device exists.
+    pub refused: Option<RefusedRequest>,
+    pub missing: Option<MissingDevice>,
     /// The container in which this process runs, if it has no access to a GPU.
     pub container: Option<Container>,
     pub is_jetson: bool,
@@ -73,17 +91,12 @@ impl GpuVisibility {
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &&str| system::is_there(&below(path));
-        let closed = NODES.iter().copied().find(|node| {
-            let opened = std::fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(below(node));
-            opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
-        });
         let has_node = NODES.iter().any(exists);
         Self {
             visible: variable(root, VISIBLE),
-            closed,
+            has_device: has_node,
+            refused: RefusedRequest::detect(root).filter(|_| has_node),
+            missing: MissingDevice::detect(root),
             container: Container::detect(root).filter(|_| !has_node),
             is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
         }

@@ -7,7 +7,8 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
-use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
+use crate::runtime::driver::no_gpu::{GpuVisibility, MissingDevice};
+use crate::runtime::driver::refused_request::RefusedRequest;
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
@@ -29,8 +30,11 @@ const STUB: c_int = 34;
 const NO_DEVICE: c_int = 100;
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
 pub const MISMATCH: c_int = 803;
-/// `CUDA_ERROR_UNKNOWN`
-const UNKNOWN: c_int = 999;
+/// `CUDA_ERROR_OUT_OF_MEMORY`
+const OUT_OF_MEMORY: c_int = 2;
+/// The codes of a driver to which the system refuses something: out of memory, not initialized, operating system, not
+/// supported, unknown.
+const REFUSED: [c_int; 5] = [OUT_OF_MEMORY, 3, 304, 801, 999];
 /// A limit above the number of GPUs in any machine, for the case that the driver returns a wrong count.
 const MOST_DEVICES: c_int = 256;
 
@@ -94,8 +98,10 @@ pub struct FailedCall {
     pub call: &'static str,
     /// Its `CUresult`.
     pub code: i32,
-    /// The reason why `/dev/nvidia-uvm` is missing, if the driver does not name another one.
-    pub uvm: Option<MissingUvm>,
+    /// A request of the driver that the system refuses, if the code may result from that.
+    pub refused: Option<RefusedRequest>,
+    /// A missing device, like `refused`.
+    pub missing: Option<MissingDevice>,
 }
 
 impl DriverProblem {
@@ -111,13 +117,32 @@ impl DriverProblem {
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
-        let uvm = MissingUvm::detect(root).filter(|_| code == UNKNOWN);
+        let may_be_refused = REFUSED.contains(&code);
+        let refused = may_be_refused.then(|| RefusedRequest::detect(root));
+        // Memory also runs out on a machine with all devices.
+        let may_be_missing = may_be_refused && code != OUT_OF_MEMORY;
+        let missing = may_be_missing.then(|| MissingDevice::detect(root));
         DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
-            uvm,
+            refused: refused.flatten(),
+            missing: missing.flatten(),
         })
+    }
+
+    /// Tries `memfd_create` too, which the driver calls first. Some sandboxes end a process for that, so only a child of
+    /// the guard and the terminal program may do so.
+    pub fn with_memory_file(mut self) -> Self {
+        let refused = match &mut self {
+            DriverProblem::NoDevice { visibility, .. } if visibility.has_device => {
+                &mut visibility.refused
+            }
+            DriverProblem::Failed(failed) if REFUSED.contains(&failed.code) => &mut failed.refused,
+            _ => return self,
+        };
+        *refused = RefusedRequest::detect_memory_file().or(refused.take());
+        self
     }
 
     fn no_device(driver: Driver) -> Self {

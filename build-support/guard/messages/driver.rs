@@ -5,8 +5,9 @@ use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::driver::container::{CAPABILITIES, Container, ContainerRuntime};
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
-use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
+use crate::runtime::driver::no_gpu::{GpuVisibility, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
+use crate::runtime::driver::refused_request::RefusedRequest;
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::{Finding, FindingId, quoted};
@@ -24,7 +25,6 @@ use crate::runtime::system::names::DRIVER;
 #[cfg(feature = "runtime")]
 use std::path::{Path, PathBuf};
 
-const UVM: &str = "/dev/nvidia-uvm";
 /// The help for a missing driver.
 pub const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
@@ -56,7 +56,14 @@ impl FailedCall {
     pub fn finding(&self) -> Finding {
         let (driver, error) = (&self.driver, cuda_status::explain(self.code));
         let name = cuda_status::status_name(self.code);
-        let summary = format!("{}: `{}` returned {name}", error.words, self.call);
+        let words = match (&self.refused, &self.missing) {
+            (Some(refused), _) => refused.words(),
+            (None, Some(missing)) => {
+                format!("`{}` is missing, which NVIDIA's driver needs", missing.node)
+            }
+            (None, None) => error.words.to_string(),
+        };
+        let summary = format!("{words}: `{}` returned {name}", self.call);
         let finding = with_driver(FindingId::DriverError.warning(summary), driver);
         // The driver's version is that of the module. The library's version is in its file name.
         let versions = match (self.code, release_in_name(&driver.library), &driver.version) {
@@ -65,18 +72,12 @@ impl FailedCall {
             }
             _ => None,
         };
-        finding
-            .with_some("versions", versions)
-            .with_some("missing", self.uvm.map(|_| UVM))
-            .help(match self.uvm {
-                Some(MissingUvm::NotGiven(runtime)) => {
-                    format!("{}, which adds `{UVM}`", runtime.help())
-                }
-                Some(MissingUvm::NotLoaded) => {
-                    format!("load the module that creates `{UVM}`: `sudo nvidia-modprobe -u -c 0`")
-                }
-                None => error.help.to_string(),
-            })
+        let finding = finding.with_some("versions", versions);
+        match (&self.refused, &self.missing) {
+            (Some(refused), _) => refused.add_to(finding),
+            (None, Some(missing)) => missing.add_to(finding),
+            (None, None) => finding.help(error.help),
+        }
     }
 }
 
@@ -92,7 +93,7 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
 
 impl ContainerRuntime {
     /// Returns the help that gives a container the GPU and the driver's libraries.
-    fn help(self) -> &'static str {
+    pub fn help(self) -> &'static str {
         match self {
             Self::Apptainer => {
                 "start the container with `--nv`: `apptainer exec --nv IMAGE PROGRAM`"
@@ -340,16 +341,17 @@ impl Unfit {
 impl GpuVisibility {
     pub fn finding(&self) -> Finding {
         let hiding = self.hiding_entry();
-        let headline = match (hiding, self.closed, self.container) {
+        let (refused, missing) = (self.refused.as_ref(), self.missing.as_ref());
+        let reason = refused.map(RefusedRequest::words);
+        let reason = reason.or(missing.map(|one| format!("`{}` is missing", one.node)));
+        let headline = match (hiding, reason, self.container) {
             (Some(entry), ..) if entry.is_empty() || entry.starts_with('-') => {
                 format!("{VISIBLE} hides every GPU from this program")
             }
             (Some(entry), ..) => format!(
                 "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
             ),
-            (None, Some(node), _) => format!(
-                "this process has no permission to open `{node}`, so NVIDIA's driver reports no GPU"
-            ),
+            (None, Some(reason), _) => format!("{reason}, so NVIDIA's driver reports no GPU"),
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver reports no GPU".to_string(),
         };
@@ -371,11 +373,11 @@ impl GpuVisibility {
         if let (Some(container), false) = (self.container, self.is_jetson) {
             return finding.help(container.runtime.help()).help(OTHER_MACHINE);
         }
-        let finding = match self.closed {
-            Some(node) => finding.help(format!(
-                "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
-            )),
-            None => finding.help(OTHER_MACHINE),
+        let finding = match (refused, missing) {
+            (Some(refused), _) if !refused.may_be_container() => return refused.add_to(finding),
+            (Some(refused), _) => refused.add_to(finding),
+            (None, Some(missing)) => return missing.add_to(finding),
+            (None, None) => finding.help(OTHER_MACHINE),
         };
         finding.help(if cfg!(windows) {
             "check in Device Manager that the GPU is enabled and uses NVIDIA's driver"

@@ -1,10 +1,12 @@
 //! This process on Linux: its environment, its privileges and its limits.
 
-use crate::runtime::system::linux::Library;
 use crate::runtime::system::linux::mapped::mapped;
+use crate::runtime::system::linux::{Library, metadata};
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const DT_STRTAB: c_long = 5;
@@ -15,6 +17,7 @@ const RLIMIT_FSIZE: c_int = 1;
 
 unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
+    fn syscall(number: c_long, ...) -> c_long;
     fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
@@ -107,6 +110,29 @@ pub fn most_in_a_file() -> u64 {
     // SAFETY: getrlimit writes two numbers.
     unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
     limit[0]
+}
+
+/// Creates a file in memory, and closes it.
+pub fn create_memory_file() -> std::io::Result<()> {
+    const CLOEXEC: c_ulong = 1;
+    let number = if cfg!(target_arch = "aarch64") {
+        279
+    } else {
+        319
+    };
+    // SAFETY: the name ends in NUL. Older versions of glibc have no function for this call.
+    let file = unsafe { syscall(number, c"cuda".as_ptr(), CLOEXEC) };
+    match c_int::try_from(file) {
+        // SAFETY: nothing else owns the new file.
+        Ok(file @ 0..) => drop(unsafe { OwnedFd::from_raw_fd(file) }),
+        _ => return Err(std::io::Error::last_os_error()),
+    }
+    Ok(())
+}
+
+/// Returns `true` if the permissions of this file allow every user to write it.
+pub fn is_writable_by_all(path: &Path) -> bool {
+    metadata(path).is_ok_and(|file| file.mode() & 0o002 != 0)
 }
 
 /// Creates a path from bytes of `OsStr::as_encoded_bytes`.
