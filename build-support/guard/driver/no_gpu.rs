@@ -1,10 +1,10 @@
 //! The reasons why the driver shows no GPU: a variable hides it, its device is missing or cannot be opened, or the
 //! container has no access to it.
 
-use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
-use crate::runtime::driver::refused_request::{RefusedRequest, service};
+use crate::runtime::driver::container::{Container, variable};
+use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
 use crate::runtime::facts::is_number;
-use crate::runtime::system::{self, by_system, proc};
+use crate::runtime::system::{self, by_system};
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.
@@ -20,57 +20,27 @@ pub const NODES: [&str; 6] = [
 ];
 pub const CONTROL: &str = "/dev/nvidiactl";
 pub const UVM: &str = "/dev/nvidia-uvm";
-/// The file with the version of the kernel module.
-const MODULE: &str = "/proc/driver/nvidia/version";
 /// A file that exists on every Jetson.
-const JETSON: &str = "/etc/nv_tegra_release";
-
-/// A device that is missing although the driver is loaded.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MissingDevice {
-    pub node: &'static str,
-    /// The container that was given other devices of the driver.
-    pub container: Option<ContainerRuntime>,
-    /// The systemd service of this process.
-    pub unit: Option<String>,
-}
-
-impl MissingDevice {
-    /// Returns the device that every program on a GPU opens but that is missing below this root directory.
-    pub fn detect(root: &Path) -> Option<Self> {
-        let has = |path: &str| system::is_there(&root.join(path.trim_start_matches('/')));
-        if has(JETSON) || NODES.iter().skip(3).any(|node| has(node)) {
-            return None;
-        }
-        let container = Container::detect(root);
-        let node = match std::fs::File::open(root.join(CONTROL.trim_start_matches('/'))) {
-            Ok(_) if !has(UVM) => UVM,
-            // A container without any device was started without a GPU.
-            Err(_) if !has(CONTROL) && has(MODULE) && container.is_none() => CONTROL,
-            _ => return None,
-        };
-        let container = container.filter(|one| one.has_device);
-        Some(Self {
-            node,
-            container: container.map(|one| one.runtime),
-            unit: proc::text("self/cgroup").and_then(|text| service(&text)),
-        })
-    }
-}
+pub const JETSON: &str = "/etc/nv_tegra_release";
 
 /// Evidence of why a driver shows no GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
-    /// `true` if a device of the driver exists.
-    pub has_device: bool,
-    /// A request that the system refuses, if a device exists.
+    /// A request that the system refuses.
     pub refused: Option<RefusedRequest>,
-    pub missing: Option<MissingDevice>,
     /// The container in which this process runs, if it has no access to a GPU.
     pub container: Option<Container>,
     pub is_jetson: bool,
+}
+
+/// Returns `true` if a device of the driver exists below this root directory.
+pub fn has_device(root: &Path) -> bool {
+    let mut paths = NODES
+        .iter()
+        .map(|node| root.join(node.trim_start_matches('/')));
+    paths.any(|path| system::is_there(&path))
 }
 
 impl GpuVisibility {
@@ -91,12 +61,10 @@ impl GpuVisibility {
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &&str| system::is_there(&below(path));
-        let has_node = NODES.iter().any(exists);
+        let has_node = has_device(root);
         Self {
             visible: variable(root, VISIBLE),
-            has_device: has_node,
-            refused: RefusedRequest::detect(root).filter(|_| has_node),
-            missing: MissingDevice::detect(root),
+            refused: RefusedRequest::detect(root).filter(|it| has_node || it.errno == ENOENT),
             container: Container::detect(root).filter(|_| !has_node),
             is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
         }

@@ -7,8 +7,8 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
-use crate::runtime::driver::no_gpu::{GpuVisibility, MissingDevice};
-use crate::runtime::driver::refused_request::RefusedRequest;
+use crate::runtime::driver::no_gpu::{self, GpuVisibility};
+use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
@@ -100,8 +100,6 @@ pub struct FailedCall {
     pub code: i32,
     /// A request of the driver that the system refuses, if the code may result from that.
     pub refused: Option<RefusedRequest>,
-    /// A missing device, like `refused`.
-    pub missing: Option<MissingDevice>,
 }
 
 impl DriverProblem {
@@ -117,17 +115,17 @@ impl DriverProblem {
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
-        let may_be_refused = REFUSED.contains(&code);
-        let refused = may_be_refused.then(|| RefusedRequest::detect(root));
-        // Memory also runs out on a machine with all devices.
-        let may_be_missing = may_be_refused && code != OUT_OF_MEMORY;
-        let missing = may_be_missing.then(|| MissingDevice::detect(root));
+        let mut refused = None;
+        if REFUSED.contains(&code) {
+            refused = RefusedRequest::detect(root);
+        }
+        // Without a device, the driver does not report a lack of memory.
+        refused = refused.filter(|it| it.errno != ENOENT || code != OUT_OF_MEMORY);
         DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
-            refused: refused.flatten(),
-            missing: missing.flatten(),
+            refused,
         })
     }
 
@@ -135,7 +133,7 @@ impl DriverProblem {
     /// the guard and the terminal program may do so.
     pub fn with_memory_file(mut self) -> Self {
         let refused = match &mut self {
-            DriverProblem::NoDevice { visibility, .. } if visibility.has_device => {
+            DriverProblem::NoDevice { visibility, .. } if no_gpu::has_device(Path::new("/")) => {
                 &mut visibility.refused
             }
             DriverProblem::Failed(failed) if REFUSED.contains(&failed.code) => &mut failed.refused,

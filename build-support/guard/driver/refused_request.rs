@@ -1,98 +1,79 @@
 //! The first request of NVIDIA's driver that the system refuses, found by making the same requests.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime};
-use crate::runtime::driver::no_gpu::NODES;
-use crate::runtime::system::{platform, proc};
-use std::fs::OpenOptions;
-use std::io::{Error, ErrorKind};
+use crate::runtime::driver::no_gpu::{CONTROL, JETSON, NODES, UVM};
+use crate::runtime::system::{self, platform, proc};
 use std::path::Path;
 
-/// The file through which a process names its threads, as NVIDIA's driver does.
+/// The call that creates a file in memory.
+pub const MEMFD: &str = "memfd_create";
+/// The file through which a process names its threads.
 pub const COMM: &str = "/proc/thread-self/comm";
+const MODULE: &str = "/proc/driver/nvidia/version";
 
-/// The error of a device whose GPU does not respond.
-pub const EIO: i32 = 5;
-const EROFS: i32 = 30;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
-    /// `memfd_create`
-    MemoryFile,
-    /// Opening [`COMM`] for writing.
-    ThreadName,
-    /// Opening this device.
-    Device(&'static str),
-}
+pub const EPERM: i32 = 1;
+pub const ENOENT: i32 = 2;
+pub const EACCES: i32 = 13;
+pub const EROFS: i32 = 30;
+pub const ENOSYS: i32 = 38;
 
 /// A request that the system refuses to this process.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RefusedRequest {
-    pub request: Request,
-    /// The system's error number.
+    /// [`MEMFD`], or the file that cannot be opened for writing.
+    pub what: &'static str,
+    /// The system's error number. [`ENOENT`] for a device that should exist.
     pub errno: i32,
-    /// `true` if the file's permissions allow the request to every user.
-    pub is_permitted: bool,
     /// The lines of `/proc/self/status` about restrictions of this process, such as `Seccomp: 2`.
     pub restrictions: Vec<String>,
     /// The systemd service of this process.
     pub unit: Option<String>,
+    /// The container of this process, if devices were added to it.
     pub container: Option<ContainerRuntime>,
 }
 
 impl RefusedRequest {
     /// Opens the files that the driver opens, on the machine below this root directory.
     pub fn detect(root: &Path) -> Option<Self> {
-        let is_here = root == Path::new("/") && !cfg!(windows);
-        let devices = NODES.iter().map(|node| (Request::Device(node), *node));
-        let named = is_here.then_some((Request::ThreadName, COMM));
-        for (request, file) in devices.chain(named) {
-            let path = root.join(file.trim_start_matches('/'));
-            let opened = OpenOptions::new().read(true).write(true).open(&path);
-            // A device without a driver is not refused.
-            let is_refused = |error: &Error| {
-                error.kind() == ErrorKind::PermissionDenied
-                    || matches!(error.raw_os_error(), Some(EIO | EROFS))
-            };
-            if let Some(error) = opened.err().filter(is_refused) {
-                let is_permitted = platform::is_writable_by_all(&path);
-                return Some(Self {
-                    is_permitted,
-                    ..Self::new(request, &error, root)
-                });
+        let below = |path: &str| root.join(path.trim_start_matches('/'));
+        let has = |path: &str| system::is_there(&below(path));
+        let named = (root == Path::new("/") && !cfg!(windows)).then_some(COMM);
+        for file in NODES.into_iter().chain(named) {
+            let mut options = std::fs::OpenOptions::new();
+            let opened = options.read(true).write(true).open(below(file));
+            let errno = opened.err().and_then(|error| error.raw_os_error());
+            if let Some(errno @ (EPERM | EACCES | EROFS)) = errno {
+                return Some(Self::new(file, errno, root));
             }
         }
-        None
+        // A Jetson has other devices. A module that is no longer loaded may leave its device, which cannot be opened.
+        let is_jetson = has(JETSON) || NODES.iter().skip(3).any(|node| has(node));
+        let missing = match std::fs::File::open(below(CONTROL)) {
+            Ok(_) if !has(UVM) => UVM,
+            Err(_) if !has(CONTROL) && has(MODULE) && Container::detect(root).is_none() => CONTROL,
+            _ => return None,
+        };
+        (!is_jetson).then(|| Self::new(missing, ENOENT, root))
     }
 
     /// Calls `memfd_create`. A sandbox may end the process for this.
     pub fn detect_memory_file() -> Option<Self> {
-        let error = platform::create_memory_file().err()?;
-        Some(Self::new(Request::MemoryFile, &error, Path::new("/")))
+        let errno = platform::create_memory_file().err()?.raw_os_error()?;
+        Some(Self::new(MEMFD, errno, Path::new("/")))
     }
 
-    fn new(request: Request, error: &Error, root: &Path) -> Self {
+    fn new(what: &'static str, errno: i32, root: &Path) -> Self {
         let status = proc::text("self/status").unwrap_or_default();
-        let mut restrictions = Vec::new();
-        for line in status.lines() {
-            if let Some((name @ ("Seccomp" | "NoNewPrivs"), value)) = line.split_once(':') {
-                if value.trim() != "0" {
-                    restrictions.push(format!("{name}: {}", value.trim()));
-                }
-            }
-        }
+        let lines = ["Seccomp:\t2", "NoNewPrivs:\t1"].into_iter();
+        let lines = lines.filter(|line| status.contains(line));
+        let container = Container::detect(root).filter(|one| one.has_device);
         Self {
-            request,
-            errno: error.raw_os_error().unwrap_or_default(),
-            is_permitted: false,
-            restrictions,
+            what,
+            errno,
+            restrictions: lines.map(|line| line.replace('\t', " ")).collect(),
             unit: proc::text("self/cgroup").and_then(|text| service(&text)),
-            container: Container::detect(root).map(|it| it.runtime),
+            container: container.map(|one| one.runtime),
         }
-    }
-
-    /// Returns `true` if a seccomp filter applies to this process.
-    pub fn is_filtered(&self) -> bool {
-        self.restrictions.iter().any(|line| line == "Seccomp: 2")
     }
 }
 

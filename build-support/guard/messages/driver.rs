@@ -7,7 +7,7 @@ use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
-use crate::runtime::driver::refused_request::RefusedRequest;
+use crate::runtime::driver::refused_request::EACCES;
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::{Finding, FindingId, quoted};
@@ -56,13 +56,9 @@ impl FailedCall {
     pub fn finding(&self) -> Finding {
         let (driver, error) = (&self.driver, cuda_status::explain(self.code));
         let name = cuda_status::status_name(self.code);
-        let words = match (&self.refused, &self.missing) {
-            (Some(refused), _) => refused.words(),
-            (None, Some(missing)) => {
-                format!("`{}` is missing, which NVIDIA's driver needs", missing.node)
-            }
-            (None, None) => error.words.to_string(),
-        };
+        let reason = self.refused.as_ref();
+        let words = reason.map(|reason| reason.headline("cannot start"));
+        let words = words.unwrap_or_else(|| error.words.to_string());
         let summary = format!("{words}: `{}` returned {name}", self.call);
         let finding = with_driver(FindingId::DriverError.warning(summary), driver);
         // The driver's version is that of the module. The library's version is in its file name.
@@ -73,10 +69,9 @@ impl FailedCall {
             _ => None,
         };
         let finding = finding.with_some("versions", versions);
-        match (&self.refused, &self.missing) {
-            (Some(refused), _) => refused.add_to(finding),
-            (None, Some(missing)) => missing.add_to(finding),
-            (None, None) => finding.help(error.help),
+        match &self.refused {
+            Some(refused) => refused.add_to(finding),
+            None => finding.help(error.help),
         }
     }
 }
@@ -341,9 +336,8 @@ impl Unfit {
 impl GpuVisibility {
     pub fn finding(&self) -> Finding {
         let hiding = self.hiding_entry();
-        let (refused, missing) = (self.refused.as_ref(), self.missing.as_ref());
-        let reason = refused.map(RefusedRequest::words);
-        let reason = reason.or(missing.map(|one| format!("`{}` is missing", one.node)));
+        let reason = self.refused.as_ref();
+        let reason = reason.map(|reason| reason.headline("reports no GPU"));
         let headline = match (hiding, reason, self.container) {
             (Some(entry), ..) if entry.is_empty() || entry.starts_with('-') => {
                 format!("{VISIBLE} hides every GPU from this program")
@@ -351,7 +345,7 @@ impl GpuVisibility {
             (Some(entry), ..) => format!(
                 "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
             ),
-            (None, Some(reason), _) => format!("{reason}, so NVIDIA's driver reports no GPU"),
+            (None, Some(reason), _) => reason,
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver reports no GPU".to_string(),
         };
@@ -373,11 +367,11 @@ impl GpuVisibility {
         if let (Some(container), false) = (self.container, self.is_jetson) {
             return finding.help(container.runtime.help()).help(OTHER_MACHINE);
         }
-        let finding = match (refused, missing) {
-            (Some(refused), _) if !refused.may_be_container() => return refused.add_to(finding),
-            (Some(refused), _) => refused.add_to(finding),
-            (None, Some(missing)) => return missing.add_to(finding),
-            (None, None) => finding.help(OTHER_MACHINE),
+        let finding = match &self.refused {
+            // A container may not have the right to open the device of its host.
+            Some(refused) if refused.errno == EACCES => refused.add_to(finding),
+            Some(refused) => return refused.add_to(finding),
+            None => finding.help(OTHER_MACHINE),
         };
         finding.help(if cfg!(windows) {
             "check in Device Manager that the GPU is enabled and uses NVIDIA's driver"

@@ -1,132 +1,78 @@
-//! A request of NVIDIA's driver that the system refuses, and a device that is missing.
+//! A request of NVIDIA's driver that the system refuses.
 
-use crate::runtime::driver::no_gpu::{CONTROL, MissingDevice};
-use crate::runtime::driver::refused_request::{COMM, EIO, RefusedRequest, Request};
+use crate::runtime::driver::no_gpu::CONTROL;
+use crate::runtime::driver::refused_request::*;
 use crate::runtime::facts::Finding;
 
-const EPERM: i32 = 1;
-const EACCES: i32 = 13;
-/// The help that gives a systemd service the devices.
+/// The setting of a systemd service that gives it the devices.
 const ALLOW: &str = "DeviceAllow=char-nvidia* rw";
-
-fn error_name(errno: i32) -> String {
-    let name = match errno {
-        EPERM => "EPERM",
-        EIO => "EIO",
-        EACCES => "EACCES",
-        30 => "EROFS",
-        38 => "ENOSYS",
-        _ => return format!("error {errno}"),
-    };
-    name.to_string()
-}
+/// The setting of a service that starts before the devices exist.
+const EARLIER: &str = "ExecStartPre=/usr/bin/nvidia-modprobe -u -c 0";
 
 impl RefusedRequest {
-    /// Describes the refusal, as the beginning of a headline.
-    pub fn words(&self) -> String {
-        let name = error_name(self.errno);
-        match (self.request, self.errno) {
-            (Request::MemoryFile, _) if self.is_filtered() => format!(
-                "a seccomp filter refuses `memfd_create` to this process ({name}), which NVIDIA's driver needs"
-            ),
-            (Request::MemoryFile, _) => format!(
-                "the system refuses `memfd_create` to this process ({name}), which NVIDIA's driver needs"
-            ),
-            (Request::ThreadName, _) => format!(
-                "this process cannot open `{COMM}` for writing ({name}), as NVIDIA's driver does"
-            ),
-            (Request::Device(node), EPERM) => {
-                format!("a device cgroup refuses `{node}` to this process")
-            }
-            (Request::Device(node), EACCES) => {
-                format!("this process has no permission to open `{node}`")
-            }
-            (Request::Device(node), _) => format!("`{node}` cannot be opened ({name})"),
-        }
-    }
-
-    /// Returns `true` if a container with access to the GPU may not have the problem.
-    pub fn may_be_container(&self) -> bool {
-        matches!(self.request, Request::Device(_)) && self.errno == EACCES
-    }
-
-    /// Adds the evidence and the help.
-    pub fn add_to(&self, finding: Finding) -> Finding {
-        let name = error_name(self.errno);
-        let refused = match self.request {
-            Request::MemoryFile => format!("memfd_create: {name}"),
-            Request::ThreadName => format!("open {COMM}: {name}"),
-            Request::Device(node) => format!("open {node}: {name}"),
+    /// Returns the headline of a finding with this result.
+    pub fn headline(&self, result: &str) -> String {
+        let what = self.what;
+        let is_filtered = self.restrictions.iter().any(|line| line == "Seccomp: 2");
+        let by = ["the system", "a seccomp filter"][usize::from(is_filtered)];
+        let name = match self.errno {
+            EPERM => "EPERM",
+            EACCES => "EACCES",
+            EROFS => "EROFS",
+            ENOSYS => "ENOSYS",
+            _ => "another error",
         };
-        let restrictions = self.restrictions.join(", ");
-        let finding = finding
-            .with("refused", refused)
-            .with_some(
-                "process",
-                Some(restrictions).filter(|words| !words.is_empty()),
-            )
-            .with_some("unit", self.unit.as_ref());
-        match self.request {
-            // The system setting `vm.memfd_noexec=2` refuses with this error.
-            Request::MemoryFile if self.errno == EACCES => {
-                finding.help("allow such files again: `sudo sysctl vm.memfd_noexec=1`")
-            }
-            Request::MemoryFile => finding.help(
-                "allow `memfd_create` in the seccomp profile of the sandbox, container or systemd service (SystemCallFilter=)",
-            ),
-            Request::ThreadName => finding.help(
-                "let the sandbox write to `/proc/self/task`: NVIDIA's driver names its threads",
-            ),
-            Request::Device(_) if self.errno == EPERM => match (&self.unit, self.container) {
-                (Some(unit), _) => finding.help(format!(
-                    "add `{ALLOW}` to the section `[Service]`: `systemctl edit {unit}`"
-                )),
-                (None, Some(container)) => finding.help(container.help()),
-                (None, None) => finding
-                    .help(format!("add `{ALLOW}` to the systemd service of the program"))
-                    .help("give the container access to the GPU: `--gpus all` (docker)"),
-            },
-            Request::Device(node) if self.errno == EACCES && self.is_permitted => {
-                finding.help(format!(
-                    "allow `{node}` in AppArmor, SELinux or Landlock, or mount its directory without `nodev`: its permissions are sufficient"
-                ))
-            }
-            Request::Device(node) if self.errno == EACCES => finding.help(format!(
-                "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
-            )),
-            Request::Device(_) => {
-                finding.help("run `sudo nvidia-smi`, and check `dmesg` for lines with NVRM or Xid")
-            }
-        }
+        let reason = match (what, self.errno) {
+            (_, ENOENT) => format!("`{what}` is missing"),
+            (MEMFD, _) => format!("{by} refuses `{what}` to this process ({name})"),
+            (COMM, _) => format!("this process cannot write to `{what}` ({name})"),
+            (_, EPERM) => format!("a device cgroup refuses `{what}` to this process ({name})"),
+            _ => format!("this process has no permission to open `{what}`"),
+        };
+        format!("{reason}, so NVIDIA's driver {result}")
     }
-}
 
-impl MissingDevice {
     /// Adds the evidence and the help.
     pub fn add_to(&self, finding: Finding) -> Finding {
-        let node = self.node;
-        let finding = finding
-            .with("missing", node)
-            .with_some("unit", self.unit.as_ref());
-        match (self.container, &self.unit) {
-            (Some(runtime), _) => finding.help(format!("{}, which adds `{node}`", runtime.help())),
-            (None, Some(unit)) if node == CONTROL => finding.help(format!(
-                "add `PrivateDevices=no` and `{ALLOW}` to the section `[Service]`: `systemctl edit {unit}`"
-            )),
-            (None, None) if node == CONTROL => {
-                finding.help(format!("run `sudo nvidia-smi`, which creates `{node}`"))
+        let process = self.restrictions.join(", ");
+        finding
+            .with_some("missing", (self.errno == ENOENT).then_some(self.what))
+            .with_some("process", Some(process).filter(|text| !text.is_empty()))
+            .with_some("unit", self.unit.as_ref())
+            .helps(self.helps())
+    }
+
+    fn helps(&self) -> Vec<String> {
+        let what = self.what;
+        let edit = |setting: &str, unit| {
+            format!("add `{setting}` to the section `[Service]`: `systemctl edit {unit}`")
+        };
+        let mut helps = Vec::new();
+        let help = match (what, self.errno, &self.unit, self.container) {
+            (_, ENOENT, _, Some(container)) => {
+                format!("{}, which adds `{what}`", container.help())
             }
-            (None, unit) => {
-                let finding = finding.help(format!(
-                    "load the module that creates `{node}`: `sudo nvidia-modprobe -u -c 0`"
-                ));
-                match unit {
-                    Some(unit) => finding.help(format!(
-                        "add `ExecStartPre=/usr/bin/nvidia-modprobe -u -c 0` to `{unit}` if it starts before the device exists"
-                    )),
-                    None => finding,
-                }
+            (CONTROL, ENOENT, Some(unit), _) => edit("PrivateDevices=no", unit),
+            (CONTROL, ENOENT, ..) => format!("run `sudo nvidia-smi`, which creates `{what}`"),
+            (_, ENOENT, unit, _) => {
+                helps.extend(unit.as_ref().map(|unit| edit(EARLIER, unit)));
+                format!("load the module that creates `{what}`: `sudo nvidia-modprobe -u -c 0`")
             }
-        }
+            (MEMFD, ..) => {
+                "allow `memfd_create` in the seccomp profile of the sandbox, container or service"
+                    .to_string()
+            }
+            (COMM, ..) => "let the sandbox write to `/proc/self/task`".to_string(),
+            (_, EPERM, Some(unit), _) => edit(ALLOW, unit),
+            (_, EPERM, None, Some(container)) => container.help().to_string(),
+            (_, EPERM, None, None) => {
+                format!("add `{ALLOW}` to the systemd service that starts the program")
+            }
+            _ => format!(
+                "add this user to the group that `ls -l {what}` shows, or give the container permission to use the GPU"
+            ),
+        };
+        helps.insert(0, help);
+        helps
     }
 }

@@ -49,11 +49,6 @@ pub fn create_memory_file() -> std::io::Result<()> {
     Ok(())
 }
 
-/// Returns `false`: it is not known.
-pub fn is_writable_by_all(_path: &Path) -> bool {
-    false
-}
-
 /// Writes to stderr in another thread, and waits for that thread at most a second: stderr may be locked or a full pipe.
 /// If no thread can be started, this one writes.
 pub fn write_stderr(text: &str) {

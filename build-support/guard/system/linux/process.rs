@@ -1,12 +1,11 @@
 //! This process on Linux: its environment, its privileges and its limits.
 
+use crate::runtime::system::linux::Library;
 use crate::runtime::system::linux::mapped::mapped;
-use crate::runtime::system::linux::{Library, metadata};
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 const DT_STRTAB: c_long = 5;
@@ -112,27 +111,20 @@ pub fn most_in_a_file() -> u64 {
     limit[0]
 }
 
-/// Creates a file in memory, and closes it.
+/// Creates a file in memory, and closes it. Older versions of glibc have no function for this call.
 pub fn create_memory_file() -> std::io::Result<()> {
-    const CLOEXEC: c_ulong = 1;
     let number = if cfg!(target_arch = "aarch64") {
         279
     } else {
         319
     };
-    // SAFETY: the name ends in NUL. Older versions of glibc have no function for this call.
-    let file = unsafe { syscall(number, c"cuda".as_ptr(), CLOEXEC) };
-    match c_int::try_from(file) {
+    // SAFETY: the name ends in NUL, and 1 is MFD_CLOEXEC.
+    match unsafe { syscall(number, c"cuda".as_ptr(), 1 as c_ulong) } {
         // SAFETY: nothing else owns the new file.
-        Ok(file @ 0..) => drop(unsafe { OwnedFd::from_raw_fd(file) }),
+        file @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(file as c_int) }),
         _ => return Err(std::io::Error::last_os_error()),
     }
     Ok(())
-}
-
-/// Returns `true` if the permissions of this file allow every user to write it.
-pub fn is_writable_by_all(path: &Path) -> bool {
-    metadata(path).is_ok_and(|file| file.mode() & 0o002 != 0)
 }
 
 /// Creates a path from bytes of `OsStr::as_encoded_bytes`.
