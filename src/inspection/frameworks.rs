@@ -4,7 +4,6 @@ use crate::FindingId;
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
-use crate::cudnn::device_code;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::loader_env;
 use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
@@ -13,7 +12,6 @@ use crate::loader::{elsewhere, linkage, main_library};
 use crate::model::linkage::{Linkage, LoadPhase};
 use crate::model::{Candidate, Os, Variable};
 use crate::report::ToolchainReport;
-use crate::runtime::driver::query::Device;
 use crate::runtime::facts::majors;
 use crate::system::{Host, files, programs};
 use std::path::PathBuf;
@@ -91,12 +89,10 @@ impl Framework {
         let candidates = || installed.to_vec();
         let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
-        let codes = device_code::read_library(&path, platform.os).unwrap_or_default();
-        let runs_on = |gpu: &Device| codes.iter().any(|code| code.runs_on(gpu.capability));
-        let mut gpus = report.machine.iter().flat_map(|machine| &machine.gpus);
+        let machine = report.machine.as_ref();
+        let gpus = machine.map_or(&[][..], |machine| &machine.gpus);
         if faults.is_empty() {
-            let doubt = || format!("no code for this GPU was found in `{}`", path.display());
-            report.doubt = (!gpus.all(runs_on)).then(doubt);
+            report.doubt = provider.code_doubt(platform.os, gpus);
         }
     }
 

@@ -1,11 +1,13 @@
 //! The CUDA provider of ONNX Runtime, which is a plugin beside its library, and the CUDA part of libtorch. If the
 //! provider does not load, ONNX Runtime computes on the CPU and only logs the reason.
 
+use crate::cudnn::device_code;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
-use crate::model::{Candidate, Cudnn, Found};
-use crate::runtime::facts::LibraryName;
+use crate::model::{Candidate, Cudnn, Found, Os};
+use crate::runtime::driver::query::Device;
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
@@ -21,6 +23,8 @@ pub struct Provider {
     pub is_torch: bool,
     /// The CUDA major that it is built for, from the number of its cuBLAS.
     pub cuda: Option<u32>,
+    /// `true` if it is not linked with cuDNN, but opens it when an operation needs it.
+    pub opens_cudnn: bool,
     /// The libraries that the provider needs but that the loader does not find.
     pub missing: Vec<Missing>,
 }
@@ -64,11 +68,28 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     let before = graph.missing.len();
     let origin = if is_dll { "" } else { "$ORIGIN/" };
     let opened = graph.open(&format!("{origin}{provider}"), opener, LoadPhase::Later);
+    let Some(opened) = opened else {
+        graph.missing.truncate(before);
+        return None;
+    };
+    let object = graph.objects.get_mut(opened)?;
+    object.name = provider;
+    let (path, linkage) = (object.path.clone(), object.linkage.clone());
+    let is_linked = linkage
+        .needed
+        .iter()
+        .any(|it| it.starts_with("libcudnn.so."));
+    // It composes the name of cuDNN's library.
+    let opens_cudnn = !is_dll && !is_linked && linkage::mentions(&path, "cudnn_frontend");
+    if opens_cudnn {
+        graph.open(&cudnn_file("", 9, is_dll), opened, LoadPhase::Later);
+    }
     let mut missing = graph.missing.split_off(before);
     missing.retain(|_| is_path_known);
-    let object = graph.objects.get_mut(opened?)?;
-    object.name = provider;
-    Some(Provider::new(&object.path, &object.linkage, missing))
+    Some(Provider {
+        opens_cudnn,
+        ..Provider::new(&path, &linkage, missing)
+    })
 }
 
 pub fn file_name(kind: &str, is_dll: bool) -> String {
@@ -95,8 +116,18 @@ impl Provider {
             is_dll: linkage.format == Format::Pe,
             is_torch: path.to_string_lossy().contains("torch_cuda."),
             cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
+            opens_cudnn: false,
             missing,
         }
+    }
+
+    /// Returns the doubt about GPUs for which the file has no code.
+    pub fn code_doubt(&self, os: Os, gpus: &[Device]) -> Option<String> {
+        let path = self.path.display();
+        let codes = device_code::read_library(&self.path, os).filter(|_| !gpus.is_empty());
+        let runs_on = |gpu: &Device| codes.iter().flatten().any(|it| it.runs_on(gpu.capability));
+        let doubt = || format!("no code for this GPU was found in `{path}`");
+        (!gpus.iter().all(runs_on)).then(doubt)
     }
 
     /// Returns the faults of this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the installations

@@ -106,7 +106,12 @@ impl Missing {
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
         let path = of.path.display();
+        let is_opened = |it: &Missing| it.name.starts_with("libcudnn.so.");
         let (framework, result) = match of.is_torch {
+            false if of.opens_cudnn && of.missing.iter().all(is_opened) => (
+                "an ONNX Runtime",
+                "ONNX Runtime fails at operations that it has only through cuDNN: NOT_IMPLEMENTED",
+            ),
             false => (
                 "an ONNX Runtime",
                 "ONNX Runtime computes on the CPU and only logs the reason",
@@ -224,6 +229,7 @@ mod tests {
                 path: "/opt/ort/libonnxruntime_providers_cuda.so".into(),
                 is_dll: false,
                 is_torch: false,
+                opens_cudnn: false,
                 cuda: Some(cuda),
                 missing: missing.into(),
             };
