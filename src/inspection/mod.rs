@@ -111,7 +111,7 @@ impl Inspection {
             inspection.findings.extend(findings);
             let doubt = |_| "ONNX Runtime may compute on the CPU".to_string();
             inspection.unknown.extend(faults.first().map(doubt));
-            inspection.may_use_cpu = !faults.is_empty();
+            inspection.may_use_cpu = !faults.is_empty() && !provider.is_without_cudnn();
         }
         if of_here && root.is_none() {
             inspection.ask();

@@ -4,8 +4,10 @@
 use crate::cudnn::device_code;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
-use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
+use crate::model::linkage::{Format, LoadPhase, Missing};
 use crate::model::{Candidate, Cudnn, Found, Os};
+use crate::runtime::binary::contains;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
@@ -65,30 +67,44 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
         }
         _ => return None,
     };
-    let before = graph.missing.len();
     let origin = if is_dll { "" } else { "$ORIGIN/" };
-    let opened = graph.open(&format!("{origin}{provider}"), opener, LoadPhase::Later);
-    let Some(opened) = opened else {
+    let mut provider = open(graph, origin, &provider, opener)?;
+    provider.missing.retain(|_| is_path_known);
+    Some(provider)
+}
+
+/// Opens this provider in the graph, and the cuDNN that it opens if it is not linked with one.
+pub fn open(graph: &mut LoadGraph, dir: &str, name: &str, opener: usize) -> Option<Provider> {
+    let before = graph.missing.len();
+    let Some(opened) = graph.open(&format!("{dir}{name}"), opener, LoadPhase::Later) else {
         graph.missing.truncate(before);
         return None;
     };
     let object = graph.objects.get_mut(opened)?;
-    object.name = provider;
+    object.name = name.to_string();
     let (path, linkage) = (object.path.clone(), object.linkage.clone());
     let is_linked = linkage
         .needed
         .iter()
         .any(|it| it.starts_with("libcudnn.so."));
-    // It composes the name of cuDNN's library.
-    let opens_cudnn = !is_dll && !is_linked && linkage::mentions(&path, "cudnn_frontend");
+    // It composes the name of cuDNN's library, and is too large to be read as a whole.
+    let constants = Elf::read(&path).ok().and_then(|elf| elf.rodata());
+    let opens_cudnn =
+        !is_linked && contains(&constants.unwrap_or_default(), b'c', b"udnn_frontend");
     if opens_cudnn {
-        graph.open(&cudnn_file("", 9, is_dll), opened, LoadPhase::Later);
+        graph.open(&cudnn_file("", 9, false), opened, LoadPhase::Later);
     }
     let mut missing = graph.missing.split_off(before);
-    missing.retain(|_| is_path_known);
+    // A missing driver is reported once, with the machine.
+    let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
+    missing.retain(|one| !is_driver(&one.name));
     Some(Provider {
+        is_dll: linkage.format == Format::Pe,
+        is_torch: name.contains("torch_cuda."),
+        cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
         opens_cudnn,
-        ..Provider::new(&path, &linkage, missing)
+        missing,
+        path,
     })
 }
 
@@ -107,18 +123,10 @@ fn cuda_major(file: &str) -> Option<u32> {
 }
 
 impl Provider {
-    pub fn new(path: &Path, linkage: &Linkage, mut missing: Vec<Missing>) -> Self {
-        // A missing driver is reported once, with the machine.
-        let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
-        missing.retain(|one| !is_driver(&one.name));
-        Self {
-            path: path.to_path_buf(),
-            is_dll: linkage.format == Format::Pe,
-            is_torch: path.to_string_lossy().contains("torch_cuda."),
-            cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
-            opens_cudnn: false,
-            missing,
-        }
+    /// Returns `true` if the provider loads, but its operations that need cuDNN fail.
+    pub fn is_without_cudnn(&self) -> bool {
+        let is_cudnn = |it: &Missing| it.name.starts_with("libcudnn.so.");
+        self.opens_cudnn && !self.missing.is_empty() && self.missing.iter().all(is_cudnn)
     }
 
     /// Returns the doubt about GPUs for which the file has no code.

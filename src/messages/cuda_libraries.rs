@@ -106,11 +106,10 @@ impl Missing {
 impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
         let path = of.path.display();
-        let is_opened = |it: &Missing| it.name.starts_with("libcudnn.so.");
         let (framework, result) = match of.is_torch {
-            false if of.opens_cudnn && of.missing.iter().all(is_opened) => (
+            false if of.is_without_cudnn() => (
                 "an ONNX Runtime",
-                "ONNX Runtime fails at operations that it has only through cuDNN: NOT_IMPLEMENTED",
+                "operations of ONNX Runtime that need cuDNN fail: NOT_IMPLEMENTED",
             ),
             false => (
                 "an ONNX Runtime",

@@ -97,7 +97,8 @@ fn a_refusal_is_named_with_the_help_for_its_reason() {
     assert_eq!(
         report(unit),
         "a device cgroup refuses `/dev/nvidiactl` to this process (EPERM), so NVIDIA's driver reports no GPU  [no-gpu]
-  = help: add `DeviceAllow=char-nvidia* rw` to the section `[Service]`: `systemctl edit ollama.service`
+  = help: add `DeviceAllow=char-nvidia* rw` with `systemctl edit ollama.service`
+  = help: allow `/dev/nvidiactl` in the device cgroup of the sandbox or service
   unit        ollama.service"
     );
     let in_container = RefusedRequest {
@@ -111,14 +112,14 @@ fn a_refusal_is_named_with_the_help_for_its_reason() {
         ),
         (
             device(1),
-            "add `DeviceAllow=char-nvidia* rw` to the systemd service that starts the program",
+            "allow `/dev/nvidiactl` in the device cgroup of the sandbox or service",
         ),
         (
             device(13),
             "add this user to the group that `ls -l /dev/nvidiactl` shows",
         ),
         (
-            refused(COMM, 30),
+            refused(COMM, 13),
             "let the sandbox write to `/proc/self/task`",
         ),
         (

@@ -13,9 +13,7 @@ use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::{
-    Fields, Finding, FindingId, SubLibrary, UsedFor, Version, codec, sub_libraries,
-};
+use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::rules::{Gpu, SupportGap};
@@ -44,12 +42,10 @@ pub struct ChildOutcome {
 }
 
 impl ChildOutcome {
-    /// Returns the reason why there is no usable GPU, with the output of the driver that reported it.
+    /// Returns the reason why there is no usable GPU, with the output of the driver and of cuDNN.
     pub fn problem(&self) -> Option<Finding> {
-        let problem = self.answer.problem.clone()?;
-        let is_of_driver = matches!(problem.id, FindingId::DriverError | FindingId::NoGpu);
         let output = Some(self.output.trim()).filter(|output| !output.is_empty());
-        Some(problem.with_some("output", output.filter(|_| is_of_driver)))
+        Some(self.answer.problem.clone()?.with_some("output", output))
     }
 }
 
@@ -306,13 +302,10 @@ fn query_driver(functions: Functions, is_child: bool, sink: Sink<'_>) -> Option<
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
-            let finding = driver_library::finding(problem);
-            emit(sink, "problem", &finding);
+            emit(sink, "problem", &driver_library::finding(problem));
             if is_child {
-                let tried = problem.clone().with_memory_file();
-                if tried != *problem {
-                    emit(sink, "problem", &tried.finding());
-                }
+                let problem = problem.clone().with_memory_file();
+                emit(sink, "problem", &driver_library::finding(&problem));
             }
             problem.driver()
         }

@@ -35,14 +35,6 @@ pub struct GpuVisibility {
     pub is_jetson: bool,
 }
 
-/// Returns `true` if a device of the driver exists below this root directory.
-pub fn has_device(root: &Path) -> bool {
-    let mut paths = NODES
-        .iter()
-        .map(|node| root.join(node.trim_start_matches('/')));
-    paths.any(|path| system::is_there(&path))
-}
-
 impl GpuVisibility {
     /// Collects the evidence on this machine.
     pub fn detect() -> Self {
@@ -61,7 +53,7 @@ impl GpuVisibility {
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &&str| system::is_there(&below(path));
-        let has_node = has_device(root);
+        let has_node = NODES.iter().any(exists);
         Self {
             visible: variable(root, VISIBLE),
             refused: RefusedRequest::detect(root).filter(|it| has_node || it.errno == ENOENT),

@@ -7,7 +7,7 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
-use crate::runtime::driver::no_gpu::{self, GpuVisibility};
+use crate::runtime::driver::no_gpu::GpuVisibility;
 use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::search_path::{self, SearchPath};
@@ -30,11 +30,9 @@ const STUB: c_int = 34;
 const NO_DEVICE: c_int = 100;
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
 pub const MISMATCH: c_int = 803;
-/// `CUDA_ERROR_OUT_OF_MEMORY`
-const OUT_OF_MEMORY: c_int = 2;
 /// The codes of a driver to which the system refuses something: out of memory, not initialized, operating system, not
 /// supported, unknown.
-const REFUSED: [c_int; 5] = [OUT_OF_MEMORY, 3, 304, 801, 999];
+const REFUSED: [c_int; 5] = [2, 3, 304, 801, 999];
 /// A limit above the number of GPUs in any machine, for the case that the driver returns a wrong count.
 const MOST_DEVICES: c_int = 256;
 
@@ -99,7 +97,7 @@ pub struct FailedCall {
     /// Its `CUresult`.
     pub code: i32,
     /// A request of the driver that the system refuses, if the code may result from that.
-    pub refused: Option<RefusedRequest>,
+    pub refused: Option<Box<RefusedRequest>>,
 }
 
 impl DriverProblem {
@@ -115,31 +113,26 @@ impl DriverProblem {
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
-        let mut refused = None;
-        if REFUSED.contains(&code) {
-            refused = RefusedRequest::detect(root);
-        }
-        // Without a device, the driver does not report a lack of memory.
-        refused = refused.filter(|it| it.errno != ENOENT || code != OUT_OF_MEMORY);
+        let refused = RefusedRequest::detect(root).filter(|_| REFUSED.contains(&code));
+        // Without a device, the driver does not report that there is no memory (2).
+        let refused = refused.filter(|it| it.errno != ENOENT || code != 2);
         DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
-            refused,
+            refused: refused.map(Box::new),
         })
     }
 
     /// Tries `memfd_create` too, which the driver calls first. Some sandboxes end a process for that, so only a child of
     /// the guard and the terminal program may do so.
     pub fn with_memory_file(mut self) -> Self {
-        let refused = match &mut self {
-            DriverProblem::NoDevice { visibility, .. } if no_gpu::has_device(Path::new("/")) => {
-                &mut visibility.refused
+        if let DriverProblem::Failed(failed) = &mut self {
+            if REFUSED.contains(&failed.code) {
+                let memory_file = RefusedRequest::detect_memory_file().map(Box::new);
+                failed.refused = memory_file.or(failed.refused.take());
             }
-            DriverProblem::Failed(failed) if REFUSED.contains(&failed.code) => &mut failed.refused,
-            _ => return self,
-        };
-        *refused = RefusedRequest::detect_memory_file().or(refused.take());
+        }
         self
     }
 

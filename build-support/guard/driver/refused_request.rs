@@ -14,7 +14,6 @@ const MODULE: &str = "/proc/driver/nvidia/version";
 pub const EPERM: i32 = 1;
 pub const ENOENT: i32 = 2;
 pub const EACCES: i32 = 13;
-pub const EROFS: i32 = 30;
 pub const ENOSYS: i32 = 38;
 
 /// A request that the system refuses to this process.
@@ -24,8 +23,8 @@ pub struct RefusedRequest {
     pub what: &'static str,
     /// The system's error number. [`ENOENT`] for a device that should exist.
     pub errno: i32,
-    /// The lines of `/proc/self/status` about restrictions of this process, such as `Seccomp: 2`.
-    pub restrictions: Vec<String>,
+    /// The restrictions of this process in `/proc/self/status`: `Seccomp: 2, NoNewPrivs: 1`.
+    pub restrictions: String,
     /// The systemd service of this process.
     pub unit: Option<String>,
     /// The container of this process, if devices were added to it.
@@ -42,7 +41,7 @@ impl RefusedRequest {
             let mut options = std::fs::OpenOptions::new();
             let opened = options.read(true).write(true).open(below(file));
             let errno = opened.err().and_then(|error| error.raw_os_error());
-            if let Some(errno @ (EPERM | EACCES | EROFS)) = errno {
+            if let Some(errno @ (EPERM | EACCES)) = errno {
                 return Some(Self::new(file, errno, root));
             }
         }
@@ -65,21 +64,22 @@ impl RefusedRequest {
     fn new(what: &'static str, errno: i32, root: &Path) -> Self {
         let status = proc::text("self/status").unwrap_or_default();
         let lines = ["Seccomp:\t2", "NoNewPrivs:\t1"].into_iter();
-        let lines = lines.filter(|line| status.contains(line));
+        let lines: Vec<&str> = lines.filter(|line| status.contains(line)).collect();
         let container = Container::detect(root).filter(|one| one.has_device);
         Self {
             what,
             errno,
-            restrictions: lines.map(|line| line.replace('\t', " ")).collect(),
+            restrictions: lines.join(", ").replace('\t', " "),
             unit: proc::text("self/cgroup").and_then(|text| service(&text)),
             container: container.map(|one| one.runtime),
         }
     }
 }
 
-/// Returns the systemd service in the text of `/proc/self/cgroup`. A session or a container has a scope instead.
+/// Returns the systemd service in the text of `/proc/self/cgroup`, as an argument of `systemctl`. A session or a
+/// container has a scope instead.
 pub fn service(cgroup: &str) -> Option<String> {
-    let mut names = cgroup.lines().filter_map(|line| line.rsplit('/').next());
-    let unit = names.find(|name| name.ends_with(".service"))?;
-    Some(unit.to_string())
+    let line = cgroup.lines().find(|line| line.ends_with(".service"))?;
+    let manager = ["", "--user "][usize::from(line.contains("/user@"))];
+    Some(format!("{manager}{}", line.rsplit('/').next()?))
 }
