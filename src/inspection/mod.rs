@@ -109,9 +109,13 @@ impl Inspection {
             let faults = provider.faults(cudnn, &candidates, host.sysroot());
             let findings = faults.iter().map(|fault| fault.finding(provider));
             inspection.findings.extend(findings);
-            let doubt = |_| "ONNX Runtime may compute on the CPU".to_string();
-            inspection.unknown.extend(faults.first().map(doubt));
             inspection.may_use_cpu = !faults.is_empty() && !provider.is_without_cudnn();
+            let doubt = match inspection.may_use_cpu {
+                true => "ONNX Runtime may compute on the CPU",
+                false => "operations of ONNX Runtime may fail",
+            };
+            let doubt = |_| doubt.to_string();
+            inspection.unknown.extend(faults.first().map(doubt));
         }
         if of_here && root.is_none() {
             inspection.ask();

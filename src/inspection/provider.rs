@@ -83,14 +83,12 @@ pub fn open(graph: &mut LoadGraph, dir: &str, name: &str, opener: usize) -> Opti
     let object = graph.objects.get_mut(opened)?;
     object.name = name.to_string();
     let (path, linkage) = (object.path.clone(), object.linkage.clone());
-    let is_linked = linkage
-        .needed
-        .iter()
-        .any(|it| it.starts_with("libcudnn.so."));
+    let mut needed = linkage.needed.iter();
+    let is_linked = needed.any(|it| it.starts_with("libcudnn.so."));
     // It composes the name of cuDNN's library, and is too large to be read as a whole.
     let constants = Elf::read(&path).ok().and_then(|elf| elf.rodata());
-    let opens_cudnn =
-        !is_linked && contains(&constants.unwrap_or_default(), b'c', b"udnn_frontend");
+    let mut constants = constants.iter().filter(|_| !is_linked);
+    let opens_cudnn = constants.any(|it| contains(it, b'c', b"udnn_frontend"));
     if opens_cudnn {
         graph.open(&cudnn_file("", 9, false), opened, LoadPhase::Later);
     }

@@ -98,7 +98,7 @@ fn a_refusal_is_named_with_the_help_for_its_reason() {
         report(unit),
         "a device cgroup refuses `/dev/nvidiactl` to this process (EPERM), so NVIDIA's driver reports no GPU  [no-gpu]
   = help: add `DeviceAllow=char-nvidia* rw` with `systemctl edit ollama.service`
-  = help: allow `/dev/nvidiactl` in the device cgroup of the sandbox or service
+  = help: allow `/dev/nvidiactl` in the device cgroup of the sandbox
   unit        ollama.service"
     );
     let in_container = RefusedRequest {
@@ -112,7 +112,7 @@ fn a_refusal_is_named_with_the_help_for_its_reason() {
         ),
         (
             device(1),
-            "allow `/dev/nvidiactl` in the device cgroup of the sandbox or service",
+            "allow `/dev/nvidiactl` in the device cgroup of the sandbox",
         ),
         (
             device(13),

@@ -113,14 +113,14 @@ impl DriverProblem {
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
-        let refused = RefusedRequest::detect(root).filter(|_| REFUSED.contains(&code));
         // Without a device, the driver does not report that there is no memory (2).
-        let refused = refused.filter(|it| it.errno != ENOENT || code != 2);
+        let is_reason = |it: &RefusedRequest| it.errno != ENOENT || code != 2;
+        let refused = RefusedRequest::detect(root).filter(is_reason).map(Box::new);
         DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
-            refused: refused.map(Box::new),
+            refused: refused.filter(|_| REFUSED.contains(&code)),
         })
     }
 

@@ -14,7 +14,6 @@ const MODULE: &str = "/proc/driver/nvidia/version";
 pub const EPERM: i32 = 1;
 pub const ENOENT: i32 = 2;
 pub const EACCES: i32 = 13;
-pub const ENOSYS: i32 = 38;
 
 /// A request that the system refuses to this process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

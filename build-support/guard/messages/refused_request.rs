@@ -13,7 +13,7 @@ impl RefusedRequest {
         let name = match self.errno {
             EPERM => "EPERM",
             EACCES => "EACCES",
-            ENOSYS => "ENOSYS",
+            38 => "ENOSYS",
             _ => "another error",
         };
         let reason = match (what, self.errno) {
@@ -28,47 +28,42 @@ impl RefusedRequest {
 
     /// Adds the evidence and the help.
     pub fn add_to(&self, finding: Finding) -> Finding {
-        let process = Some(&self.restrictions);
+        let process = Some(&self.restrictions).filter(|it| !it.is_empty());
         finding
             .with_some("missing", (self.errno == ENOENT).then_some(self.what))
-            .with_some("process", process.filter(|it| !it.is_empty()))
+            .with_some("process", process)
             .with_some("unit", self.unit.as_ref())
             .helps(self.helps())
     }
 
     fn helps(&self) -> Vec<String> {
         let what = self.what;
-        // The help, and the setting of a systemd service.
-        let (help, setting) = match (what, self.errno, self.container) {
-            (_, ENOENT, Some(by)) => (format!("{}, which adds `{what}`", by.help()), ""),
-            (CONTROL, ENOENT, _) => (
-                format!("run `sudo nvidia-smi`, which creates `{what}`"),
-                "PrivateDevices=no",
-            ),
-            (_, ENOENT, _) => (
-                format!("load the module that creates `{what}`: `sudo nvidia-modprobe -u -c 0`"),
-                "ExecStartPre=/usr/bin/nvidia-modprobe -u -c 0",
-            ),
-            (MEMFD, ..) => {
-                let of = "the seccomp profile of the sandbox, container or service";
-                (format!("allow `{what}` in {of}"), "")
+        let help = match (what, self.errno, self.container) {
+            (_, ENOENT, Some(by)) => format!("{}, which adds `{what}`", by.help()),
+            (CONTROL, ENOENT, _) => format!("run `sudo nvidia-smi`, which creates `{what}`"),
+            (_, ENOENT, _) => {
+                format!("load the module that creates `{what}`: `sudo nvidia-modprobe -u -c 0`")
             }
-            (COMM, ..) => ("let the sandbox write to `/proc/self/task`".into(), ""),
-            (_, EPERM, Some(by)) => (by.help().into(), "DeviceAllow=char-nvidia* rw"),
-            (_, EPERM, None) => (
-                format!("allow `{what}` in the device cgroup of the sandbox or service"),
-                "DeviceAllow=char-nvidia* rw",
-            ),
-            _ => {
-                let group = format!("add this user to the group that `ls -l {what}` shows");
-                (
-                    format!("{group}, or give the container permission to use the GPU"),
-                    "",
+            (MEMFD, ..) => {
+                format!(
+                    "allow `{what}` in the seccomp profile of the sandbox, container or service"
                 )
             }
+            (COMM, ..) => "let the sandbox write to `/proc/self/task`".to_string(),
+            (_, EPERM, Some(by)) => by.help().to_string(),
+            (_, EPERM, None) => format!("allow `{what}` in the device cgroup of the sandbox"),
+            _ => format!(
+                "add this user to the group that `ls -l {what}` shows, or give the container permission to use the GPU"
+            ),
         };
-        let unit = self.unit.as_ref().filter(|_| !setting.is_empty());
+        let setting = match (what, self.errno) {
+            (CONTROL, ENOENT) => "PrivateDevices=no",
+            (_, ENOENT) => "ExecStartPre=/usr/bin/nvidia-modprobe -u -c 0",
+            (MEMFD | COMM, _) | (_, EACCES) => return vec![help],
+            _ => "DeviceAllow=char-nvidia* rw",
+        };
+        let unit = self.unit.iter();
         let edit = unit.map(|unit| format!("add `{setting}` with `systemctl edit {unit}`"));
-        edit.into_iter().chain([help]).collect()
+        edit.chain([help]).collect()
     }
 }
