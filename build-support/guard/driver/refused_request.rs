@@ -64,13 +64,14 @@ impl RefusedRequest {
         let status = proc::text("self/status").unwrap_or_default();
         let lines = ["Seccomp:\t2", "NoNewPrivs:\t1"].into_iter();
         let lines: Vec<&str> = lines.filter(|line| status.contains(line)).collect();
-        let container = Container::detect(root).filter(|one| one.has_device);
         Self {
             what,
             errno,
             restrictions: lines.join(", ").replace('\t', " "),
             unit: proc::text("self/cgroup").and_then(|text| service(&text)),
-            container: container.map(|one| one.runtime),
+            container: Container::detect(root)
+                .filter(|it| it.has_device)
+                .map(|it| it.runtime),
         }
     }
 }
@@ -78,7 +79,8 @@ impl RefusedRequest {
 /// Returns the systemd service in the text of `/proc/self/cgroup`, as an argument of `systemctl`. A session or a
 /// container has a scope instead.
 pub fn service(cgroup: &str) -> Option<String> {
-    let line = cgroup.lines().find(|line| line.ends_with(".service"))?;
+    let is_plain = |line: &&str| line.ends_with(".service") && !line.contains('\\');
+    let line = cgroup.lines().find(is_plain)?;
     let manager = ["", "--user "][usize::from(line.contains("/user@"))];
     Some(format!("{manager}{}", line.rsplit('/').next()?))
 }

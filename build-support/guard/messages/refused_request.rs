@@ -37,26 +37,26 @@ impl RefusedRequest {
     }
 
     fn helps(&self) -> Vec<String> {
-        let what = self.what;
-        let help = match (what, self.errno, self.container) {
-            (_, ENOENT, Some(by)) => format!("{}, which adds `{what}`", by.help()),
-            (CONTROL, ENOENT, _) => format!("run `sudo nvidia-smi`, which creates `{what}`"),
+        let node = self.what;
+        let help = match (node, self.errno, self.container) {
+            (_, ENOENT, Some(by)) => format!("{}, which adds `{node}`", by.help()),
+            (CONTROL, ENOENT, _) => format!("run `sudo nvidia-smi`, which creates `{node}`"),
             (_, ENOENT, _) => {
-                format!("load the module that creates `{what}`: `sudo nvidia-modprobe -u -c 0`")
+                format!("load the module that creates `{node}`: `sudo nvidia-modprobe -u -c 0`")
             }
             (MEMFD, ..) => {
                 format!(
-                    "allow `{what}` in the seccomp profile of the sandbox, container or service"
+                    "allow `{node}` in the seccomp profile of the sandbox, container or service"
                 )
             }
             (COMM, ..) => "let the sandbox write to `/proc/self/task`".to_string(),
             (_, EPERM, Some(by)) => by.help().to_string(),
-            (_, EPERM, None) => format!("allow `{what}` in the device cgroup of the sandbox"),
+            (_, EPERM, None) => format!("allow `{node}` in the device cgroup of the sandbox"),
             _ => format!(
-                "add this user to the group that `ls -l {what}` shows, or give the container permission to use the GPU"
+                "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
             ),
         };
-        let setting = match (what, self.errno) {
+        let setting = match (node, self.errno) {
             (CONTROL, ENOENT) => "PrivateDevices=no",
             (_, ENOENT) => "ExecStartPre=/usr/bin/nvidia-modprobe -u -c 0",
             (MEMFD | COMM, _) | (_, EACCES) => return vec![help],
