@@ -5,7 +5,6 @@ use crate::runtime::driver::no_gpu::{CONTROL, JETSON, NODES, UVM};
 use crate::runtime::system::{self, platform, proc};
 use std::path::Path;
 
-/// The call that creates a file in memory.
 pub const MEMFD: &str = "memfd_create";
 /// The file through which a process names its threads.
 pub const COMM: &str = "/proc/thread-self/comm";
@@ -64,14 +63,13 @@ impl RefusedRequest {
         let status = proc::text("self/status").unwrap_or_default();
         let lines = ["Seccomp:\t2", "NoNewPrivs:\t1"].into_iter();
         let lines: Vec<&str> = lines.filter(|line| status.contains(line)).collect();
+        let container = Container::detect(root).filter(|one| one.has_device);
         Self {
             what,
             errno,
             restrictions: lines.join(", ").replace('\t', " "),
             unit: proc::text("self/cgroup").and_then(|text| service(&text)),
-            container: Container::detect(root)
-                .filter(|it| it.has_device)
-                .map(|it| it.runtime),
+            container: container.map(|one| one.runtime),
         }
     }
 }
