@@ -56,11 +56,18 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
         // Such a program may silently compute on the CPU.
-        let is_shown = |it: &&Finding| is_error(it) || it.id == FindingId::CudaFlavourMismatch;
+        let is_shown = |it: &&Finding| {
+            is_error(it)
+                || it.id == FindingId::CudaFlavourMismatch
+                || it.id == FindingId::LibraryNotFound && inspection.may_use_cpu
+        };
         for finding in inspection.findings().iter().filter(is_shown) {
             terminal::show_on_stderr(format!("{finding}\n  {:<12}{}\n\n", "see", finding.page()));
         }
-        if !errors.is_empty() && mode != "warn" {
+        let requires_gpu = std::env::var("CUDNN_GUARD_REQUIRE_GPU").unwrap_or_default();
+        let requires_gpu = ["1", "strict"].contains(&requires_gpu.trim());
+        let is_refused = !errors.is_empty() || requires_gpu && inspection.may_use_cpu;
+        if is_refused && mode != "warn" {
             terminal::show_on_stderr(format!(
                 "`{}` was not started; set CUDNN_GUARD=warn to start it anyway\n",
                 program.display()

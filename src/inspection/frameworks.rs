@@ -4,17 +4,14 @@ use crate::FindingId;
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
-use crate::cudnn::device_code;
 use crate::inspection::fault::{InspectionFault, PYTHONS};
-use crate::inspection::provider::{ORT_DYLIB_PATH, Provider};
+use crate::inspection::provider::{self, ORT_DYLIB_PATH};
 use crate::inspection::{loader_env, torch};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{elsewhere, linkage, main_library};
-use crate::model::linkage::{Linkage, LoadPhase};
+use crate::model::linkage::Linkage;
 use crate::model::{Candidate, Os, Variable};
 use crate::report::ToolchainReport;
-use crate::runtime::driver::query::Device;
-use crate::runtime::facts::majors;
 use crate::system::{Host, files, programs};
 use std::path::PathBuf;
 
@@ -81,29 +78,25 @@ impl Framework {
             needed: Vec::new(),
             soname: None,
             runpath: Some("$ORIGIN".into()),
-            ..linkage.clone()
+            ..linkage
         };
         let mut graph = LoadGraph::resolve(&program, made_up, search_path);
-        graph.open(library, 0, LoadPhase::Later);
-        let missing = std::mem::take(&mut graph.missing);
-        // Newer providers are not linked with cuDNN but open it.
-        let majors = majors::CUDNN.iter();
-        let mut names = majors.map(|major| platform.cudnn_library(*major));
-        let main = names.find_map(|name| graph.open(&name, 0, LoadPhase::Later));
+        let Some(provider) = provider::open(&mut graph, "", library, 0) else {
+            return;
+        };
+        let mut objects = graph.objects.iter();
+        let main = objects.position(|it| main_library::loaded_major(it).is_some());
         let cudnn = main.and_then(|main| main_library::cudnn(&mut graph, main, platform));
         if cudnn.is_some() {
             findings.retain(|one| one.id != FindingId::CudnnNotFound);
         }
-        let provider = Provider::new(&path, &linkage, missing);
         let candidates = || installed.to_vec();
         let faults = provider.faults(cudnn.as_ref(), &candidates, host.sysroot());
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
-        let codes = device_code::read_library(&path, platform.os).unwrap_or_default();
-        let runs_on = |gpu: &Device| codes.iter().any(|code| code.runs_on(gpu.capability));
-        let mut gpus = report.machine.iter().flat_map(|machine| &machine.gpus);
+        let machine = report.machine.as_ref();
+        let gpus = machine.map_or(&[][..], |machine| &machine.gpus);
         if faults.is_empty() {
-            let doubt = || format!("no code for this GPU was found in `{}`", path.display());
-            report.doubt = (!gpus.all(runs_on)).then(doubt);
+            report.doubt = provider.code_doubt(platform.os, gpus);
         }
     }
 

@@ -56,6 +56,8 @@ pub struct Inspection {
     lenient: Option<&'static str>,
     /// The driver's library that the program gets.
     driver: Option<PathBuf>,
+    /// `true` if the program computes on the CPU, because the CUDA provider of its ONNX Runtime does not load.
+    pub(crate) may_use_cpu: bool,
 }
 
 impl Inspection {
@@ -90,6 +92,7 @@ impl Inspection {
             unknown: others.iter().map(unknown_rule).collect(),
             lenient: None,
             driver: None,
+            may_use_cpu: false,
         };
         let triple = Some(&*inspection.input.platform.triple);
         let host = Host::capture(triple, root.map(Path::to_path_buf), &[]);
@@ -103,13 +106,18 @@ impl Inspection {
             Format::Elf => inspection.follow(&host),
             Format::Pe => (Vec::new(), inspection.follow_dlls(&host)),
         };
-        if let Some(provider) = provider {
+        if let Some(provider) = &provider {
             let cudnn = inspection.input.cudnn.as_ref();
             let candidates = || installations(&host);
             let faults = provider.faults(cudnn, &candidates, host.sysroot());
-            let findings = faults.iter().map(|fault| fault.finding(&provider));
+            let findings = faults.iter().map(|fault| fault.finding(provider));
             inspection.findings.extend(findings);
-            let doubt = |_| "ONNX Runtime may compute on the CPU".to_string();
+            inspection.may_use_cpu = !faults.is_empty() && !provider.is_without_cudnn();
+            let doubt = match inspection.may_use_cpu {
+                true => "ONNX Runtime may compute on the CPU",
+                false => "operations of ONNX Runtime may fail",
+            };
+            let doubt = |_| doubt.to_string();
             inspection.unknown.extend(faults.first().map(doubt));
         }
         let in_image = driver_in_image::find(host.sysroot());
@@ -120,6 +128,9 @@ impl Inspection {
             let reason = "driver and GPUs not queried";
             inspection.unknown.push(reason.into());
         }
+        let (os, gpus) = (inspection.input.platform.os, inspection.input.gpus());
+        let doubt = provider.and_then(|provider| provider.code_doubt(os, gpus));
+        inspection.unknown.extend(doubt);
         inspection.input.allow.apply(&mut inspection.findings);
         // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);
@@ -316,6 +327,7 @@ impl Inspection {
             Ok(Ok(driver)) => self.input.driver = Some(driver),
             Ok(Err(problem)) => {
                 // The file that the program gets is already reported.
+                let problem = problem.with_memory_file();
                 let finding = driver_library::finding(&problem);
                 if !self.findings.iter().any(|one| one.id == finding.id) {
                     self.findings.push(finding);

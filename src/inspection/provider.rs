@@ -1,11 +1,15 @@
 //! The CUDA provider of ONNX Runtime, which is a plugin beside its library, and the CUDA part of libtorch. If the
 //! provider does not load, ONNX Runtime computes on the CPU and only logs the reason.
 
+use crate::cudnn::device_code;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
-use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
-use crate::model::{Candidate, Cudnn, Found};
-use crate::runtime::facts::LibraryName;
+use crate::model::linkage::{Format, LoadPhase, Missing};
+use crate::model::{Candidate, Cudnn, Found, Os};
+use crate::runtime::binary::contains;
+use crate::runtime::binary::elf::Elf;
+use crate::runtime::driver::query::Device;
+use crate::runtime::facts::{LibraryName, cudnn_file};
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
@@ -21,6 +25,8 @@ pub struct Provider {
     pub is_torch: bool,
     /// The CUDA major that it is built for, from the number of its cuBLAS.
     pub cuda: Option<u32>,
+    /// `true` if it is not linked with cuDNN, but opens it when an operation needs it.
+    pub opens_cudnn: bool,
     /// The libraries that the provider needs but that the loader does not find.
     pub missing: Vec<Missing>,
 }
@@ -61,14 +67,43 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
         }
         _ => return None,
     };
-    let before = graph.missing.len();
     let origin = if is_dll { "" } else { "$ORIGIN/" };
-    let opened = graph.open(&format!("{origin}{provider}"), opener, LoadPhase::Later);
+    let mut provider = open(graph, origin, &provider, opener)?;
+    provider.missing.retain(|_| is_path_known);
+    Some(provider)
+}
+
+/// Opens this provider in the graph, and the cuDNN that it opens if it is not linked with one.
+pub fn open(graph: &mut LoadGraph, dir: &str, name: &str, opener: usize) -> Option<Provider> {
+    let before = graph.missing.len();
+    let Some(opened) = graph.open(&format!("{dir}{name}"), opener, LoadPhase::Later) else {
+        graph.missing.truncate(before);
+        return None;
+    };
+    let object = graph.objects.get_mut(opened)?;
+    object.name = name.to_string();
+    let (path, linkage) = (object.path.clone(), object.linkage.clone());
+    let mut needed = linkage.needed.iter();
+    let is_linked = needed.any(|it| it.starts_with("libcudnn.so."));
+    // It composes the name of cuDNN's library, and is too large to be read as a whole.
+    let constants = Elf::read(&path).ok().and_then(|elf| elf.rodata());
+    let mut constants = constants.iter().filter(|_| !is_linked);
+    let opens_cudnn = constants.any(|it| contains(it, b'c', b"udnn_frontend"));
+    if opens_cudnn {
+        graph.open(&cudnn_file("", 9, false), opened, LoadPhase::Later);
+    }
     let mut missing = graph.missing.split_off(before);
-    missing.retain(|_| is_path_known);
-    let object = graph.objects.get_mut(opened?)?;
-    object.name = provider;
-    Some(Provider::new(&object.path, &object.linkage, missing))
+    // A missing driver is reported once, with the machine.
+    let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
+    missing.retain(|one| !is_driver(&one.name));
+    Some(Provider {
+        is_dll: linkage.format == Format::Pe,
+        is_torch: name.contains("torch_cuda."),
+        cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
+        opens_cudnn,
+        missing,
+        path,
+    })
 }
 
 pub fn file_name(kind: &str, is_dll: bool) -> String {
@@ -86,17 +121,19 @@ fn cuda_major(file: &str) -> Option<u32> {
 }
 
 impl Provider {
-    pub fn new(path: &Path, linkage: &Linkage, mut missing: Vec<Missing>) -> Self {
-        // A missing driver is reported once, with the machine.
-        let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
-        missing.retain(|one| !is_driver(&one.name));
-        Self {
-            path: path.to_path_buf(),
-            is_dll: linkage.format == Format::Pe,
-            is_torch: path.to_string_lossy().contains("torch_cuda."),
-            cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
-            missing,
-        }
+    /// Returns `true` if the provider loads, but its operations that need cuDNN fail.
+    pub fn is_without_cudnn(&self) -> bool {
+        let is_cudnn = |it: &Missing| it.name.starts_with("libcudnn.so.");
+        self.opens_cudnn && !self.missing.is_empty() && self.missing.iter().all(is_cudnn)
+    }
+
+    /// Returns the doubt about GPUs for which the file has no code.
+    pub fn code_doubt(&self, os: Os, gpus: &[Device]) -> Option<String> {
+        let path = self.path.display();
+        let codes = device_code::read_library(&self.path, os).filter(|_| !gpus.is_empty());
+        let runs_on = |gpu: &Device| codes.iter().flatten().any(|it| it.runs_on(gpu.capability));
+        let doubt = || format!("no code for this GPU was found in `{path}`");
+        (!gpus.iter().all(runs_on)).then(doubt)
     }
 
     /// Returns the faults of this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the installations

@@ -107,6 +107,10 @@ impl ProviderFault {
     pub fn finding(&self, of: &Provider) -> Finding {
         let path = of.path.display();
         let (framework, result) = match of.is_torch {
+            false if of.is_without_cudnn() => (
+                "an ONNX Runtime",
+                "operations of ONNX Runtime that need cuDNN fail: NOT_IMPLEMENTED",
+            ),
             false => (
                 "an ONNX Runtime",
                 "ONNX Runtime computes on the CPU and only logs the reason",
@@ -224,6 +228,7 @@ mod tests {
                 path: "/opt/ort/libonnxruntime_providers_cuda.so".into(),
                 is_dll: false,
                 is_torch: false,
+                opens_cudnn: false,
                 cuda: Some(cuda),
                 missing: missing.into(),
             };

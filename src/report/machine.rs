@@ -85,6 +85,7 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     match within(DEADLINE, query::driver) {
         Ok(Ok(driver)) => machine.driver = Some(driver),
         Ok(Err(problem)) => {
+            let problem = problem.with_memory_file();
             findings.push(driver_library::finding(&problem));
             machine.driver = problem.driver().cloned();
             if matches!(problem, DriverProblem::Missing(_)) {

@@ -5,6 +5,16 @@ use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
 use cudnn_guard::internals::driver::query::{Driver, DriverProblem, FailedCall};
+use cudnn_guard::internals::driver::refused_request::{COMM, MEMFD, RefusedRequest, service};
+
+/// A request that this error number refuses to a process without a sandbox.
+fn refused(what: &'static str, errno: i32) -> RefusedRequest {
+    RefusedRequest {
+        what,
+        errno,
+        ..RefusedRequest::default()
+    }
+}
 
 /// The reasons why no GPU is visible.
 #[test]
@@ -44,7 +54,7 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
         "  = help: set CUDA_VISIBLE_DEVICES to one MIG instance: a process can use only one\n"
     ));
     let closed = GpuVisibility {
-        closed: Some("/dev/nvidia0"),
+        refused: Some(refused("/dev/nvidia0", 13)),
         ..GpuVisibility::default()
     };
     assert_eq!(
@@ -69,6 +79,120 @@ fn hidden_and_inaccessible_gpus_are_distinguished() {
     );
 }
 
+/// Each reason for a refused device has its own headline and help.
+#[test]
+fn a_refusal_is_named_with_the_help_for_its_reason() {
+    let report = |refused: RefusedRequest| {
+        let visibility = GpuVisibility {
+            refused: Some(refused),
+            ..GpuVisibility::default()
+        };
+        visibility.finding().to_string()
+    };
+    let device = |errno| refused("/dev/nvidiactl", errno);
+    let unit = RefusedRequest {
+        unit: Some("ollama.service".to_string()),
+        ..device(1)
+    };
+    assert_eq!(
+        report(unit),
+        "a device cgroup refuses `/dev/nvidiactl` to this process (EPERM), so NVIDIA's driver reports no GPU  [no-gpu]
+  = help: add `DeviceAllow=char-nvidia* rw` with `systemctl edit ollama.service`
+  = help: allow `/dev/nvidiactl` in the device cgroup of the sandbox
+  unit        ollama.service"
+    );
+    let in_container = RefusedRequest {
+        container: Some(ContainerRuntime::Podman),
+        ..device(1)
+    };
+    for (refused, help) in [
+        (
+            in_container,
+            "start the container with `--device nvidia.com/gpu=all`",
+        ),
+        (
+            device(1),
+            "allow `/dev/nvidiactl` in the device cgroup of the sandbox",
+        ),
+        (
+            device(13),
+            "add this user to the group that `ls -l /dev/nvidiactl` shows",
+        ),
+        (
+            refused(COMM, 13),
+            "let the sandbox write to `/proc/self/task`",
+        ),
+        (
+            refused(MEMFD, 13),
+            "allow `memfd_create` in the seccomp profile",
+        ),
+        (
+            refused(MEMFD, 38),
+            "allow `memfd_create` in the seccomp profile",
+        ),
+    ] {
+        let text = report(refused);
+        let first = text.split("  = help: ").nth(1).unwrap();
+        assert!(first.starts_with(help), "{text}");
+    }
+    assert_eq!(
+        service("0::/system.slice/ollama.service\n").as_deref(),
+        Some("ollama.service")
+    );
+    for without in [
+        "0::/\n",
+        "0::/user.slice/user@1000.service/app.slice/vte.scope\n",
+        "",
+    ] {
+        assert_eq!(service(without), None, "{without}");
+    }
+}
+
+/// A device that a program on a GPU needs, below a root directory. On a Jetson there is no `/dev/nvidia-uvm`.
+#[test]
+fn a_missing_device_is_named() {
+    let root = std::env::temp_dir().join(format!("guard-missing-device-{}", std::process::id()));
+    let report = |files: &[&str]| {
+        for file in files {
+            let path = root.join(file);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, "").unwrap();
+        }
+        let visibility = GpuVisibility {
+            visible: None,
+            ..GpuVisibility::detect_below(&root)
+        };
+        std::fs::remove_dir_all(&root).unwrap();
+        visibility.finding().to_string()
+    };
+    let module = "proc/driver/nvidia/version";
+    let (control, uvm) = ("dev/nvidiactl", "dev/nvidia-uvm");
+    let boot = report(&[control, "dev/nvidia0", module]);
+    assert!(
+        boot.starts_with(
+            "`/dev/nvidia-uvm` is missing, so NVIDIA's driver reports no GPU  [no-gpu]\n  \
+             = help: load the module that creates `/dev/nvidia-uvm`: `sudo nvidia-modprobe -u -c 0`\n"
+        ),
+        "{boot}"
+    );
+    let private = report(&[module]);
+    assert!(
+        private.starts_with("`/dev/nvidiactl` is missing, so NVIDIA's driver reports no GPU"),
+        "{private}"
+    );
+    for sound in [
+        &[control, uvm, module][..],
+        &["dev/nvmap", control],
+        &["etc/passwd"],
+    ] {
+        let text = report(sound);
+        assert!(
+            text.starts_with("NVIDIA's driver reports no GPU  [no-gpu]"),
+            "{text}"
+        );
+    }
+}
+
 #[test]
 fn every_problem_has_a_message() {
     let with_version = |version: &str| {
@@ -88,7 +212,7 @@ fn every_problem_has_a_message() {
         driver: with_version("550.120"),
         call: "cuInit",
         code: 803,
-        uvm: None,
+        refused: None,
     };
     assert!(
         updated

@@ -53,8 +53,8 @@ pub fn judge(
             .findings
             .push(finding.with_all(main_library.evidence()));
     }
-    if let Some(problem) = &answer.problem {
-        report.unknown(problem.clone());
+    if let Some(problem) = outcome.problem() {
+        report.unknown(problem);
     }
     let cublas = loaded_major.and_then(|cuda| loaded_cublas(cuda, &answer.mapped, search_path));
     let compiles = judge_devices(report, built, &answer.tried, answer.cuda_major, cublas);

@@ -269,7 +269,7 @@ fn add_not_loadable(
         report.findings.push(finding);
     } else {
         report.unknown(finding);
-        if let Some(problem) = outcome.answer.problem {
+        if let Some(problem) = outcome.problem() {
             report.unknown(problem);
         }
     }

@@ -13,7 +13,7 @@ use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::devices::Devices;
 use crate::runtime::driver::driver_library;
 use crate::runtime::driver::query::{Device, Driver};
-use crate::runtime::facts::{Fields, SubLibrary, UsedFor, Version, codec, sub_libraries};
+use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::dlopen_dependencies;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::judge::rules::{Gpu, SupportGap};
@@ -39,6 +39,14 @@ pub struct ChildOutcome {
     pub unprotected: Option<ForkObstacle>,
     /// A second child, if it did not fail in the same way.
     pub second_try: Option<SecondTry>,
+}
+
+impl ChildOutcome {
+    /// Returns the reason why there is no usable GPU, with the output of the driver and of cuDNN.
+    pub fn problem(&self) -> Option<Finding> {
+        let output = Some(self.output.trim()).filter(|output| !output.is_empty());
+        Some(self.answer.problem.clone()?.with_some("output", output))
+    }
 }
 
 /// A second child process, in which the fault of the first one did not recur. `None` if it could not be started.
@@ -92,7 +100,7 @@ pub fn run(
         scope.in_program = matches!(obstacle, ForkObstacle::CudaStarted);
     }
     let exit = in_process::in_thread(deadline, move |sink| {
-        work(&here, sink);
+        work(&here, false, sink);
         sink(&end);
     });
     Ok(outcome(exit, Some(obstacle)))
@@ -102,11 +110,12 @@ pub fn run(
 pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
     in_process::pass_locks();
     stage(sink, Stage::Starting);
-    work(task, sink);
+    work(task, true, sink);
     emit(sink, "end", &token.to_string());
 }
 
-fn work(task: &Task, sink: Sink<'_>) {
+/// Does the work. `is_child`: no other work is done in this process.
+fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
     if task.opens_only {
         for part in &task.parts {
             open(std::slice::from_ref(part), sink);
@@ -128,7 +137,7 @@ fn work(task: &Task, sink: Sink<'_>) {
         }
     }
     stage(sink, Stage::AskingDriver);
-    let driver = query_driver(task.functions, sink);
+    let driver = query_driver(task.functions, is_child, sink);
     let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
     for number in &numbers {
         emit(sink, "tried", number);
@@ -287,13 +296,17 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
 }
 
 /// Queries the driver. Returns `None` if no GPU can be used.
-fn query_driver(functions: Functions, sink: Sink<'_>) -> Option<Driver> {
+fn query_driver(functions: Functions, is_child: bool, sink: Sink<'_>) -> Option<Driver> {
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
             emit(sink, "problem", &driver_library::finding(problem));
+            if is_child {
+                let problem = problem.clone().with_memory_file();
+                emit(sink, "problem", &driver_library::finding(&problem));
+            }
             problem.driver()
         }
     };

@@ -12,5 +12,6 @@ pub mod driver_missing;
 pub mod driver_release;
 pub mod no_gpu;
 pub mod query;
+pub mod refused_request;
 #[cfg(feature = "runtime")]
 pub mod stub;

@@ -1,7 +1,8 @@
-//! The reasons why the driver shows no GPU: a variable hides it, its device cannot be opened, or the container has no
-//! access to it.
+//! The reasons why the driver shows no GPU: a variable hides it, its device is missing or cannot be opened, or the
+//! container has no access to it.
 
-use crate::runtime::driver::container::{Container, ContainerRuntime, variable};
+use crate::runtime::driver::container::{Container, variable};
+use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
 use crate::runtime::facts::is_number;
 use crate::runtime::system::{self, by_system};
 use std::path::Path;
@@ -9,47 +10,26 @@ use std::path::Path;
 /// The variable that chooses among the GPUs.
 pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The device files that a program opens to use a GPU: three for a card, then three for a Jetson.
-const NODES: [&str; 6] = [
-    "/dev/nvidiactl",
-    "/dev/nvidia-uvm",
+pub const NODES: [&str; 6] = [
+    CONTROL,
     "/dev/nvidia0",
+    UVM,
     "/dev/nvmap",
     "/dev/nvhost-gpu",
     "/dev/nvhost-ctrl-gpu",
 ];
+pub const CONTROL: &str = "/dev/nvidiactl";
+pub const UVM: &str = "/dev/nvidia-uvm";
 /// A file that exists on every Jetson.
-const JETSON: &str = "/etc/nv_tegra_release";
-
-/// The reason why `/dev/nvidia-uvm` is missing although the driver is loaded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum MissingUvm {
-    /// This container was not given the device.
-    NotGiven(ContainerRuntime),
-    /// The module that creates the device is not loaded.
-    NotLoaded,
-}
-
-impl MissingUvm {
-    /// Returns the reason on the machine below this root directory, if the device is missing there.
-    pub fn detect(root: &Path) -> Option<Self> {
-        let has = |node: &str| system::is_there(&root.join(node));
-        if !has("dev/nvidiactl") || has("dev/nvidia-uvm") {
-            return None;
-        }
-        let container = Container::detect(root).filter(|one| one.has_device);
-        Some(container.map_or(MissingUvm::NotLoaded, |one| {
-            MissingUvm::NotGiven(one.runtime)
-        }))
-    }
-}
+pub const JETSON: &str = "/etc/nv_tegra_release";
 
 /// Evidence of why a driver shows no GPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct GpuVisibility {
     /// The value of `CUDA_VISIBLE_DEVICES`, if it is set.
     pub visible: Option<String>,
-    /// A device that exists but that this process may not open.
-    pub closed: Option<&'static str>,
+    /// A request that the system refuses.
+    pub refused: Option<RefusedRequest>,
     /// The container in which this process runs, if it has no access to a GPU.
     pub container: Option<Container>,
     pub is_jetson: bool,
@@ -73,17 +53,10 @@ impl GpuVisibility {
     pub fn detect_below(root: &Path) -> Self {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let exists = |path: &&str| system::is_there(&below(path));
-        let closed = NODES.iter().copied().find(|node| {
-            let opened = std::fs::OpenOptions::new()
-                .read(true)
-                .write(true)
-                .open(below(node));
-            opened.is_err_and(|error| error.kind() == std::io::ErrorKind::PermissionDenied)
-        });
         let has_node = NODES.iter().any(exists);
         Self {
             visible: variable(root, VISIBLE),
-            closed,
+            refused: RefusedRequest::detect(root).filter(|it| has_node || it.errno == ENOENT),
             container: Container::detect(root).filter(|_| !has_node),
             is_jetson: exists(&JETSON) || NODES.iter().skip(3).any(exists),
         }

@@ -7,7 +7,8 @@ use crate::runtime::binary::defect::Defect;
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
 use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
-use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm};
+use crate::runtime::driver::no_gpu::GpuVisibility;
+use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
@@ -29,8 +30,9 @@ const STUB: c_int = 34;
 const NO_DEVICE: c_int = 100;
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH`
 pub const MISMATCH: c_int = 803;
-/// `CUDA_ERROR_UNKNOWN`
-const UNKNOWN: c_int = 999;
+/// The codes of a driver to which the system refuses something: out of memory, not initialized, operating system, not
+/// supported, unknown.
+const REFUSED: [c_int; 5] = [2, 3, 304, 801, 999];
 /// A limit above the number of GPUs in any machine, for the case that the driver returns a wrong count.
 const MOST_DEVICES: c_int = 256;
 
@@ -94,8 +96,8 @@ pub struct FailedCall {
     pub call: &'static str,
     /// Its `CUresult`.
     pub code: i32,
-    /// The reason why `/dev/nvidia-uvm` is missing, if the driver does not name another one.
-    pub uvm: Option<MissingUvm>,
+    /// A request of the driver that the system refuses, if the code may result from that.
+    pub refused: Option<Box<RefusedRequest>>,
 }
 
 impl DriverProblem {
@@ -111,13 +113,27 @@ impl DriverProblem {
 
     /// Creates the problem of a failed call on the machine below a root directory.
     pub fn failed(driver: Driver, call: &'static str, code: i32, root: &Path) -> Self {
-        let uvm = MissingUvm::detect(root).filter(|_| code == UNKNOWN);
+        // Without a device, the driver does not report that there is no memory (2).
+        let is_reason = |it: &RefusedRequest| it.errno != ENOENT || code != 2;
+        let refused = RefusedRequest::detect(root).filter(is_reason).map(Box::new);
         DriverProblem::Failed(FailedCall {
             driver,
             call,
             code,
-            uvm,
+            refused: refused.filter(|_| REFUSED.contains(&code)),
         })
+    }
+
+    /// Tries `memfd_create` too, which the driver calls first. Some sandboxes end a process for that, so only a child of
+    /// the guard and the terminal program may do so.
+    pub fn with_memory_file(mut self) -> Self {
+        if let DriverProblem::Failed(failed) = &mut self {
+            if REFUSED.contains(&failed.code) {
+                let memory_file = RefusedRequest::detect_memory_file().map(Box::new);
+                failed.refused = memory_file.or(failed.refused.take());
+            }
+        }
+        self
     }
 
     fn no_device(driver: Driver) -> Self {

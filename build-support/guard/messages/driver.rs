@@ -5,8 +5,9 @@ use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::driver::container::{CAPABILITIES, Container, ContainerRuntime};
 use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
-use crate::runtime::driver::no_gpu::{GpuVisibility, MissingUvm, VISIBLE};
+use crate::runtime::driver::no_gpu::{GpuVisibility, VISIBLE};
 use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
+use crate::runtime::driver::refused_request::EACCES;
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::facts::{Finding, FindingId, quoted};
@@ -24,7 +25,6 @@ use crate::runtime::system::names::DRIVER;
 #[cfg(feature = "runtime")]
 use std::path::{Path, PathBuf};
 
-const UVM: &str = "/dev/nvidia-uvm";
 /// The help for a missing driver.
 pub const DRIVER_HELP: &str = "install NVIDIA's driver, or run on a machine that has a GPU";
 const OTHER_MACHINE: &str = "run on a machine that has a GPU, or ask the scheduler for one";
@@ -56,7 +56,10 @@ impl FailedCall {
     pub fn finding(&self) -> Finding {
         let (driver, error) = (&self.driver, cuda_status::explain(self.code));
         let name = cuda_status::status_name(self.code);
-        let summary = format!("{}: `{}` returned {name}", error.words, self.call);
+        let reason = self.refused.as_ref();
+        let words = reason.map(|reason| reason.headline("cannot start"));
+        let words = words.unwrap_or_else(|| error.words.to_string());
+        let summary = format!("{words}: `{}` returned {name}", self.call);
         let finding = with_driver(FindingId::DriverError.warning(summary), driver);
         // The driver's version is that of the module. The library's version is in its file name.
         let versions = match (self.code, release_in_name(&driver.library), &driver.version) {
@@ -65,18 +68,11 @@ impl FailedCall {
             }
             _ => None,
         };
-        finding
-            .with_some("versions", versions)
-            .with_some("missing", self.uvm.map(|_| UVM))
-            .help(match self.uvm {
-                Some(MissingUvm::NotGiven(runtime)) => {
-                    format!("{}, which adds `{UVM}`", runtime.help())
-                }
-                Some(MissingUvm::NotLoaded) => {
-                    format!("load the module that creates `{UVM}`: `sudo nvidia-modprobe -u -c 0`")
-                }
-                None => error.help.to_string(),
-            })
+        let finding = finding.with_some("versions", versions);
+        match &self.refused {
+            Some(refused) => refused.add_to(finding),
+            None => finding.help(error.help),
+        }
     }
 }
 
@@ -92,7 +88,7 @@ fn with_driver(finding: Finding, driver: &Driver) -> Finding {
 
 impl ContainerRuntime {
     /// Returns the help that gives a container the GPU and the driver's libraries.
-    fn help(self) -> &'static str {
+    pub fn help(self) -> &'static str {
         match self {
             Self::Apptainer => {
                 "start the container with `--nv`: `apptainer exec --nv IMAGE PROGRAM`"
@@ -340,16 +336,16 @@ impl Unfit {
 impl GpuVisibility {
     pub fn finding(&self) -> Finding {
         let hiding = self.hiding_entry();
-        let headline = match (hiding, self.closed, self.container) {
+        let reason = self.refused.as_ref();
+        let reason = reason.map(|reason| reason.headline("reports no GPU"));
+        let headline = match (hiding, reason, self.container) {
             (Some(entry), ..) if entry.is_empty() || entry.starts_with('-') => {
                 format!("{VISIBLE} hides every GPU from this program")
             }
             (Some(entry), ..) => format!(
                 "`{entry}` in {VISIBLE} matches no GPU, which hides every GPU from this program"
             ),
-            (None, Some(node), _) => format!(
-                "this process has no permission to open `{node}`, so NVIDIA's driver reports no GPU"
-            ),
+            (None, Some(reason), _) => reason,
             (None, None, Some(_)) => "this container was started without a GPU".to_string(),
             (None, None, None) => "NVIDIA's driver reports no GPU".to_string(),
         };
@@ -371,10 +367,10 @@ impl GpuVisibility {
         if let (Some(container), false) = (self.container, self.is_jetson) {
             return finding.help(container.runtime.help()).help(OTHER_MACHINE);
         }
-        let finding = match self.closed {
-            Some(node) => finding.help(format!(
-                "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
-            )),
+        let finding = match &self.refused {
+            // A container may not have the right to open the device of its host.
+            Some(refused) if refused.errno == EACCES => refused.add_to(finding),
+            Some(refused) => return refused.add_to(finding),
             None => finding.help(OTHER_MACHINE),
         };
         finding.help(if cfg!(windows) {

@@ -25,6 +25,7 @@ pub mod loading;
 pub mod not_found;
 #[cfg(feature = "runtime")]
 pub mod program;
+pub mod refused_request;
 pub mod sub_libraries;
 #[cfg(feature = "runtime")]
 pub mod variables;

@@ -44,6 +44,11 @@ pub fn most_in_a_file() -> u64 {
     u64::MAX
 }
 
+/// Does nothing: no driver needs such a file.
+pub fn create_memory_file() -> std::io::Result<()> {
+    Ok(())
+}
+
 /// Writes to stderr in another thread, and waits for that thread at most a second: stderr may be locked or a full pipe.
 /// If no thread can be started, this one writes.
 pub fn write_stderr(text: &str) {

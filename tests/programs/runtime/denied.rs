@@ -298,3 +298,42 @@ fn a_child_whose_exit_cannot_be_queried_gets_its_full_time() {
         began.elapsed()
     );
 }
+
+/// The number of `memfd_create`.
+const MEMORY_FILE: &str = if cfg!(target_arch = "aarch64") {
+    "279"
+} else {
+    "319"
+};
+
+/// NVIDIA's driver reports only that the operating system refused something.
+#[test]
+fn the_request_that_a_seccomp_filter_refuses_to_the_driver_is_named() {
+    for (errno, name) in [("1", "EPERM"), ("38", "ENOSYS")] {
+        let refused = format!("{MEMORY_FILE} {errno}");
+        let variables = [
+            ("ODD_REFUSE", &*refused),
+            ("SIM_CUINIT", "304"),
+            ("SIM_PRINTS", "the driver's own words"),
+        ];
+        let ran = do_all(&["refuse", "startup", "check"], &variables).exits_with(0);
+        let ran = ran.says(&format!(
+            "cudnn-guard: unknown: a seccomp filter refuses `memfd_create` to this process ({name}), so NVIDIA's driver cannot start: `cuInit` returned CUDA_ERROR_OPERATING_SYSTEM (304)  [driver-error]\n  \
+             = help: allow `memfd_create` in the seccomp profile of the sandbox, container or service\n"
+        ));
+        let json: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+        let evidence = &json["findings"][0]["evidence"];
+        assert_eq!(evidence["process"], "Seccomp: 2, NoNewPrivs: 1", "{json}");
+        assert_eq!(evidence["output"], "the driver's own words", "{json}");
+    }
+    // Without the filter, and for a driver that works with it.
+    let ran = do_all(&["startup", "went-on"], &[("SIM_CUINIT", "304")]).exits_with(0);
+    let ran = ran.says("the system refused a request of NVIDIA's driver: `cuInit` returned CUDA_ERROR_OPERATING_SYSTEM (304)");
+    assert!(!ran.text().contains("refused     "), "{}", ran.text());
+    let refused = format!("{MEMORY_FILE} 1");
+    let ran = do_all(
+        &["refuse", "startup", "went-on"],
+        &[("ODD_REFUSE", &refused)],
+    );
+    assert_eq!(ran.exits_with(0).text(), "went on\n");
+}

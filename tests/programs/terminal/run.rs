@@ -102,6 +102,37 @@ fn a_program_whose_provider_does_not_load_is_started() {
     );
     let stderr = complaint(&started);
     assert!(stderr.starts_with(&wanted), "{stderr}");
+    // Without a toolkit for another CUDA, the libraries are only missing.
+    let variables = [variables[0], ("CUDA_HOME", Path::new("/nowhere"))];
+    let started = run(&image.at("app/app"), &["a"], &variables);
+    must_exit(&started, 7);
+    let stderr = complaint(&started);
+    assert!(
+        stderr.contains("needs libcublasLt.so.12, which the loader cannot find"),
+        "{stderr}"
+    );
+    // The program requires a GPU, so it must not compute on the CPU.
+    for (required, mode, code) in [
+        ("1", "", 78),
+        ("strict", "", 78),
+        ("1", "warn", 7),
+        ("0", "", 7),
+    ] {
+        let more = [("CUDNN_GUARD_REQUIRE_GPU", required), ("CUDNN_GUARD", mode)];
+        let more = more.map(|(name, value)| (name, Path::new(value)));
+        let ran = run(&image.at("app/app"), &["a"], &[variables, more].concat());
+        must_exit(&ran, code);
+    }
+    // A provider that loads is no reason.
+    image.library(provider, "int nothing;", &[]);
+    let more = ("CUDNN_GUARD_REQUIRE_GPU", Path::new("1"));
+    let started = run(&image.at("app/app"), &["a"], &[variables[0], more]);
+    must_exit(&started, 7);
+    assert!(
+        !complaint(&started).contains("onnxruntime"),
+        "{}",
+        complaint(&started)
+    );
 }
 
 /// systemd starts its services with an ignored SIGPIPE. A program that relies on this ends at the first closed connection

@@ -3,6 +3,7 @@
 use crate::runtime::system::linux::Library;
 use crate::runtime::system::linux::mapped::mapped;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
+use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -15,6 +16,7 @@ const RLIMIT_FSIZE: c_int = 1;
 
 unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
+    fn syscall(number: c_long, ...) -> c_long;
     fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
@@ -107,6 +109,22 @@ pub fn most_in_a_file() -> u64 {
     // SAFETY: getrlimit writes two numbers.
     unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
     limit[0]
+}
+
+/// Creates a file in memory, and closes it. Older versions of glibc have no function for this call.
+pub fn create_memory_file() -> std::io::Result<()> {
+    let number = if cfg!(target_arch = "aarch64") {
+        279
+    } else {
+        319
+    };
+    // SAFETY: the name ends in NUL, and 1 is MFD_CLOEXEC.
+    match unsafe { syscall(number, c"cuda".as_ptr(), 1 as c_ulong) } {
+        // SAFETY: nothing else owns the new file.
+        file @ 0.. => drop(unsafe { OwnedFd::from_raw_fd(file as c_int) }),
+        _ => return Err(std::io::Error::last_os_error()),
+    }
+    Ok(())
 }
 
 /// Creates a path from bytes of `OsStr::as_encoded_bytes`.

@@ -73,3 +73,25 @@ fn a_crash_after_an_answered_call_is_still_a_crash_of_cudnn() {
     ran.exits_with(78)
         .says("cuDNN crashed the test process (SIGSEGV) while ");
 }
+
+/// The guard makes the driver's requests only after it has reported the driver's answer.
+#[test]
+fn a_sandbox_that_kills_for_a_request_of_the_driver_does_not_hide_its_answer() {
+    circumstances();
+    let memory_file = if IS_ARM { "279" } else { "319" };
+    let variables = [
+        ("ODD_SANDBOX", &*format!("{memory_file} kills")),
+        ("SIM_CUINIT", "304"),
+    ];
+    let ran = do_all(&["sandbox", "startup", "went-on"], &variables).exits_with(0);
+    assert_eq!(ran.stdout, "went on\n", "{}", ran.text());
+    ran.says("`cuInit` returned CUDA_ERROR_OPERATING_SYSTEM (304)  [driver-error]");
+    // If CUDA is in use, this process itself queries the driver.
+    let count = "status:cuDeviceGetCount:304";
+    let variables = [variables[0], ("SIM_FAULT", count)];
+    let ran = do_all(&["start-cuda", "sandbox", "check", "went-on"], &variables);
+    let ran = ran
+        .exits_with(0)
+        .says("`cuDeviceGetCount` returned CUDA_ERROR_OPERATING_SYSTEM (304)");
+    assert!(ran.stdout.ends_with("went on\n"), "{}", ran.text());
+}

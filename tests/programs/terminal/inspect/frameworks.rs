@@ -44,6 +44,23 @@ fn a_provider_without_code_for_the_gpu_does_not_pass() {
     image.library(provider, code, &[]);
     doctor("9.0").says(&unknown);
     doctor("8.6").says("\nverdict: pass (all versions are compatible)\n");
+    // The same provider, beside a program that contains ONNX Runtime.
+    let code = "const char word[] = \"libonnxruntime_providers_cuda.so\"; void _start(void) {}";
+    image.compile("app/app", code, &[]);
+    for file in [
+        "libonnxruntime_providers_cuda.so",
+        "libonnxruntime_providers_shared.so",
+    ] {
+        let (from, to) = (format!("ort/{file}"), format!("app/{file}"));
+        fs::copy(image.at(&from), image.at(&to)).unwrap();
+    }
+    let doubt = "no code for this GPU was found in `";
+    for (capability, is_doubtful) in [("9.0", true), ("8.6", false)] {
+        let mut inspect = image.here();
+        inspect.env("LD_LIBRARY_PATH", root.join("driver"));
+        let ran = run(inspect.env("SIM_CAPABILITY", capability));
+        assert_eq!(ran.stdout.contains(doubt), is_doubtful, "{}", ran.text());
+    }
     // No provider, and a build whose variables are unknown here.
     fs::remove_file(image.at(provider)).unwrap();
     let on_cpu = "ort may compute on the CPU)\n";
