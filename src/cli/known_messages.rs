@@ -141,7 +141,11 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
         let line = &line[..end];
         let mut numbered = rows.iter().enumerate();
         let first = numbered.find_map(|(row, it)| Some((it.is_last(), row, it.explain(line)?)));
-        let by_parts = || Some((false, rows.len() + number, message_parts::explain(line)?));
+        let by_parts = || {
+            let is_complete = line.chars().nth(LINE - 1).is_none();
+            let explained = message_parts::explain(line).filter(|_| is_complete)?;
+            Some((false, rows.len() + number, explained))
+        };
         if let Some((is_last, position, explanation)) = first.or_else(by_parts) {
             found.entry((is_last, position)).or_insert(explanation);
         }
@@ -206,9 +210,9 @@ mod tests {
 
     #[test]
     fn every_example_is_explained_by_its_own_row() {
-        let rows = rows(TABLE);
-        for row in &rows {
+        for row in &rows(TABLE) {
             let example = value(row.text, "example  ");
+            let rows = rows(example);
             let first = rows.iter().find(|other| other.explain(example).is_some());
             assert_eq!(first.map(|row| row.text), Some(row.text));
             let explained = row.explain(example).unwrap();
@@ -228,7 +232,8 @@ mod tests {
             let explained = explanations(message);
             let first = explained.first().map(|it| it.finding.unwrap_or("-"));
             assert_eq!(first, Some(finding), "{message}");
-            assert!(TABLE.contains(source), "{source}");
+            let parts = include_str!("../../build-support/compat/message-parts.txt");
+            assert!(TABLE.contains(source) || parts.contains(source), "{source}");
         }
     }
 
