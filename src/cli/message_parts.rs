@@ -2,12 +2,12 @@
 
 use crate::cli::known_messages::{Explanation, explanations};
 use regex::{Captures, Regex};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 const TABLE: &str = include_str!("../../build-support/compat/message-parts.txt");
 
-static PATTERNS: LazyLock<HashMap<&str, Regex>> = LazyLock::new(|| {
+static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
     let rows = rows("pattern").chain(rows("phase"));
     let regex = |text| Regex::new(text).expect("a tested table");
     rows.map(|row| (row[1], regex(row[row.len() - 1])))
