@@ -37,11 +37,8 @@ impl Row {
             texts => texts.split('|').map(String::from).collect(),
         };
         // Another line of the text tells the circumstances.
-        let context: Vec<String> = value(row, "with     ")
-            .split('|')
-            .map(String::from)
-            .collect();
-        let is_possible = contains_any(text, &contains) && contains_any(text, &context);
+        let mut context = value(row, "with     ").split('|');
+        let is_possible = contains_any(text, &contains) && context.any(|it| text.contains(it));
         is_possible.then(|| Row {
             text: row,
             contains,

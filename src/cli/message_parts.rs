@@ -15,39 +15,23 @@ static PATTERNS: LazyLock<BTreeMap<&str, Regex>> = LazyLock::new(|| {
 });
 
 /// Returns the columns of each row of a kind.
-pub fn rows(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
+fn rows(kind: &str) -> impl Iterator<Item = Vec<&'static str>> {
     let prefix = format!("{kind} | ");
     let rows = TABLE.lines().filter(move |row| row.starts_with(&prefix));
     rows.map(|row| row.split(" | ").collect())
 }
 
 /// Returns the last match of a pattern of the table.
-pub fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
+fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
     PATTERNS[pattern].captures_iter(line).last()
-}
-
-/// Returns the sentences of the table for these parts of a line, with the values inserted.
-pub fn answer(line: &str, parts: [&str; 3], values: &[(&str, &str)]) -> Option<Explanation> {
-    let fits = |row: &Vec<&str>| (0..3).all(|at| ["*", parts[at]].contains(&row[at + 1]));
-    let row = rows("answer").find(fits)?;
-    let fill = |text: String, (name, value): &(&str, &str)| text.replace(name, value);
-    let filled = |text: &str| values.iter().fold(text.to_string(), fill);
-    Some(Explanation {
-        line: line.trim().to_string(),
-        finding: Some(row[4]).filter(|id| *id != "-"),
-        cause: filled(row[5]),
-        help: filled(row[6]),
-    })
 }
 
 /// Explains a line that reports an error, by the CUDA library, function or status in it.
 pub fn explain(line: &str) -> Option<Explanation> {
     let has = |pattern| find(pattern, line).is_some();
     // Most lines of a log are not about CUDA.
-    let is_possible = [".so", "cu", "CU", "nv", "NV", "nccl", "NCCL"]
-        .iter()
-        .any(|it| line.contains(it));
-    if !is_possible || !has("fault") || has("command") {
+    let is_possible = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL"].map(|it| line.contains(it));
+    if !is_possible.contains(&true) || !has("fault") || has("command") {
         return None;
     }
     // The number of a status is explained like its name.
@@ -62,14 +46,20 @@ pub fn explain(line: &str) -> Option<Explanation> {
         true => ["function", "file", "status", "product", "other"],
         false => ["file", "status", "function", "product", "other"],
     };
-    let (part, named) = order
-        .into_iter()
-        .find_map(|part| Some((part, find(part, line)?)))?;
+    let mut parts = order.map(|part| (part, find(part, line))).into_iter();
+    let (part, named) = parts.find_map(|(part, named)| Some((part, named?)))?;
     let group = |at| named.get(at).map_or("", |it| it.as_str());
     let (library, absent) = match part {
         "file" | "product" => (library_file(&named)?, "absent"),
         "other" => (Library::default(), "absent"),
-        _ => (library(owner(group(2)), None)?, "undefined"),
+        _ => {
+            let owner = match group(2) {
+                "cuda" => "cudart",
+                "cu" => "cuda",
+                prefix => prefix,
+            };
+            (library(owner, None)?, "undefined")
+        }
     };
     let kind = match part {
         "file" | "product" => library.kind,
@@ -85,16 +75,18 @@ pub fn explain(line: &str) -> Option<Explanation> {
         ("{product}", &library.product),
         ("{packages}", &library.packages),
     ];
-    answer(line, [kind, phase, state], &values)
-}
-
-/// Returns the library that defines the functions and statuses with this prefix.
-fn owner(prefix: &str) -> &str {
-    match prefix {
-        "cuda" => "cudart",
-        "cu" | "CUDA" => "cuda",
-        prefix => prefix,
-    }
+    let parts = [kind, phase, state];
+    let fits = |row: &Vec<&str>| (0..3).all(|at| ["*", parts[at]].contains(&row[at + 1]));
+    let row = rows("answer").find(fits)?;
+    let fill = |text: String, (name, value): &(&str, &str)| text.replace(name, value);
+    let [cause, help] = [row[5], row[6]].map(|text| values.iter().fold(text.to_string(), fill));
+    let finding = Some(row[4]).filter(|id| *id != "-");
+    Some(Explanation {
+        line: line.trim().to_string(),
+        finding,
+        cause,
+        help,
+    })
 }
 
 /// A library of NVIDIA's.
@@ -134,16 +126,13 @@ fn library(name: &str, cuda: Option<u32>) -> Option<Library> {
         Some(_) => row[3].replace("{cuda}", &major),
         None => row[3].replace("CUDA {cuda}", "the CUDA toolkit"),
     };
-    let note = if cuda.is_none() {
-        " (these are for CUDA 12)"
-    } else {
-        ""
-    };
+    let packages = packages + cuda.map_or(" (these are for CUDA 12)", |_| "");
+    let [kind, name] = [row[1], row[2]];
     Some(Library {
-        name: row[2],
-        kind: row[1],
+        name,
+        kind,
         product,
-        packages: packages + note,
+        packages,
     })
 }
 
