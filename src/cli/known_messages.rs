@@ -36,7 +36,6 @@ impl Row {
             "" => literals(pattern),
             texts => texts.split('|').map(String::from).collect(),
         };
-        // Another line of the text tells the circumstances.
         let mut context = value(row, "with     ").split('|');
         let is_possible = contains_any(text, &contains) && context.any(|it| text.contains(it));
         is_possible.then(|| Row {
@@ -129,6 +128,8 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
     // Terminals wrap text that is copied from them, within a word or between words.
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.take(WRAPPED).collect();
+    // A pair of unrelated lines is not explained by its parts.
+    let count = text.lines().count();
     let pairs = lines.windows(2).flat_map(|it| [it.concat(), it.join(" ")]);
     let text = pairs.fold(text.clone(), |text, pair| text + &pair + "\n");
     let rows = rows(&text);
@@ -139,9 +140,9 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
         let mut numbered = rows.iter().enumerate();
         let first = numbered.find_map(|(row, it)| Some((it.is_last(), row, it.explain(line)?)));
         let by_parts = || {
-            let is_complete = line.chars().nth(LINE - 1).is_none();
-            let explained = message_parts::explain(line).filter(|_| is_complete)?;
-            Some((false, rows.len() + number, explained))
+            let is_complete = number < count && line.chars().nth(LINE - 1).is_none();
+            let explained = is_complete.then(|| message_parts::explain(line))?;
+            Some((false, rows.len() + number, explained?))
         };
         if let Some((is_last, position, explanation)) = first.or_else(by_parts) {
             found.entry((is_last, position)).or_insert(explanation);

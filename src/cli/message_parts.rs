@@ -29,7 +29,6 @@ fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
 /// Explains a line that reports an error, by the CUDA library, function or status in it.
 pub fn explain(line: &str) -> Option<Explanation> {
     let has = |pattern| find(pattern, line).is_some();
-    // Most lines of a log are not about CUDA.
     let is_possible = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL"].map(|it| line.contains(it));
     if !is_possible.contains(&true) || !has("fault") || has("command") {
         return None;
