@@ -7,8 +7,10 @@ use crate::report::layout::wrapped;
 use crate::runtime::facts::Json;
 use crate::runtime::facts::nearest::nearest;
 use crate::runtime::report::json_members::document;
+use crate::system::files;
 use clap::{ArgMatches, Command};
 use std::io::{self, IsTerminal, Read};
+use std::path::Path;
 use std::process::ExitCode;
 
 /// The number of bytes at the end of standard input that are explained.
@@ -28,7 +30,8 @@ pub fn command() -> Command {
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
              cargo build 2>&1 | cudnn-guard explain",
         )
-        .arg(terminal::operand("id", "ID", help))
+        // CMake begins its messages with hyphens.
+        .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
         .arg(terminal::json())
 }
 
@@ -96,7 +99,8 @@ fn explain_argument(argument: &str) -> Result<Explained, String> {
         });
     }
     // Ids contain lowercase letters and hyphens.
-    let is_message = argument.contains(|c: char| !c.is_ascii_lowercase() && !"-[]".contains(c));
+    let is_message = word.is_empty()
+        || argument.contains(|c: char| !c.is_ascii_lowercase() && !"-[]".contains(c));
     if is_message && similar_ids(&word).is_empty() {
         return explain_messages(argument, true);
     }
@@ -105,6 +109,11 @@ fn explain_argument(argument: &str) -> Result<Explained, String> {
 
 /// Explains the messages in a text. A page follows if `with_page` is set and one finding explains them all.
 fn explain_messages(text: &str, with_page: bool) -> Result<Explained, String> {
+    if text.trim().is_empty() {
+        return Err("there is no message to explain: the input is empty\n  \
+             = help: run `cudnn-guard explain \"MESSAGE\"`, or pipe the output of the command that failed\n"
+            .to_string());
+    }
     let matches = explanations(text);
     if matches.is_empty() {
         let subject = match text.trim().lines().count() {
@@ -143,7 +152,7 @@ fn block(explanation: &Explanation, with_pointer: bool) -> String {
 }
 
 /// Returns the end of standard input, where a failed program prints the reason. Returns `None` if standard input is a
-/// terminal, closed or empty.
+/// terminal, closed or `/dev/null`.
 fn input() -> Option<String> {
     let mut stdin = io::stdin().lock();
     if stdin.is_terminal() {
@@ -160,7 +169,8 @@ fn input() -> Option<String> {
         terminal::show_on_stderr("only the last 4 MiB of the input are explained\n");
     }
     let text = String::from_utf8_lossy(&bytes).into_owned();
-    (!text.trim().is_empty()).then_some(text)
+    let stdin = files::canonical(Path::new("/dev/stdin"), None);
+    (!stdin.is_ok_and(|file| file == Path::new("/dev/null"))).then_some(text)
 }
 
 fn page_of(word: &str) -> Option<(&'static str, &'static str)> {

@@ -8,6 +8,7 @@ pub(crate) mod init;
 mod inspect;
 mod known_messages;
 mod manual;
+mod message_parts;
 mod numbers;
 mod page;
 mod run;

@@ -370,6 +370,61 @@ fn a_wrapped_or_escaped_message_is_explained() {
     }
 }
 
+/// Only a terminal and `/dev/null` mean that no message is given.
+#[test]
+fn an_empty_input_is_a_usage_error() {
+    let stderr = "there is no message to explain: the input is empty\n  \
+         = help: run `cudnn-guard explain \"MESSAGE\"`, or pipe the output of the command that failed\n";
+    must_print(&explain_input(b""), 2, "", stderr);
+    must_print(&explain_input(b" \r\n"), 2, "", stderr);
+    must_print(&explain(&[""]), 2, "", stderr);
+}
+
+/// The library is named by one line, and the exit status by another.
+#[test]
+fn the_parts_of_a_line_are_explained_before_a_row_without_a_cause() {
+    let log = b"./app: error while loading shared libraries: libcublas.so.12: cannot open shared object file\n\
+        error: process didn't exit successfully: `target/debug/app` (exit status: 127)\n\
+        note: cudaMalloc failed\n";
+    let explained = "\
+./app: error while loading shared libraries: libcublas.so.12: cannot open shared object file
+  The loader cannot find or load `libcublas.so.12`, a library of CUDA 12, or a
+  library that it needs. The caller was built for this version.
+  = help: install `libcublas-12-X` of NVIDIA's repository or
+          `nvidia-cublas-cu12` of PyPI if it is missing, or add its directory to
+          LD_LIBRARY_PATH (PATH on Windows); `cudnn-guard inspect PROGRAM` shows
+          where the loader searches
+  see         cudnn-guard explain library-not-found
+";
+    must_print(&explain_input(log), 0, explained, "");
+    let status = explain(&["-- Could NOT find CUDAToolkit (missing: CUDAToolkit_INCLUDE_DIR)"]);
+    assert_eq!(status.status.code(), Some(0), "{status:?}");
+}
+
+/// The same status has another cause in a program with AddressSanitizer.
+#[test]
+fn another_line_can_tell_the_circumstances_of_a_message() {
+    let message = "Error: DriverError(CUDA_ERROR_OUT_OF_MEMORY, \"out of memory\")\n";
+    let text = |input: String| {
+        let stdout = explain_input(input.as_bytes()).stdout;
+        let text = String::from_utf8(stdout).expect("text");
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let alone = text(message.to_string());
+    assert!(
+        alone.contains("In most cases the memory of the GPU is used up"),
+        "{alone}"
+    );
+    let sanitized = text(format!(
+        "{message}==42==ERROR: LeakSanitizer: detected memory leaks\n"
+    ));
+    assert!(
+        sanitized.contains("runs with AddressSanitizer"),
+        "{sanitized}"
+    );
+    assert!(!sanitized.contains("used up"), "{sanitized}");
+}
+
 #[test]
 fn nothing_is_known_about_the_logs_of_valid_setups() {
     let logs = include_str!("valid_logs.txt");
