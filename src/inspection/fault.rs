@@ -1,5 +1,6 @@
 //! The faults that prevent a program from running.
 
+use crate::inspection::undefined_symbols::Undefined;
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::loader::not_found::FoundFile;
@@ -17,9 +18,10 @@ pub enum InspectionFault<'a> {
     NotLinked(&'a str, &'a Path),
     /// A crate whose framework is found without this library, which is its CUDA part, in these directories.
     NoProvider(&'a str, &'a str, &'a [PathBuf]),
-    /// A file, a library with its name without numbers, and functions that the file calls but the library does not
-    /// have. `true` if the program is inspected in an image.
-    UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),
+    /// Functions that the driver in this file does not have. `true` if the program exits because of them.
+    DriverWithout(&'a Undefined<'a>, &'a Object, bool),
+    /// Functions that no loaded file defines.
+    Undefined(&'a Undefined<'a>),
     /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
     /// newest is last.
     UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),

@@ -18,7 +18,6 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::missing_interpreter;
-use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::provider::Provider;
 use crate::loader::ldso::LoadGraph;
@@ -179,9 +178,7 @@ impl Inspection {
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
-        let mut refused = undefined_symbols::findings(&graph, is_image);
-        let mixed = mixed_libraries::find(&graph);
-        refused.extend(mixed.iter().map(MixedLibraries::finding));
+        let refused = mixed_libraries::findings(&graph, is_image);
         // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let constants = Elf::read(&self.input.program).ok();

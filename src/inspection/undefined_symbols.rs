@@ -1,66 +1,216 @@
-//! Functions that a program calls but that the loaded library does not have.
+//! Functions that a program or library requires but that no loaded library defines.
 
-use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{Finding, Severity};
+use crate::runtime::binary::elf_imports::Import;
+use crate::runtime::facts::{Finding, LibraryName, Severity};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::toolkit::dependencies::is_of_toolkit;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Returns the findings about missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
-/// image, the machine's driver may be mounted over the driver in the file.
-pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let is_nvidias = |name: &str| name.starts_with("libcu") || name.starts_with("libnv");
-    let at_start = |object: &&Object| object.need == LoadPhase::Start;
-    let loaded = || graph.objects.iter().filter(at_start);
-    // NVIDIA's own libraries are checked by version.
-    for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
-        if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
+/// The shortest common beginning of a function and of the functions of its library: `nccl`.
+const SHORTEST_PREFIX: usize = 4;
+/// The same in C++: `_ZN5torch`.
+const MANGLED_PREFIX: usize = 9;
+const NVRTC: &str = "nvrtc";
+
+/// Functions that a file requires and that no loaded file defines.
+pub struct Undefined<'a> {
+    pub caller: &'a Object,
+    /// The loaded library that contains the others of these functions.
+    pub library: Option<&'a Object>,
+    pub functions: Vec<String>,
+    /// `true` if the loader ends the program because of them. Otherwise only a call of one of them does.
+    pub ends_program: bool,
+    /// `true` if the caller looks them up by name, and fails at that.
+    pub is_looked_up: bool,
+}
+
+impl Undefined<'_> {
+    pub fn is_of_program(&self, graph: &LoadGraph) -> bool {
+        let program = graph.objects.first().filter(|_| !graph.is_library());
+        program.is_some_and(|program| program.path == self.caller.path)
+    }
+}
+
+/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
+pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
+    search(graph).unwrap_or_default()
+}
+
+fn search(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
+    let mut files = Vec::new();
+    for object in &graph.objects {
+        let file = Elf::read(&object.path).ok();
+        files.push(file.filter(|_| object.defect.is_none())?);
+    }
+    let mut imports: BTreeMap<String, Vec<(usize, Import)>> = BTreeMap::new();
+    for (index, file) in files.iter().enumerate() {
+        for import in file.imports()? {
+            let users = imports.entry(import.name.clone()).or_default();
+            users.push((index, import));
+        }
+    }
+    for file in &files {
+        file.each_symbol(&mut |symbol, name| {
+            if symbol.is_defined {
+                imports.remove(&name);
+            }
+        })?;
+    }
+    let mut found = looked_up(graph, &files);
+    let mut bindings = BTreeMap::new();
+    for (index, import) in imports.into_values().flatten() {
+        let (caller, file) = (graph.objects.get(index)?, files.get(index)?);
+        let Ok(library) = library_for(graph, caller, &import, &files) else {
+            continue;
+        };
+        let bound = bindings.entry(index).or_insert_with(|| file.bindings());
+        // Linkers also keep the names of functions that are never called.
+        let Some(at_start) = bound.get(&import.index) else {
+            continue;
+        };
+        let is_bound = *at_start || graph.is_of_python();
+        let ends_program = is_bound && caller.need == LoadPhase::Start;
+        let path = |object: Option<&Object>| object.map(|object| object.path.clone());
+        let is_known = |one: &&mut Undefined<'_>| {
+            one.caller.path == caller.path && path(one.library) == path(library)
+        };
+        match found.iter_mut().find(is_known) {
+            Some(known) => {
+                known.functions.push(import.name);
+                known.ends_program |= ends_program;
+            }
+            None => found.push(Undefined {
+                caller,
+                library,
+                functions: vec![import.name],
+                ends_program,
+                is_looked_up: false,
+            }),
+        }
+    }
+    Some(found)
+}
+
+/// Returns the loaded library that should define an import, if there is one. Returns an error if a file outside of the
+/// graph may define it.
+fn library_for<'a>(
+    graph: &'a LoadGraph,
+    caller: &Object,
+    import: &Import,
+    files: &[Elf],
+) -> Result<Option<&'a Object>, ()> {
+    let at = |index: usize| Some((graph.objects.get(index)?, files.get(index)?));
+    let is_nvidias = |name: &str| name.starts_with("libcudnn");
+    // A library that exports nothing is a placeholder, or only loads others.
+    let checked = |index| {
+        let (object, _) = at(index)
+            .filter(|(_, file)| file.has_any() == Some(true))
+            .ok_or(())?;
+        // The sub-libraries of cuDNN are compared by their versions.
+        let is_known = is_nvidias(&caller.name) && is_nvidias(&object.name);
+        if is_known { Err(()) } else { Ok(Some(object)) }
+    };
+    if let Some((name, version)) = import.version.as_deref() {
+        // The loader itself is not in the graph.
+        let index = graph.loaded(name).ok_or(())?;
+        let versions = at(index).map_or(&[][..], |(object, _)| &object.linkage.defined_versions);
+        // A library without this version is reported as too old.
+        return match versions.is_empty() || versions.contains(version) {
+            true => checked(index),
+            false => Err(()),
+        };
+    }
+    let is_needed = |name: &String| {
+        let mut objects = graph.objects.iter();
+        objects.any(|object| object.linkage.needed.contains(name))
+    };
+    let mut missing = graph.missing.iter().map(|missing| &missing.name);
+    if missing.any(|name| name != DRIVER_SO && is_needed(name)) {
+        return Err(());
+    }
+    if let Some(stem) = owner(&import.name) {
+        let mut objects = graph.objects.iter();
+        let is_owner = |object: &Object| object.name.split(".so").next() == Some(stem);
+        return checked(objects.position(is_owner).ok_or(())?);
+    }
+    // The program that opens a library may define it. Python defines functions whose names begin with `Py`.
+    let is_pythons = || import.name.trim_start_matches('_').starts_with("Py");
+    if graph.is_library() && (!graph.is_of_python() || is_pythons()) {
+        return Err(());
+    }
+    let is_mangled = import.name.starts_with("_Z");
+    let shortest = if is_mangled {
+        MANGLED_PREFIX
+    } else {
+        SHORTEST_PREFIX
+    };
+    let mut best = (shortest - 1, None);
+    for name in &caller.linkage.needed {
+        let index = graph.loaded(name);
+        let Some((index, (object, file))) = index.and_then(|index| Some((index, at(index)?)))
+        else {
+            continue;
+        };
+        // An import of this library would have a version.
+        if !object.linkage.defined_versions.is_empty() {
             continue;
         }
-        let calls = Elf::read(&caller.path).map(|file| file.calls());
-        let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
-        for function in calls.unwrap_or_default() {
-            let Some(stem) = owner(&function) else {
-                continue;
-            };
-            match by_owner.iter_mut().find(|(known, _)| *known == stem) {
-                Some((_, functions)) => functions.push(function),
-                None => by_owner.push((stem, vec![function])),
+        let _ = file.each_symbol(&mut |symbol, name| {
+            let pairs = name.bytes().zip(import.name.bytes());
+            let length = pairs.take_while(|(one, other)| one == other).count();
+            if symbol.is_defined && length > best.0 {
+                best = (length, Some(index));
+            }
+        });
+    }
+    match best.1 {
+        Some(index) => checked(index),
+        None if graph.is_library() => Err(()),
+        None => Ok(None),
+    }
+}
+
+/// Returns the functions of NVRTC that a library looks up by name in an NVRTC for another CUDA version, which it opened
+/// by the name without a number.
+fn looked_up<'a>(graph: &'a LoadGraph, files: &[Elf]) -> Vec<Undefined<'a>> {
+    let mut found = Vec::new();
+    let objects = graph.objects.iter().map(|object| &object.name);
+    let mut names = objects.chain(graph.missing.iter().map(|missing| &missing.name));
+    let cublas = names.find(|name| name.starts_with("libcublasLt.so."));
+    let cublas = cublas.map(String::as_str);
+    for (object, file) in graph.objects.iter().zip(files) {
+        let opener = object.requester.filter(|_| object.name == "libnvrtc.so");
+        let opener = opener.and_then(|index| Some((graph.objects.get(index)?, files.get(index)?)));
+        let Some((caller, opener)) = opener else {
+            continue;
+        };
+        let major = |name: &str| LibraryName::read(name)?.major();
+        let nvrtc = file.soname().as_deref().and_then(major);
+        if cublas.and_then(major).is_none() || cublas.and_then(major) == nvrtc {
+            continue;
+        }
+        let constants = opener.rodata().unwrap_or_default();
+        let mut names = BTreeSet::new();
+        for text in constants.split(|byte| *byte == 0) {
+            let name = text.strip_prefix(NVRTC.as_bytes()).unwrap_or_default();
+            let starts = name.first().is_some_and(u8::is_ascii_uppercase);
+            if starts && name.iter().all(u8::is_ascii_alphanumeric) {
+                names.insert(text);
             }
         }
-        for (stem, mut functions) in by_owner {
-            let Some(library) =
-                loaded().find(|object| object.name.split(".so").next() == Some(stem))
-            else {
-                continue;
-            };
-            // Libraries are compared by the versions of their functions instead.
-            if caller.linkage.soname.is_some() && is_of_toolkit(&library.name) {
-                continue;
-            }
-            // The caller itself defines none of them.
-            for object in loaded().filter(|object| object.path != caller.path) {
-                let Ok(file) = Elf::read(&object.path) else {
-                    // A file that cannot be read may have all functions.
-                    functions.clear();
-                    break;
-                };
-                // Most programs export nothing. An NVIDIA library that exports nothing is a placeholder.
-                if object.path != library.path && file.has_any() == Some(false) {
-                    continue;
-                }
-                functions = file.missing_symbols(functions.iter().map(|name| name.as_bytes()));
-            }
-            functions.sort();
-            if !functions.is_empty() {
-                let new = InspectionFault::UndefinedFunctions;
-                found.push(new(caller, library, stem, &functions, is_image).finding());
-            }
+        let functions = file.missing_symbols(names.into_iter());
+        if !functions.is_empty() {
+            found.push(Undefined {
+                caller,
+                library: Some(object),
+                functions,
+                ends_program: false,
+                is_looked_up: true,
+            });
         }
     }
     found

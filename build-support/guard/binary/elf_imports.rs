@@ -3,6 +3,7 @@
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::number;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
@@ -24,7 +25,7 @@ pub struct Import {
     pub index: u64,
     pub name: String,
     /// The file name of the library that must define it, and its version there.
-    pub version: Option<(String, String)>,
+    pub version: Option<Rc<(String, String)>>,
 }
 
 impl Elf {
@@ -33,7 +34,7 @@ impl Elf {
         let mut versions = BTreeMap::new();
         for needed in self.version_needs().unwrap_or_default() {
             for version in needed.versions {
-                versions.insert(version.number, (needed.file.clone(), version.name));
+                versions.insert(version.number, Rc::new((needed.file.clone(), version.name)));
             }
         }
         let mut imports = Vec::new();
