@@ -9,9 +9,13 @@ use std::path::{Path, PathBuf};
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
-    /// A program whose loader does not exist on the inspected system, the loader, and musl's loader if musl is the C
-    /// library of that system.
-    NoInterpreter(&'a Path, &'a str, Option<String>),
+    /// A program whose loader does not exist on the inspected system, and the loader.
+    NoInterpreter(&'a Path, &'a str),
+    /// A program or library for glibc on a system whose C library is musl, musl's loader, and the loader if it does not
+    /// exist.
+    NoGlibc(&'a Path, String, Option<&'a str>),
+    /// A program for musl that uses cuDNN.
+    UsesMusl(&'a Path, &'a str),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.

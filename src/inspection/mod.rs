@@ -131,9 +131,10 @@ impl Inspection {
             let findings = inspection.findings.iter_mut();
             findings.for_each(Finding::without_library_path);
         }
-        // A missing cuDNN comes before the libraries that it would open.
+        // A missing cuDNN comes before the libraries that it would open, and musl before everything.
         let later = |finding: &Finding| {
-            let is_of_all = finding.id == FindingId::CudnnNotLoadable;
+            let first = [FindingId::CudnnNotLoadable, FindingId::PlatformUnsupported];
+            let is_of_all = first.contains(&finding.id);
             (finding.severity != Severity::Error, !is_of_all)
         };
         inspection.findings.sort_by_key(later);
@@ -152,7 +153,11 @@ impl Inspection {
         if loader.contains("ld-musl") {
             let reason = "the program uses musl, which cuDNN does not support";
             self.unknown.push(reason.into());
-            return (Vec::new(), None);
+            let uses_cudnn =
+                !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage);
+            let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
+            let finding = uses_cudnn.then(|| fault.finding());
+            return (Vec::from_iter(finding), None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
@@ -161,6 +166,9 @@ impl Inspection {
         }
         let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);
         let mut graph = LoadGraph::resolve(program, self.linkage.clone(), path);
+        if let Some(missing) = interpreter::missing_glibc(&graph, program, cpu, root) {
+            return (vec![missing.finding()], None);
+        }
         // A guard opens cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
         let early = (!has_guard).then(|| provider::load(&mut graph, host, true));

@@ -37,14 +37,21 @@ impl InspectionFault<'_> {
                 };
                 id.error(format!("`{path}` {defect}")).help(help)
             }
-            Self::NoInterpreter(program, interpreter, Some(musl)) => FindingId::LibraryNotFound.error(format!(
+            Self::NoGlibc(program, musl, missing) => FindingId::LibraryNotFound.error(format!(
                 "`{}` is built for glibc, but the C library of this system is musl",
                 program.display()
             ))
-            .with("loader", format!("{interpreter} does not exist"))
+            .with_some("loader", missing.map(|loader| format!("{loader} does not exist")))
             .with("musl", musl)
             .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
-            Self::NoInterpreter(program, interpreter, None) => FindingId::LibraryNotFound.error(format!(
+            Self::UsesMusl(program, cpu) => FindingId::PlatformUnsupported.warning(format!(
+                "`{}` is built for musl, but CUDA and cuDNN require glibc",
+                program.display()
+            ))
+            .help(format!(
+                "build the program for `{cpu}-unknown-linux-gnu`, and run it in an image with glibc, such as Debian or Ubuntu"
+            )),
+            Self::NoInterpreter(program, interpreter) => FindingId::LibraryNotFound.error(format!(
                 "`{}` requires the loader `{interpreter}`, which does not exist",
                 program.display()
             ))
