@@ -4,6 +4,7 @@ use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::elf_imports::Import;
+use crate::runtime::binary::elf_symbols::Symbol;
 use crate::runtime::facts::{Finding, LibraryName, Severity};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
@@ -61,10 +62,10 @@ fn search(graph: &LoadGraph) -> Option<Vec<Undefined<'_>>> {
         })?;
     }
     let mut found = looked_up(graph, &files);
-    let mut bindings = BTreeMap::new();
+    let (mut bindings, mut exports) = (BTreeMap::new(), BTreeMap::new());
     for (index, import) in imports.into_values().flatten() {
         let (caller, file) = (graph.objects.get(index)?, files.get(index)?);
-        let Ok(library) = library_for(graph, caller, &import, &files) else {
+        let Ok(library) = library_for(graph, caller, &import, &files, &mut exports) else {
             continue;
         };
         let bound = bindings.entry(index).or_insert_with(|| file.bindings());
@@ -102,6 +103,7 @@ fn library_for<'a>(
     caller: &Object,
     import: &Import,
     files: &[Elf],
+    exports: &mut BTreeMap<usize, Vec<String>>,
 ) -> Result<Option<&'a Object>, ()> {
     let at = |index: usize| Some((graph.objects.get(index)?, files.get(index)?));
     let is_nvidias = |name: &str| name.starts_with("libcudnn");
@@ -142,36 +144,52 @@ fn library_for<'a>(
     if graph.is_library() && (!graph.is_of_python() || is_pythons()) {
         return Err(());
     }
-    let is_mangled = import.name.starts_with("_Z");
-    let shortest = if is_mangled {
-        MANGLED_PREFIX
-    } else {
-        SHORTEST_PREFIX
+    match like_named(graph, caller, &import.name, files, exports) {
+        Some(index) => checked(index),
+        // A library that was opened earlier may define it.
+        None if graph.is_library() || caller.need != LoadPhase::Start => Err(()),
+        None => Ok(None),
+    }
+}
+
+/// Returns the dependency of a file that contains the function with the most similar name. `exports` are the functions
+/// of the files that were read.
+fn like_named(
+    graph: &LoadGraph,
+    caller: &Object,
+    function: &str,
+    files: &[Elf],
+    exports: &mut BTreeMap<usize, Vec<String>>,
+) -> Option<usize> {
+    let mut longest = match function.starts_with("_Z") {
+        true => MANGLED_PREFIX - 1,
+        false => SHORTEST_PREFIX - 1,
     };
-    let mut best = (shortest - 1, None);
+    let mut best = None;
     for name in &caller.linkage.needed {
         let index = graph.loaded(name);
-        let Some((index, (object, file))) = index.and_then(|index| Some((index, at(index)?)))
-        else {
+        let Some((index, object)) = index.and_then(|it| Some((it, graph.objects.get(it)?))) else {
             continue;
         };
         // An import of this library would have a version.
         if !object.linkage.defined_versions.is_empty() {
             continue;
         }
-        let _ = file.each_symbol(&mut |symbol, name| {
-            let pairs = name.bytes().zip(import.name.bytes());
+        let read = || {
+            let mut names = Vec::new();
+            let mut add = |symbol: Symbol, name| names.extend(symbol.is_defined.then_some(name));
+            let _ = files.get(index).and_then(|file| file.each_symbol(&mut add));
+            names
+        };
+        for name in exports.entry(index).or_insert_with(read) {
+            let pairs = name.bytes().zip(function.bytes());
             let length = pairs.take_while(|(one, other)| one == other).count();
-            if symbol.is_defined && length > best.0 {
-                best = (length, Some(index));
+            if length > longest {
+                (longest, best) = (length, Some(index));
             }
-        });
+        }
     }
-    match best.1 {
-        Some(index) => checked(index),
-        None if graph.is_library() => Err(()),
-        None => Ok(None),
-    }
+    best
 }
 
 /// Returns the functions of NVRTC that a library looks up by name in an NVRTC for another CUDA version, which it opened
