@@ -9,10 +9,7 @@ const DT_RELA: u64 = 7;
 const DT_RELASZ: u64 = 8;
 const DT_PLTRELSZ: u64 = 2;
 const DT_JMPREL: u64 = 23;
-const DT_BIND_NOW: u64 = 24;
-const DT_FLAGS: u64 = 30;
 const DT_FLAGS_1: u64 = 0x6fff_fffb;
-const DF_BIND_NOW: u64 = 8;
 const DF_1_NOW: u64 = 1;
 /// The size of a relocation.
 const RELA: usize = 24;
@@ -54,10 +51,7 @@ impl Elf {
     /// Returns the symbols that the loader binds, by their numbers. The value is `true` if it binds the symbol when it
     /// loads the file, and `false` if it binds the symbol when the program calls it.
     pub fn bindings(&self) -> BTreeMap<u64, bool> {
-        let has = |tag, flag| self.dynamic_value(tag).unwrap_or(0) & flag != 0;
-        let is_now = self.dynamic_value(DT_BIND_NOW).is_some()
-            || has(DT_FLAGS, DF_BIND_NOW)
-            || has(DT_FLAGS_1, DF_1_NOW);
+        let is_now = self.dynamic_value(DT_FLAGS_1).unwrap_or(0) & DF_1_NOW != 0;
         let mut bindings = BTreeMap::new();
         for (table, size) in [(DT_RELA, DT_RELASZ), (DT_JMPREL, DT_PLTRELSZ)] {
             let place = self.dynamic_value(table).zip(self.dynamic_value(size));
