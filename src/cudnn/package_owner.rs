@@ -94,8 +94,8 @@ pub fn wheels(file: &Path) -> Option<Vec<(Owner, bool)>> {
     let mut wheels = Vec::new();
     for record in list_named(site, "nvidia_", "-", ".dist-info") {
         let text = package_record::read(&record.join("RECORD")).unwrap_or_default();
-        let listed = package_record::parse(&text, below).into_iter();
-        let own = listed.filter(|(listed, _)| listed == name).last();
+        let mut listed = package_record::parse(&text, below).into_iter();
+        let own = listed.find(|(listed, _)| listed == name);
         wheels.extend(own.and_then(|own| Some((Owner::of_wheel(&record)?, own.1 == size))));
     }
     Some(wheels)

@@ -254,7 +254,6 @@ pub fn by_cudarc(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::runtime::facts::Version;
     use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
 
