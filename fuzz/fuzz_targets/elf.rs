@@ -41,7 +41,8 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (
         elf.versions(),
         elf.needed_versions(),
-        elf.calls(),
+        elf.imports().is_some(),
+        elf.bindings(),
         elf.defines("cudnnGetVersion"),
     );
     if let Some(constants) = elf.constants(u64::MAX) {

@@ -5,7 +5,7 @@ use crate::choice::{CheckContext, Requirement};
 use crate::cudnn::headers;
 use crate::model::{Candidate, Kind, Os, Owner, Rejection};
 use crate::reading::unusable_variables::{UnusableVariable, VariableFault};
-use crate::runtime::facts::{Finding, quoted};
+use crate::runtime::facts::{Finding, FindingId, quoted};
 
 impl CheckContext<'_> {
     /// Returns the finding if no candidate of this kind can be used, or if the best one is incomplete.
@@ -53,14 +53,16 @@ impl CheckContext<'_> {
                 && is_admitted(one)
                 && defect(one, self.platform) == Some(Rejection::NoImportLibrary)
         };
-        match found.iter().find(is_dll_only) {
-            Some(first) => first.without_import_library(),
-            None => self.not_found(kind, &found),
+        if let Some(first) = found.iter().find(is_dll_only) {
+            return first.without_import_library();
         }
+        let damaged = found.iter().find_map(|one| one.damaged_finding());
+        let damaged = damaged.filter(|finding| finding.id == FindingId::LibraryDamaged);
+        damaged.unwrap_or_else(|| self.not_found(kind, &found))
     }
 
     /// Returns the finding if the requested candidate cannot be used. A candidate that is not requested counts as
-    /// missing if it is for another CPU, has a damaged library, or has no library.
+    /// missing if it is for another CPU or has no library.
     fn requested_unusable(&self, candidate: &Candidate) -> Option<Finding> {
         let variable = candidate.request?;
         let of_variable = |fault, missed| {

@@ -78,16 +78,27 @@ pub fn reinstall_toolkit(root: &Path) -> Option<String> {
 /// Returns NVIDIA's wheel that contains this file, from the only record that lists the file with its size.
 #[cfg(feature = "cli")]
 pub fn wheel(file: &Path) -> Option<Owner> {
+    let mut wheels = wheels(file).unwrap_or_default();
+    wheels.retain(|(_, is_its)| *is_its);
+    Some(only(wheels)?.0)
+}
+
+/// Returns NVIDIA's wheels whose records list this file. The value is `true` if the file has the size in the record: if
+/// several wheels contain a file, the one that was installed last overwrites it.
+#[cfg(feature = "cli")]
+pub fn wheels(file: &Path) -> Option<Vec<(Owner, bool)>> {
     let (dir, name) = (file.parent()?, file.file_name()?.to_str()?);
     let site = site_packages(dir)?;
     let below = dir.strip_prefix(site).ok()?.to_str()?;
-    let entry = (name.to_string(), files::size(file));
-    let mut records = list_named(site, "nvidia_", "-", ".dist-info");
-    records.retain(|record| {
+    let size = files::size(file);
+    let mut wheels = Vec::new();
+    for record in list_named(site, "nvidia_", "-", ".dist-info") {
         let text = package_record::read(&record.join("RECORD")).unwrap_or_default();
-        package_record::parse(&text, below).contains(&entry)
-    });
-    Owner::of_wheel(&only(records)?)
+        let mut listed = package_record::parse(&text, below).into_iter();
+        let own = listed.find(|(listed, _)| listed == name);
+        wheels.extend(own.and_then(|own| Some((Owner::of_wheel(&record)?, own.1 == size))));
+    }
+    Some(wheels)
 }
 
 /// Returns the CUDA major in the name of NVIDIA's archive: `cudnn-linux-x86_64-9.14.0.64_cuda13-archive`.

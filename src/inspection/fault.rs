@@ -1,5 +1,6 @@
 //! The faults that prevent a program from running.
 
+use crate::inspection::undefined_symbols::Undefined;
 use crate::model::Owner;
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
@@ -12,9 +13,13 @@ pub const PYTHONS: &str = "tch with Python's PyTorch";
 pub enum InspectionFault<'a> {
     /// A file that is not a program, or a damaged one.
     Unreadable(&'a Path, Defect),
-    /// A program whose loader does not exist on the inspected system, the loader, and musl's loader if musl is the C
-    /// library of that system.
-    NoInterpreter(&'a Path, &'a str, Option<String>),
+    /// A program whose loader does not exist on the inspected system, and the loader.
+    NoInterpreter(&'a Path, &'a str),
+    /// A program or library for glibc on a system whose C library is musl, musl's loader, and the loader if it does not
+    /// exist.
+    NoGlibc(&'a Path, String, Option<&'a str>),
+    /// A program for musl that uses cuDNN.
+    UsesMusl(&'a Path, &'a str),
     /// A package that was built without CUDA, and the reason.
     WithoutCuda(&'a str, &'a str),
     /// A package that was built to be linked with cuDNN, in a program that is not.
@@ -30,9 +35,10 @@ pub enum InspectionFault<'a> {
     SharedFile(&'a Path, &'a [Owner], Option<&'a Owner>),
     /// The first library of the driver in an image, and all of them.
     DriverInImage(&'a Path, &'a [PathBuf]),
-    /// A file, a library with its name without numbers, and functions that the file calls but the library does not
-    /// have. `true` if the program is inspected in an image.
-    UndefinedFunctions(&'a Object, &'a Object, &'a str, &'a [String], bool),
+    /// Functions that the driver in this file does not have. `true` if the program exits because of them.
+    DriverWithout(&'a Undefined<'a>, &'a Object, bool),
+    /// Functions that no loaded file defines.
+    Undefined(&'a Undefined<'a>),
     /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
     /// newest is last.
     UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),

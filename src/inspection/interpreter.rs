@@ -1,10 +1,15 @@
 //! The loader that a program names, which the kernel starts for it.
 
 use crate::inspection::fault::InspectionFault;
+use crate::loader::ldso::LoadGraph;
+use crate::model::linkage::Linkage;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
+use crate::toolkit::dependencies::is_of_toolkit;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
+
+const LIBC: &str = "libc.so.6";
 
 /// Checks the loader of a program for this CPU. A root without the loader is reported only if it contains musl's,
 /// because it may be only a part of a system.
@@ -20,8 +25,38 @@ pub fn missing_interpreter<'a>(
     if !interpreter.starts_with('/') || exists(below(interpreter)) {
         return None;
     }
-    let name = format!("/lib/ld-musl-{cpu}.so.1");
-    let musl = files::is_file(&below(&name)).then_some(name);
-    let is_sure = musl.is_some() || root.is_none() && cpu == ARCH;
-    is_sure.then_some(InspectionFault::NoInterpreter(program, interpreter, musl))
+    match musl(cpu, root) {
+        Some(musl) => Some(InspectionFault::NoGlibc(program, musl, Some(interpreter))),
+        None if root.is_none() && cpu == ARCH => {
+            Some(InspectionFault::NoInterpreter(program, interpreter))
+        }
+        None => None,
+    }
+}
+
+/// Returns musl's loader, if it is the one of this system.
+fn musl(cpu: &str, root: Option<&Path>) -> Option<String> {
+    let name = format!("lib/ld-musl-{cpu}.so.1");
+    let file = root.unwrap_or(Path::new("/")).join(&name);
+    files::is_file(&file).then(|| format!("/{name}"))
+}
+
+/// Checks that a program with NVIDIA's libraries finds glibc. A compatibility layer over musl only has its loader.
+pub fn missing_glibc<'a>(
+    graph: &LoadGraph,
+    program: &'a Path,
+    cpu: &str,
+    root: Option<&Path>,
+) -> Option<InspectionFault<'a>> {
+    let is_missing = graph.missing.iter().any(|missing| missing.name == LIBC);
+    let mut objects = graph.objects.iter();
+    let is_used = objects.any(|object| is_linked_to_cuda(&object.linkage));
+    let musl = musl(cpu, root).filter(|_| is_missing && is_used)?;
+    Some(InspectionFault::NoGlibc(program, musl, None))
+}
+
+/// Returns `true` if one of NVIDIA's libraries is a dependency of this file, or is the file itself.
+pub fn is_linked_to_cuda(linkage: &Linkage) -> bool {
+    let mut names = linkage.needed.iter().chain(&linkage.soname);
+    names.any(|name| name.starts_with("libcudnn") || is_of_toolkit(name))
 }

@@ -1,22 +1,29 @@
-//! CUDA libraries of different versions in one program. The loader selects them by names without a minor version.
+//! Libraries of different versions in one program. The loader selects them by names without a minor version.
 
 use crate::cudnn::package_owner;
+use crate::inspection::fault::InspectionFault;
+use crate::inspection::undefined_symbols::{self, Undefined};
 use crate::loader::ldso::LoadGraph;
 use crate::model::Owner;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{LibraryName, Version};
+use crate::runtime::facts::{Finding, LibraryName, Version};
+use crate::runtime::install::package_owner::only;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::toolkit::dependencies::{imported_from, is_of_toolkit};
+use crate::runtime::system::names::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
-/// A CUDA library that does not define a function that another one imports from it.
+/// A library that does not define a function that another file requires of it.
 pub struct MixedLibraries<'a> {
+    pub undefined: Undefined<'a>,
     pub library: &'a Object,
-    pub function: String,
+    /// `true` if the program itself is the caller.
+    pub is_program: bool,
     /// The files of the caller and of the library, without links, and the wheels that contain them.
     pub files: [PathBuf; 2],
     pub wheels: [Option<Owner>; 2],
+    /// The command that restores the file of the library, which another wheel has overwritten.
+    pub restore: Option<String>,
     /// The CUDA version in the names of the functions.
     pub version: Option<Version>,
     /// A file of the library that defines the functions.
@@ -30,58 +37,52 @@ pub enum LibraryPathFix {
     PutFirst(PathBuf),
 }
 
-/// A caller, a library, and the functions that the caller imports and the library does not define.
-type Mismatch<'a> = (&'a Object, &'a Object, Vec<String>);
-
-/// Returns the loaded libraries that are incompatible with their callers.
-pub fn find(graph: &LoadGraph) -> Vec<MixedLibraries<'_>> {
-    let mut found = Vec::new();
-    for (caller, library, mut functions) in mismatches(graph) {
+impl<'a> MixedLibraries<'a> {
+    /// Creates the fault of a library that does not contain these functions.
+    pub fn new(graph: &LoadGraph, library: &'a Object, undefined: Undefined<'a>) -> Self {
+        let caller = undefined.caller;
         let files = [caller, library].map(|object| graph.sysroot().canonical(&object.path));
-        let compatible = compatible(graph, library, &functions);
-        found.push(MixedLibraries {
-            version: release(&library.name, &functions),
+        let compatible = compatible(graph, library, &undefined.functions);
+        Self {
+            version: release(&library.name, &undefined.functions),
             wheels: files.each_ref().map(|file| package_owner::wheel(file)),
+            restore: restore_command(&files[1]),
             fixes: fixes(graph, [library, caller], compatible.as_deref()),
-            function: functions.swap_remove(0),
+            is_program: undefined.is_of_program(graph),
+            undefined,
             library,
             files,
             compatible,
-        });
+        }
     }
-    found
 }
 
-fn mismatches(graph: &LoadGraph) -> Vec<Mismatch<'_>> {
-    let mut found: Vec<Mismatch<'_>> = Vec::new();
-    for caller in &graph.objects {
-        let mut needs = caller.linkage.needed.clone();
-        needs.retain(|name| is_of_toolkit(name));
-        // Functions of programs are also compared by name, without versions.
-        if caller.linkage.soname.is_none() || needs.is_empty() {
-            continue;
-        }
-        let read = |object: &Object| Elf::read(&object.path).ok();
-        let imports = read(caller).map_or_else(Vec::new, |file| file.named_imports());
-        for name in needs {
-            let library = graph.loaded(&name);
-            let library = library.and_then(|index| graph.objects.get(index));
-            if let Some((library, file)) = library.and_then(|one| Some((one, read(one)?))) {
-                let mut functions = file.missing_symbols(imported_from(&imports, &name));
-                // A file that cannot be read may define all functions.
-                functions.retain(|function| {
-                    let defines = |file: Elf| file.defines(function);
-                    let mut objects = graph.objects.iter();
-                    !objects.any(|one| Elf::read(&one.path).map_or(true, defines))
-                });
-                let is_known = found.iter().any(|known| known.1.path == library.path);
-                if !functions.is_empty() && !is_known {
-                    found.push((caller, library, functions));
-                }
+/// Returns the findings about functions that no loaded file defines. In an image, the machine's driver may be mounted
+/// over the driver in the file.
+pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for undefined in undefined_symbols::find(graph) {
+        findings.push(match undefined.library {
+            Some(driver) if driver.name == DRIVER_SO => {
+                let is_program = undefined.is_of_program(graph);
+                let is_certain = !is_image && (is_program || undefined.ends_program);
+                InspectionFault::DriverWithout(&undefined, driver, is_certain).finding()
             }
-        }
+            Some(library) => MixedLibraries::new(graph, library, undefined).finding(),
+            None => InspectionFault::Undefined(&undefined).finding(),
+        });
     }
-    found
+    findings
+}
+
+/// Returns the command that installs the only wheel again whose file is not the one that exists.
+fn restore_command(file: &Path) -> Option<String> {
+    let wheels = package_owner::wheels(file)?;
+    let (existing, overwritten): (Vec<_>, Vec<_>) = wheels.into_iter().partition(|it| it.1);
+    let (wheel, _) = only(overwritten)?;
+    let mut all: Vec<Owner> = existing.into_iter().map(|(other, _)| other).collect();
+    all.push(wheel.clone());
+    Some(wheel.reinstall(&all))
 }
 
 /// Returns the CUDA version at the end of the functions' names: 12.4 for `__nvJitLinkComplete_12_4`.
@@ -147,8 +148,9 @@ fn is_fixed_by(graph: &LoadGraph, path: SearchPath, library: &str) -> bool {
     }
     let mut missing = changed.missing.iter();
     let is_complete = missing.all(|one| graph.missing.iter().any(|old| old.name == one.name));
-    let mut mixed = mismatches(&changed).into_iter();
-    is_complete && mixed.all(|(_, object, _)| object.name != library)
+    let mut undefined = undefined_symbols::find(&changed).into_iter();
+    let is_other = |object: &Object| object.name != library;
+    is_complete && undefined.all(|one| one.library.is_none_or(is_other))
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ use crate::config::Config;
 use crate::error::Error;
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::missing_interpreter;
-use crate::inspection::mixed_libraries::MixedLibraries;
 use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::provider::Provider;
 use crate::loader::ldso::LoadGraph;
@@ -148,9 +147,10 @@ impl Inspection {
             let findings = inspection.findings.iter_mut();
             findings.for_each(Finding::without_library_path);
         }
-        // A missing cuDNN comes before the libraries that it would open.
+        // A missing cuDNN comes before the libraries that it would open, and musl before everything.
         let later = |finding: &Finding| {
-            let is_of_all = finding.id == FindingId::CudnnNotLoadable;
+            let first = [FindingId::CudnnNotLoadable, FindingId::PlatformUnsupported];
+            let is_of_all = first.contains(&finding.id);
             (finding.severity != Severity::Error, !is_of_all)
         };
         inspection.findings.sort_by_key(later);
@@ -169,7 +169,11 @@ impl Inspection {
         if loader.contains("ld-musl") {
             let reason = "the program uses musl, which cuDNN does not support";
             self.unknown.push(reason.into());
-            return (Vec::new(), None);
+            let uses_cudnn =
+                !self.input.guards.is_empty() || interpreter::is_linked_to_cuda(&self.linkage);
+            let fault = InspectionFault::UsesMusl(&self.input.program, &self.linkage.cpu);
+            let finding = uses_cudnn.then(|| fault.finding());
+            return (Vec::from_iter(finding), None);
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
@@ -178,6 +182,9 @@ impl Inspection {
         }
         let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);
         let mut graph = LoadGraph::resolve(program, self.linkage.clone(), path);
+        if let Some(missing) = interpreter::missing_glibc(&graph, program, cpu, root) {
+            return (vec![missing.finding()], None);
+        }
         // A guard opens cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
         let early = (!has_guard).then(|| provider::load(&mut graph, host, true));
@@ -195,9 +202,7 @@ impl Inspection {
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
-        let mut refused = undefined_symbols::findings(&graph, is_image);
-        let mixed = mixed_libraries::find(&graph);
-        refused.extend(mixed.iter().map(MixedLibraries::finding));
+        let refused = mixed_libraries::findings(&graph, is_image);
         // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
         let is_used = !is_image && self.input.by_cudarc().is_some();
         let constants = Elf::read(&self.input.program).ok();

@@ -1,91 +1,231 @@
-//! Functions that a program calls but that the loaded library does not have.
+//! Functions that a program or library requires but that no loaded library defines.
 
-use crate::inspection::fault::InspectionFault;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::{Finding, Severity};
+use crate::runtime::binary::elf_imports::Import;
+use crate::runtime::binary::elf_symbols::Symbol;
+use crate::runtime::facts::{Finding, LibraryName, Severity};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::system::names::DRIVER_SO;
-use crate::toolkit::dependencies::is_of_toolkit;
+use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Returns the findings about missing functions of NVIDIA's libraries that the program or a loaded library calls. In an
-/// image, the machine's driver may be mounted over the driver in the file.
-pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
-    let mut found = Vec::new();
-    let is_nvidias = |name: &str| name.starts_with("libcu") || name.starts_with("libnv");
-    let at_start = |object: &&Object| object.need == LoadPhase::Start;
-    let loaded = || graph.objects.iter().filter(at_start);
-    // NVIDIA's own libraries are checked by version.
-    for caller in loaded().filter(|object| !is_nvidias(&object.name)) {
-        if !caller.linkage.needed.iter().any(|name| is_nvidias(name)) {
-            continue;
-        }
-        let calls = Elf::read(&caller.path).map(|file| file.calls());
-        let mut by_owner: Vec<(&'static str, Vec<String>)> = Vec::new();
-        for function in calls.unwrap_or_default() {
-            let Some(stem) = owner(&function) else {
-                continue;
-            };
-            match by_owner.iter_mut().find(|(known, _)| *known == stem) {
-                Some((_, functions)) => functions.push(function),
-                None => by_owner.push((stem, vec![function])),
-            }
-        }
-        for (stem, mut functions) in by_owner {
-            let Some(library) =
-                loaded().find(|object| object.name.split(".so").next() == Some(stem))
-            else {
-                continue;
-            };
-            // Libraries are compared by the versions of their functions instead.
-            if caller.linkage.soname.is_some() && is_of_toolkit(&library.name) {
-                continue;
-            }
-            // The caller itself defines none of them.
-            for object in loaded().filter(|object| object.path != caller.path) {
-                let Ok(file) = Elf::read(&object.path) else {
-                    // A file that cannot be read may have all functions.
-                    functions.clear();
-                    break;
-                };
-                // Most programs export nothing. An NVIDIA library that exports nothing is a placeholder.
-                if object.path != library.path && file.has_any() == Some(false) {
-                    continue;
-                }
-                functions = file.missing_symbols(functions.iter().map(|name| name.as_bytes()));
-            }
-            functions.sort();
-            if !functions.is_empty() {
-                let new = InspectionFault::UndefinedFunctions;
-                found.push(new(caller, library, stem, &functions, is_image).finding());
-            }
-        }
-    }
-    found
+/// The shortest common beginning of a function and of the other functions of its library: `nccl`.
+const SHORTEST_PREFIX: usize = 4;
+
+/// Functions that a file requires and that no loaded file defines.
+pub struct Undefined<'a> {
+    pub caller: &'a Object,
+    /// The loaded library that contains the others of these functions.
+    pub library: Option<&'a Object>,
+    pub functions: Vec<String>,
+    /// `true` if the loader ends the program because of them. Otherwise only a call of one of them does.
+    pub ends_program: bool,
+    /// `true` if the caller looks them up by name, and fails at that.
+    pub is_looked_up: bool,
 }
 
-/// Returns the NVIDIA library that a function belongs to, by its name.
-fn owner(function: &str) -> Option<&'static str> {
-    const OWNERS: [(&str, &str); 10] = [
-        ("cudnn", "libcudnn"),
-        ("cublasLt", "libcublasLt"),
-        ("cublas", "libcublas"),
-        ("cufft", "libcufft"),
-        ("curand", "libcurand"),
-        ("cusolver", "libcusolver"),
-        ("cusparse", "libcusparse"),
-        ("nvrtc", "libnvrtc"),
-        ("cuda", "libcudart"),
-        ("cu", "libcuda"),
-    ];
-    let of = |prefix: &str| {
-        let rest = function.strip_prefix(prefix);
-        rest.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_uppercase()))
+impl Undefined<'_> {
+    pub fn is_of_program(&self, graph: &LoadGraph) -> bool {
+        let program = graph.objects.first().filter(|_| !graph.is_library());
+        program.is_some_and(|program| program.path == self.caller.path)
+    }
+}
+
+/// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
+pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
+    let mut files = Vec::new();
+    for object in &graph.objects {
+        let file = Elf::read(&object.path).ok();
+        files.extend(file.filter(|_| object.defect.is_none()));
+    }
+    if files.len() < graph.objects.len() {
+        return Vec::new();
+    }
+    let exports = BTreeMap::new();
+    let search = Search {
+        graph,
+        files,
+        exports,
     };
-    let found = OWNERS.iter().find(|(prefix, _)| of(prefix))?;
-    Some(found.1)
+    search.run().unwrap_or_default()
+}
+
+struct Search<'a> {
+    graph: &'a LoadGraph,
+    files: Vec<Elf>,
+    /// The symbols that a file defines, if they were read.
+    exports: BTreeMap<usize, Vec<String>>,
+}
+
+impl<'a> Search<'a> {
+    fn run(mut self) -> Option<Vec<Undefined<'a>>> {
+        let mut imports: BTreeMap<String, Vec<(usize, Import)>> = BTreeMap::new();
+        for (index, file) in self.files.iter().enumerate() {
+            for import in file.imports()? {
+                let users = imports.entry(import.name.clone()).or_default();
+                users.push((index, import));
+            }
+        }
+        for file in &self.files {
+            file.each_symbol(&mut |symbol, name| {
+                if symbol.is_defined {
+                    imports.remove(&name);
+                }
+            })?;
+        }
+        let mut found = self.looked_up();
+        let mut bindings = BTreeMap::new();
+        for (index, import) in imports.into_values().flatten() {
+            let caller = self.graph.objects.get(index)?;
+            let Some(library) = self.library(caller, &import) else {
+                continue;
+            };
+            let file = self.files.get(index)?;
+            let bound = bindings.entry(index).or_insert_with(|| file.bindings());
+            // Linkers also keep the names of functions that are never called.
+            let Some(is_bound) = bound.get(&import.index) else {
+                continue;
+            };
+            let path = |object: Option<&'a Object>| object.map(|object| &object.path);
+            let is_known = |one: &Undefined<'a>| {
+                one.caller.path == caller.path && path(one.library) == path(library)
+            };
+            let at = found.iter().position(is_known).unwrap_or(found.len());
+            if at == found.len() {
+                found.push(Undefined {
+                    caller,
+                    library,
+                    functions: Vec::new(),
+                    ends_program: false,
+                    is_looked_up: false,
+                });
+            }
+            let undefined = found.get_mut(at)?;
+            undefined.functions.push(import.name);
+            undefined.ends_program |=
+                caller.need == LoadPhase::Start && (*is_bound || self.graph.is_of_python());
+        }
+        Some(found)
+    }
+
+    /// Returns the loaded library that should define an import, if there is one. Returns `None` if a file outside of
+    /// the graph may define it.
+    fn library(&mut self, caller: &Object, import: &Import) -> Option<Option<&'a Object>> {
+        let graph = self.graph;
+        let index = if let Some((name, version)) = import.version.as_deref() {
+            // The loader itself is not in the graph, and a library without this version is reported as too old.
+            let index = graph.loaded(name)?;
+            let versions = &graph.objects.get(index)?.linkage.defined_versions;
+            Some(index).filter(|_| versions.is_empty() || versions.contains(version))?
+        } else {
+            // The program that opens a library may define it. Python defines functions that begin with `Py`.
+            let is_pythons = || import.name.trim_start_matches('_').starts_with("Py");
+            let is_hosts = graph.is_library() && (!graph.is_of_python() || is_pythons());
+            let is_missing = graph.missing.iter().any(|missing| {
+                let is_needed = [LoadPhase::Start, caller.need].contains(&missing.need);
+                is_needed && missing.name != DRIVER_SO
+            });
+            if is_hosts || is_missing {
+                return None;
+            }
+            let drivers = import.name.strip_prefix("cu");
+            match self.like_named(caller, &import.name) {
+                Some(index) => index,
+                None if drivers.is_some_and(|rest| rest.starts_with(char::is_uppercase)) => {
+                    graph.loaded(DRIVER_SO)?
+                }
+                // A library that was opened earlier may define it.
+                None if graph.is_library() || caller.need != LoadPhase::Start => return None,
+                None => return Some(None),
+            }
+        };
+        let library = graph.objects.get(index)?;
+        // A library that exports nothing is a placeholder, or only loads others. The sub-libraries of cuDNN are compared
+        // by their versions.
+        let is_cudnn = |object: &Object| object.name.starts_with("libcudnn");
+        let is_full = self.files.get(index)?.has_any() == Some(true);
+        (is_full && !(is_cudnn(caller) && is_cudnn(library))).then_some(Some(library))
+    }
+
+    /// Returns the dependency of a file that contains the function with the most similar name.
+    fn like_named(&mut self, caller: &Object, function: &str) -> Option<usize> {
+        // The beginning of a name in a namespace of C++.
+        let function = function.trim_start_matches("_ZN");
+        let (mut longest, mut best) = (SHORTEST_PREFIX - 1, None);
+        for name in &caller.linkage.needed {
+            let Some(index) = self.graph.loaded(name) else {
+                continue;
+            };
+            // An import of a library with versions would have a version.
+            if !self
+                .graph
+                .objects
+                .get(index)?
+                .linkage
+                .defined_versions
+                .is_empty()
+            {
+                continue;
+            }
+            let file = self.files.get(index)?;
+            for name in self
+                .exports
+                .entry(index)
+                .or_insert_with(|| defined_by(file))
+            {
+                let pairs = name.trim_start_matches("_ZN").bytes().zip(function.bytes());
+                let length = pairs.take_while(|(one, other)| one == other).count();
+                if length > longest {
+                    (longest, best) = (length, Some(index));
+                }
+            }
+        }
+        best
+    }
+
+    /// Returns the functions that a library looks up by name in an NVRTC for another CUDA version, which it opened by
+    /// the name without a number.
+    fn looked_up(&self) -> Vec<Undefined<'a>> {
+        let (graph, mut found) = (self.graph, Vec::new());
+        let major = |name: &str| LibraryName::read(name)?.major();
+        let missing = graph.missing.iter().map(|missing| &missing.name);
+        let mut names = graph.objects.iter().map(|it| &it.name).chain(missing);
+        let cublas = names.find(|name| name.starts_with("libcublasLt.so."));
+        let cuda = cublas.and_then(|name| major(name));
+        for (library, file) in graph.objects.iter().zip(&self.files) {
+            let opener = library.requester.filter(|_| library.name == "libnvrtc.so");
+            let is_others = cuda.is_some() && file.soname().as_deref().and_then(major) != cuda;
+            let files = |index| Some((graph.objects.get(index)?, self.files.get(index)?));
+            let Some((caller, opener)) = opener.filter(|_| is_others).and_then(files) else {
+                continue;
+            };
+            let constants = opener.rodata().unwrap_or_default();
+            let names = constants.split(|byte| *byte == 0);
+            let names = names.filter(|name| {
+                let rest = name.strip_prefix(b"nvrtc").unwrap_or_default();
+                let is_function = rest.first().is_some_and(u8::is_ascii_uppercase);
+                is_function && rest.iter().all(u8::is_ascii_alphanumeric)
+            });
+            let functions = file.missing_symbols(names);
+            found.extend((!functions.is_empty()).then_some(Undefined {
+                caller,
+                library: Some(library),
+                functions,
+                ends_program: false,
+                is_looked_up: true,
+            }));
+        }
+        found
+    }
+}
+
+fn defined_by(file: &Elf) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut add = |symbol: Symbol, name| names.extend(symbol.is_defined.then_some(name));
+    let _ = file.each_symbol(&mut add);
+    names
 }
 
 /// Returns the finding about a cudarc in the program that looks up functions that the driver does not have.
@@ -114,26 +254,8 @@ pub fn by_cudarc(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::runtime::facts::Version;
     use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
-
-    #[test]
-    fn a_function_belongs_to_the_library_in_its_prefix() {
-        for (function, library) in [
-            ("cuLogsCurrent", Some("libcuda")),
-            ("cudaMalloc", Some("libcudart")),
-            ("cudnnCreate", Some("libcudnn")),
-            ("cublasLtMatmul", Some("libcublasLt")),
-            ("cublasCreate_v2", Some("libcublas")),
-            ("nvrtcGetNVVM", Some("libnvrtc")),
-            ("curl_easy_init", None),
-            ("customary", None),
-            ("malloc", None),
-        ] {
-            assert_eq!(owner(function), library, "{function}");
-        }
-    }
 
     #[test]
     fn only_a_cudarc_that_looks_up_all_functions_is_recognized() {

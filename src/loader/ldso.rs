@@ -14,6 +14,7 @@ use crate::runtime::system::names::DRIVER_DLL;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use crate::toolkit::dependencies;
+use std::ffi::OsStr;
 use std::iter::successors;
 use std::path::{Path, PathBuf};
 
@@ -61,6 +62,19 @@ impl LoadGraph {
         self.objects.iter().position(|object| {
             self.is_same(&object.name, name) || object.linkage.soname.as_deref() == Some(name)
         })
+    }
+
+    /// Returns `true` if it is the graph of a library, which another program opens.
+    pub fn is_library(&self) -> bool {
+        let first = self.objects.first();
+        first.is_some_and(|first| first.linkage.interpreter.is_none())
+    }
+
+    /// Returns `true` for a library that Python opens. Python binds all functions at once, with RTLD_NOW.
+    pub fn is_of_python(&self) -> bool {
+        let is_packages = |part: &OsStr| part == "site-packages" || part == "dist-packages";
+        let first = self.objects.first().filter(|_| self.is_library());
+        first.is_some_and(|first| first.path.iter().any(is_packages))
     }
 
     /// Returns `true` for a Windows program, for which names ignore case.

@@ -3,20 +3,60 @@
 use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
 use crate::inspection::provider::{Provider, ProviderFault};
+use crate::inspection::undefined_symbols::Undefined;
 use crate::model::linkage::Missing;
 use crate::model::{Installer, Owner};
 use crate::runtime::facts::LibraryName;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::toolkit::dependencies::is_of_toolkit;
 use crate::{Finding, FindingId, Version};
 use std::path::{Path, PathBuf};
 
+/// The number of functions that are named after the first one.
+const MOST_NAMED: usize = 8;
+
+impl Undefined<'_> {
+    pub fn first(&self) -> &str {
+        self.functions.first().map_or("", String::as_str)
+    }
+
+    pub fn others(&self) -> impl Iterator<Item = &String> {
+        self.functions.iter().skip(1).take(MOST_NAMED)
+    }
+
+    pub fn result(&self) -> &'static str {
+        match (self.ends_program, self.is_looked_up) {
+            (true, _) => "the loader fails with \"undefined symbol\" when it loads the caller",
+            (false, true) => "the caller looks the function up by name, and fails",
+            (false, false) => {
+                "the program starts, and exits with \"symbol lookup error\" when the function is called; a program that opens the \
+                 caller with RTLD_NOW, like Python, cannot load it"
+            }
+        }
+    }
+}
+
 impl MixedLibraries<'_> {
     pub fn finding(&self) -> Finding {
-        let ([caller, library], first) = (&self.files, &self.function);
-        let (caller, library) = (caller.display(), library.display());
-        let finding = FindingId::CudaLibrariesMixed.warning(format!(
-            "`{library}` does not contain {first}, which `{caller}` calls: their CUDA versions differ"
-        ));
+        let ([caller, library], undefined) = (&self.files, &self.undefined);
+        let (caller, library, first) = (caller.display(), library.display(), undefined.first());
+        let is_cudnn = self.library.name.starts_with("libcudnn.");
+        let is_cudas = is_of_toolkit(&self.library.name);
+        let is_wheel = self.wheels[1].is_some() || self.restore.is_some();
+        let id = match self.is_program || !is_cudas && !is_wheel {
+            _ if is_cudnn => FindingId::CudnnNotLoadable,
+            true => FindingId::LibraryNotFound,
+            false => FindingId::CudaLibrariesMixed,
+        };
+        let summary = if self.is_program {
+            format!("`{caller}` calls {first}, which `{library}` does not contain")
+        } else {
+            let cuda = if is_cudas { "CUDA " } else { "" };
+            format!(
+                "`{library}` does not contain {first}, which `{caller}` calls: their {cuda}versions differ"
+            )
+        };
+        let finding = id.error_if(self.is_program || undefined.ends_program, summary);
         let fixes = self.fixes.iter().map(|fix| match fix {
             LibraryPathFix::Remove(dir) => {
                 format!("remove `{}` from LD_LIBRARY_PATH", dir.display())
@@ -26,21 +66,30 @@ impl MixedLibraries<'_> {
             }
         });
         let packages = self.wheels.iter().rev().flatten();
-        finding
+        let finding = finding
             .helps(fixes)
             .helps(self.fixes.is_empty().then(|| self.install()))
             .with_some("found via", self.library.via.as_ref())
             .with_some("compatible", self.compatible.as_deref().map(Path::display))
             .with_lines("packages", packages)
-            .with(
-                "result",
-                "the program starts, and exits with \"symbol lookup error\" when the function is called; a program that opens the \
-                 caller with RTLD_NOW, like Python, cannot load it",
-            )
+            .with_lines("also", undefined.others());
+        match self.is_program {
+            true => finding,
+            false => finding.with("result", undefined.result()),
+        }
     }
 
     fn install(&self) -> String {
         let (name, [caller, file]) = (&self.library.name, &self.files);
+        if let Some(command) = &self.restore {
+            return format!("run `{command}`: `{name}` is no longer the file of that package");
+        }
+        if self.is_program {
+            let stem = name.split(".so").next().unwrap_or_default();
+            return format!(
+                "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
+            );
+        }
         match (&self.wheels, self.version, &self.library.via) {
             ([_, Some(wheel)], Some(from), _) => {
                 let below = Version::new(from.major + 1, 0, 0);
@@ -52,8 +101,18 @@ impl MixedLibraries<'_> {
                 let (wheel, caller) = (&wheel.name, &caller.name);
                 format!("run `{pip} install --upgrade {wheel} {caller}`")
             }
+            ([None, Some(wheel)], None, _) => {
+                format!(
+                    "run `{} install --upgrade {}`",
+                    wheel.installer.pip(),
+                    wheel.name
+                )
+            }
             (_, version, via) => {
                 let required = match version {
+                    _ if !is_of_toolkit(name) => {
+                        format!("a {name} that contains {}", self.undefined.first())
+                    }
                     Some(version) => format!("a {name} from CUDA {} or later", version.short()),
                     None => format!("a {name} of the CUDA version of {}", file_name(caller)),
                 };

@@ -16,9 +16,6 @@ use std::path::Path;
 /// The help for a DLL that Windows does not find.
 const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program";
 
-/// The number of functions that are named after the first one.
-const MOST_NAMED: usize = 8;
-
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
@@ -41,14 +38,21 @@ impl InspectionFault<'_> {
                 };
                 id.error(format!("`{path}` {defect}")).help(help)
             }
-            Self::NoInterpreter(program, interpreter, Some(musl)) => FindingId::LibraryNotFound.error(format!(
+            Self::NoGlibc(program, musl, missing) => FindingId::LibraryNotFound.error(format!(
                 "`{}` is built for glibc, but the C library of this system is musl",
                 program.display()
             ))
-            .with("loader", format!("{interpreter} does not exist"))
+            .with_some("loader", missing.map(|loader| format!("{loader} does not exist")))
             .with("musl", musl)
             .help("run the program in an image with glibc, such as Debian or Ubuntu: CUDA and cuDNN also require glibc"),
-            Self::NoInterpreter(program, interpreter, None) => FindingId::LibraryNotFound.error(format!(
+            Self::UsesMusl(program, cpu) => FindingId::PlatformUnsupported.warning(format!(
+                "`{}` is built for musl, but CUDA and cuDNN require glibc",
+                program.display()
+            ))
+            .help(format!(
+                "build the program for `{cpu}-unknown-linux-gnu`, and run it in an image with glibc, such as Debian or Ubuntu"
+            )),
+            Self::NoInterpreter(program, interpreter) => FindingId::LibraryNotFound.error(format!(
                 "`{}` requires the loader `{interpreter}`, which does not exist",
                 program.display()
             ))
@@ -105,27 +109,27 @@ impl InspectionFault<'_> {
                 .with_paths("files", files)
                 .with("result", "NVIDIA's container runtime cannot add the host's driver (\"file exists\"), or programs load this one in its place")
                 .help("delete these files in the Dockerfile, and do not build the image with NVIDIA's container runtime, which leaves them"),
-            Self::UndefinedFunctions(user, library, stem, functions, is_image) => {
-                let (user, library) = (user.path.display(), library.path.display());
-                let first = functions.first().map_or("", String::as_str);
-                let finding = if *stem == "libcuda" {
-                    let summary = format!(
-                        "`{user}` calls {first}, which the NVIDIA driver at `{library}` does not contain"
-                    );
-                    FindingId::DriverTooOld.error_if(!is_image, summary)
-                        .help("upgrade the NVIDIA driver")
-                        .help("build the program with the CUDA version that `nvidia-smi` shows")
-                } else {
-                    let id = match *stem {
-                        "libcudnn" => FindingId::CudnnNotLoadable,
-                        _ => FindingId::LibraryNotFound,
-                    };
-                    id.error(format!("`{user}` calls {first}, which `{library}` does not contain"))
+            Self::DriverWithout(undefined, driver, is_certain) => {
+                let (user, driver) = (undefined.caller.path.display(), driver.path.display());
+                let first = undefined.first();
+                let summary = format!(
+                    "`{user}` calls {first}, which the NVIDIA driver at `{driver}` does not contain"
+                );
+                FindingId::DriverTooOld.error_if(*is_certain, summary)
+                    .help("upgrade the NVIDIA driver")
+                    .help("build the program with the CUDA version that `nvidia-smi` shows")
+                    .with_lines("also", undefined.others())
+            }
+            Self::Undefined(undefined) => {
+                let (user, first) = (undefined.caller.path.display(), undefined.first());
+                let summary = format!("`{user}` calls {first}, which no loaded library contains");
+                FindingId::LibraryNotFound.error_if(undefined.ends_program, summary)
                     .help(format!(
-                        "add the directory of the {stem} that the program was linked with to LD_LIBRARY_PATH, or install that version"
+                        "install the versions of its libraries that `{user}` was built with"
                     ))
-                };
-                finding.with_lines("also", functions.iter().skip(1).take(MOST_NAMED))
+                    .with("needs", undefined.caller.linkage.needed.join(", "))
+                    .with_lines("also", undefined.others())
+                    .with("result", undefined.result())
             }
             Self::UndefinedVersions(user, library, name, versions) => {
                 let (library, user) = (library.path.display(), user.path.display());

@@ -229,14 +229,15 @@ impl Candidate {
             .help(format!("set {variable} to a cuDNN from NVIDIA's installer or archive, which contains `cudnn.lib`"))
     }
 
-    /// Returns the finding for a requested cuDNN whose main library can be neither linked nor opened.
+    /// Returns the finding for a cuDNN whose main library can be neither linked nor opened.
     pub fn damaged_finding(&self) -> Option<Finding> {
         let (path, defect) = self.cudnn()?.main_library_defect()?;
         let finding = UnusableFile::new(path, defect).finding();
-        Some(finding.with("found via", found_via(self)).help(format!(
-            "set {} to a directory that contains a complete cuDNN",
-            self.via
-        )))
+        let finding = finding.with("found via", found_via(self));
+        let variable = self.request.is_some().then_some(&self.via);
+        Some(finding.helps(variable.map(|variable| {
+            format!("set {variable} to a directory that contains a complete cuDNN")
+        })))
     }
 }
 

@@ -155,7 +155,6 @@ fn inspect_finds_the_same_files_as_the_loader_of_an_image() {
 /// - a main library without a RUNPATH (`no runpath`, `elsewhere, cached`, `without system directories`): the directories
 ///   of a program that does not exist yet decide, so the build and `doctor` take the files beside it.
 /// - `empty` and `link to nothing` for `inspect`: such files of an image may be replaced when a container starts.
-/// - `damaged main library`: the build searches on for a cuDNN that can be linked, and finds none.
 /// - `dependency missing`, the file: the loader's message only names the dependency. But without a driver the guard,
 ///   and always `doctor` and the build, should report that cuDNN does not work.
 /// - `hwcaps beside`: the CPU that runs an image is unknown. But the guard should know its own.

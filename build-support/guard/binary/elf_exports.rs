@@ -38,16 +38,4 @@ impl Elf {
         }
         Some(())
     }
-
-    /// Returns the functions that it imports from any library.
-    #[cfg(feature = "runtime")] // for an inspection
-    pub fn calls(&self) -> Vec<String> {
-        let mut calls = Vec::new();
-        let read = self.each_symbol(&mut |symbol, name| {
-            if !symbol.is_defined && !symbol.is_weak {
-                calls.push(name);
-            }
-        });
-        read.map_or_else(Vec::new, |()| calls)
-    }
 }

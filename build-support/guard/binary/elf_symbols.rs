@@ -20,6 +20,7 @@ const MOST_STEPS: u32 = 1 << 16;
 const MOST_EMPTY: u64 = 1 << 16;
 
 pub struct Symbol {
+    pub index: u64,
     /// The offset of its name in the string table.
     pub name: u64,
     pub is_weak: bool,
@@ -174,6 +175,7 @@ impl Elf {
         let row = self.entry(at, SYMBOL)?;
         let info = number(&row, 4, 1)?;
         Some(Symbol {
+            index,
             name: number(&row, 0, 4)?,
             is_weak: info >> 4 == STB_WEAK,
             is_defined: number(&row, 6, 2)? != 0,

@@ -23,7 +23,7 @@ pub struct VerneedEntry {
 }
 
 pub struct NeededVersion {
-    number: u64,
+    pub number: u64,
     pub name: String,
     /// `true` if the version may be missing.
     pub is_weak: bool,
@@ -78,8 +78,14 @@ impl Elf {
         None
     }
 
-    fn versioned_imports(&self) -> Option<Vec<(String, Vec<u8>)>> {
+    /// Returns the number of this symbol's version.
+    pub fn version_number(&self, symbol: u64) -> Option<u64> {
         let numbers_at = self.dynamic_value(DT_VERSYM)?;
+        let row = self.entry(numbers_at.checked_add(symbol * 2)?, 2)?;
+        Some(number(&row, 0, 2)? & NUMBER)
+    }
+
+    fn versioned_imports(&self) -> Option<Vec<(String, Vec<u8>)>> {
         let first = self.gnu_hash()?.first;
         let needs = self.version_needs()?;
         let mut files = vec![None; NUMBER as usize + 1];
@@ -95,8 +101,7 @@ impl Elf {
             if symbol.is_defined || symbol.is_weak {
                 continue;
             }
-            let row = self.entry(numbers_at.checked_add(index * 2)?, 2)?;
-            let file = files[(number(&row, 0, 2)? & NUMBER) as usize];
+            let file = files[self.version_number(index)? as usize];
             // A name that is longer than any of NVIDIA's is left out.
             if let (Some(file), Some(name)) = (file, self.name(symbol.name)) {
                 spend(&mut letters, file.len() + name.len())?;

@@ -10,6 +10,8 @@ pub mod device_code;
 pub mod elf;
 #[cfg(feature = "build")]
 pub mod elf_exports;
+#[cfg(all(feature = "build", feature = "runtime"))]
+pub mod elf_imports;
 pub mod elf_sections;
 pub mod elf_symbols;
 #[cfg(feature = "build")]

@@ -77,6 +77,8 @@ impl PreflightInput {
         let own = cudnn
             .main_library_defect()
             .map(|(path, defect)| UnusableFile::new(path, defect).finding());
+        // The directories in which cuDNN searches are unknown if its main library cannot be read.
+        let is_searched = own.is_none();
         let mut of_files = Vec::from_iter(own);
         let is_valid = |file: &Path| {
             let opened = Binary::open(file, self.platform.os);
@@ -90,7 +92,7 @@ impl PreflightInput {
         let promised = cudnn.library.as_deref().and_then(named_major);
         let own = cudnn.library_version.map(|version| version.major);
         let is_misnamed = promised.zip(own).is_some_and(|(one, other)| one != other);
-        if !installed.missing.is_empty() && !is_foreign && !is_misnamed {
+        if is_searched && !installed.missing.is_empty() && !is_foreign && !is_misnamed {
             of_files.push(self.missing_sub_libraries(installed, unknown));
         }
         // The origin of sub-libraries matters only if the main library is the right one.

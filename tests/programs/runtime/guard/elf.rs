@@ -27,7 +27,8 @@ fn ask(path: &Path) {
     let _ = (elf.rpath(), elf.soname());
     let _ = SearchPath::default().of_library(&elf, path);
     let _ = (elf.needed(), elf.interpreter(), elf.is_nodeflib());
-    let _ = (elf.named_imports(), elf.calls(), elf.versions());
+    let _ = (elf.named_imports(), elf.versions());
+    let _ = (elf.imports().is_some(), elf.bindings());
     let _ = (
         elf.needed_versions(),
         elf.missing_symbols([&b"f"[..]].into_iter()),
@@ -208,8 +209,13 @@ fn the_imports_and_exports_of_a_library_are_read() {
             library.missing_symbols(asked.into_iter()),
             ["getenv", "", "second"]
         );
-        assert!(library.calls().contains(&"elsewhere".to_string()));
-        assert!(!library.calls().contains(&"perhaps".to_string()));
+        let imports = library.imports().unwrap();
+        let import = |name| imports.iter().find(|import| import.name == name);
+        let version = import("getenv").unwrap().version.as_deref().unwrap();
+        assert_eq!(version.0, "libc.so.6");
+        assert!(version.1.starts_with("GLIBC_2."), "{version:?}");
+        assert!(import("elsewhere").unwrap().version.is_none());
+        assert!(import("perhaps").is_none());
         assert_eq!(library.device_code(), Some((0, 0)));
         assert_eq!(library.rpath(), None);
         let id = library.build_id().unwrap();
@@ -217,6 +223,23 @@ fn the_imports_and_exports_of_a_library_are_read() {
         let (from, versions) = &library.needed_versions()[0];
         assert_eq!(from, "libc.so.6");
         assert!(versions[0].starts_with("GLIBC_2."), "{versions:?}");
+    }
+    // With `-z now`, and for a function whose address is taken, the loader does not wait for a call.
+    let address = "void elsewhere(void); void *first(void) { return elsewhere; }";
+    for (code, flag, is_bound) in [
+        (code, "-Wl,-z,lazy", false),
+        (code, "-Wl,-z,now", true),
+        (address, "-Wl,-z,lazy", true),
+    ] {
+        let library = Elf::read(&compiled(&folder, code, &[flag, LIBC])).unwrap();
+        let imports = library.imports().unwrap();
+        let mut imports = imports.iter();
+        let import = imports.find(|import| import.name == "elsewhere").unwrap();
+        assert_eq!(
+            library.bindings().get(&import.index),
+            Some(&is_bound),
+            "{flag}"
+        );
     }
     let path = compiled(&folder, code, &["-Wl,--hash-style=gnu", LIBC]);
     // A symbol without a version may come from any library.

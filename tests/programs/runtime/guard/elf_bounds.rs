@@ -116,8 +116,10 @@ fn ask(path: &Path) -> usize {
     let elf = Elf::open(path).unwrap();
     let wants = elf.named_imports();
     let needed = elf.needed_versions();
+    let imports = elf.imports().unwrap_or_default().into_iter();
+    let _ = elf.bindings();
     let lists = [
-        elf.calls(),
+        imports.map(|import| import.name).collect(),
         elf.versions(),
         elf.needed(),
         elf.missing_symbols(names.iter().map(|name| &name[..])),

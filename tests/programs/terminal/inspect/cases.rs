@@ -205,7 +205,7 @@ impl Case {
             command.args(["--root", root]);
         }
         let ran = run(&mut command);
-        let has_error = format!("\n{}", ran.stdout).contains("\n  ✗ error: ");
+        let has_error = format!("\n{}", ran.stdout).contains("\n  ✗ error:");
         let page = "\nfor details and fixes, run `cudnn-guard explain ";
         assert_eq!(ran.code, Some(i32::from(has_error)), "{}", ran.text());
         assert!(!has_error || ran.stdout.contains(page), "{}", ran.text());
