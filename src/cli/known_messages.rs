@@ -2,7 +2,7 @@
 
 use crate::cli::{message_parts, terminal};
 use regex::Regex;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 const TABLE: &str = include_str!("../../build-support/compat/messages.txt");
 /// The number of characters of a line that are compared with the table.
@@ -134,7 +134,12 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
     let text = pairs.fold(text.clone(), |text, pair| text + &pair + "\n");
     let rows = rows(&text);
     let mut found = BTreeMap::new();
+    // Logs repeat lines.
+    let mut known = HashSet::new();
     for (number, line) in text.lines().enumerate() {
+        if !known.insert(line) {
+            continue;
+        }
         let end = line.char_indices().nth(LINE).map_or(line.len(), |at| at.0);
         let line = &line[..end];
         let mut numbered = rows.iter().enumerate();

@@ -33,7 +33,7 @@ pub enum InspectionFault<'a> {
     /// A library that several wheels contain, the wheels, and the only one whose record has the size of the file. The
     /// first wheel should be kept.
     SharedFile(&'a Path, &'a [Owner], Option<&'a Owner>),
-    /// The first library of the driver in an image, and all of them.
+    /// Libraries of the driver in an image. The first argument is one of them.
     DriverInImage(&'a Path, &'a [PathBuf]),
     /// Functions that the driver in this file does not have. `true` if the program exits because of them.
     DriverWithout(&'a Undefined<'a>, &'a Object, bool),

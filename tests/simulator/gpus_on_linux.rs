@@ -193,6 +193,23 @@ fn a_missing_device_is_named() {
     }
 }
 
+/// A scheduler gives a job one of the GPUs. Not even root can write to the file that stands for the others here.
+#[test]
+fn the_device_of_another_job_is_no_reason() {
+    let root = std::env::temp_dir().join(format!("guard-other-gpu-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("dev")).unwrap();
+    let closed = root.join("dev/nvidia0");
+    std::os::unix::fs::symlink("/sys/devices/system/cpu/online", closed).unwrap();
+    for device in ["nvidiactl", "nvidia-uvm"] {
+        std::fs::write(root.join("dev").join(device), "").unwrap();
+    }
+    let refused = || GpuVisibility::detect_below(&root).refused;
+    assert_eq!(refused().unwrap().what, "/dev/nvidia0");
+    std::fs::write(root.join("dev/nvidia3"), "").unwrap();
+    assert_eq!(refused(), None);
+    std::fs::remove_dir_all(&root).unwrap();
+}
+
 #[test]
 fn every_problem_has_a_message() {
     let with_version = |version: &str| {

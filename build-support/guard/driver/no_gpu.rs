@@ -12,12 +12,13 @@ pub const VISIBLE: &str = "CUDA_VISIBLE_DEVICES";
 /// The device files that a program opens to use a GPU: three for a card, then three for a Jetson.
 pub const NODES: [&str; 6] = [
     CONTROL,
-    "/dev/nvidia0",
+    FIRST,
     UVM,
     "/dev/nvmap",
     "/dev/nvhost-gpu",
     "/dev/nvhost-ctrl-gpu",
 ];
+pub const FIRST: &str = "/dev/nvidia0";
 pub const CONTROL: &str = "/dev/nvidiactl";
 pub const UVM: &str = "/dev/nvidia-uvm";
 /// A file that exists on every Jetson.

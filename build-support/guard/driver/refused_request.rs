@@ -1,13 +1,15 @@
 //! The first request of NVIDIA's driver that the system refuses, found by making the same requests.
 
 use crate::runtime::driver::container::{Container, ContainerRuntime};
-use crate::runtime::driver::no_gpu::{CONTROL, JETSON, NODES, UVM};
+use crate::runtime::driver::no_gpu::{CONTROL, FIRST, JETSON, NODES, UVM};
 use crate::runtime::system::{self, platform, proc};
 use std::path::Path;
 
 pub const MEMFD: &str = "memfd_create";
 /// The file through which a process names its threads.
 pub const COMM: &str = "/proc/thread-self/comm";
+/// The number of GPUs that are tried: more than any machine has.
+const MOST_GPUS: u32 = 32;
 const MODULE: &str = "/proc/driver/nvidia/version";
 
 pub const EPERM: i32 = 1;
@@ -35,10 +37,17 @@ impl RefusedRequest {
         let below = |path: &str| root.join(path.trim_start_matches('/'));
         let has = |path: &str| system::is_there(&below(path));
         let named = (root == Path::new("/") && !cfg!(windows)).then_some(COMM);
-        for file in NODES.into_iter().chain(named) {
+        let open = |file: &str| {
             let mut options = std::fs::OpenOptions::new();
-            let opened = options.read(true).write(true).open(below(file));
-            let errno = opened.err().and_then(|error| error.raw_os_error());
+            options.read(true).write(true).open(below(file))
+        };
+        for file in NODES.into_iter().chain(named) {
+            // A scheduler may give this process another GPU.
+            let is_other = |number: u32| open(&format!("/dev/nvidia{number}")).is_ok();
+            if file == FIRST && (1..MOST_GPUS).any(is_other) {
+                continue;
+            }
+            let errno = open(file).err().and_then(|error| error.raw_os_error());
             if let Some(errno @ (EPERM | EACCES)) = errno {
                 return Some(Self::new(file, errno, root));
             }

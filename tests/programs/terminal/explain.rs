@@ -63,11 +63,12 @@ fn every_page_has_its_sections_and_a_command_to_confirm_the_finding() {
             ],
             "{id}"
         );
-        assert!(
-            (10..=50).contains(&lines.len()),
-            "{id}: {} lines",
-            lines.len()
-        );
+        // The list of known bugs grows.
+        let length = lines
+            .iter()
+            .filter(|line| !line.contains("`, cuDNN "))
+            .count();
+        assert!((10..=50).contains(&length), "{id}: {length} lines");
         let summary = lines[2];
         assert!(
             summary.ends_with('.') && lines[3].is_empty(),
