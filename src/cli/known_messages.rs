@@ -2,7 +2,7 @@
 
 use crate::cli::{message_parts, terminal};
 use regex::Regex;
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 const TABLE: &str = include_str!("../../build-support/compat/messages.txt");
 /// The number of characters of a line that are compared with the table.
@@ -135,7 +135,7 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
     let rows = rows(&text);
     let mut found = BTreeMap::new();
     // Logs repeat lines.
-    let mut known = HashSet::new();
+    let mut known = BTreeSet::new();
     for (number, line) in text.lines().enumerate() {
         if !known.insert(line) {
             continue;
