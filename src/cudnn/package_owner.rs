@@ -95,8 +95,10 @@ pub fn wheels(file: &Path) -> Option<Vec<(Owner, bool)>> {
     for record in list_named(site, "nvidia_", "-", ".dist-info") {
         let text = package_record::read(&record.join("RECORD")).unwrap_or_default();
         let mut listed = package_record::parse(&text, below).into_iter();
-        let own = listed.find(|(listed, _)| listed == name);
-        wheels.extend(own.and_then(|own| Some((Owner::of_wheel(&record)?, own.1 == size))));
+        if let Some((_, recorded)) = listed.find(|(listed, _)| listed == name) {
+            let wheel = Owner::of_wheel(&record);
+            wheels.extend(wheel.map(|wheel| (wheel, recorded == size)));
+        }
     }
     Some(wheels)
 }

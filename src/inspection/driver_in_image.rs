@@ -20,11 +20,12 @@ const DIRS: [&str; 5] = [
 /// no image, and has a driver of its own.
 pub fn find(sysroot: Sysroot) -> Option<Finding> {
     let root = sysroot.root.filter(|root| *root != Path::new("/"))?;
-    let has_modules = |dir| files::list(&root.join(dir)).is_ok_and(|list| !list.is_empty());
+    let real = |dir: &str| sysroot.canonical(&root.join(dir));
+    let has_modules = |dir| files::list(&real(dir)).is_ok_and(|list| !list.is_empty());
     if has_modules("lib/modules") || has_modules("usr/lib/modules") {
         return None;
     }
-    let dirs = DIRS.iter().map(|dir| sysroot.canonical(&root.join(dir)));
+    let dirs = DIRS.iter().map(|dir| real(dir));
     let mut found = Vec::new();
     for dir in files::dedup(dirs) {
         found.extend(files::list(&dir).unwrap_or_default());

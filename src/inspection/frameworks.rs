@@ -1,12 +1,14 @@
 //! The frameworks of the crates ort and tch, as a build on this machine would use them.
 
+mod torch;
+
 use crate::FindingId;
 use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, PYTHONS};
+use crate::inspection::loader_env;
 use crate::inspection::provider::{self, ORT_DYLIB_PATH};
-use crate::inspection::{loader_env, torch};
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{elsewhere, linkage, main_library};
 use crate::model::linkage::Linkage;

@@ -12,7 +12,6 @@ pub mod nvrtc;
 pub mod preflight;
 pub mod provider;
 pub mod text;
-pub mod torch;
 pub mod undefined_symbols;
 pub mod wheel_overlap;
 pub mod windows;

@@ -159,22 +159,13 @@ impl<'a> Search<'a> {
                 continue;
             };
             // An import of a library with versions would have a version.
-            if !self
-                .graph
-                .objects
-                .get(index)?
-                .linkage
-                .defined_versions
-                .is_empty()
-            {
+            let linkage = &self.graph.objects.get(index)?.linkage;
+            if !linkage.defined_versions.is_empty() {
                 continue;
             }
             let file = self.files.get(index)?;
-            for name in self
-                .exports
-                .entry(index)
-                .or_insert_with(|| defined_by(file))
-            {
+            let exports = self.exports.entry(index);
+            for name in exports.or_insert_with(|| defined_by(file)) {
                 let pairs = name.trim_start_matches("_ZN").bytes().zip(function.bytes());
                 let length = pairs.take_while(|(one, other)| one == other).count();
                 if length > longest {

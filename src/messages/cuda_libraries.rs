@@ -56,7 +56,9 @@ impl MixedLibraries<'_> {
                 "`{library}` does not contain {first}, which `{caller}` calls: their {cuda}versions differ"
             )
         };
-        let finding = id.error_if(self.is_program || undefined.ends_program, summary);
+        // A program that is linked with CUDA or cuDNN calls it. Other functions may never be called.
+        let is_called = self.is_program && (is_cudnn || is_cudas);
+        let finding = id.error_if(is_called || undefined.ends_program, summary);
         let fixes = self.fixes.iter().map(|fix| match fix {
             LibraryPathFix::Remove(dir) => {
                 format!("remove `{}` from LD_LIBRARY_PATH", dir.display())

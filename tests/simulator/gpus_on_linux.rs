@@ -193,7 +193,8 @@ fn a_missing_device_is_named() {
     }
 }
 
-/// A scheduler gives a job one of the GPUs. Not even root can write to the file that stands for the others here.
+/// A scheduler gives a job one GPU, and refuses it the devices of the others. The test uses a file that not even root can
+/// open for writing.
 #[test]
 fn the_device_of_another_job_is_no_reason() {
     let root = std::env::temp_dir().join(format!("guard-other-gpu-{}", std::process::id()));
