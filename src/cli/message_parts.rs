@@ -168,7 +168,8 @@ mod tests {
             for name in names {
                 let known = library(name, Some(12)).unwrap_or_else(|| panic!("{name}"));
                 let packages = format!(
-                    "`{package}-12-X` of NVIDIA's repository or `nvidia-{wheel}-cu12` of PyPI"
+                    "`{package}-12-X` of NVIDIA's repository (X is the minor version) or \
+                     `nvidia-{wheel}-cu12` of PyPI"
                 );
                 assert_eq!(known.packages, packages, "{name}");
             }

@@ -391,10 +391,10 @@ fn the_parts_of_a_line_are_explained_before_a_row_without_a_cause() {
 ./app: error while loading shared libraries: libcublas.so.12: cannot open shared object file
   The loader cannot find or load `libcublas.so.12`, a library of CUDA 12, or a
   library that it needs. The caller was built for this version.
-  = help: install `libcublas-12-X` of NVIDIA's repository or
-          `nvidia-cublas-cu12` of PyPI if it is missing, or add its directory to
-          LD_LIBRARY_PATH (PATH on Windows); `cudnn-guard inspect PROGRAM` shows
-          where the loader searches
+  = help: install `libcublas-12-X` of NVIDIA's repository (X is the minor
+          version) or `nvidia-cublas-cu12` of PyPI if it is missing, or add its
+          directory to LD_LIBRARY_PATH (PATH on Windows);
+          `cudnn-guard inspect PROGRAM` shows where the loader searches
   see         cudnn-guard explain library-not-found
 ";
     must_print(&explain_input(log), 0, explained, "");
