@@ -46,8 +46,8 @@ struct Explained {
 /// Prints the page of a finding, the explanations of messages, or the list. Exit code: 2 if nothing is known.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let explained = match arguments.get_one::<String>("id") {
-        Some(argument) => explain_argument(argument),
-        None => match input() {
+        Some(argument) if argument != "-" => explain_argument(argument),
+        _ => match input() {
             Some(text) => explain_messages(&text, false),
             None => Ok(list()),
         },
