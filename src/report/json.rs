@@ -57,7 +57,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("library_version", Json::optional(cudnn.library_version)),
         ("link_dir", optional_path(&cudnn.link_dir)),
         ("link_name", Json::optional(link_name)),
-        ("cuda_major", optional_integer(cudnn.cuda_major)),
+        ("cuda_major", Json::integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
         (
@@ -114,10 +114,6 @@ pub(crate) fn texts<T: Display>(values: &[T]) -> Json {
 
 pub(crate) fn path(path: &Path) -> Json {
     Json::text(&path.display())
-}
-
-pub(crate) fn optional_integer(value: Option<u32>) -> Json {
-    value.map_or_else(Json::null, Json::integer)
 }
 
 fn optional_path(optional: &Option<PathBuf>) -> Json {
