@@ -65,9 +65,10 @@ pub fn release_in(name: &str, start: &str) -> Option<Version> {
 /// Returns the path and the size in a line of a record, `path,sha256=hash,size`. Some lines have no size.
 /// <https://packaging.python.org/en/latest/specifications/recording-installed-packages/>
 pub fn recorded_size(line: &str) -> Option<(&str, u64)> {
-    let (rest, size) = line.rsplit_once(',')?;
-    let (path, _) = rest.rsplit_once(',')?;
-    Some((path, size.trim().parse().ok()?))
+    let mut fields = line.split(',');
+    let (path, size) = (fields.next()?, fields.nth(1)?.trim().parse().ok()?);
+    // The path of a library contains no comma.
+    fields.next().is_none().then_some((path, size))
 }
 
 /// Returns the names and sizes of the files that a record lists in this directory.
