@@ -49,6 +49,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
     let link_name = cudnn.link_library.as_ref();
     let link_name = link_name.map(|library| library.kind_and_name().1);
     let owner = cudnn.owner.as_deref();
+    let parts = SubLibraryFile::taken(&cudnn.installed.files());
     Json::object(&[
         ("version", Json::optional(cudnn.version())),
         ("header", optional_path(&cudnn.header)),
@@ -60,12 +61,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("cuda_major", Json::integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
-        (
-            "parts",
-            Json::list(&SubLibraryFile::taken(&cudnn.installed.files()), |file| {
-                part(file)
-            }),
-        ),
+        ("parts", Json::list(&parts, part)),
         ("owner", owner.map_or_else(Json::null, owner_json)),
     ])
 }

@@ -59,16 +59,14 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
             ("told_by", Json::optional(part.told_by)),
         ])
     };
+    let parts = SubLibraryFile::taken(&Vec::from_iter(&loaded.parts));
     let version = loaded.version.map(|(version, _)| version);
     Json::object(&[
         ("version", Json::optional(version)),
         ("path", Json::text(&loaded.path.display())),
         ("found_via", Json::text(&loaded.origin)),
         ("cuda_major", Json::integer(loaded.cuda_major)),
-        (
-            "parts",
-            Json::list(&SubLibraryFile::taken(&Vec::from_iter(&loaded.parts)), part),
-        ),
+        ("parts", Json::list(&parts, part)),
     ])
 }
 
