@@ -111,12 +111,6 @@ impl CheckContext<'_> {
         listed.is_some_and(|lists| !lists.is_empty())
     }
 
-    /// Returns `true` if the build can use packages for this machine.
-    pub fn is_native(&self) -> bool {
-        let builder = self.env.builder(self.platform);
-        (builder.os, &builder.cpu) == (self.platform.os, &self.platform.cpu)
-    }
-
     /// Returns a wheel of cuDNN that only exists in pip's record, and the directory of its files.
     fn emptied_wheel(&self, kind: Kind) -> Option<(&Owner, &Path)> {
         if kind == Kind::Toolkit {

@@ -12,24 +12,24 @@ use std::path::{Path, PathBuf};
 /// of `/etc/alternatives` that may lead to it. A record changes when another version is installed, even if the new
 /// files have older dates. If a link is switched to another version, neither its name nor its targets change.
 pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
-    let is_cudnn = matches!(found, Found::Cudnn(_));
-    let root = match found {
-        Found::Cudnn(cudnn) => &cudnn.root,
-        Found::Toolkit(toolkit) => &toolkit.root,
+    let (root, (start, inside), wheels, lists) = match found {
+        Found::Cudnn(cudnn) => (
+            &cudnn.root,
+            ("", "cudnn"),
+            ["nvidia_cudnn_cu", "nvidia_cudnn_jit_cu"],
+            &["libcudnn"][..],
+        ),
+        Found::Toolkit(toolkit) => (
+            &toolkit.root,
+            ("cuda-", ""),
+            // cicc is in a wheel of its own.
+            ["nvidia_cuda_", "nvidia_nvvm-"],
+            &["cuda-", "libnvvm-", "nvidia-cuda-"][..],
+        ),
     };
     let conda = environment(root).join("conda-meta");
-    let (start, inside) = if is_cudnn {
-        ("", "cudnn")
-    } else {
-        ("cuda-", "")
-    };
     let mut found = list_named(&conda, start, inside, ".json");
     if let Some(site) = site_packages(root) {
-        let wheels = match is_cudnn {
-            true => ["nvidia_cudnn_cu", "nvidia_cudnn_jit_cu"],
-            // cicc is in a wheel of its own.
-            false => ["nvidia_cuda_", "nvidia_nvvm-"],
-        };
         for start in wheels {
             for record in list_named(site, start, "", ".dist-info") {
                 found.push(record.join("RECORD"));
@@ -37,10 +37,6 @@ pub fn records(found: &Found, top: &Path) -> Vec<PathBuf> {
         }
     }
     if root.starts_with(top.join("usr")) {
-        let lists: &[&str] = match is_cudnn {
-            true => &["libcudnn"],
-            false => &["cuda-", "libnvvm-", "nvidia-cuda-"],
-        };
         for start in lists {
             found.extend(list_named(&top.join(LISTS), start, "", ".list"));
         }

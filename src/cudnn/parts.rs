@@ -218,12 +218,9 @@ pub fn assemble(cudnn: &Cudnn, files: &[SubLibraryFile]) -> Installed {
     let major = major.unwrap_or_default();
     let mut installed = Installed::locate(main, major, &expected, &mut find, &mut read);
     for file in files {
-        if file.origin.is_some()
-            && !installed
-                .files()
-                .iter()
-                .any(|known| known.name == file.name)
-        {
+        let mut known = installed.files().into_iter();
+        let is_known = known.any(|known| known.name == file.name);
+        if file.origin.is_some() && !is_known {
             installed.list.push(file.clone());
         }
     }
@@ -247,11 +244,7 @@ pub fn beside(
     let mut closed = Vec::new();
     let dir = library.parent().unwrap_or(library);
     let mut paths = files::list_named(dir, &|name| name.contains("cudnn")).unwrap_or_default();
-    let name = |path: &PathBuf| {
-        platform
-            .cudnn_part(path)
-            .map_or_else(String::new, |(name, _)| name)
-    };
+    let name = |path: &PathBuf| platform.cudnn_part(path).unzip().0.unwrap_or_default();
     sub_libraries::drop_excess(&mut paths, name);
     for path in &paths {
         let Some((sub_library, file)) = platform.cudnn_part(path) else {

@@ -127,7 +127,8 @@ impl Guard<'_> {
         contradiction(link, loader, policy)?;
         let cudnn = toolchain.cudnn().filter(|_| !runtime);
         let with = cudnn.and_then(|cudnn| cudnn.version());
-        let from = with.filter(|_| policy != Policy::Requirement);
+        let first = with.filter(|_| policy != Policy::Requirement);
+        let first = first.unwrap_or(requirement.from);
         let cuda = toolchain.cuda_version().filter(|_| !runtime);
         let mut known_bad = Vec::new();
         if let Some(version) = with {
@@ -143,12 +144,7 @@ impl Guard<'_> {
         let mut built = Built {
             cudnn: with,
             cudnn_cuda_major: cudnn.and_then(|cudnn| cudnn.cuda_major),
-            tables: tables(
-                platform,
-                from.unwrap_or(requirement.from),
-                cuda,
-                &self.built,
-            ),
+            tables: tables(platform, first, cuda, &self.built),
             cuda,
             requirement: Some(requirement),
             policy,

@@ -3,7 +3,7 @@
 use crate::Version;
 use crate::inspection::Inspection;
 use crate::model::linkage::{Format, Missing, Object};
-use crate::report::json::{cudnn, optional_integer, path, texts};
+use crate::report::json::{cudnn, path, texts};
 use crate::runtime::facts::{Built, Json};
 use crate::runtime::report::json_members::{built_finding, device, document, driver};
 
@@ -48,7 +48,7 @@ fn guard(built: &Built) -> Json {
         ("crate", Json::optional(built.package.as_ref())),
         ("written_by", Json::text(&built.written_by)),
         ("cudnn", Json::optional(built.cudnn)),
-        ("cudnn_cuda_major", optional_integer(built.cudnn_cuda_major)),
+        ("cudnn_cuda_major", Json::integer(built.cudnn_cuda_major)),
         ("cuda", Json::optional(built.cuda.map(Version::short))),
         ("requirement", Json::optional(requirement)),
         ("policy", name(format!("{:?}", built.policy))),

@@ -161,12 +161,9 @@ impl Toolchain {
                 }
                 delayed.push(soname.as_str());
             }
+            let is_own = |dir: &Path| own.iter().any(|own| own == dir);
             // The loader finds the driver's library and those of the system itself.
-            if name == "cudnn"
-                || file
-                    .parent()
-                    .is_some_and(|dir| own.iter().any(|own| own == dir))
-            {
+            if name == "cudnn" || file.parent().is_some_and(is_own) {
                 plan.loads_from(file);
             }
         }

@@ -87,14 +87,8 @@ impl DllSearchPath {
         let has = |file: &str| others.iter().any(|dir| dll_in(dir, file).is_some());
         let mut missing_dlls: Vec<MissingDll> = Vec::new();
         // Messages name the first sub-library, so the ones that every program needs come first.
-        let mut parts = Vec::new();
-        for is_first in [true, false] {
-            for part in cudnn.installed.files() {
-                if is_first == (part.needed && part.name != "cudnn") {
-                    parts.push(part);
-                }
-            }
-        }
+        let mut parts = cudnn.installed.files();
+        parts.sort_by_key(|part| !part.needed || part.name == "cudnn");
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs {
@@ -117,12 +111,8 @@ impl DllSearchPath {
     pub fn not_opened(&self, cudnn: &Cudnn) -> Vec<MissingDll> {
         let mut missing = Vec::new();
         let cuda = cudnn.cuda_major.filter(|_| self.known);
-        for part in cudnn
-            .installed
-            .files()
-            .into_iter()
-            .filter(|part| part.needed)
-        {
+        let parts = cudnn.installed.files().into_iter();
+        for part in parts.filter(|part| part.needed) {
             let opened = cuda.map(|cuda| opened_by(&part.name, &part.path, cuda, true));
             for name in opened.unwrap_or_default().into_iter().flatten() {
                 if self.file(&name).is_none() {

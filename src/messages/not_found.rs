@@ -147,7 +147,7 @@ impl NoUsableCandidate<'_> {
         };
         let fetch = fetch(context, "without root");
         help.extend(match &self.install {
-            _ if !context.is_native() => vec![set],
+            _ if !context.env.is_native(context.platform) => vec![set],
             // An installer does not install a package again whose record exists.
             _ if is_gone && self.emptied.is_some() => vec![set, fetch],
             _ if self.on_library_path.is_some() || os != Os::Linux => vec![set, fetch],

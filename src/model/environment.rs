@@ -290,6 +290,12 @@ impl Environment {
             .map_or_else(|| target.clone(), Platform::from_triple)
     }
 
+    /// Returns `true` if programs of the target run on the build system.
+    pub fn is_native(&self, target: &Platform) -> bool {
+        let builder = self.builder(target);
+        (builder.os, &builder.cpu) == (target.os, &target.cpu)
+    }
+
     /// Returns the time limit of queried programs from `CUDNN_GUARD_PROGRAM_DEADLINE`, if it is a number of seconds
     /// above 0.
     pub fn program_deadline(&self) -> Option<Duration> {

@@ -9,27 +9,15 @@ impl Installer {
     /// and before `below`. Returns `None` if no such package exists.
     pub fn install_cudnn(self, cuda: u32, from: Version, below: Option<Version>) -> Option<String> {
         let newest = majors::NEWEST_CUDNN;
-        let name = match self {
-            _ if !majors::CUDA.contains(&cuda) => return None,
-            Installer::Apt => format!("libcudnn{newest}-dev-cuda-{cuda}"),
-            Installer::Pip | Installer::Uv => format!("nvidia-cudnn-cu{cuda}"),
-            Installer::Conda => "cudnn".into(),
-        };
-        let package = Owner {
-            installer: self,
-            name,
-            version: String::new(),
-        };
+        let install = |name: &str| Owner::new(self, name, "").install(from, below);
         match self {
+            _ if !majors::CUDA.contains(&cuda) => None,
             Installer::Apt if cuda == 11 || below.is_some_and(|below| below.major <= newest) => {
                 None
             }
-            Installer::Apt => Some(format!("sudo apt install {}", package.name)),
-            Installer::Pip | Installer::Uv => package.install(from, below),
-            Installer::Conda => {
-                let command = package.install(from, below)?;
-                Some(format!("{command} cuda-version={cuda}"))
-            }
+            Installer::Apt => Some(format!("sudo apt install libcudnn{newest}-dev-cuda-{cuda}")),
+            Installer::Pip | Installer::Uv => install(&format!("nvidia-cudnn-cu{cuda}")),
+            Installer::Conda => Some(install("cudnn")? + &format!(" cuda-version={cuda}")),
         }
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
     let link_name = cudnn.link_library.as_ref();
     let link_name = link_name.map(|library| library.kind_and_name().1);
     let owner = cudnn.owner.as_deref();
+    let parts = SubLibraryFile::taken(&cudnn.installed.files());
     Json::object(&[
         ("version", Json::optional(cudnn.version())),
         ("header", optional_path(&cudnn.header)),
@@ -57,15 +58,10 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("library_version", Json::optional(cudnn.library_version)),
         ("link_dir", optional_path(&cudnn.link_dir)),
         ("link_name", Json::optional(link_name)),
-        ("cuda_major", optional_integer(cudnn.cuda_major)),
+        ("cuda_major", Json::integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
-        (
-            "parts",
-            Json::list(&SubLibraryFile::taken(&cudnn.installed.files()), |file| {
-                part(file)
-            }),
-        ),
+        ("parts", Json::list(&parts, part)),
         ("owner", owner.map_or_else(Json::null, owner_json)),
     ])
 }
@@ -114,10 +110,6 @@ pub(crate) fn texts<T: Display>(values: &[T]) -> Json {
 
 pub(crate) fn path(path: &Path) -> Json {
     Json::text(&path.display())
-}
-
-pub(crate) fn optional_integer(value: Option<u32>) -> Json {
-    value.map_or_else(Json::null, Json::integer)
 }
 
 fn optional_path(optional: &Option<PathBuf>) -> Json {

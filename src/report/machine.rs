@@ -23,7 +23,8 @@ impl Toolchain {
         let lock = cargo_lock::texts(&self.host.env, "Cargo.lock").next();
         let lock = lock.unwrap_or_default();
         let platform = &self.host.platform;
-        if self.host.is_native() && platform.os != Os::Other && self.config.root.is_none() {
+        let is_native = self.host.env.is_native(platform);
+        if is_native && platform.os != Os::Other && self.config.root.is_none() {
             report.machine = Some(ask(self, &mut report.findings));
         }
         let driver = report.machine.as_ref().and_then(|one| one.driver.as_ref());

@@ -111,12 +111,6 @@ impl Host {
         self.env.builder(&self.platform)
     }
 
-    /// Returns `true` if programs of the target run on the build system.
-    pub fn is_native(&self) -> bool {
-        let (builder, target) = (self.builder(), &self.platform);
-        (builder.os, &builder.cpu) == (target.os, &target.cpu)
-    }
-
     pub fn is_target(&self) -> bool {
         match self.env.var("HOST") {
             Some(host) => host == self.platform.triple,

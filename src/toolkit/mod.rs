@@ -233,7 +233,7 @@ fn runs_on_builder(compiler: &Path, host: &Host) -> bool {
     let builder = host.builder();
     let cpu = || Binary::open(compiler, builder.os).ok()?.cpu();
     let is_same_os = (builder.os == Os::Windows) == (host.platform.os == Os::Windows);
-    host.is_native() || is_same_os && cpu().is_none_or(|cpu| cpu == builder.cpu)
+    host.env.is_native(&host.platform) || is_same_os && cpu().is_none_or(|cpu| cpu == builder.cpu)
 }
 
 /// Returns the version that nvcc reports. Programs in an image are not run, because they may be for another CPU.

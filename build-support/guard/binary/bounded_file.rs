@@ -117,7 +117,7 @@ impl BoundedFile {
     }
 }
 
-/// Returns the first 65,536 paths in a directory; empty if it cannot be read.
+/// Returns the first 65,536 paths in a directory, sorted; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
@@ -125,5 +125,6 @@ pub fn files_in(dir: &Path) -> Vec<PathBuf> {
             files.push(entry.path());
         }
     }
+    files.sort_unstable();
     files
 }

@@ -14,8 +14,8 @@ impl Json {
         value.map_or_else(Json::null, |value| Json(value.to_string()))
     }
 
-    pub fn integer(value: u32) -> Self {
-        Json(value.to_string())
+    pub fn integer(value: Option<u32>) -> Self {
+        value.map_or_else(Json::null, |value| Json(value.to_string()))
     }
 
     /// Returns a number, or `null` if it is not finite.

@@ -102,9 +102,7 @@ pub fn contained_versions(
     read: &mut dyn FnMut(&str, &Path) -> Option<SourcedVersion>,
 ) -> Vec<Version> {
     let (mut versions, mut seen) = (Vec::new(), Vec::new());
-    let mut files = files_in(dir);
-    files.sort();
-    for path in files {
+    for path in files_in(dir) {
         let Some(file) = LibraryName::of(&path).filter(|file| file.major().is_some()) else {
             continue;
         };

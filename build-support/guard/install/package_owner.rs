@@ -63,7 +63,7 @@ pub struct Owner {
 }
 
 impl Owner {
-    fn new(installer: Installer, name: &str, version: &str) -> Self {
+    pub fn new(installer: Installer, name: &str, version: &str) -> Self {
         Self {
             installer,
             name: name.to_string(),

@@ -62,24 +62,24 @@ pub fn release_in(name: &str, start: &str) -> Option<Version> {
     Some(Version::new(number()?, number()?, number()?))
 }
 
-/// Returns the names and sizes of the files that a record lists in this directory. A record is a table of path, hash
-/// and size with commas between them
-/// (<https://packaging.python.org/en/latest/specifications/recording-installed-packages/>); the path of a library
-/// contains no comma.
+/// Returns the path and the size in a line of a record, `path,sha256=hash,size`. Some lines have no size.
+/// <https://packaging.python.org/en/latest/specifications/recording-installed-packages/>
+pub fn recorded_size(line: &str) -> Option<(&str, u64)> {
+    let mut fields = line.split(',');
+    let (path, size) = (fields.next()?, fields.nth(1)?.trim().parse().ok()?);
+    // The path of a library contains no comma.
+    fields.next().is_none().then_some((path, size))
+}
+
+/// Returns the names and sizes of the files that a record lists in this directory.
 pub fn parse(text: &str, below: &str) -> Vec<(String, u64)> {
-    let file = |line: &str| {
-        let mut fields = line.split(',');
-        let path = fields.next()?.strip_prefix(below)?.strip_prefix('/')?;
-        let size = fields.nth(1)?.trim().parse().ok()?;
-        if fields.next().is_some() || path.contains('/') {
-            return None;
-        }
-        Some((path.to_string(), size))
-    };
     let mut files = Vec::new();
-    for line in text.lines() {
-        if let Some(file) = file(line) {
-            files.push(file);
+    for (path, size) in text.lines().filter_map(recorded_size) {
+        let name = path
+            .strip_prefix(below)
+            .and_then(|name| name.strip_prefix('/'));
+        if let Some(name) = name.filter(|name| !name.contains('/')) {
+            files.push((name.to_string(), size));
         }
     }
     files
@@ -105,7 +105,6 @@ pub fn list_named(dir: &Path, start: &str, inside: &str, end: &str) -> Vec<PathB
             found.push(path);
         }
     }
-    found.sort();
     found
 }
 

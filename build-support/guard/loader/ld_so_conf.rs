@@ -57,6 +57,5 @@ fn matching(file: &Path, pattern: &str, system: &System) -> Vec<PathBuf> {
             files.push(dir.join(name));
         }
     }
-    files.sort_unstable();
     files
 }

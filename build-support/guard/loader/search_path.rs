@@ -174,13 +174,9 @@ pub fn dll_in(dir: &Path, name: &str) -> Option<PathBuf> {
     if cfg!(windows) || system::is_file(&file) {
         return system::is_file(&file).then_some(file);
     }
-    let mut found = None;
-    for file in files_in(dir) {
+    let is_named = |file: &PathBuf| {
         let own = file.file_name().unwrap_or_default();
-        let is_named = own.eq_ignore_ascii_case(name) && system::is_file(&file);
-        if is_named && found.as_ref().is_none_or(|found| file < *found) {
-            found = Some(file);
-        }
-    }
-    found
+        own.eq_ignore_ascii_case(name) && system::is_file(file)
+    };
+    files_in(dir).into_iter().find(is_named)
 }

@@ -8,17 +8,16 @@ use std::path::{Path, PathBuf};
 /// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
 pub fn find(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
     let stem = soname.split(['.', '-', '_']).next()?;
-    let mut found = None;
-    for file in files_in(dir) {
+    for file in files_in(dir).into_iter().rev() {
         let name = file.file_name()?.to_str().unwrap_or_default();
         if name.starts_with(stem) && name.contains(".so") {
             let own = Elf::open(&file).ok();
             // A link to the toolkit's stub would hide the driver.
             let own = own.filter(|elf| !elf.is_driver_stub());
             if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
-                found = found.max(Some(file));
+                return Some((file, Defect::Unlinked(soname.to_string())));
             }
         }
     }
-    Some((found?, Defect::Unlinked(soname.to_string())))
+    None
 }

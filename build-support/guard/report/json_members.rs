@@ -17,7 +17,7 @@ pub fn document(
     findings: &[Finding],
 ) -> String {
     let mut all = vec![
-        ("schema", Json::integer(SCHEMA)),
+        ("schema", Json::integer(Some(SCHEMA))),
         ("kind", Json::text(&kind)),
         ("verdict", Json::text(&verdict)),
     ];
@@ -59,17 +59,14 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
             ("told_by", Json::optional(part.told_by)),
         ])
     };
+    let parts = SubLibraryFile::taken(&Vec::from_iter(&loaded.parts));
     let version = loaded.version.map(|(version, _)| version);
-    let cuda_major = loaded.cuda_major.map_or_else(Json::null, Json::integer);
     Json::object(&[
         ("version", Json::optional(version)),
         ("path", Json::text(&loaded.path.display())),
         ("found_via", Json::text(&loaded.origin)),
-        ("cuda_major", cuda_major),
-        (
-            "parts",
-            Json::list(&SubLibraryFile::taken(&Vec::from_iter(&loaded.parts)), part),
-        ),
+        ("cuda_major", Json::integer(loaded.cuda_major)),
+        ("parts", Json::list(&parts, part)),
     ])
 }
 

@@ -34,6 +34,7 @@ pub struct LoadedCudnn {
     pub parts: Vec<SubLibraryFile>,
 }
 
+#[derive(Default)]
 pub struct Contents {
     pub(crate) built: Built,
     pub(crate) loaded: Option<LoadedCudnn>,
@@ -54,14 +55,7 @@ impl Contents {
     pub fn new(built: &Built) -> Box<Self> {
         Box::new(Self {
             built: built.clone(),
-            loaded: None,
-            driver: None,
-            outcomes: Vec::new(),
-            findings: Vec::new(),
-            unchecked: Vec::new(),
-            unknown: None,
-            is_cudnn_absent: false,
-            is_unwritten: false,
+            ..Self::default()
         })
     }
 

@@ -1,5 +1,6 @@
 //! The wheels in a directory: their versions, and their files.
 
+use crate::runtime::install::package_record::recorded_size;
 use crate::system::files;
 use crate::toolkit::package_names::FETCH_MARKER;
 use std::collections::BTreeSet;
@@ -72,11 +73,4 @@ fn wheel(file: &str) -> Option<String> {
     let (name, version) = file.strip_suffix(RECORD)?.split_once('-')?;
     let name = name.to_ascii_lowercase().replace(['_', '.'], "-");
     Some(format!("{name}=={version}"))
-}
-
-/// Returns the path and the size in a line `path,sha256=hash,size`. Some lines have no size.
-fn recorded_size(line: &str) -> Option<(&str, u64)> {
-    let (rest, size) = line.rsplit_once(',')?;
-    let (path, _) = rest.rsplit_once(',')?;
-    Some((path, size.trim().parse().ok()?))
 }

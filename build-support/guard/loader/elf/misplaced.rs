@@ -180,7 +180,7 @@ fn at_or_near(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
         return Some(dir.to_path_buf());
     }
     let mut dirs = vec![dir.to_path_buf()];
-    dirs.append(&mut sorted_entries(dir));
+    dirs.extend(files_in(dir).into_iter().take(MOST));
     // `include` or `bin` instead of `lib`, or `lib64` although the directory is `lib`.
     let is_beside = dir.ends_with("include") || dir.ends_with("bin") || !system::is_there(dir);
     if let (Some(above), true) = (dir.parent(), is_beside && dir.is_absolute()) {
@@ -195,7 +195,7 @@ fn below(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
     dirs.extend(lib_folders(ARCH).iter().map(|lib| dir.join(lib)));
     dirs.extend(PLACES.iter().map(|place| dir.join(place)));
     for lib in &["lib", "lib64"] {
-        for python in &sorted_entries(&dir.join(lib)) {
+        for python in files_in(&dir.join(lib)).iter().take(MOST) {
             let name = python.file_name().unwrap_or_default().to_string_lossy();
             if name.starts_with("python") {
                 dirs.push(python.join("site-packages/nvidia/cudnn/lib"));
@@ -204,12 +204,4 @@ fn below(dir: &Path, wanted: &Wanted<'_>) -> Option<PathBuf> {
         }
     }
     first_wanted(&dirs, wanted)
-}
-
-/// Returns the entries of a directory, sorted.
-fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
-    let mut paths = files_in(dir);
-    paths.sort_unstable();
-    paths.truncate(MOST);
-    paths
 }
