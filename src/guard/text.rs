@@ -2,7 +2,6 @@
 //! is in the crate `cudnn-guard`.
 
 use crate::guard::linked_in::{KNOWN, linked_in};
-use crate::model::text::section;
 use crate::runtime::facts::{Built, Loader, record};
 use std::fmt::Write;
 
@@ -12,11 +11,6 @@ const ALLOWED: &str = "clippy::all, clippy::pedantic, clippy::nursery, clippy::r
 
 /// The length of the magic number, the format version and the size.
 const HEADER: usize = 12;
-
-/// Returns a text of the file, or the names of functions that it contains.
-pub fn fixed(name: &str) -> &'static str {
-    section(include_str!("cudnn_guard.txt"), name)
-}
 
 pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     let mut out = concat!(
@@ -35,8 +29,7 @@ pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     out.push_str(DEPENDENCY);
     out.push_str(&record_text(&record::encode(built)));
     match built.loader {
-        // It keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
-        Loader::Linked => out.push_str(fixed("linked")),
+        Loader::Linked => out.push_str(LINKED),
         Loader::Static => out.push_str(&linked_in(built)),
         Loader::Dlopen | Loader::Cudarc => {}
     }
@@ -54,19 +47,17 @@ pub fn text(built: &Built, opened: Option<&[&str]>) -> String {
     } else {
         declare("", "new(&_RECORD)");
     }
-    // rustc does not report unused names with an underscore. If a program uses none of them, rustc reports the function
-    // without one, and prints its line.
-    out.push_str(fixed("interface"));
+    out.push_str(INTERFACE);
     let functions = "_check as check, _check_thoroughly as check_thoroughly, _check_version as check_version, _startup as startup";
     if let Some([_, ..]) = opened {
-        out.push_str(fixed("resolve"));
+        out.push_str(RESOLVE);
     }
     let more = opened.map_or("", |opened| {
         let opened = match opened {
             [] => "false".to_string(),
             opened => format!("runtime::lazy::available(&{opened:?})"),
         };
-        let _ = write!(out, "{}    {opened}\n}}\n", fixed("available"));
+        let _ = write!(out, "{AVAILABLE}    {opened}\n}}\n");
         "_available as available, "
     });
     let _ = write!(
@@ -94,6 +85,63 @@ fn record_text(record: &[u8]) -> String {
         header.escape_ascii(),
     )
 }
+
+/// Code that keeps `libcudnn` among the program's libraries, even if the linker has not seen a use of it yet.
+const LINKED: &str = "\
+// The program is linked with cuDNN. If cuDNN is missing, the system's loader fails before `main` and no guard runs,
+// unless cuDNN is delay-loaded, as with Microsoft's linker. `cudnn-guard run PROGRAM` then reports what is missing.
+unsafe extern \"C\" {
+    fn cudnnGetVersion() -> usize;
+}
+#[used]
+static KEEP: unsafe extern \"C\" fn() -> usize = cudnnGetVersion;
+";
+
+/// The function that the first calls of lazy functions go to.
+const RESOLVE: &str = "
+#[used]
+static RESOLVE: runtime::lazy::Resolve = runtime::lazy::resolve;
+";
+
+const AVAILABLE: &str = "
+/// Returns `true` if NVIDIA's driver and all libraries that the program uses can be opened. Calls none of their functions.
+pub fn _available() -> bool {
+    the_guard_is_never_called();
+";
+
+/// The functions for the program. rustc does not report unused names with an underscore. If a program uses none of them,
+/// rustc reports the function without one, and prints its line.
+const INTERFACE: &str = r"
+const fn the_guard_is_never_called() {} // call `startup()` of this module first in `main`, or `check()`
+
+pub use runtime::{BuiltRecord, Failure, Finding, Report, Severity, Verdict};
+
+/// Verifies everything and exits with code 78 if something is incompatible. If something is unknown, it prints a few
+/// lines to standard error, and the program continues.
+pub fn _startup() {
+    _BUILT.startup();
+}
+
+/// Checks everything: the files, their versions, the driver, the GPU, and a small convolution in each format. Returns
+/// `Ok` only if everything is compatible. If something cannot be checked, returns a `Failure` with the verdict
+/// `Unknown`. Never panics or exits.
+pub fn _check() -> Result<Report, Failure> {
+    _BUILT.check()
+}
+
+/// Like `check`, but with every kind of convolution: forward, both gradients, bias with activation; in `f32` with and
+/// without TF32, `f16` and `bf16`; in both layouts and two shapes; through both APIs. For a test or the self-check of
+/// an installation, not for every start.
+pub fn _check_thoroughly() -> Result<Report, Failure> {
+    _BUILT.check_thoroughly()
+}
+
+/// Verifies the files and their versions without calling CUDA or cuDNN. Only a cuDNN that is linked statically, which has
+/// no files, is queried for its version.
+pub fn _check_version() -> Result<Report, Failure> {
+    _BUILT.check_version()
+}
+";
 
 #[cfg(test)]
 mod tests {
