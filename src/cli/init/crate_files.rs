@@ -79,7 +79,7 @@ impl CrateFiles {
             }
         };
         let path = PathBuf::from(path);
-        let lines = self.usage.gated(self.usage.recipe.build());
+        let lines = self.usage.gated(self.usage.recipe.build);
         self.has_guard = lines.contains("guard()");
         let Some(before) = read(dir, &path)? else {
             self.usage.must_use_cuda(&self.package)?;
@@ -100,7 +100,7 @@ impl CrateFiles {
             self.next += &kernels.text(&path, has_guard);
             if !has_guard {
                 self.has_guard = false;
-                self.usage.recipe = recipe::KERNELS;
+                self.usage.recipe = &recipe::KERNELS;
                 return Ok(());
             }
         } else if let Some(tool) = COMPILERS

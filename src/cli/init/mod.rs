@@ -96,7 +96,7 @@ fn add_guard(arguments: &ArgMatches) -> Result<String, String> {
 
 /// Formats the changes like `diff -u`.
 fn preview(argument: &str, files: &CrateFiles) -> String {
-    let mut text = format!("{}\n", files.usage.recipe.reason());
+    let mut text = files.usage.recipe.reason.to_string();
     for change in &files.changes {
         let name = change.path.display().to_string();
         let diff = similar::TextDiff::from_lines(&change.before, &change.after);

@@ -1,41 +1,96 @@
 //! The lines for a build script, depending on how the crate uses cuDNN.
 
-use crate::model::text::section;
+/// The lines for a cuDNN that is opened at run time by this [`Loader`](crate::Loader).
+macro_rules! opened_by {
+    ($loader:literal) => {
+        concat!(
+            "    cudnn_guard::build(|| {
+        let config = cudnn_guard::Config::new().cudnn(\">=9.1, <10\");
+        let gpu = config.link(cudnn_guard::Link::Runtime).probe()?;
+        gpu.guard().loader(cudnn_guard::Loader::",
+            $loader,
+            ").write()
+    });
+"
+        )
+    };
+}
 
-/// The way in which a crate uses cuDNN: a section of `recipes.txt`. Its first line explains the changes, and the others are
-/// for `main` of the build script. The texts are also in README.md and docs/linking.md, which a test compares.
-#[derive(Clone, Copy)]
-pub struct Recipe(&'static str);
+/// The way in which a crate uses cuDNN. The texts are also in README.md and docs/linking.md, which a test compares.
+pub struct Recipe {
+    /// The sentence above the changes.
+    pub reason: &'static str,
+    /// The lines for `main` of the build script.
+    pub build: &'static str,
+}
 
 /// The crate itself links cuDNN.
-pub const LINKED: Recipe = Recipe("linked");
+pub const LINKED: Recipe = Recipe {
+    reason: "The program will be linked with CUDA and cuDNN. `.link(cudnn_guard::Link::Lazy)` lets it start without them.\n",
+    build: "    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").cudnn(\">=9.1, <10\").probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+",
+};
+
 /// The crate uses cudarc, which opens cuDNN.
-pub const CUDARC: Recipe = Recipe("cudarc");
+pub const CUDARC: Recipe = Recipe {
+    reason: "This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDNN that cudarc opens.\n",
+    build: opened_by!("Cudarc"),
+};
+
 /// The crate uses candle, which links further libraries.
-pub const CANDLE: Recipe = Recipe("candle");
+pub const CANDLE: Recipe = Recipe {
+    reason: "This crate uses candle, which is linked with cuDNN and six other libraries. `.link(cudnn_guard::Link::Lazy)` lets \
+             the program start without them.\n",
+    build: "    cudnn_guard::build(|| {
+        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+        let gpu = cudnn_guard::Config::new().cudnn(\">=9.1, <10\").libs(libs).probe()?;
+        gpu.link();
+        gpu.guard().write()
+    });
+",
+};
+
 /// The crate uses candle without cuDNN.
-pub const CANDLE_CUDA: Recipe = Recipe("candle-cuda");
+pub const CANDLE_CUDA: Recipe = Recipe {
+    reason: "This crate uses candle without its feature `cudnn`, so the program needs no guard. candle links six CUDA libraries.\n",
+    build: "    cudnn_guard::build(|| {
+        let libs = [\"cublas\", \"cublasLt\", \"cuda\", \"cudart\", \"curand\", \"nvrtc\"];
+        let gpu = cudnn_guard::Config::new().cuda(\">=12.0\").libs(libs).probe()?;
+        gpu.link();
+        Ok(())
+    });
+",
+};
+
 /// The crate uses ort, whose onnxruntime opens cuDNN.
-pub const ORT: Recipe = Recipe("ort");
+pub const ORT: Recipe = Recipe {
+    reason: "This crate uses ort, whose onnxruntime opens cuDNN at run time.\n",
+    build: opened_by!("Dlopen"),
+};
+
 /// The crate depends on a crate that links cuDNN.
-pub const ABOVE: Recipe = Recipe("above");
+pub const ABOVE: Recipe = Recipe {
+    reason: "A dependency of this crate links cuDNN. cargo does not pass on its rpath, so this build script adds the rpath.\n",
+    build: "    cudnn_guard::build(|| {
+        cudnn_guard::Linked::from_dep(\"cudnn\")?.link();
+        Ok(())
+    });
+",
+};
+
 /// The crate does not use cuDNN, only kernels, which another tool compiles.
-pub const KERNELS: Recipe = Recipe("kernels");
-
-impl Recipe {
-    pub fn reason(self) -> &'static str {
-        self.lines().0
-    }
-
-    pub fn build(self) -> &'static str {
-        self.lines().1
-    }
-
-    fn lines(self) -> (&'static str, &'static str) {
-        let text = section(include_str!("recipes.txt"), self.0);
-        text.split_once('\n').unwrap_or_default()
-    }
-}
+pub const KERNELS: Recipe = Recipe {
+    reason: "This crate compiles kernels and does not use cuDNN, so it needs no guard.\n",
+    build: "    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(\">=11\").probe()?;
+        Ok(())
+    });
+",
+};
 
 #[cfg(test)]
 mod tests {
@@ -45,12 +100,11 @@ mod tests {
     fn the_documentation_has_the_same_lines() {
         let linking = include_str!("../../../docs/linking.md");
         for recipe in [CUDARC, CANDLE, ORT, ABOVE] {
-            let lines = recipe.build();
-            assert!(!lines.is_empty() && linking.contains(lines), "{lines}");
+            assert!(linking.contains(recipe.build), "{}", recipe.build);
         }
         // The README also has a line for kernels.
         let readme = include_str!("../../../README.md");
-        for line in LINKED.build().lines() {
+        for line in LINKED.build.lines() {
             assert!(readme.contains(line), "{line}");
         }
     }

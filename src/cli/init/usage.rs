@@ -12,7 +12,7 @@ use toml_edit::DocumentMut;
 const CANDLE: [&str; 3] = ["candle-core", "candle-nn", "candle-transformers"];
 
 pub struct Usage {
-    pub recipe: Recipe,
+    pub recipe: &'static Recipe,
     /// The features of the package that each turn CUDA on. Empty if CUDA is always on.
     pub features: Vec<String>,
     /// `true` if a dependency uses CUDA.
@@ -29,17 +29,17 @@ impl Usage {
             })
         };
         let is_linked = gate(&["cudarc"], &["dynamic-linking", "static-linking"]).is_some();
-        let cudarc = [recipe::CUDARC, recipe::LINKED][usize::from(is_linked)];
+        let cudarc = [&recipe::CUDARC, &recipe::LINKED][usize::from(is_linked)];
         let linked = package
             .dependencies()
             .filter(|one| links_cudnn(one).is_some());
         let linked: Vec<&str> = linked.map(name).collect();
         let known = [
-            (recipe::CANDLE, gate(&CANDLE, &["cudnn"])),
-            (recipe::CANDLE_CUDA, gate(&CANDLE, &["cuda"])),
-            (recipe::ORT, gate(&["ort"], &["cuda", "tensorrt"])),
+            (&recipe::CANDLE, gate(&CANDLE, &["cudnn"])),
+            (&recipe::CANDLE_CUDA, gate(&CANDLE, &["cuda"])),
+            (&recipe::ORT, gate(&["ort"], &["cuda", "tensorrt"])),
             (cudarc, gate(&["cudarc"], &["cudnn"])),
-            (recipe::ABOVE, gate(&linked, &[""])),
+            (&recipe::ABOVE, gate(&linked, &[""])),
         ];
         let mut known = known.into_iter();
         let found = known.find_map(|(recipe, gate)| Some((recipe, gate?)));
@@ -48,7 +48,7 @@ impl Usage {
         let own = own.find(|name| package.has_feature(name));
         let own = own.map(String::from).into_iter().collect();
         let is_known = found.is_some();
-        let (recipe, features) = found.unwrap_or((recipe::LINKED, own));
+        let (recipe, features) = found.unwrap_or((&recipe::LINKED, own));
         Self {
             recipe,
             features,
