@@ -32,13 +32,6 @@ pub fn newest_first(paths: Vec<(Vec<u32>, PathBuf)>) -> Vec<PathBuf> {
     newest
 }
 
-/// Returns the text after the line `//: NAME` in a file of several texts, up to the next such line.
-pub fn section(file: &'static str, name: &str) -> &'static str {
-    let mut sections = file.split("//: ");
-    let found = sections.find_map(|section| section.strip_prefix(name)?.strip_prefix('\n'));
-    found.unwrap_or_default()
-}
-
 /// Parses the numbers of a version such as `12.4`. Returns `None` if a part is not a number.
 pub fn parse_numbers(text: &str, separator: char) -> Option<Vec<u32>> {
     let mut numbers = Vec::new();

@@ -70,9 +70,9 @@ pub fn build(
     }
     let platform = &host.platform;
     let assembly = match (platform.os, platform.cpu.as_str()) {
-        (Os::Linux, "x86_64") => Some(Assembly::LINUX_X86_64),
-        (Os::Linux, "aarch64") => Some(Assembly::LINUX_AARCH64),
-        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(Assembly::WINDOWS_X86_64),
+        (Os::Linux, "x86_64") => Some(Assembly::LinuxX86_64),
+        (Os::Linux, "aarch64") => Some(Assembly::LinuxAarch64),
+        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(Assembly::WindowsX86_64),
         _ => None,
     };
     if assembly.is_none() && !platform.is_msvc() {

@@ -1,20 +1,24 @@
-// Each slot also has the name that code with `dllimport` reads the function's address from.
-// The resolver saves the registers that can hold arguments: four integers, in the space that callers provide for them,
-// and six vectors. The number of the function is in `eax`, which holds no argument.
-//: start
-    .text
-//: function
-    .globl {name}
+//! The assembly for object files of Windows.
+
+use super::Parts;
+
+/// Each slot also has the name that code with `dllimport` reads the function's address from.
+///
+/// The resolver saves the registers that can hold arguments: four integers, in the space that callers provide for them,
+/// and six vectors. The number of the function is in `eax`, which holds no argument.
+pub const X86_64: Parts = Parts {
+    start: "    .text\n",
+    function: "    .globl {name}
     .def {name}; .scl 2; .type 32; .endef
     .p2align 4
 {name}:
     jmp *.Lslots+{slot}(%rip)
-//: stub
-.Lstub{index}:
+",
+    stub: ".Lstub{index}:
     movl ${index}, %eax
     jmp lazy.resolve
-//: resolver
-    .def lazy.resolve; .scl 3; .type 32; .endef
+",
+    resolver: "    .def lazy.resolve; .scl 3; .type 32; .endef
     .seh_proc lazy.resolve
 lazy.resolve:
     subq $136, %rsp
@@ -46,14 +50,9 @@ lazy.resolve:
     addq $136, %rsp
     jmp *%rax
     .seh_endproc
-//: slots
-    .data
-    .p2align 3
-.Lslots:
-//: slot
-    .globl __imp_{name}
-__imp_{name}:
-    .quad .Lstub{index}
-//: constants
-    .section .rdata,"dr"
-//: end
+",
+    slots: "    .data\n    .p2align 3\n.Lslots:\n",
+    slot: "    .globl __imp_{name}\n__imp_{name}:\n    .quad .Lstub{index}\n",
+    constants: "    .section .rdata,\"dr\"\n",
+    end: "",
+};
