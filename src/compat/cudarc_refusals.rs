@@ -140,6 +140,11 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
     let (dirs, toolkit) = match library {
         "cudnn" => (directory(installed.cudnn?.library.as_deref()?), None),
         "cuda" => (directory(&(installed.loads)(DRIVER_SO)?), None),
+        // Windows searches for DLLs in other directories than the linker.
+        _ if installed.os == Os::Windows => {
+            let bin = installed.toolkit?.root.join("bin");
+            (vec![bin.join("x64"), bin], Some(toolkit?))
+        }
         _ => (installed.toolkit?.link_dirs.clone(), Some(toolkit?)),
     };
     let (choice_of, mut cudas) = chosen(cudarc, installed.env);
@@ -151,7 +156,8 @@ fn unopened(cudarc: &LockedCudarc, library: &str, installed: &Installed) -> Opti
         Os::Windows => format!("{library}64_"),
         _ => format!("lib{library}.so"),
     };
-    let is_of_library = |name: &str| name.starts_with(&start);
+    // NVRTC also has a file `nvrtc64_120_0.alt.dll`.
+    let is_of_library = |name: &str| name.starts_with(&start) && !name.contains(".alt.");
     let list = |dir: &PathBuf| files::list_named(dir, &is_of_library).unwrap_or_default();
     let mut files = dirs.iter().flat_map(list);
     let library = files.find(|file| files::is_file(file))?;

@@ -117,6 +117,11 @@ impl LockedCudarc {
         let mut names = Vec::new();
         for template in body.split("format!(\"").skip(1) {
             let (template, _) = template.split_once('"')?;
+            let mut template = template.to_string();
+            // Before 0.11.9, the prefix and the suffix are added later.
+            if !template.contains("{DLL_SUFFIX}") {
+                template = format!("{{DLL_PREFIX}}{template}{{DLL_SUFFIX}}");
+            }
             // No library for Linux has a name like `libcudnn64_9.so`.
             if template.contains("{pointer_width}") && os != Os::Windows {
                 continue;

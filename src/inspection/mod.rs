@@ -7,6 +7,7 @@ pub mod frameworks;
 pub mod interpreter;
 pub mod json;
 pub mod loader_env;
+pub mod looked_up;
 pub mod mixed_libraries;
 pub mod nvrtc;
 pub mod preflight;
@@ -27,7 +28,6 @@ use crate::loader::{linkage, main_library};
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
 use crate::model::{Candidate, Found, Platform};
 use crate::report;
-use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
@@ -184,8 +184,12 @@ impl Inspection {
         if let Some(missing) = interpreter::missing_glibc(&graph, program, cpu, root) {
             return (vec![missing.finding()], None);
         }
+        let constants = looked_up::constants(&self.input.program);
+        let cudarc = looked_up::cudarc(&constants);
         // A guard opens cuDNN before ONNX Runtime does.
         let has_guard = !self.input.guards.is_empty();
+        let opens_cudnn = !has_guard && looked_up::opens(&constants, "cudnn");
+        self.input.cudarc = cudarc.clone().filter(|_| opens_cudnn);
         let early = (!has_guard).then(|| provider::load(&mut graph, host, true));
         if let Some(main_library) = self.main_library(&mut graph) {
             let object = graph.objects.get(main_library);
@@ -201,15 +205,11 @@ impl Inspection {
         let provider = early.unwrap_or_else(|| provider::load(&mut graph, host, true));
         let is_image = host.root.is_some();
         nvrtc::open_builtins(&mut graph);
-        let refused = mixed_libraries::findings(&graph, is_image);
-        // Without a guard it is unknown whether the program uses cudarc, and an image gets its machine's driver.
-        let is_used = !is_image && self.input.by_cudarc().is_some();
-        let constants = Elf::read(&self.input.program).ok();
-        let constants = constants.and_then(|elf| elf.rodata()).unwrap_or_default();
-        let severity = Severity::error_if(is_used);
-        let program = &self.input.program;
-        let by_cudarc = undefined_symbols::by_cudarc(&mut graph, program, &constants, severity);
-        self.findings.extend(by_cudarc);
+        let mut refused = mixed_libraries::findings(&graph, is_image);
+        if let Some(cudarc) = &cudarc {
+            let program = &self.input.program;
+            refused.extend(looked_up::findings(&mut graph, program, &constants, cudarc));
+        }
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
         if let Some(finding) = stub {
             self.unknown.push("the program does not use the GPU".into());
@@ -236,7 +236,7 @@ impl Inspection {
             let mut guards = self.input.guards.iter();
             guards.find(|built| built.loader == loader && built.absent.is_none())
         };
-        let cudarc = by(Loader::Cudarc);
+        let cudarc = by(Loader::Cudarc).or(self.input.cudarc.as_ref());
         if cudarc.is_none() {
             let guards = self.input.guards.iter();
             let majors: Vec<u32> = guards.flat_map(rules::majors).collect();

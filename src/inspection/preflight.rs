@@ -29,6 +29,8 @@ pub struct PreflightInput {
     /// `true` if the program has more privileges than the user who inspects it.
     pub is_privileged: bool,
     pub guards: Vec<Built>,
+    /// The cudarc of a program without a guard, if it opens cuDNN.
+    pub cudarc: Option<Built>,
     /// The loaded files and the missing ones; empty if they were not searched.
     pub graph: LoadGraph,
     /// The index of the main library of the cuDNN, if it is loaded.
@@ -150,10 +152,11 @@ impl PreflightInput {
         }
     }
 
-    /// Returns the guard whose cuDNN is opened by cudarc.
+    /// Returns the guard whose cuDNN is opened by cudarc, or the record of a cudarc without a guard.
     pub(super) fn by_cudarc(&self) -> Option<&Built> {
         let mut guards = self.guards.iter();
-        guards.find(|built| built.loader == Loader::Cudarc)
+        let guard = guards.find(|built| built.loader == Loader::Cudarc);
+        guard.or(self.cudarc.as_ref())
     }
 
     /// Adds the finding about a cuDNN that the program opens itself, if none is found.
@@ -168,8 +171,8 @@ impl PreflightInput {
             return;
         };
         let names = opened.iter().map(|one| one.name.clone()).collect();
-        // Without a GPU, the program may not need it.
-        let sure = !self.gpus().is_empty();
+        // Without a GPU, the program may not need it. A guard stops the program if there is a GPU.
+        let sure = !self.gpus().is_empty() && !self.guards.is_empty();
         let unfit = opened.iter().find(|one| one.unfit.is_some());
         let missing = unfit.unwrap_or(first);
         findings.push(self.no_cudnn(None, names, missing, sure).finding());

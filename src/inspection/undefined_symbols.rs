@@ -1,15 +1,14 @@
 //! Functions that a program or library requires but that no loaded library defines.
 
+use crate::inspection::looked_up::functions;
 use crate::loader::ldso::LoadGraph;
 use crate::model::linkage::{LoadPhase, Object};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::elf_imports::Import;
 use crate::runtime::binary::elf_symbols::Symbol;
-use crate::runtime::facts::{Finding, LibraryName, Severity};
-use crate::runtime::loader::cudarc_eager::EagerLookup;
+use crate::runtime::facts::LibraryName;
 use crate::runtime::system::names::DRIVER_SO;
 use std::collections::BTreeMap;
-use std::path::Path;
 
 /// The shortest common beginning of a function and of the other functions of its library: `nccl`.
 const SHORTEST_PREFIX: usize = 4;
@@ -176,8 +175,8 @@ impl<'a> Search<'a> {
         best
     }
 
-    /// Returns the functions that a library looks up by name in an NVRTC for another CUDA version, which it opened by
-    /// the name without a number.
+    /// Returns the functions that libraries look up by name in a library for another CUDA version, which they opened by
+    /// its name without a number.
     fn looked_up(&self) -> Vec<Undefined<'a>> {
         let (graph, mut found) = (self.graph, Vec::new());
         let major = |name: &str| LibraryName::read(name)?.major();
@@ -186,20 +185,18 @@ impl<'a> Search<'a> {
         let cublas = names.find(|name| name.starts_with("libcublasLt.so."));
         let cuda = cublas.and_then(|name| major(name));
         for (library, file) in graph.objects.iter().zip(&self.files) {
-            let opener = library.requester.filter(|_| library.name == "libnvrtc.so");
+            let prefix = library.name.strip_prefix("lib").unwrap_or_default();
+            let prefix = prefix.strip_suffix(".so").unwrap_or_default();
+            // The program may do without the function.
+            let opener = library.requester.filter(|opener| *opener > 0);
+            let opener = opener.filter(|_| ["cublasLt", "nvrtc"].contains(&prefix));
             let is_others = cuda.is_some() && file.soname().as_deref().and_then(major) != cuda;
             let files = |index| Some((graph.objects.get(index)?, self.files.get(index)?));
             let Some((caller, opener)) = opener.filter(|_| is_others).and_then(files) else {
                 continue;
             };
             let constants = opener.rodata().unwrap_or_default();
-            let names = constants.split(|byte| *byte == 0);
-            let names = names.filter(|name| {
-                let rest = name.strip_prefix(b"nvrtc").unwrap_or_default();
-                let is_function = rest.first().is_some_and(u8::is_ascii_uppercase);
-                is_function && rest.iter().all(u8::is_ascii_alphanumeric)
-            });
-            let functions = file.missing_symbols(names);
+            let functions = file.missing_symbols(functions(&constants, prefix).into_iter());
             found.extend((!functions.is_empty()).then_some(Undefined {
                 caller,
                 library: Some(library),
@@ -217,63 +214,4 @@ fn defined_by(file: &Elf) -> Vec<String> {
     let mut add = |symbol: Symbol, name| names.extend(symbol.is_defined.then_some(name));
     let _ = file.each_symbol(&mut add);
     names
-}
-
-/// Returns the finding about a cudarc in the program that looks up functions that the driver does not have.
-pub fn by_cudarc(
-    graph: &mut LoadGraph,
-    program: &Path,
-    constants: &[u8],
-    severity: Severity,
-) -> Option<Finding> {
-    let lookup = EagerLookup::detect(constants)?;
-    let index = graph.open(DRIVER_SO, 0, LoadPhase::Later);
-    // A missing driver is reported elsewhere.
-    graph
-        .missing
-        .retain(|missing| missing.name != DRIVER_SO || missing.need != LoadPhase::Later);
-    let library = &graph.objects.get(index?)?.path;
-    let names = lookup.functions.iter().map(String::as_bytes);
-    let missing = Elf::read(library).ok()?.missing_symbols(names);
-    lookup.finding(
-        Some(program),
-        &library.display().to_string(),
-        &missing,
-        severity,
-    )
-}
-
-#[cfg(test)]
-mod tests {
-    use crate::runtime::facts::Version;
-    use crate::runtime::loader::cudarc_eager::{EagerLookup, NEWEST};
-
-    #[test]
-    fn only_a_cudarc_that_looks_up_all_functions_is_recognized() {
-        let lookup = b"x\0cuLaunchKernelEx\0cuLogsCurrent\0Expected symbol in library";
-        let expected = EagerLookup {
-            cuda: Version::new(12, 9, 0),
-            functions: ["cuLogsCurrent", "cuLaunchKernelEx"]
-                .map(String::from)
-                .into(),
-        };
-        assert_eq!(EagerLookup::detect(lookup), Some(expected));
-        for other in [
-            &b"cuLogsCurrent\0Expected function, got error."[..],
-            b"cuLogsCurrentExpected symbol in library",
-            b"cuLogsCurrent\0Expected symbol in library\0cudaErrorInvalidValue\0",
-            b"Expected symbol in library",
-            b"",
-        ] {
-            assert_eq!(EagerLookup::detect(other), None);
-        }
-        assert_eq!(
-            EagerLookup::detect(b"Expected symbol in librarycuFuncGetParamCount\0")
-                .unwrap()
-                .cuda,
-            NEWEST
-        );
-        // cudarc 0.19.4 has the feature `cuda-13020`.
-        assert_eq!(NEWEST, Version::new(13, 2, 0));
-    }
 }

@@ -1,6 +1,7 @@
 //! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
 use crate::inspection::Inspection;
+use crate::inspection::looked_up;
 use crate::inspection::provider::{self, Provider};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::ldso::LoadGraph;
@@ -26,6 +27,11 @@ impl Inspection {
         search_path.system.root.clone_from(&host.root);
         let mut graph = LoadGraph::resolve(&program, self.linkage.clone(), search_path);
         let provider = provider::load(&mut graph, host, path.known);
+        let constants = looked_up::constants(&program);
+        if let Some(cudarc) = looked_up::cudarc(&constants) {
+            let findings = looked_up::findings(&mut graph, &program, &constants, &cudarc);
+            self.findings.extend(findings);
+        }
         self.input.graph = graph;
         self.input.path_known = path.known;
         // The main library of a cuDNN that is loaded with the program.

@@ -78,7 +78,7 @@ impl LoadGraph {
     }
 
     /// Returns `true` for a Windows program, for which names ignore case.
-    fn is_windows(&self) -> bool {
+    pub fn is_windows(&self) -> bool {
         let program = self.objects.first();
         program.is_some_and(|program| program.linkage.format == Format::Pe)
     }

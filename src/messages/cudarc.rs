@@ -82,13 +82,20 @@ impl CudarcRefusal {
                         .help(newer)
                 } else {
                     let link = library.with_file_name(names.first().map_or("", String::as_str));
-                    let link = quoted(&link.to_string_lossy());
-                    let link = format!("run `ln -s {} {link}`", quoted(&name));
+                    let is_dll = name.ends_with(".dll");
+                    let link = match is_dll {
+                        true => format!("copy `{}` to `{}`", library.display(), link.display()),
+                        false => {
+                            let link = quoted(&link.to_string_lossy());
+                            format!("run `ln -s {} {link}`", quoted(&name))
+                        }
+                    };
                     let is_newer = name.ends_with(".so.9") || name.ends_with(".so.12");
                     let opens = FIRST_CUDARC_WITH_9;
                     let update = format!("require cudarc {opens} or later, which opens `{name}`");
                     finding
-                        .helps(cfg!(unix).then_some(link))
+                        .helps(is_dll.then(|| newer.to_string()))
+                        .help(link)
                         .helps(is_newer.then_some(update))
                 }
             }

@@ -225,5 +225,11 @@ fn missing_driver_functions(driver: &Driver) -> Option<Finding> {
     }
     let mut missing = found.functions.clone();
     missing.retain(|name| !library.defines(name));
-    found.finding(None, &driver.library, &missing, Severity::Error)
+    found.finding(
+        None,
+        (&driver.library, "cu"),
+        &missing,
+        Severity::Error,
+        None,
+    )
 }

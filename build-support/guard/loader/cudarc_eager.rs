@@ -1,5 +1,5 @@
-//! Detection of cudarc 0.15 to 0.19.4 that loads the driver itself: on first use, it looks up all driver functions of its
-//! CUDA, and panics if one is missing. Earlier and later versions only look up functions that are called.
+//! Detection of cudarc 0.15 to 0.19.4 that opens libraries itself: on first use of a library, it looks up all functions of
+//! its CUDA, and panics if one is missing. Earlier and later versions only look up functions that are called.
 
 use crate::runtime::binary::contains;
 use crate::runtime::facts::Version;
@@ -7,54 +7,36 @@ use crate::runtime::facts::Version;
 /// Its panic message, and the first new function of each CUDA version, without the initial `E` and `cu`: programs
 /// contain this table, which must not be mistaken for that of a cudarc.
 const PANIC: &[u8] = b"xpected symbol in library";
-const FIRST: [(Version, &str); 14] = [
-    (Version::new(11, 6, 0), "GraphNodeGetEnabled"),
-    (Version::new(11, 7, 0), "ModuleGetLoadingMode"),
-    (Version::new(11, 8, 0), "LaunchKernelEx"),
-    (Version::new(12, 0, 0), "CtxGetId"),
-    (Version::new(12, 1, 0), "CoredumpGetAttribute"),
-    (Version::new(12, 2, 0), "GraphAddNode"),
-    (Version::new(12, 3, 0), "FuncGetName"),
-    (Version::new(12, 4, 0), "CtxFromGreenCtx"),
-    (Version::new(12, 5, 0), "CtxRecordEvent"),
-    (Version::new(12, 8, 0), "MemcpyBatchAsync"),
-    (Version::new(12, 9, 0), "LogsCurrent"),
-    (Version::new(13, 0, 0), "GreenCtxGetId"),
-    (Version::new(13, 1, 0), "GraphGetId"),
-    (NEWEST, "FuncGetParamCount"),
-];
+const FIRST: &str = "11.6 GraphNodeGetEnabled 11.7 ModuleGetLoadingMode 11.8 LaunchKernelEx 12.0 CtxGetId \
+    12.1 CoredumpGetAttribute 12.2 GraphAddNode 12.3 FuncGetName 12.4 CtxFromGreenCtx 12.5 CtxRecordEvent \
+    12.8 MemcpyBatchAsync 12.9 LogsCurrent 13.0 GreenCtxGetId 13.1 GraphGetId 13.2 FuncGetParamCount";
 /// The CUDA version whose driver has all functions that such a cudarc looks up.
 pub const NEWEST: Version = Version::new(13, 2, 0);
 /// A text in libcudart. A program may contain libcudart, which has the same names but does not require the functions.
 const RUNTIME: &[u8] = b"udaErrorInvalidValue\0";
 
-/// The functions that a cudarc looks up.
+/// The functions that a cudarc looks up in the driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EagerLookup {
-    /// The CUDA version that introduced the newest function.
-    pub cuda: Version,
-    /// The functions, the newest first.
+    /// The CUDA version that introduced the newest function, if it is known.
+    pub cuda: Option<Version>,
+    /// The first functions of each CUDA version, the newest first; empty if the names may be those of libcudart.
     pub functions: Vec<String>,
 }
 
 impl EagerLookup {
-    /// Finds the functions in the constants of a program; `None` if it contains no such cudarc, or if the names may be
-    /// those of libcudart.
+    /// Finds the functions in the constants of a program; `None` if it contains no such cudarc.
     pub fn detect(constants: &[u8]) -> Option<Self> {
-        if !contains(constants, b'E', PANIC) || contains(constants, b'c', RUNTIME) {
-            return None;
-        }
-        let (mut newest, mut functions) = (None, Vec::new());
-        for (cuda, name) in FIRST.iter().rev() {
-            let rest = format!("u{name}\0");
-            if contains(constants, b'c', rest.as_bytes()) {
-                newest = newest.or(Some(*cuda));
-                functions.push(format!("cu{name}"));
+        let (mut cuda, mut functions) = (None, Vec::new());
+        let words: Vec<&str> = FIRST.split(' ').collect();
+        let is_runtime = contains(constants, b'c', RUNTIME);
+        for row in words.rchunks_exact(2).filter(|_| !is_runtime) {
+            let name = format!("u{}\0", row[1]);
+            if contains(constants, b'c', name.as_bytes()) {
+                cuda = cuda.or(Version::parse(row[0]));
+                functions.push(format!("cu{}", row[1]));
             }
         }
-        Some(Self {
-            cuda: newest?,
-            functions,
-        })
+        contains(constants, b'E', PANIC).then_some(Self { cuda, functions })
     }
 }

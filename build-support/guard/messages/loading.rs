@@ -1,6 +1,6 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
-use crate::runtime::facts::{Finding, FindingId, Severity, quoted};
+use crate::runtime::facts::{Finding, FindingId, Severity, Version, quoted};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::loader::cudarc_eager::EagerLookup;
@@ -9,6 +9,9 @@ use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER_SO, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::path::Path;
+
+/// The number of functions that are named after the first one.
+const MOST_NAMED: usize = 8;
 
 impl RefusedLibrary<'_> {
     pub fn finding(&self) -> Finding {
@@ -178,30 +181,64 @@ impl SuspectLibrary {
 }
 
 impl EagerLookup {
-    /// Returns the finding for a driver's library in which functions are missing. `program`: the file that contains the
-    /// cudarc, if it is not this program.
+    /// Returns the finding for a library in which functions with this prefix are missing. `program`: the file that contains
+    /// the cudarc, if it is not this program; `from`: the version that introduced the functions.
     pub fn finding(
         &self,
         program: Option<&Path>,
-        library: &str,
+        (library, prefix): (&str, &str),
         missing: &[String],
         severity: Severity,
+        from: Option<Version>,
     ) -> Option<Finding> {
         let (first, others) = missing.split_first()?;
         let whose = match program {
             Some(program) => format!("in `{}`", program.display()),
             None => "in this program".to_string(),
         };
-        let finding = Finding::new(FindingId::DriverTooOld, severity, format!(
-            "the cudarc {whose} will panic when it first uses the driver: it looks up {first}, which is missing from \
-             `{library}`"
-        ))
-        .with("built for", format!("CUDA {}", self.cuda.short()));
+        let or_later = |it: Version| format!(" {} or later {}.x", it.short(), it.major);
+        let from = from.map_or_else(String::new, or_later);
+        let path = if library.ends_with(".dll") {
+            "PATH"
+        } else {
+            "LD_LIBRARY_PATH"
+        };
+        let (id, user, update) = match prefix {
+            "cu" => (
+                FindingId::DriverTooOld,
+                "the driver",
+                "update NVIDIA's driver".to_string(),
+            ),
+            "cudnn" => (
+                FindingId::CudnnNotLoadable,
+                "cuDNN",
+                format!("install cuDNN{from}, and put its directory first in {path}"),
+            ),
+            _ => (
+                FindingId::LibraryNotFound,
+                prefix,
+                format!("put the directory of {prefix} from CUDA{from} first in {path}"),
+            ),
+        };
+        let cuda = match prefix {
+            "cu" => "CUDA version that `nvidia-smi` shows",
+            _ => "installed CUDA",
+        };
+        let feature =
+            format!("build the program with the `cuda-` feature of cudarc for the {cuda}");
+        let finding = Finding::new(
+            id,
+            severity,
+            format!(
+                "the cudarc {whose} will panic when it first uses {user}: it looks up {first}, which is missing from `{library}`"
+            ),
+        );
         Some(
             finding
-                .with_lines("also", others)
-                .help("update NVIDIA's driver")
-                .help("build the program with the `cuda-` feature of cudarc for the CUDA version that `nvidia-smi` shows")
+                .with_some("built for", self.cuda.map(|cuda| format!("CUDA {}", cuda.short())))
+                .with_lines("also", others.iter().take(MOST_NAMED))
+                .help(update)
+                .helps((prefix != "cudnn").then_some(feature))
                 .help("build the program with cudarc 0.19.5 or later, which looks up only the functions that are called"),
         )
     }

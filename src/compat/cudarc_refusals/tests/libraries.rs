@@ -176,6 +176,41 @@ fn a_cudarc_opens_cudnn_64_9_on_windows() {
     assert_eq!(world.text(), "");
 }
 
+/// The DLLs of CUDA are in other directories than the libraries for the linker.
+#[test]
+fn a_cudarc_opens_dlls_of_cuda_in_the_directories_of_programs() {
+    let mut world = World::with_libraries("dlls");
+    let old = NAMES
+        .replace("{DLL_PREFIX}", "")
+        .replace("{DLL_SUFFIX}", "");
+    world.sources("src/lib.rs", &old);
+    world.os = Os::Windows;
+    world.features = vec!["nvrtc", "cuda-12090"];
+    world.toolkit.version = Some(Version::new(12, 9, 0));
+    world.toolkit.root = world.dir.join("toolkit");
+    world.toolkit.link_dirs = vec![world.dir.join("toolkit/lib/x64")];
+    world.file("toolkit/lib/x64/nvrtc.lib", "");
+    assert_eq!(world.text(), "", "no such DLL");
+    for dir in ["toolkit/bin", "toolkit/bin/x64"] {
+        world.file(&format!("{dir}/nvrtc64_120_0.alt.dll"), "");
+        world.file(&format!("{dir}/nvrtc64_120_0.dll"), "");
+        let text = world.text();
+        let expected = format!(
+            "cudarc 9.9.9 does not open `nvrtc64_120_0.dll`, and the library has no other name in its directory  [library-not-found]\n  \
+             = help: require a newer cudarc, or a newer version of the crate that requires it\n  \
+             = help: copy `$DIR/{dir}/nvrtc64_120_0.dll` to `$DIR/{dir}/nvrtc.dll`\n  "
+        );
+        assert!(text.starts_with(&expected), "{text}");
+        // A cudarc that opens the name, and the copy.
+        world.sources("src/lib.rs", &old.replace("_9\"", "_{major}0_0\""));
+        assert_eq!(world.text(), "");
+        world.sources("src/lib.rs", &old);
+        world.file(&format!("{dir}/nvrtc.dll"), "");
+        assert_eq!(world.text(), "");
+        fs::remove_file(world.dir.join(dir).join("nvrtc.dll")).unwrap();
+    }
+}
+
 /// The names of CUDA's libraries contain the number of the CUDA version that cudarc is compiled for.
 #[cfg(unix)]
 #[test]
