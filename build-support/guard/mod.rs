@@ -46,7 +46,7 @@
 //! | `CUDNN_GUARD_REPORT=file.json` | file for the report; `%p` is the process id |
 //! | `CUDNN_GUARD_DEVICES=0,2` | the visible GPUs to test, or `all`; default: the first one, or the one of this rank (`LOCAL_RANK`, `OMPI_COMM_WORLD_LOCAL_RANK`, `MPI_LOCALRANKID`, `PMI_LOCAL_RANK`, `PALS_LOCAL_RANKID`, `FLUX_TASK_LOCAL_ID`, `SLURM_LOCALID`, the first that is set) |
 //! | `CUDNN_GUARD_DEADLINE=seconds` | the time limit of the child; default: 60, and 300 for `check_thoroughly()` |
-//! | `CUDNN_GUARD_REQUIRE_GPU=1` | fails if there is no GPU, no responding driver or no cuDNN; `strict`: also fails if anything else is unknown |
+//! | `CUDNN_GUARD_REQUIRE_GPU=1` | fails if there is no GPU, no responding driver or no cuDNN, or if a library of ONNX Runtime's CUDA provider is missing; `strict`: also fails if anything else is unknown |
 //! | `CUDNN_GUARD_ALLOW=id,id` | the findings to allow; they are still shown |
 
 pub(crate) mod internals;

@@ -76,9 +76,12 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
         _ => Usage::Cudnn,
     };
     match usage {
-        Usage::NoCuda if cuda.is_none() => (config.cudnn, config.link) = (None, Link::Runtime),
-        Usage::NoCuda | Usage::NoCudnn => config.cudnn = None,
-        Usage::Unknown | Usage::Cudnn => {}
+        Usage::Opened if cuda.is_none() => config.link = Link::Runtime,
+        Usage::NoCuda | Usage::Ort if cuda.is_none() => {
+            (config.cudnn, config.link) = (None, Link::Runtime);
+        }
+        Usage::NoCuda | Usage::Ort | Usage::NoCudnn => config.cudnn = None,
+        Usage::Opened | Usage::Unknown | Usage::Cudnn => {}
     }
     let toolchain = config.survey();
     let mut report = toolchain.examine();
@@ -101,9 +104,14 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let (host, installed) = (&toolchain.host, &toolchain.candidates);
     let mut locks = texts(&host.env, "Cargo.lock");
     let is_tch = config.root.is_none() && locks.any(|lock| lock.contains("\"torch-sys\""));
-    let name = link.map_or(if is_tch { "tch" } else { "" }, String::as_str);
+    let used = match usage {
+        _ if is_tch => "tch",
+        Usage::Ort => "ort",
+        _ => "",
+    };
+    let name = link.map_or(used, String::as_str);
     if let Some(framework) = FRAMEWORKS.iter().find(|one| one.name == name) {
-        framework.examine(host, installed, &mut report);
+        framework.examine(host, installed, link.is_some(), &mut report);
     }
     report.findings.extend(wheel_overlap::find(host));
     report

@@ -38,6 +38,8 @@ pub struct Installed<'a> {
 pub enum CudarcRefusal {
     /// Two features that exclude each other, and what enables them.
     Exclusive([(String, String); 2]),
+    /// Its build script runs nvcc, which is not on PATH: the toolkit's nvcc, and a CUDA version to choose instead.
+    NoNvcc(Option<PathBuf>, Option<Version>),
     /// A version for which cudarc has no bindings, so that its build script fails.
     Unlisted {
         /// The prefix of its features.
@@ -66,11 +68,21 @@ pub enum CudarcRefusal {
 /// Returns the reasons why a cudarc does not accept what is installed.
 pub fn find(cudarc: &LockedCudarc, installed: &Installed) -> Vec<CudarcRefusal> {
     let cuda = installed.toolkit.and_then(|toolkit| toolkit.version);
-    let cuda = cuda.filter(|_| !is_chosen(cudarc, installed.env) && !has_other_nvcc(installed));
+    let is_chosen = is_chosen(cudarc, installed.env);
+    let cuda = cuda.filter(|_| !is_chosen && !has_other_nvcc(installed));
     let driver = installed.driver;
     let cudnn = installed.cudnn.and_then(|cudnn| cudnn.header_version);
     let exclusive = cudarc.exclusive(installed.env);
     let mut found = Vec::from_iter(exclusive.map(CudarcRefusal::Exclusive));
+    let runs_nvcc = cudarc.has(&format!("{CUDA}{DETECT}")) && !cudarc.has(ANY) && !is_chosen;
+    let runs_nvcc = runs_nvcc && cudarc.build_script.contains("Command::new(\"nvcc\")");
+    if runs_nvcc && nvcc_on_path(installed.env).is_none() {
+        let nvcc = installed.toolkit.and_then(|one| one.nvcc.clone());
+        let listed = cudarc.listed(CUDA);
+        let newest = cuda.or(driver).or(listed.last().copied());
+        let choice = newest.and_then(|newest| choice(&listed, newest, driver));
+        found.push(CudarcRefusal::NoNvcc(nvcc, choice));
+    }
     for (detected, version) in DETECTED.into_iter().zip([cuda, cudnn]) {
         found.extend(version.and_then(|version| unlisted(cudarc, detected, version, driver)));
     }
@@ -92,9 +104,11 @@ fn has_other_nvcc(installed: &Installed) -> bool {
     let own = installed
         .toolkit
         .and_then(|toolkit| real(toolkit.nvcc.as_deref()?));
-    let path = installed.env.os_var("PATH").unwrap_or_default();
-    let on_path = programs::on_path(&format!("nvcc{EXE_SUFFIX}"), path);
-    on_path.is_some_and(|nvcc| real(&nvcc) != own)
+    nvcc_on_path(installed.env).is_some_and(|nvcc| real(&nvcc) != own)
+}
+
+fn nvcc_on_path(env: &Environment) -> Option<PathBuf> {
+    programs::on_path(&format!("nvcc{EXE_SUFFIX}"), env.os_var("PATH")?)
 }
 
 /// Checks a version that the build script detects. A CUDA that is older than the newest listed one is not a fault.

@@ -89,6 +89,7 @@ impl Guard<'_> {
     /// program may silently fall back to the CPU), and operations that some versions compute incorrectly (`attention`,
     /// `conv3d-bf16`, `conv3d-tf32`). If such a sub-library is missing, the program stops. A version with a known bug
     /// in the operation stops the build and the program. If only some shapes or GPUs are affected, it is a warning.
+    /// `onnxruntime` declares that the program uses its CUDA provider; the guard recognizes programs with the crate ort.
     pub fn needs<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.built.needs.extend(words.into_iter().map(Into::into));
         self

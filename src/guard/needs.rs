@@ -2,7 +2,7 @@
 
 use crate::guard::InvalidGuard;
 use crate::model::target_list::add;
-use crate::runtime::facts::{KnownBad, sub_libraries};
+use crate::runtime::facts::{KnownBad, ONNXRUNTIME, sub_libraries};
 use crate::runtime::judge::rules::{self, Impact};
 use crate::{Finding, Version};
 
@@ -15,6 +15,7 @@ pub fn unknown<'a>(words: &'a [String], rows: &'a [KnownBad]) -> Option<InvalidG
         }
     }
     let mut known = sub_libraries::words();
+    operations.push(ONNXRUNTIME);
     known.extend_from_slice(&operations);
     let word = words.iter().find(|word| !known.contains(&word.as_str()))?;
     Some(InvalidGuard::UnknownNeed(word, operations))
@@ -52,7 +53,7 @@ mod tests {
              = help: use one of the names below; nothing else has to be declared\n  \
              sub-libs    adv, cnn, engines_precompiled, engines_runtime_compiled, graph, heuristic, ops, adv_infer, \
              adv_train, cnn_infer, cnn_train, ops_infer, ops_train\n  \
-             operations  attention, conv, conv3d-bf16, conv3d-tf32, matmul"
+             operations  attention, conv, conv3d-bf16, conv3d-tf32, matmul, onnxruntime"
         );
         assert_eq!(message(&["adv", "conv3d-bf16", "cnn_train"]), None);
     }

@@ -46,17 +46,27 @@ pub const FRAMEWORKS: [Framework; 2] = [
 const TORCH_DOWNLOADS: &str = "target/*/build/torch-sys-*/out/libtorch/libtorch/lib";
 
 impl Framework {
-    /// Adds the findings about the framework. Its dependencies are searched as for a program without an rpath.
-    pub fn examine(&self, host: &Host, installed: &[Candidate], report: &mut ToolchainReport) {
+    /// Adds the findings about the framework. Its dependencies are searched as for a program without an rpath. A build
+    /// may download ort's, so it may be missing if it `is_requested` by no option.
+    pub fn examine(
+        &self,
+        host: &Host,
+        installed: &[Candidate],
+        is_requested: bool,
+        report: &mut ToolchainReport,
+    ) {
         let (platform, findings) = (&host.platform, &mut report.findings);
-        report.doubt = Some(format!("{} may compute on the CPU", self.name));
+        let is_tch = self.name == "tch";
+        let doubt = Some(format!("{} may compute on the CPU", self.name));
+        if is_requested || is_tch {
+            report.doubt = doubt.clone();
+        }
         let configs: String = texts(&host.env, ".cargo/config.toml").collect();
         let is_configured = self.variables.iter().any(|name| configs.contains(name));
         // The Windows search path is unknown here, as are variables that only a build gets.
         if platform.os != Os::Linux || is_configured {
             return;
         }
-        let is_tch = self.name == "tch";
         let is_pythons = is_tch && host.env.os_var("LIBTORCH_USE_PYTORCH").is_some();
         let (library, dirs) = (self.library, self.dirs(host, is_pythons));
         let torch = is_tch.then(|| torch::check(&dirs, is_pythons, &host.env));
@@ -67,7 +77,8 @@ impl Framework {
         let Some(path) = paths.find(|path| files::is_file(path)) else {
             let name = if is_pythons { PYTHONS } else { self.name };
             let fault = InspectionFault::NoProvider(name, library, &dirs);
-            return findings.push(fault.finding());
+            let fault = (is_requested || is_tch).then(|| fault.finding());
+            return findings.extend(fault);
         };
         // A file for another system is not checked.
         let Ok(linkage) = linkage::read(&path) else {
@@ -97,9 +108,10 @@ impl Framework {
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
         let machine = report.machine.as_ref();
         let gpus = machine.map_or(&[][..], |machine| &machine.gpus);
-        if faults.is_empty() {
-            report.doubt = provider.code_doubt(platform.os, gpus);
-        }
+        report.doubt = match faults.is_empty() {
+            true => provider.code_doubt(platform.os, gpus),
+            false => doubt,
+        };
     }
 
     /// Returns the directories in which the crate finds the framework: those in its variable, or else those of its own

@@ -9,7 +9,8 @@ use crate::model::{Candidate, Cudnn, Found, Os};
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::driver::query::Device;
-use crate::runtime::facts::{LibraryName, cudnn_file};
+use crate::runtime::facts::cudnn_file;
+use crate::runtime::install::onnxruntime::{cuda_major, file_name};
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
 use crate::system::sysroot::Sysroot;
 use crate::system::{Host, files};
@@ -69,7 +70,10 @@ pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<P
     };
     let origin = if is_dll { "" } else { "$ORIGIN/" };
     let mut provider = open(graph, origin, &provider, opener)?;
-    provider.missing.retain(|_| is_path_known);
+    // The program may open the libraries that it names before the provider.
+    let is_opened = |it: &Missing| linkage::mentions(&path, &it.name);
+    let missing = &mut provider.missing;
+    missing.retain(|it| is_path_known && !is_opened(it));
     Some(provider)
 }
 
@@ -104,20 +108,6 @@ pub fn open(graph: &mut LoadGraph, dir: &str, name: &str, opener: usize) -> Opti
         missing,
         path,
     })
-}
-
-pub fn file_name(kind: &str, is_dll: bool) -> String {
-    match is_dll {
-        true => format!("onnxruntime{kind}.dll"),
-        false => format!("libonnxruntime{kind}.so"),
-    }
-}
-
-/// Returns the CUDA major whose cuBLAS has this file name: 12 for `libcublasLt.so.12` and `cublas64_12.dll`.
-fn cuda_major(file: &str) -> Option<u32> {
-    let file = LibraryName::read(file)?;
-    let is_cublas = ["cublas", "cublasLt", "cublaslt"].contains(&&*file.name);
-    file.major().filter(|_| is_cublas)
 }
 
 impl Provider {

@@ -4,10 +4,10 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
 use crate::inspection::provider::{Provider, ProviderFault};
 use crate::inspection::undefined_symbols::Undefined;
+use crate::model::Owner;
 use crate::model::linkage::Missing;
-use crate::model::{Installer, Owner};
-use crate::runtime::facts::LibraryName;
 use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::messages::loading::{USES_CPU, install_wheels};
 use crate::toolkit::dependencies::is_of_toolkit;
 use crate::{Finding, FindingId, Version};
 use std::path::{Path, PathBuf};
@@ -172,10 +172,7 @@ impl ProviderFault {
                 "an ONNX Runtime",
                 "operations of ONNX Runtime that need cuDNN fail: NOT_IMPLEMENTED",
             ),
-            false => (
-                "an ONNX Runtime",
-                "ONNX Runtime computes on the CPU and only logs the reason",
-            ),
+            false => ("an ONNX Runtime", USES_CPU),
             true => (
                 "a libtorch",
                 "a program that is linked with this library does not start",
@@ -229,7 +226,7 @@ impl ProviderFault {
             }
         };
         let install = || match of.is_torch {
-            false => install(of, &names, cudnn.is_some()),
+            false => install_wheels(of.cuda, &names, cudnn.is_some(), of.is_dll),
             true => "install the packages that torch requires: `pip check` lists them".into(),
         };
         let dirs = dirs.iter().map(|dir| dir.display());
@@ -243,35 +240,6 @@ impl ProviderFault {
     }
 }
 
-/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major. `other_cudnn`:
-/// the cuDNN here is for another one.
-fn install(of: &Provider, files: &[&str], other_cudnn: bool) -> String {
-    let names = || files.iter().filter_map(|file| LibraryName::read(file));
-    let missing = names().find(|it| it.name == "cudnn");
-    let major = missing.and_then(|it| it.major());
-    let from = Version::new(major.unwrap_or(0), 0, 0);
-    let below = major.map(|major| Version::new(major + 1, 0, 0));
-    let is_published = |cuda: &u32| Installer::Pip.install_cudnn(*cuda, from, below).is_some();
-    let of_cuda = names().any(|it| it.name.starts_with("cu"));
-    let Some(cuda) = of.cuda.filter(is_published).filter(|_| of_cuda) else {
-        let first = files.first().copied().unwrap_or_default();
-        return format!("install the package that contains {first}");
-    };
-    let cudnn = match major {
-        Some(major) => format!(" \"nvidia-cudnn-cu{cuda}=={major}.*\""),
-        None if other_cudnn => format!(" \"nvidia-cudnn-cu{cuda}\""),
-        None => String::new(),
-    };
-    let wheels =
-        format!("cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\"{cudnn}`");
-    let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
-    match of.is_dll {
-        true => format!("{pip} {wheels}, and add the directories of its DLLs to PATH"),
-        false => format!(
-            "{pip} ~/{wheels}, then run `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
-        ),
-    }
-}
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,6 +5,7 @@ use crate::compat::cudarc_refusals::{ANY, CudarcRefusal, DETECT};
 use crate::compat::cudarc_sources::{CHOICE, CUDA, LockedCudarc, feature};
 use crate::runtime::facts::{Finding, FindingId, quoted};
 use crate::runtime::loader::library_names::FIRST_CUDARC_WITH_9;
+use std::path::Path;
 
 /// The feature for loading at run time that cudarc ignores if another one is enabled.
 const FALLBACK: &str = "fallback-dynamic-loading";
@@ -25,6 +26,15 @@ impl CudarcRefusal {
                     "enable only `{first}` or only `{second}` in Cargo.toml, with `default-features = false` for cudarc"
                 ))
                 .with("enabled", format!("`{first}` by {by}\n`{second}` by {other}")),
+            Self::NoNvcc(nvcc, choice) => FindingId::NvccNotFound
+                .error(format!(
+                    "the build of cudarc {release} fails: its feature `{CUDA}{DETECT}` runs nvcc, which is not on PATH"
+                ))
+                .helps(nvcc.as_deref().and_then(Path::parent).map(|dir| format!("add `{}` to PATH", dir.display())))
+                .helps(choice.map(|choice| {
+                    let by_version = feature(CUDA, choice);
+                    format!("replace the feature `{CUDA}{DETECT}` of cudarc with `{by_version}` in Cargo.toml")
+                })),
             Self::Unlisted {
                 prefix,
                 version,

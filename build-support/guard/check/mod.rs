@@ -15,6 +15,7 @@ use crate::runtime::driver::devices;
 use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::{Built, Finding, FindingId, Severity};
 use crate::runtime::install::main_library::{self, MainLibrary};
+use crate::runtime::install::onnxruntime;
 use crate::runtime::install::refusal;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured};
@@ -360,6 +361,11 @@ fn run_checks(
         pin::pin(report, cudnn, &parts);
     }
     pin::diverted(report, main_library, &parts, by_name, pinned);
+    if count > 0 {
+        if let Some(provider) = onnxruntime::incomplete(built, &cudnn.search_path) {
+            report.unknown(provider.finding());
+        }
+    }
 }
 
 /// Returns `true` if there is an error that the operator does not allow.

@@ -30,5 +30,5 @@ pub use json::{Json, is_unprintable};
 pub use library_name::{LibraryName, cudnn_file};
 pub use linked_in::LinkedIn;
 pub use sub_libraries::{CudaLibrary, SubLibrary, UsedFor};
-pub use tables::{CONV, CudnnTargets, EVERY_LATER, KnownBad, Tables};
+pub use tables::{CONV, CudnnTargets, EVERY_LATER, KnownBad, ONNXRUNTIME, Tables};
 pub use version::{SourcedVersion, Version, VersionSource, is_number};

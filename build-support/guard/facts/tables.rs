@@ -35,6 +35,8 @@ pub struct CudnnTargets {
 
 /// The operation that every program is expected to use: the guard tests it by default.
 pub const CONV: &str = "conv";
+/// The word of `needs` for a program that uses the CUDA provider of ONNX Runtime.
+pub const ONNXRUNTIME: &str = "onnxruntime";
 
 /// The end of a range that has none.
 pub const EVERY_LATER: Version = Version::new(u32::MAX, 0, 0);

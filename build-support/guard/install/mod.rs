@@ -11,6 +11,8 @@ pub mod main_library;
 pub mod missing_dlopen;
 pub mod mixed_folder;
 pub mod mixed_sub_libraries;
+#[cfg(feature = "runtime")]
+pub mod onnxruntime;
 pub mod package_owner;
 pub mod package_record;
 #[cfg(feature = "runtime")]

@@ -1,8 +1,11 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
-use crate::runtime::facts::{Finding, FindingId, Severity, Version, quoted};
+use crate::runtime::facts::{
+    Finding, FindingId, LibraryName, Severity, Version, majors, quoted,
+};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::onnxruntime::IncompleteProvider;
 use crate::runtime::loader::cudarc_eager::EagerLookup;
 use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
@@ -12,6 +15,9 @@ use std::path::Path;
 
 /// The number of functions that are named after the first one.
 const MOST_NAMED: usize = 8;
+
+/// The result if the CUDA provider of ONNX Runtime does not load.
+pub const USES_CPU: &str = "ONNX Runtime computes on the CPU and only logs the reason";
 
 impl RefusedLibrary<'_> {
     pub fn finding(&self) -> Finding {
@@ -91,6 +97,57 @@ impl RefusedLibrary<'_> {
 
 fn install(name: &str) -> String {
     format!("install {name}, or add its directory to {LIBRARY_PATH}")
+}
+
+impl IncompleteProvider {
+    pub fn finding(&self) -> Finding {
+        let names: Vec<&str> = self.missing.iter().map(String::as_str).collect();
+        let (first, path) = (names.first().unwrap_or(&""), self.path.display());
+        FindingId::LibraryNotFound
+            .warning(format!(
+                "`{path}` needs {first}, which {LOADER} cannot find"
+            ))
+            .help(install_wheels(self.cuda, &names, false, false))
+            .with("result", USES_CPU)
+            .with("not found", names.join(", "))
+    }
+}
+
+/// Returns the help to install these libraries from NVIDIA's wheels, which exist for each CUDA major. `other_cudnn`:
+/// the cuDNN here is for another one.
+pub fn install_wheels(
+    cuda: Option<u32>,
+    files: &[&str],
+    other_cudnn: bool,
+    is_dll: bool,
+) -> String {
+    let names = || files.iter().filter_map(|file| LibraryName::read(file));
+    let missing = names().find(|it| it.name == "cudnn");
+    let major = missing.and_then(|it| it.major());
+    // NVIDIA published no cuDNN 8 for CUDA 13.
+    let is_published = |cuda: &u32| {
+        let has_cudnn = |major| majors::CUDNN.contains(&major) && (major > 8 || *cuda < 13);
+        majors::CUDA.contains(cuda) && major.is_none_or(has_cudnn)
+    };
+    let of_cuda = names().any(|it| it.name.starts_with("cu"));
+    let Some(cuda) = cuda.filter(is_published).filter(|_| of_cuda) else {
+        let first = files.first().copied().unwrap_or_default();
+        return format!("install the package that contains {first}");
+    };
+    let cudnn = match major {
+        Some(major) => format!(" \"nvidia-cudnn-cu{cuda}=={major}.*\""),
+        None if other_cudnn => format!(" \"nvidia-cudnn-cu{cuda}\""),
+        None => String::new(),
+    };
+    let wheels =
+        format!("cuda{cuda} \"cuda-toolkit[cublas,cudart,cufft,curand,nvrtc]=={cuda}.*\"{cudnn}`");
+    let pip = format!("install the libraries of CUDA {cuda}: `pip install --target");
+    match is_dll {
+        true => format!("{pip} {wheels}, and add the directories of its DLLs to PATH"),
+        false => format!(
+            "{pip} ~/{wheels}, then run `export LD_LIBRARY_PATH=$(echo ~/cuda{cuda}/nvidia/*/lib | tr ' ' :)${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}`"
+        ),
+    }
 }
 
 impl MissingDlopen {

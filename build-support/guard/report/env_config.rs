@@ -33,7 +33,7 @@ named!(Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RequireGpu {
     No,
-    /// No GPU, no responding driver, or no cuDNN.
+    /// No GPU, no responding driver, no cuDNN, or no library of the CUDA provider of ONNX Runtime.
     Present,
     /// Any reason.
     Strict,

@@ -241,6 +241,8 @@ impl Report {
                 RequireGpu::Strict => Some(finding.id) == contents.unknown,
                 _ => {
                     finding.id.is_gpu_absent() && !has_gpu
+                        // A library of the provider, without which ONNX Runtime uses the CPU.
+                        || finding.id == FindingId::LibraryNotFound
                         || finding.id == FindingId::CudnnNotLoadable && contents.is_cudnn_absent
                 }
             };

@@ -8,8 +8,12 @@ use std::path::Path;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Usage {
     NoCuda,
+    /// The crate ort with its feature for CUDA, which needs no toolkit.
+    Ort,
     NoCudnn,
     Unknown,
+    /// The program opens cuDNN at run time. The build needs no toolkit.
+    Opened,
     Cudnn,
 }
 
@@ -24,10 +28,14 @@ pub fn find(env: &Environment) -> Usage {
         }
         let has_cudarc = packages().any(|(_, package)| package.starts_with("cudarc v"));
         let usages = packages().map(|one| of_package(one, has_cudarc, env));
-        usages.map(|one| one.unwrap_or(Usage::Unknown)).max()
+        let usages = usages.map(|one| one.unwrap_or(Usage::Unknown));
+        usages.reduce(|one, other| match (one.min(other), one.max(other)) {
+            (Usage::NoCudnn | Usage::Unknown, Usage::Opened) => Usage::Cudnn,
+            (_, greater) => greater,
+        })
     };
     match greatest(None).or_else(|| in_code(env.directory())) {
-        Some(Usage::Cudnn) => Usage::Cudnn,
+        Some(usage) if usage > Usage::Unknown => usage,
         _ => greatest(Some("--all-features")).map_or(Usage::Unknown, |one| one.min(Usage::Unknown)),
     }
 }
@@ -42,11 +50,19 @@ fn of_package(
     let (name, rest) = package.split_once(" v")?;
     // Their frameworks contain CUDA or load it, and the build uses none.
     if let "ort" | "ort-sys" | "tch" | "torch-sys" = name {
-        return Some(Usage::NoCuda);
+        let is_ort = name == "ort-sys" && features.split(',').any(|one| one == "cuda");
+        return Some([Usage::NoCuda, Usage::Ort][usize::from(is_ort)]);
     }
     if let "cudarc" | "cudnn-guard" = name {
         let is_used = features.split([',', '-']).any(|one| one == "cudnn");
-        return Some([Usage::NoCudnn, Usage::Cudnn][usize::from(is_used)]);
+        let has = |word: &str| features.contains(word);
+        // Another feature for linking has precedence, and nvcc is part of a toolkit.
+        let is_opened = has("dynamic-loading") && !has("-linking") && !has("version-from-build");
+        let usages = match is_opened {
+            true => [Usage::NoCuda, Usage::Opened],
+            false => [Usage::NoCudnn, Usage::Cudnn],
+        };
+        return Some(usages[usize::from(is_used)]);
     }
     let mut words = rest.split(" (").map(|word| word.trim_end_matches(')'));
     let unpacked = unpacked(name, words.next()?, env);

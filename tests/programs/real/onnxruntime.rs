@@ -1,6 +1,8 @@
 //! The program of the guide with the crate ort, on the published onnxruntime and its CUDA provider.
 
 use super::set;
+use crate::support::circumstances::installed;
+use crate::support::installation::compile;
 use crate::support::{fresh, program, repository, run, scratch};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -26,7 +28,14 @@ fn run(environment: &ort::environment::Environment) -> ort::Result<()> {
 #[ignore = "needs real NVIDIA files and onnxruntime: CUDNN_GUARD_REAL"]
 fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
     let new = "onnxruntime-cu13/onnxruntime/capi/libonnxruntime.so.1.31.1";
-    with_ort("rc15", &[], new, "cudnn-cu13-9.28");
+    let thirteen = [
+        "libcublasLt.so.13",
+        "libcublas.so.13",
+        "libcurand.so.10",
+        "libcudart.so.13",
+    ];
+    let thirteen = ("cudnn-cu13-9.28", &thirteen[..]);
+    with_ort("rc15", &[], new, thirteen);
     let global = [
         ("let environment = ort::init()", "ort::init()"),
         ("run(&environment)", "run()"),
@@ -36,15 +45,23 @@ fn a_program_with_ort_reports_why_it_would_compute_on_the_cpu() {
     // ort 2.0.0-rc.13 itself crashes at exit with onnxruntime 1.22.
     let rc13 = [("rc.15", "rc.13"), (".build()?", ".commit()")];
     let rc13 = [&rc13[..], &global].concat();
-    with_ort("rc13", &rc13, new, "cudnn-cu13-9.28");
+    with_ort("rc13", &rc13, new, thirteen);
+    let twelve = [
+        "libcublasLt.so.12",
+        "libcublas.so.12",
+        "libcurand.so.10",
+        "libcufft.so.11",
+        "libcudart.so.12",
+        "libnvrtc.so.12",
+    ];
     let old = "onnxruntime/onnxruntime/capi/libonnxruntime.so.1.22.0";
     let provider = ("ep::CUDA", "execution_providers::CUDAExecutionProvider");
     let rc10 = [("rc.15", "rc.10"), (".build()?", ".commit()?"), provider];
     let rc10 = [&rc10[..], &global].concat();
-    with_ort("rc10", &rc10, old, "cudnn-cu12-9.10");
+    with_ort("rc10", &rc10, old, ("cudnn-cu12-9.10", &twelve));
 }
 
-fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
+fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, (cudnn, cuda): (&str, &[&str])) {
     let guide = fs::read_to_string(repository().join("docs/linking.md")).unwrap();
     let (_, section) = guide.split_once("\n## ort\n").unwrap();
     let change = |text: &str| {
@@ -103,6 +120,20 @@ fn with_ort(name: &str, changes: &[(&str, &str)], library: &str, cudnn: &str) {
     let ran = start(&lib, "0").exits_with(0).says("[driver-missing]");
     let loaded = format!("loaded {}\n", lib.join("libcudnn.so.9").display());
     assert_eq!(ran.stdout, loaded);
+    // With a GPU, the provider is read. A library of cuBLAS is missing, and then nothing is.
+    let tree = installed((9, 14, 0));
+    let simulated = format!("{0}/lib64:{0}/driver", tree.display());
+    let missing = "which the loader cannot find  [library-not-found]";
+    let simulated = Path::new(&simulated);
+    start(simulated, "1").exits_with(78).says(missing);
+    start(simulated, "0").exits_with(0).says(missing);
+    let stand_ins = fresh(&format!("with-ort-{name}-cuda"));
+    for library in cuda {
+        compile("int nothing;", &stand_ins.join(library), &[]);
+    }
+    let complete = format!("{}:{}", simulated.display(), stand_ins.display());
+    let ran = start(Path::new(&complete), "1").does_not_say("library-not-found");
+    assert!(ran.stdout.starts_with("loaded "), "{}", ran.text());
 }
 
 /// Without cuDNN, the provider of 1.22 does not load, but that of 1.31 does.

@@ -29,7 +29,8 @@ const REGISTRY: [(&str, &str, &str); 8] = [
     ("runtime-of-models", "[features]\ncuda = []\n", ""),
     (
         "cudarc",
-        "[features]\ncudnn = []\ncublas = []\n",
+        "[features]\ncudnn = []\ncublas = []\ndynamic-loading = []\ndynamic-linking = []\ncuda-12000 = []\n\
+         cuda-version-from-build-system = []\n",
         "println!(\"{}\", \"cudnn\");",
     ),
     (
@@ -226,12 +227,93 @@ fn doctor_in_a_crate_without_cuda() {
         assert!(shown.contains("  – toolkit   not required\n"), "{shown}");
         assert_eq!(shown.contains(on_cpu), is_tch, "{shown}");
     }
+    // An ONNX Runtime that a build may find is examined, if the crate uses CUDA.
+    let capi = "venv/lib/python3.12/site-packages/onnxruntime/capi";
+    library(&root, &format!("{capi}/libonnxruntime_providers_cuda.so"));
+    let incomplete = "warning: `libonnxruntime_providers_shared.so` is not next to";
+    for (features, is_examined) in [("\"cuda\"", true), ("", false)] {
+        let ort = format!("ort-sys = {{ version = \"0.1\", features = [{features}] }}");
+        crate_at(&root, "app", &format!("[dependencies]\n{ort}\n"), "");
+        must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
+        for link in [&[][..], &["--link", "runtime"]] {
+            let mut command = doctor_with_cargo(&root, "app", link);
+            command.env("VIRTUAL_ENV", root.join("venv"));
+            let shown = text(&command.output().expect("cudnn-guard runs"));
+            let is_found = shown.contains(incomplete);
+            assert_eq!(is_found, is_examined && link.is_empty(), "{shown}");
+        }
+    }
     // Without a lock file, the dependencies are unknown.
     fs::remove_file(root.join("app/Cargo.lock")).expect("removed");
     must_exit(&doctor(&root, "app", &[]), 0);
     crate_at(&root, "app", "", "fn main() { println!(\"nvcc\") }");
     must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
     must_exit(&doctor(&root, "app", &[]), 1);
+}
+
+/// A build with cudarc's feature `dynamic-loading` needs no CUDA. The program opens it.
+#[test]
+fn doctor_in_a_crate_that_opens_cuda_at_run_time() {
+    let root = folder("doctor-opens");
+    machine(&root);
+    fs::remove_dir_all(root.join("cuda")).expect("removed");
+    let shown = |features: &str, script: &str| {
+        let manifest =
+            format!("[dependencies]\ncudarc = {{ version = \"0.1\", features = [{features}] }}\n");
+        crate_at(&root, "app", &manifest, script);
+        let _ = fs::remove_file(root.join("app/Cargo.lock"));
+        must_exit(&cargo(&root, "app", &["generate-lockfile", "--offline"]), 0);
+        text(&doctor(&root, "app", &[]))
+    };
+    let (opens, kernels) = ("\"dynamic-loading\"", "fn main() { println!(\"nvcc\") }");
+    let (no_toolkit, no_cudnn) = ("error: CUDA_HOME is set", "error: CUDNN_PATH is set");
+    for (features, script, has_toolkit_error, has_cudnn_error) in [
+        ("\"cublas\"", "", true, false),
+        (opens, "", false, false),
+        (&*format!("{opens}, \"cudnn\""), "", false, true),
+        (&format!("{opens}, \"dynamic-linking\""), "", true, false),
+        // The kernels of the crate itself.
+        (opens, kernels, true, false),
+        (&format!("{opens}, \"cudnn\""), kernels, true, true),
+        (
+            &format!("{opens}, \"cuda-version-from-build-system\""),
+            "",
+            true,
+            false,
+        ),
+    ] {
+        let shown = shown(features, script);
+        assert_eq!(
+            shown.contains(no_toolkit),
+            has_toolkit_error,
+            "{features}: {shown}"
+        );
+        assert_eq!(
+            shown.contains(no_cudnn),
+            has_cudnn_error,
+            "{features}: {shown}"
+        );
+    }
+    // The build script of cudarc runs nvcc.
+    let features =
+        "[features]\ndynamic-loading = []\ncuda-12000 = []\ncuda-version-from-build-system = []\n";
+    let manifest = format!("[package]\nname = \"cudarc\"\nversion = \"0.1.0\"\n{features}");
+    let build = "fn main() { std::process::Command::new(\"nvcc\"); }";
+    unpacked(
+        &root,
+        "cudarc-0.1.0",
+        &[("Cargo.toml", &*manifest), ("build.rs", build)],
+    );
+    let detects = format!("{opens}, \"cuda-version-from-build-system\"");
+    let fails = "  ✗ error: the build of cudarc 0.1.0 fails: its feature\n    `cuda-version-from-build-system` runs nvcc, which is \
+        not on PATH\n    [nvcc-not-found]\n      = help: replace the feature `cuda-version-from-build-system` of cudarc\n              \
+        with `cuda-12000` in Cargo.toml\n";
+    let first = shown(&detects, "");
+    assert!(first.starts_with(fails), "{first}");
+    for sound in [opens, &format!("{detects}, \"cuda-12000\"")] {
+        let sound = shown(sound, "");
+        assert!(!sound.contains("runs nvcc"), "{sound}");
+    }
 }
 
 /// cudarc's build script fails with "Both `dynamic-loading` and `dynamic-linking` features are active, this is a bug".
