@@ -2,7 +2,9 @@
 
 use crate::runtime::facts::Version;
 use crate::runtime::install::package_record::{is_plain, list_named, parse, read};
-use std::path::Path;
+use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::system::System;
+use std::path::{Path, PathBuf};
 
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
@@ -136,16 +138,20 @@ impl Owner {
         None
     }
 
-    /// Returns the Debian package of cuDNN that contains this file, in the system that contains the file: this one, or
-    /// an image below another directory.
+    /// Returns the Debian package that contains this file, in the system that contains the file: this one, or an image
+    /// below another directory.
     pub fn of_debian(file: &Path) -> Option<Self> {
         // A package also contains links, whose target may be missing.
         let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-        // The list of all packages is long, and packages install cuDNN nowhere else.
-        let usr = file.ancestors().find(|dir| dir.ends_with("usr"))?;
-        let top = usr.parent()?;
+        let is_first = |dir: &&Path| ["usr", "etc", "opt"].iter().any(|name| dir.ends_with(name));
+        let top = file.ancestors().find(is_first)?.parent()?;
         let path = format!("/{}", file.strip_prefix(top).ok()?.to_str()?);
-        let mut lists = list_named(&top.join(LISTS), "libcudnn", "", ".list");
+        // The lists of all packages are long.
+        let is_cudnn = file
+            .file_name()
+            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"libcudnn"));
+        let start = if is_cudnn { "libcudnn" } else { "" };
+        let mut lists = list_named(&top.join(LISTS), start, "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
         // The name may contain the architecture: `libcudnn9-cuda-12:arm64`. dpkg's own architecture is in the first
@@ -193,6 +199,21 @@ impl Owner {
             }
         }
     }
+}
+
+/// Returns the Debian packages of this file and of the configuration because of which the loader finds it, each with
+/// the path that it contains.
+pub fn of_configured(origin: &LoadOrigin, file: &Path, system: &System) -> Vec<(PathBuf, Owner)> {
+    let LoadOrigin::Configured(_, confs) = origin else {
+        return Vec::new();
+    };
+    let mut packages = Vec::new();
+    let mut files = vec![system.inside(file)];
+    files.extend(confs.iter().cloned());
+    for file in files {
+        packages.extend(Owner::of_debian(&system.path(&file)).map(|owner| (file, owner)));
+    }
+    packages
 }
 
 /// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.

@@ -1,7 +1,10 @@
 //! The configuration of `ldconfig`, which lists the directories whose libraries are in the loader's cache.
 
 use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::ld_so_cache::lib_folders;
+use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
+use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 /// A limit above the number of files of any configuration.
@@ -11,6 +14,42 @@ const MOST_FILES: usize = 256;
 /// `ldconfig`.
 pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
     read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
+}
+
+/// Returns the reason why the loader finds this file in its cache: `origin`, or the configuration files that list its
+/// directory, if the directory can be removed from them. The system's directories contain other libraries.
+pub fn origin(origin: LoadOrigin, file: &Path, system: &System) -> LoadOrigin {
+    let dir = file.parent().unwrap_or(file);
+    let prefixes = ["/", "/usr", "/usr/local"].map(|prefix| system.path(Path::new(prefix)));
+    let folders = lib_folders(&system.cpu);
+    let is_of_system = |prefix: &PathBuf| folders.iter().any(|lib| dir == prefix.join(lib));
+    if origin != LoadOrigin::Cache
+        || prefixes.iter().any(is_of_system)
+        || is_driver_in_toolkit(file)
+    {
+        return origin;
+    }
+    let (mut named, mut confs) = (None, Vec::new());
+    for (conf, listed) in read(system) {
+        if (listed == dir || platform::same_file(&listed, dir)) && !confs.contains(&conf) {
+            named = named.or(Some(listed));
+            confs.push(conf);
+        }
+    }
+    match named {
+        Some(listed) => LoadOrigin::Configured(system.inside(&listed), confs),
+        None => origin,
+    }
+}
+
+/// Returns `true` for a library of the driver in a directory of a toolkit, whose other libraries may be needed.
+fn is_driver_in_toolkit(file: &Path) -> bool {
+    let starts = |file: &Path, start: &str| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(start)
+    };
+    let beside = || files_in(file.parent().unwrap_or(file));
+    starts(file, "libcuda.so") && beside().iter().any(|other| starts(other, "libcudart.so"))
 }
 
 /// Reads a configuration file and its includes, each once.

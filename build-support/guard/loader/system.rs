@@ -101,6 +101,15 @@ impl System {
         }
     }
 
+    /// Returns the path on that system of a path on this machine.
+    pub fn inside(&self, path: &Path) -> PathBuf {
+        let inside = self
+            .root
+            .as_ref()
+            .and_then(|root| path.strip_prefix(root).ok());
+        inside.map_or_else(|| path.to_path_buf(), |inside| Path::new("/").join(inside))
+    }
+
     /// Returns the beginning of a configuration file of the system; nothing if it cannot be read.
     pub fn read(&self, file: &Path) -> String {
         let real = target(&self.path(file), self.root.as_deref());

@@ -14,6 +14,8 @@ use crate::runtime::facts::{Finding, FindingId, quoted};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
 #[cfg(feature = "runtime")]
+use crate::runtime::install::package_owner::Owner;
+#[cfg(feature = "runtime")]
 use crate::runtime::loader::load_origin::LoadOrigin;
 #[cfg(feature = "runtime")]
 use crate::runtime::loader::not_found::Unfit;
@@ -234,6 +236,7 @@ impl DriverProblem {
         &self,
         path: &Path,
         origin: &LoadOrigin,
+        packages: &[(PathBuf, Owner)],
         behind: Option<(PathBuf, String)>,
     ) -> Finding {
         let remove = origin.removal(path);
@@ -250,7 +253,7 @@ impl DriverProblem {
         let finding = unlocated.id.warning(unlocated.summary);
         let finding = finding.with("found via", origin);
         let finding = finding.with_some("available", available);
-        finding.with_all(unlocated.evidence).helps(help)
+        with_packages(finding.with_all(unlocated.evidence).helps(help), packages)
     }
 }
 
@@ -282,7 +285,8 @@ impl UnusableDriver {
         };
         let summary = format!("{opener} opens {name} and gets {file}, so it cannot use a GPU");
         let driver = self.driver.as_ref();
-        id.warning(summary)
+        let finding = id
+            .warning(summary)
             .with("found via", &self.origin)
             .with_lines("available", driver.map(|driver| driver.existing.display()))
             .help(match driver {
@@ -295,8 +299,28 @@ impl UnusableDriver {
                     new_link(existing, link)
                 ),
                 Some(_) => remove,
-            })
+            });
+        with_packages(finding, &self.packages)
     }
+}
+
+/// Adds the Debian packages of a library, which is first, and of the configuration that lists its directory.
+#[cfg(feature = "runtime")]
+fn with_packages(finding: Finding, packages: &[(PathBuf, Owner)]) -> Finding {
+    let lines = packages
+        .iter()
+        .map(|(file, owner)| format!("{} {}: {}", owner.name, owner.version, file.display()));
+    let library = packages
+        .first()
+        .filter(|(file, _)| file.extension().is_none_or(|end| end != "conf"));
+    finding
+        .with_lines("packages", lines)
+        .helps(library.map(|(_, owner)| {
+            format!(
+                "remove the package that contains it: `sudo apt remove {}`",
+                owner.name
+            )
+        }))
 }
 
 #[cfg(feature = "runtime")]
