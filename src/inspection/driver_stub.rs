@@ -7,7 +7,6 @@ use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{driver_library, driver_release};
 use crate::runtime::facts::{Built, Finding, Loader, Version};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::install::package_owner::of_configured;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
 use crate::runtime::system::names::DRIVER_SO;
@@ -47,7 +46,6 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
         let Some(library) = index.and_then(|index| aside.objects.get(index)) else {
             continue;
         };
-        let real = graph.sysroot().canonical(&library.path);
         let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);
         let is_of_system = matches!(
             origin,
@@ -75,7 +73,6 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
             opener: graph.objects.get(by).map(|object| object.path.clone()),
             name: library.name.clone(),
             path: library.path.clone(),
-            packages: of_configured(&origin, &real, system),
             origin,
             older,
             driver: driver.map(|file| MissingLink::beside(file, &library.name)),

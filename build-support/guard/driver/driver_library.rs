@@ -6,7 +6,6 @@ use crate::runtime::driver::driver_missing::MissingDriver;
 use crate::runtime::driver::driver_release;
 use crate::runtime::driver::query::{Driver, DriverProblem};
 use crate::runtime::facts::Finding;
-use crate::runtime::install::package_owner::of_configured;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::{self, SearchPath};
 use crate::runtime::system;
@@ -78,9 +77,7 @@ fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) 
         let is_usable = !is_same && is_compatible && Image::open(&other).is_ok();
         is_usable.then_some((other, version))
     });
-    let origin = search_path.origin_of(&path);
-    let packages = of_configured(&origin, &path, &search_path.system);
-    Some(problem.in_place_finding(&path, &origin, &packages, behind))
+    Some(problem.in_place_finding(&path, &search_path.origin_of(&path), behind))
 }
 
 /// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.

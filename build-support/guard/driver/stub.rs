@@ -2,7 +2,6 @@
 
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::install::package_owner::{Owner, of_configured};
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::runtime::system::names::DRIVER_SO;
@@ -19,8 +18,6 @@ pub struct UnusableDriver {
     pub older: Option<(String, String)>,
     /// The reason why the loader selects it.
     pub origin: LoadOrigin,
-    /// The Debian packages of the file and of the configuration that lists its directory.
-    pub packages: Vec<(PathBuf, Owner)>,
     /// The driver's library under its usual name, and a link with the opened name.
     pub driver: Option<MissingLink>,
 }
@@ -39,12 +36,10 @@ pub fn of_cudarc() -> Option<UnusableDriver> {
         return None;
     }
     let mut drivers = search_path.program_files(DRIVER_SO).into_iter();
-    let origin = search_path.origin_of(&path);
     Some(UnusableDriver {
         opener: None,
         name: PLAIN_DRIVER.to_string(),
-        packages: of_configured(&origin, &path, &search_path.system),
-        origin,
+        origin: search_path.origin_of(&path),
         path,
         older: None,
         driver: drivers

@@ -2,9 +2,8 @@
 
 use crate::runtime::facts::Version;
 use crate::runtime::install::package_record::{is_plain, list_named, parse, read};
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::system::System;
-use std::path::{Path, PathBuf};
+use crate::runtime::system;
+use std::path::Path;
 
 /// The directory in which dpkg lists the files of each package.
 pub const LISTS: &str = "var/lib/dpkg/info";
@@ -141,16 +140,20 @@ impl Owner {
     /// Returns the Debian package that contains this file, in the system that contains the file: this one, or an image
     /// below another directory.
     pub fn of_debian(file: &Path) -> Option<Self> {
-        // A package also contains links, whose target may be missing.
-        let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-        let is_first = |dir: &&Path| ["usr", "etc", "opt"].iter().any(|name| dir.ends_with(name));
-        let top = file.ancestors().find(is_first)?.parent()?;
-        let path = format!("/{}", file.strip_prefix(top).ok()?.to_str()?);
-        // The lists of all packages are long.
-        let is_cudnn = file
-            .file_name()
-            .is_some_and(|name| name.as_encoded_bytes().starts_with(b"libcudnn"));
-        let start = if is_cudnn { "libcudnn" } else { "" };
+        let top = file
+            .ancestors()
+            .find(|dir| system::is_there(&dir.join(LISTS)))?;
+        // A package also contains links, whose target may be missing. An absolute link in an image leads out of it.
+        let real = std::fs::canonicalize(file).ok();
+        let real = real.filter(|real| real.starts_with(top));
+        let path = real.as_deref().unwrap_or(file).strip_prefix(top).ok()?;
+        let path = format!("/{}", path.to_str()?);
+        // The list of all packages is long.
+        let start = if path.contains("/libcudnn") {
+            "libcudnn"
+        } else {
+            ""
+        };
         let mut lists = list_named(&top.join(LISTS), start, "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
@@ -199,21 +202,6 @@ impl Owner {
             }
         }
     }
-}
-
-/// Returns the Debian packages of this file and of the configuration because of which the loader finds it, each with
-/// the path that it contains.
-pub fn of_configured(origin: &LoadOrigin, file: &Path, system: &System) -> Vec<(PathBuf, Owner)> {
-    let LoadOrigin::Configured(_, confs) = origin else {
-        return Vec::new();
-    };
-    let mut packages = Vec::new();
-    let mut files = vec![system.inside(file)];
-    files.extend(confs.iter().cloned());
-    for file in files {
-        packages.extend(Owner::of_debian(&system.path(&file)).map(|owner| (file, owner)));
-    }
-    packages
 }
 
 /// Returns the conda environment of this directory. On Windows, its libraries are one directory further down.

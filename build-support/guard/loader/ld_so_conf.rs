@@ -10,46 +10,40 @@ use std::path::{Path, PathBuf};
 /// A limit above the number of files of any configuration.
 const MOST_FILES: usize = 256;
 
-/// Returns the directories in the configuration of a system, each after the file that lists it, in the order of
+/// Returns the directories in the configuration of a system, as they are named there, each after the file that lists it, in the order of
 /// `ldconfig`.
 pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
     read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
 }
 
-/// Returns the reason why the loader finds this file in its cache: `origin`, or the configuration files that list its
-/// directory, if the directory can be removed from them. The system's directories contain other libraries.
+/// Returns the reason why the loader finds this file in its cache: the configuration files that list its directory, if
+/// the directory can be removed from them, or else `origin`. Directories of the system contain other libraries, and so
+/// does a toolkit that contains a driver.
 pub fn origin(origin: LoadOrigin, file: &Path, system: &System) -> LoadOrigin {
-    let dir = file.parent().unwrap_or(file);
-    let prefixes = ["/", "/usr", "/usr/local"].map(|prefix| system.path(Path::new(prefix)));
-    let folders = lib_folders(&system.cpu);
-    let is_of_system = |prefix: &PathBuf| folders.iter().any(|lib| dir == prefix.join(lib));
-    if origin != LoadOrigin::Cache
-        || prefixes.iter().any(is_of_system)
-        || is_driver_in_toolkit(file)
+    let (dir, folders) = (file.parent().unwrap_or(file), lib_folders(&system.cpu));
+    let is_below = |prefix: &&str| {
+        let prefix = system.path(Path::new(prefix));
+        folders.iter().any(|lib| dir == prefix.join(lib))
+    };
+    let has = |file: &Path, name: &str| file.to_string_lossy().contains(name);
+    let mut confs = Vec::new();
+    let mut named = PathBuf::new();
+    if origin == LoadOrigin::Cache
+        && !["/", "/usr", "/usr/local"].iter().any(is_below)
+        && !(has(file, "/libcuda.so") && files_in(dir).iter().any(|it| has(it, "/libcudart.so")))
     {
-        return origin;
-    }
-    let (mut named, mut confs) = (None, Vec::new());
-    for (conf, listed) in read(system) {
-        if (listed == dir || platform::same_file(&listed, dir)) && !confs.contains(&conf) {
-            named = named.or(Some(listed));
-            confs.push(conf);
+        for (conf, listed) in read(system) {
+            let real = system.path(&listed);
+            if (real == dir || platform::same_file(&real, dir)) && !confs.contains(&conf) {
+                confs.push(conf);
+                named = listed;
+            }
         }
     }
-    match named {
-        Some(listed) => LoadOrigin::Configured(system.inside(&listed), confs),
-        None => origin,
+    match confs.is_empty() {
+        true => origin,
+        false => LoadOrigin::Configured(named, confs),
     }
-}
-
-/// Returns `true` for a library of the driver in a directory of a toolkit, whose other libraries may be needed.
-fn is_driver_in_toolkit(file: &Path) -> bool {
-    let starts = |file: &Path, start: &str| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with(start)
-    };
-    let beside = || files_in(file.parent().unwrap_or(file));
-    starts(file, "libcuda.so") && beside().iter().any(|other| starts(other, "libcudart.so"))
 }
 
 /// Reads a configuration file and its includes, each once.
@@ -62,7 +56,7 @@ fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(Pat
     for line in system.read(file).lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.starts_with('/') {
-            places.push((file.to_path_buf(), system.path(Path::new(line))));
+            places.push((system.path(file), line.into()));
         }
         let mut words = line.split_whitespace();
         if words.next() == Some("include") {

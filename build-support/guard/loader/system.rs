@@ -86,7 +86,7 @@ impl System {
         if root.is_some() && system.loader.own_cache.is_none() && !has_cache() {
             let mut dirs = Vec::new();
             for (_, dir) in ld_so_conf::read(&system) {
-                dirs.push(dir);
+                dirs.push(system.path(&dir));
             }
             system.configured = Some(dirs);
         }
@@ -99,15 +99,6 @@ impl System {
             (Some(root), Ok(inside)) => root.join(inside),
             _ => path.to_path_buf(),
         }
-    }
-
-    /// Returns the path on that system of a path on this machine.
-    pub fn inside(&self, path: &Path) -> PathBuf {
-        let inside = self
-            .root
-            .as_ref()
-            .and_then(|root| path.strip_prefix(root).ok());
-        inside.map_or_else(|| path.to_path_buf(), |inside| Path::new("/").join(inside))
     }
 
     /// Returns the beginning of a configuration file of the system; nothing if it cannot be read.

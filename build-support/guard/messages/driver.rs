@@ -14,8 +14,6 @@ use crate::runtime::facts::{Finding, FindingId, quoted};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
 #[cfg(feature = "runtime")]
-use crate::runtime::install::package_owner::Owner;
-#[cfg(feature = "runtime")]
 use crate::runtime::loader::load_origin::LoadOrigin;
 #[cfg(feature = "runtime")]
 use crate::runtime::loader::not_found::Unfit;
@@ -236,7 +234,6 @@ impl DriverProblem {
         &self,
         path: &Path,
         origin: &LoadOrigin,
-        packages: &[(PathBuf, Owner)],
         behind: Option<(PathBuf, String)>,
     ) -> Finding {
         let remove = origin.removal(path);
@@ -253,7 +250,8 @@ impl DriverProblem {
         let finding = unlocated.id.warning(unlocated.summary);
         let finding = finding.with("found via", origin);
         let finding = finding.with_some("available", available);
-        with_packages(finding.with_all(unlocated.evidence).helps(help), packages)
+        let finding = finding.with_lines("packages", origin.packages(path));
+        finding.with_all(unlocated.evidence).helps(help)
     }
 }
 
@@ -285,10 +283,10 @@ impl UnusableDriver {
         };
         let summary = format!("{opener} opens {name} and gets {file}, so it cannot use a GPU");
         let driver = self.driver.as_ref();
-        let finding = id
-            .warning(summary)
+        id.warning(summary)
             .with("found via", &self.origin)
             .with_lines("available", driver.map(|driver| driver.existing.display()))
+            .with_lines("packages", self.origin.packages(&self.path))
             .help(match driver {
                 None => instead,
                 Some(MissingLink {
@@ -299,28 +297,8 @@ impl UnusableDriver {
                     new_link(existing, link)
                 ),
                 Some(_) => remove,
-            });
-        with_packages(finding, &self.packages)
+            })
     }
-}
-
-/// Adds the Debian packages of a library, which is first, and of the configuration that lists its directory.
-#[cfg(feature = "runtime")]
-fn with_packages(finding: Finding, packages: &[(PathBuf, Owner)]) -> Finding {
-    let lines = packages
-        .iter()
-        .map(|(file, owner)| format!("{} {}: {}", owner.name, owner.version, file.display()));
-    let library = packages
-        .first()
-        .filter(|(file, _)| file.extension().is_none_or(|end| end != "conf"));
-    finding
-        .with_lines("packages", lines)
-        .helps(library.map(|(_, owner)| {
-            format!(
-                "remove the package that contains it: `sudo apt remove {}`",
-                owner.name
-            )
-        }))
 }
 
 #[cfg(feature = "runtime")]

@@ -3,6 +3,7 @@
 use crate::runtime::binary::ld_so_cache::CACHE;
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, printable};
+use crate::runtime::install::package_owner::Owner;
 use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;
@@ -90,6 +91,19 @@ impl LoadOrigin {
         }
     }
 
+    /// Returns the Debian packages of this file and of the configuration because of which the loader finds it.
+    pub fn packages(&self, file: &Path) -> Vec<String> {
+        let mut packages = Vec::new();
+        if let LoadOrigin::Configured(_, confs) = self {
+            for file in [file].into_iter().chain(confs.iter().map(PathBuf::as_path)) {
+                let owner = Owner::of_debian(file);
+                let line = |it: Owner| format!("{} {}: {}", it.name, it.version, file.display());
+                packages.extend(owner.map(line));
+            }
+        }
+        packages
+    }
+
     /// Returns the help that makes the loader use the `required` cuDNN instead of the cuDNN in this directory.
     pub fn help(&self, folder: &Path, required: &str) -> String {
         let removal = self.removal(folder);
@@ -146,11 +160,8 @@ impl LoadOrigin {
 }
 
 fn listed_files(files: &[PathBuf]) -> String {
-    let mut names = Vec::new();
-    for file in files {
-        names.push(format!("`{}`", printable(&file.to_string_lossy())));
-    }
-    listed(&names)
+    let quoted = |file: &PathBuf| format!("`{}`", printable(&file.to_string_lossy()));
+    listed(&files.iter().map(quoted).collect::<Vec<_>>())
 }
 
 impl Finding {
