@@ -49,7 +49,10 @@ pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<
         let origin = library.via.clone().unwrap_or(LoadOrigin::Elsewhere);
         let is_of_system = matches!(
             origin,
-            LoadOrigin::System(_) | LoadOrigin::Cache | LoadOrigin::OwnCache(_)
+            LoadOrigin::System(_)
+                | LoadOrigin::Cache
+                | LoadOrigin::Configured(..)
+                | LoadOrigin::OwnCache(_)
         );
         let system = &graph.path.system;
         let older = older(&library.path, system);

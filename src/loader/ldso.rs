@@ -6,6 +6,7 @@ use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
+use crate::runtime::loader::ld_so_conf;
 use crate::runtime::loader::lookup::try_file;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
@@ -204,7 +205,7 @@ impl LoadGraph {
                         name: name.into(),
                         origin: parent_dir(&path),
                         path: file,
-                        via: Some(via),
+                        via: Some(ld_so_conf::origin(via, &path, &self.path.system)),
                         need: LoadPhase::Later,
                         requester: Some(requester),
                         defect: read.as_ref().err().cloned(),

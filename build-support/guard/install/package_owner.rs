@@ -2,6 +2,7 @@
 
 use crate::runtime::facts::Version;
 use crate::runtime::install::package_record::{is_plain, list_named, parse, read};
+use crate::runtime::system;
 use std::path::Path;
 
 /// The directory in which dpkg lists the files of each package.
@@ -136,16 +137,24 @@ impl Owner {
         None
     }
 
-    /// Returns the Debian package of cuDNN that contains this file, in the system that contains the file: this one, or
-    /// an image below another directory.
+    /// Returns the Debian package that contains this file, in the system that contains the file: this one, or an image
+    /// below another directory.
     pub fn of_debian(file: &Path) -> Option<Self> {
-        // A package also contains links, whose target may be missing.
-        let file = std::fs::canonicalize(file).unwrap_or_else(|_| file.to_path_buf());
-        // The list of all packages is long, and packages install cuDNN nowhere else.
-        let usr = file.ancestors().find(|dir| dir.ends_with("usr"))?;
-        let top = usr.parent()?;
-        let path = format!("/{}", file.strip_prefix(top).ok()?.to_str()?);
-        let mut lists = list_named(&top.join(LISTS), "libcudnn", "", ".list");
+        let top = file
+            .ancestors()
+            .find(|dir| system::is_there(&dir.join(LISTS)))?;
+        // A package also contains links, whose target may be missing. An absolute link in an image leads out of it.
+        let real = std::fs::canonicalize(file).ok();
+        let real = real.filter(|real| real.starts_with(top));
+        let path = real.as_deref().unwrap_or(file).strip_prefix(top).ok()?;
+        let path = format!("/{}", path.to_str()?);
+        // The list of all packages is long.
+        let start = if path.contains("/libcudnn") {
+            "libcudnn"
+        } else {
+            ""
+        };
+        let mut lists = list_named(&top.join(LISTS), start, "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;
         // The name may contain the architecture: `libcudnn9-cuda-12:arm64`. dpkg's own architecture is in the first

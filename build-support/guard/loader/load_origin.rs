@@ -25,6 +25,8 @@ pub enum LoadOrigin {
     Preloads,
     /// `/etc/ld.so.cache`.
     Cache,
+    /// `/etc/ld.so.cache`, for a directory outside the system's, and the files in `ldconfig`'s configuration that list it.
+    Configured(PathBuf, Vec<PathBuf>),
     /// The cache of a loader that does not read the distribution's.
     OwnCache(PathBuf),
     /// The directories that are built into the loader.
@@ -58,6 +60,7 @@ impl LoadOrigin {
             | LoadOrigin::DllDirectory(folder)
             | LoadOrigin::AddedDirectory(folder)
             | LoadOrigin::WorkingDirectory(folder)
+            | LoadOrigin::Configured(folder, _)
             | LoadOrigin::System(folder) => folder,
             _ => Path::new(""),
         }

@@ -86,7 +86,7 @@ impl System {
         if root.is_some() && system.loader.own_cache.is_none() && !has_cache() {
             let mut dirs = Vec::new();
             for (_, dir) in ld_so_conf::read(&system) {
-                dirs.push(dir);
+                dirs.push(system.path(&dir));
             }
             system.configured = Some(dirs);
         }

@@ -250,6 +250,7 @@ impl DriverProblem {
         let finding = unlocated.id.warning(unlocated.summary);
         let finding = finding.with("found via", origin);
         let finding = finding.with_some("available", available);
+        let finding = finding.with_lines("packages", origin.packages(path));
         finding.with_all(unlocated.evidence).helps(help)
     }
 }
@@ -285,6 +286,7 @@ impl UnusableDriver {
         id.warning(summary)
             .with("found via", &self.origin)
             .with_lines("available", driver.map(|driver| driver.existing.display()))
+            .with_lines("packages", self.origin.packages(&self.path))
             .help(match driver {
                 None => instead,
                 Some(MissingLink {

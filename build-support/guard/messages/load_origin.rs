@@ -1,13 +1,15 @@
 //! The reasons why the loader uses a cuDNN, and the help that gets another one loaded.
 
 use crate::runtime::binary::ld_so_cache::CACHE;
+use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, printable};
+use crate::runtime::install::package_owner::Owner;
 use crate::runtime::loader::file_name::ALL;
 use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,6 +35,9 @@ impl LoadOrigin {
             LoadOrigin::Preload => "LD_PRELOAD".into(),
             LoadOrigin::Preloads => PRELOADS.into(),
             LoadOrigin::Cache => CACHE.into(),
+            LoadOrigin::Configured(_, confs) => {
+                format!("{CACHE}, since {} lists `{dir}`", listed_files(confs))
+            }
             LoadOrigin::OwnCache(file) => printable(&file.to_string_lossy()),
             LoadOrigin::System(_) if is_windows => format!("Windows' own directories, `{dir}`"),
             LoadOrigin::System(_) => format!("the system's library directories, `{dir}`"),
@@ -66,6 +71,10 @@ impl LoadOrigin {
             LoadOrigin::Preload => "remove it from LD_PRELOAD".into(),
             LoadOrigin::Preloads => format!("remove it from {PRELOADS}"),
             // `ldconfig` creates a removed link again.
+            LoadOrigin::Configured(_, confs) => {
+                let confs = listed_files(confs);
+                format!("remove `{entry}` from {confs} and run `sudo ldconfig`")
+            }
             LoadOrigin::Cache if dir.ends_with("compat") || dir.ends_with("stubs") => format!(
                 "remove `{shown}` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run `sudo ldconfig`"
             ),
@@ -80,6 +89,19 @@ impl LoadOrigin {
             }
             _ => format!("remove `{}`", file.display()),
         }
+    }
+
+    /// Returns the Debian packages of this file and of the configuration because of which the loader finds it.
+    pub fn packages(&self, file: &Path) -> Vec<String> {
+        let mut packages = Vec::new();
+        if let LoadOrigin::Configured(_, confs) = self {
+            for file in [file].into_iter().chain(confs.iter().map(PathBuf::as_path)) {
+                let owner = Owner::of_debian(file);
+                let line = |it: Owner| format!("{} {}: {}", it.name, it.version, file.display());
+                packages.extend(owner.map(line));
+            }
+        }
+        packages
     }
 
     /// Returns the help that makes the loader use the `required` cuDNN instead of the cuDNN in this directory.
@@ -110,7 +132,10 @@ impl LoadOrigin {
             LoadOrigin::Preload | LoadOrigin::Preloads => {
                 format!("{removal}, or replace it with {required}")
             }
-            LoadOrigin::Cache | LoadOrigin::OwnCache(_) | LoadOrigin::System(_) => {
+            LoadOrigin::Cache
+            | LoadOrigin::Configured(..)
+            | LoadOrigin::OwnCache(_)
+            | LoadOrigin::System(_) => {
                 format!("install {required}, or add its directory to {LIBRARY_PATH}")
             }
             LoadOrigin::Library(Opener { path, preloaded }) => {
@@ -132,6 +157,11 @@ impl LoadOrigin {
             }
         }
     }
+}
+
+fn listed_files(files: &[PathBuf]) -> String {
+    let quoted = |file: &PathBuf| format!("`{}`", printable(&file.to_string_lossy()));
+    listed(&files.iter().map(quoted).collect::<Vec<_>>())
 }
 
 impl Finding {

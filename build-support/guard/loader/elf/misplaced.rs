@@ -111,7 +111,7 @@ fn misread(library_path: &str, home: &str) -> Option<Misplaced> {
 pub fn by_configuration(wanted: &Wanted<'_>, system: &System) -> Option<Misplaced> {
     for (conf, dir) in ld_so_conf::read(system) {
         for name in wanted.names {
-            let file = dir.join(name);
+            let file = system.path(&dir).join(name);
             if wanted.is_it(&file) && !system.cached(name).contains(&file) {
                 return Some(Misplaced {
                     file: Some(file),

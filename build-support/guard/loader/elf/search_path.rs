@@ -5,7 +5,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
-use crate::runtime::loader::{opener, unlinked};
+use crate::runtime::loader::{ld_so_conf, opener, unlinked};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::collections::BTreeSet;
@@ -95,7 +95,9 @@ impl SearchPath {
         match hit {
             // The cache is searched before the system's directories, and also names the files in them.
             Some(place) if !place.is_system() => place.origin.clone(),
-            _ if !in_system && is_cached() => self.system.cache_origin(),
+            _ if !in_system && is_cached() => {
+                ld_so_conf::origin(self.system.cache_origin(), file, &self.system)
+            }
             Some(place) => place.origin.clone(),
             None => {
                 let opened = || opener::find(file, &self.system).map(LoadOrigin::Library);
