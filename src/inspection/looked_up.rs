@@ -101,10 +101,12 @@ fn missing(
     constants: &[u8],
 ) -> Option<Finding> {
     let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
-    if prefix == "cu" && lookup.functions.is_empty() {
-        return None;
-    }
     let file = Binary::recognize(&object.path).ok()?;
+    if prefix == "cu" {
+        // The other names may be those of other libraries.
+        let newest = lookup.functions.iter().map(String::as_bytes);
+        file.missing_symbols(newest).first()?;
+    }
     let mut missing = file.missing_symbols(functions(constants, prefix).into_iter());
     let mut from = lookup.cuda;
     if prefix == "cudnn" {

@@ -98,17 +98,11 @@ impl MixedLibraries<'_> {
                 let command = wheel.install(from, Some(below)).unwrap_or_default();
                 format!("run `{command}`")
             }
-            ([Some(caller), Some(wheel)], None, _) => {
+            ([caller, Some(wheel)], None, _) => {
+                let mut names = vec![&*wheel.name];
+                names.extend(caller.as_ref().map(|caller| &*caller.name));
                 let pip = wheel.installer.pip();
-                let (wheel, caller) = (&wheel.name, &caller.name);
-                format!("run `{pip} install --upgrade {wheel} {caller}`")
-            }
-            ([None, Some(wheel)], None, _) => {
-                format!(
-                    "run `{} install --upgrade {}`",
-                    wheel.installer.pip(),
-                    wheel.name
-                )
+                format!("run `{pip} install --upgrade {}`", names.join(" "))
             }
             (_, version, via) => {
                 let required = match version {

@@ -2,6 +2,8 @@
 //! (`pip install --target <folder>/cudnn-<flavour>-<release> nvidia-cudnn-<flavour>==<release>`).
 
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
+pub mod cudarc;
+#[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
 pub mod faults;
 pub mod fetch;
 #[cfg(all(target_os = "linux", target_env = "gnu", target_arch = "x86_64"))]
