@@ -28,9 +28,9 @@ fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
 
 /// Explains a line that reports an error, by the CUDA library, function or status in it.
 pub fn explain(line: &str) -> Option<Explanation> {
-    let has = |pattern| find(pattern, line).is_some();
-    let is_possible = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL"].map(|it| line.contains(it));
-    if !is_possible.contains(&true) || !has("fault") || has("command") {
+    let has = |pattern| PATTERNS[pattern].is_match(line);
+    let hints = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL", "[["].map(|it| line.contains(it));
+    if !hints.contains(&true) || !has("fault") || has("command") {
         return None;
     }
     // The number of a status is explained like its name.
@@ -42,15 +42,15 @@ pub fn explain(line: &str) -> Option<Explanation> {
     }
     // A function that is absent tells more than the file in which it is absent.
     let order = match has("undefined") {
-        true => ["function", "file", "status", "product", "other"],
-        false => ["file", "status", "function", "product", "other"],
+        true => ["function", "file", "status", "device", "product", "other"],
+        false => ["file", "status", "function", "device", "product", "other"],
     };
-    let mut parts = order.map(|part| (part, find(part, line))).into_iter();
-    let (part, named) = parts.find_map(|(part, named)| Some((part, named?)))?;
+    let mut parts = order.into_iter();
+    let (part, named) = parts.find_map(|part| Some((part, find(part, line)?)))?;
     let group = |at| named.get(at).map_or("", |it| it.as_str());
     let (library, absent) = match part {
         "file" | "product" => (library_file(&named)?, "absent"),
-        "other" => (Library::default(), "absent"),
+        "other" | "device" => (Library::default(), "absent"),
         _ => {
             let owner = match group(2) {
                 "cuda" => "cudart",
@@ -148,8 +148,8 @@ mod tests {
             let [_, kind, phase, state, finding, cause, help] = row[..] else {
                 panic!("{row:?}");
             };
-            let kinds = ["driver", "cudnn", "library", "function", "status", "other"];
-            assert!(kinds.contains(&kind), "{kind}");
+            let kinds = "driver cudnn library function status device other".split(' ');
+            assert!(kinds.clone().any(|it| it == kind), "{kind}");
             assert!(phase == "*" || phases.contains(&phase), "{phase}");
             assert!(["*", "absent", "present"].contains(&state), "{state}");
             assert!(
