@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Checks statements about ranges of versions of cudarc against the sources of every version since 0.11.
+"""Checks statements about versions of crates and of NVIDIA's wheels against the sources and files of these versions.
 
     python3 .ci/claims.py
 
-cargo downloads the versions to its registry. A row of CLAIMS is a property of the sources, the first and the last version
-that has it, and the statements of this repository that depend on it.
+cargo downloads the crates to its registry. A row of CLAIMS is a crate, a property of its sources, the first and the last
+version that has it, and the statements of this repository that depend on it. A row of FILES is a statement and a property
+of the wheels in CUDNN_GUARD_REAL, which .ci/wheels.py downloads; without this variable, they are not checked.
 """
 
 import json
@@ -17,13 +18,33 @@ import tempfile
 
 REPOSITORY = pathlib.Path(__file__).resolve().parent.parent
 REGISTRY = pathlib.Path(os.environ.get("CARGO_HOME", pathlib.Path.home() / ".cargo")) / "registry"
-OLDEST = (0, 11, 0)
+# The first version that is read. The order of versions of ort-sys includes the number of the release candidate.
+OLDEST = {
+    "cudarc": (0, 11, 0),
+    "ort-sys": (2, 0, 0, 9),
+    "torch-sys": (0, 13, 0),
+    "candle-kernels": (0, 3, 0),
+    "candle-flash-attn": (0, 3, 0),
+}
+
+
+def contains(file, *texts):
+    """Returns a property: the file exists and contains these texts in this order."""
+    pattern = re.compile(".*".join(re.escape(text) for text in texts), re.DOTALL)
+    return lambda root: (root / file).is_file() and bool(pattern.search((root / file).read_text()))
+
+
+def has_cuda_13(root: pathlib.Path) -> bool:
+    tables = [root / name for name in ("dist.txt", "build/download/dist.txt", "build/download/dist.tsv")]
+    return any(re.search(r"cu(da)?13", table.read_text()) for table in tables if table.is_file())
+
 
 CLAIMS = [
     (
+        "cudarc",
         "looks up all functions of a library when it opens the library, and panics if one is missing",
-        lambda source: "fn from_library" in source and "Expected symbol in library" in source,
-        "src/driver/sys/mod.rs",
+        lambda root: contains("src/driver/sys/mod.rs", "fn from_library")(root)
+        and contains("src/driver/sys/mod.rs", "Expected symbol in library")(root),
         (0, 15, 0),
         (0, 19, 4),
         {
@@ -33,9 +54,9 @@ CLAIMS = [
         },
     ),
     (
+        "cudarc",
         "opens libcudnn.so.9",
-        lambda source: '{DLL_SUFFIX}.9"' in source,
-        "src/lib.rs",
+        contains("src/lib.rs", '{DLL_SUFFIX}.9"'),
         (0, 19, 2),
         None,
         {
@@ -45,59 +66,148 @@ CLAIMS = [
         },
     ),
     (
+        "cudarc",
         "opens libcuda.so.1",
-        lambda source: '{DLL_SUFFIX}.1"' in source,
-        "src/lib.rs",
+        contains("src/lib.rs", '{DLL_SUFFIX}.1"'),
         (0, 13, 1),
         None,
         {"build-support/guard/messages/driver.rs": "cudarc before 0.13.1, also need a link"},
     ),
     (
+        "cudarc",
         "opens names that end in 64_11",
-        lambda source: '{pointer_width}_11{DLL_SUFFIX}"' in source,
-        "src/lib.rs",
+        contains("src/lib.rs", '{pointer_width}_11{DLL_SUFFIX}"'),
         (0, 18, 2),
         None,
         {"build-support/guard/loader/library_names.rs": "`libcudnn64_11.so` in 0.18.2"},
     ),
+    (
+        "ort-sys",
+        "downloads an ONNX Runtime for CUDA 13",
+        has_cuda_13,
+        (2, 0, 0, 12),
+        None,
+        {"docs/findings.md": "with the crate ort, use 2.0.0-rc.12 or later for CUDA 13"},
+    ),
+    (
+        "torch-sys",
+        "reads LIBTORCH_USE_PYTORCH before LIBTORCH, and refuses another version of PyTorch",
+        contains("build.rs", "expects PyTorch", 'env_var_rerun("LIBTORCH_USE_PYTORCH").is_ok()', 'env_var_rerun("LIBTORCH")'),
+        (0, 14, 0),
+        None,
+        {
+            "src/messages/inspection.rs": "with LIBTORCH_USE_PYTORCH, torch-sys ignores LIBTORCH",
+            "build-support/compat/messages.txt": "This version of tch requires libtorch {1}, but {2} was found.",
+        },
+    ),
+    (
+        "candle-kernels",
+        "compiles kernels for bf16 only for compute capability 8.0 or later",
+        contains("src/cast.cu", "__CUDA_ARCH__ >= 800", "bf16"),
+        (0, 3, 0),
+        None,
+        {
+            "build-support/compat/messages.txt": "candle has kernels for bf16 only if they are compiled for compute "
+            "capability 8.0 or later."
+        },
+    ),
+    (
+        "candle-flash-attn",
+        "keeps its kernels in CANDLE_FLASH_ATTN_BUILD_DIR",
+        contains("build.rs", 'var("CANDLE_FLASH_ATTN_BUILD_DIR")'),
+        (0, 3, 0),
+        None,
+        {"build-support/compat/messages.txt": "set CANDLE_FLASH_ATTN_BUILD_DIR to a directory that stays"},
+    ),
 ]
 
 
-def cargo_fetch(directory: pathlib.Path, version: str) -> None:
-    manifest = f'[package]\nname = "claims"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\ncudarc = "{version}"\n'
+def names(pattern: str):
+    """Returns a property: the wheels of these directories contain a file with such a path."""
+    return lambda roots: any(list(root.rglob(pattern)) for root in roots)
+
+
+def opens(sub_library: str, text: bytes):
+    return lambda roots: any(text in file.read_bytes() for root in roots for file in root.rglob(sub_library))
+
+
+# A statement, the directories of wheels, a property, and whether they have it.
+FILES = [
+    ("docs/findings.md", "NVIDIA's cuDNN 9 wheels do not include", "cudnn-win-cu1*-9*", names("cudnn*.lib"), False),
+    ("docs/findings.md", "the wheels of CUDA 11 and 12 do not include nvcc", "cuda-cu1[12]", names("bin/nvcc*"), False),
+    ("docs/findings.md", "(these contain `ptxas` but not nvcc)", "cuda-cu1[12]", names("bin/ptxas"), True),
+    ("docs/findings.md", "pip install nvidia-cuda-nvcc", "cuda-cu13*", names("bin/nvcc"), True),
+    (
+        "docs/findings.md",
+        "`nvidia-cudnn-jit-cu12` contains only two sub-libraries",
+        "cudnn-jit-cu1*",
+        lambda roots: all(len(list(root.rglob("libcudnn_*.so.9"))) == 2 for root in roots),
+        True,
+    ),
+    ("docs/findings.md", "cuDNN 8 opens `libcuda.so`", "cudnn-cu1*-8*", opens("libcudnn*.so.8", b"libcuda.so\0"), True),
+    ("docs/findings.md", "cuDNN 9.22 and later open", "cudnn-cu13-9.28", opens("libcudnn_*.so.9", b"libcudart.so"), True),
+    ("docs/findings.md", "cuDNN 9.22 and later open", "cudnn-cu13-9.14", opens("libcudnn_*.so.9", b"libcudart.so"), False),
+]
+
+
+def cargo_fetch(directory: pathlib.Path, crate: str, version: str) -> None:
+    manifest = f'[package]\nname = "claims"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{crate} = "{version}"\n'
     (directory / "Cargo.toml").write_text(manifest)
     (directory / "Cargo.lock").unlink(missing_ok=True)
     subprocess.run(["cargo", "fetch", "--quiet"], cwd=directory, check=True)
 
 
+def numbers(version: str):
+    """Returns the numbers of a version, or `None` for other names of versions than release candidates."""
+    return tuple(map(int, re.findall(r"\d+", version))) if re.fullmatch(r"[\d.]+(-rc\.\d+)?", version) else None
+
+
+def sources(crate: str, directory: pathlib.Path):
+    """Yields the numbers, name and sources of each version that is read."""
+    newest = "*" if crate != "ort-sys" else ">=2.0.0-rc.0"
+    cargo_fetch(directory, crate, newest)
+    file = f"index/*/.cache/{crate[:2]}/{crate[2:4]}/{crate}"
+    index = max(REGISTRY.glob(file), key=lambda file: file.stat().st_mtime)
+    listed = [json.loads(row) for row in index.read_bytes().split(b"\0") if row.startswith(b"{")]
+    published = [row["vers"] for row in listed if not row["yanked"] and numbers(row["vers"])]
+    for text in sorted(published, key=numbers):
+        if numbers(text) < OLDEST[crate]:
+            continue
+        if not list(REGISTRY.glob(f"src/*/{crate}-{text}")):
+            cargo_fetch(directory, crate, f"={text}")
+        [source, *_] = REGISTRY.glob(f"src/*/{crate}-{text}")
+        yield numbers(text), text, source
+
+
+def check_crate(crate: str, directory: pathlib.Path):
+    for version, text, source in sources(crate, directory):
+        for name, claim, has, first, last, _ in CLAIMS:
+            if name != crate:
+                continue
+            if has(source) != (first <= version and (last is None or version <= last)):
+                yield f"{crate} {text} {claim}: {has(source)}"
+    print(f"{crate} was read up to {text}")
+
+
 def main() -> None:
+    statements = [(file, text) for *_, files in CLAIMS for file, text in files.items()]
+    statements += [(file, text) for file, text, *_ in FILES]
     problems = []
-    for name, _, _, _, _, statements in CLAIMS:
-        for file, statement in statements.items():
-            if statement not in (REPOSITORY / file).read_text():
-                problems.append(f"{file} does not contain `{statement}`, which depends on: cudarc {name}")
+    for file, text in statements:
+        if text not in " ".join((REPOSITORY / file).read_text().split()):
+            problems.append(f"{file} does not contain `{text}`, which is checked here")
     with tempfile.TemporaryDirectory() as directory:
         directory = pathlib.Path(directory)
         (directory / "src").mkdir()
         (directory / "src/lib.rs").touch()
-        cargo_fetch(directory, "*")
-        index = max(REGISTRY.glob("index/*/.cache/cu/da/cudarc"), key=lambda file: file.stat().st_mtime)
-        listed = [json.loads(row) for row in index.read_bytes().split(b"\0") if row.startswith(b"{")]
-        published = [row["vers"] for row in listed if not row["yanked"] and re.fullmatch(r"[\d.]+", row["vers"])]
-        versions = sorted(tuple(map(int, version.split("."))) for version in published)
-        for version in versions:
-            if version < OLDEST:
-                continue
-            text = ".".join(map(str, version))
-            if not list(REGISTRY.glob(f"src/*/cudarc-{text}")):
-                cargo_fetch(directory, f"={text}")
-            [source, *_] = REGISTRY.glob(f"src/*/cudarc-{text}")
-            for name, has, file, first, last, _ in CLAIMS:
-                path = source / file
-                found = path.is_file() and has(path.read_text())
-                if found != (first <= version and (last is None or version <= last)):
-                    problems.append(f"cudarc {text} {name}: {found}")
-    print(*problems or [f"every claim is true for the versions up to {text}"], sep="\n")
+        for crate in OLDEST:
+            problems += check_crate(crate, directory)
+    real = os.environ.get("CUDNN_GUARD_REAL")
+    for file, text, wheels, has, expected in FILES if real else []:
+        roots = list(pathlib.Path(real).glob(wheels))
+        if not roots or has(roots) != expected:
+            problems.append(f"{file}: `{text}`: {[root.name for root in roots]}")
+    print(*problems or ["every claim is true"], sep="\n")
     sys.exit(bool(problems))
 
 

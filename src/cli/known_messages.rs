@@ -9,8 +9,8 @@ const TABLE: &str = include_str!("../../build-support/compat/messages.txt");
 const LINE: usize = 4096;
 /// The number of explanations of one input.
 const MOST: usize = 3;
-/// The number of lines that may be wrapped.
-const WRAPPED: usize = 1000;
+/// The number of lines that may be wrapped, and of lines that are explained by their parts, which is slower.
+const MOST_LINES: usize = 1000;
 
 /// A line of the input, with its explanation from the table.
 #[derive(Debug, PartialEq)]
@@ -123,11 +123,13 @@ fn rows(text: &str) -> Vec<Row> {
 /// Each line is explained by the first row that matches it. Lines are made printable before they are compared.
 pub fn explanations(text: &str) -> Vec<Explanation> {
     let text = anstream::adapter::strip_str(text).to_string();
-    // Rust's `Debug` escapes quotes.
-    let text = terminal::harmless_lines(&text).replace("\\\"", "\"");
+    // Rust's `Debug` escapes quotes, and other programs print typographic ones.
+    let text = terminal::harmless_lines(&text)
+        .replace("\\\"", "\"")
+        .replace(['‘', '’'], "'");
     // Terminals wrap text that is copied from them, within a word or between words.
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
-    let lines: Vec<&str> = lines.take(WRAPPED).collect();
+    let lines: Vec<&str> = lines.take(MOST_LINES).collect();
     // A pair of unrelated lines is not explained by its parts.
     let count = text.lines().count();
     let pairs = lines.windows(2).flat_map(|it| [it.concat(), it.join(" ")]);
@@ -145,8 +147,8 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
         let mut numbered = rows.iter().enumerate();
         let first = numbered.find_map(|(row, it)| Some((it.is_last(), row, it.explain(line)?)));
         let by_parts = || {
-            let is_complete = number < count && line.chars().nth(LINE - 1).is_none();
-            let explained = is_complete.then(|| message_parts::explain(line))?;
+            let is_read = number < count && line.len() < LINE && found.len() < MOST_LINES;
+            let explained = is_read.then(|| message_parts::explain(line))?;
             Some((false, rows.len() + number, explained?))
         };
         if let Some((is_last, position, explanation)) = first.or_else(by_parts) {
@@ -154,16 +156,13 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
         }
     }
     // Without a finding, the parts of a line tell less than a row.
-    let is_vague =
-        |position: usize, it: &Explanation| position >= rows.len() && it.finding.is_none();
-    if found.iter().any(|(key, it)| !is_vague(key.1, it)) {
-        found.retain(|key, it| !is_vague(key.1, it));
+    let is_clear = |at: usize, it: &Explanation| at < rows.len() || it.finding.is_some();
+    if found.iter().any(|(key, it)| is_clear(key.1, it)) {
+        found.retain(|key, it| is_clear(key.1, it));
     }
     let mut shown = BTreeSet::new();
-    let mut is_new =
-        |it: &Explanation| shown.insert(it.finding.map_or(it.cause.clone(), String::from));
-    let new = found.into_values().filter(|it| is_new(it));
-    new.take(MOST).collect()
+    let is_new = |it: &Explanation| shown.insert(it.finding.map_or(it.cause.clone(), String::from));
+    found.into_values().filter(is_new).take(MOST).collect()
 }
 
 #[cfg(test)]
@@ -237,6 +236,21 @@ mod tests {
             assert_eq!(first, Some(finding), "{message}");
             let parts = include_str!("../../build-support/compat/message-parts.txt");
             assert!(TABLE.contains(source) || parts.contains(source), "{source}");
+        }
+    }
+
+    #[test]
+    fn reports_are_explained_with_their_cause() {
+        let reports = include_str!("../../fixtures/reports.txt");
+        for report in reports.split("\n=== ").skip(1) {
+            let (head, text) = report.split_once('\n').expect("a report");
+            let [_, finding, phrase] = head.split(" | ").collect::<Vec<_>>()[..] else {
+                panic!("{head}");
+            };
+            let explained = explanations(text);
+            let first = explained.first().unwrap_or_else(|| panic!("{head}"));
+            assert_eq!(first.finding.unwrap_or("-"), finding, "{head}");
+            assert!(first.cause.contains(phrase), "{head}: {}", first.cause);
         }
     }
 

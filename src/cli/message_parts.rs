@@ -28,9 +28,9 @@ fn find<'t>(pattern: &str, line: &'t str) -> Option<Captures<'t>> {
 
 /// Explains a line that reports an error, by the CUDA library, function or status in it.
 pub fn explain(line: &str) -> Option<Explanation> {
-    let has = |pattern| find(pattern, line).is_some();
-    let is_possible = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL"].map(|it| line.contains(it));
-    if !is_possible.contains(&true) || !has("fault") || has("command") {
+    let has = |pattern| PATTERNS[pattern].is_match(line);
+    let hints = [".so", "cu", "CU", "nv", "NV", "ccl", "CCL", "[["].map(|it| line.contains(it));
+    if !hints.contains(&true) || !has("fault") || has("command") {
         return None;
     }
     // The number of a status is explained like its name.
@@ -42,15 +42,15 @@ pub fn explain(line: &str) -> Option<Explanation> {
     }
     // A function that is absent tells more than the file in which it is absent.
     let order = match has("undefined") {
-        true => ["function", "file", "status", "product", "other"],
-        false => ["file", "status", "function", "product", "other"],
+        true => ["function", "file", "status", "device", "product", "other"],
+        false => ["file", "status", "function", "device", "product", "other"],
     };
-    let mut parts = order.map(|part| (part, find(part, line))).into_iter();
-    let (part, named) = parts.find_map(|(part, named)| Some((part, named?)))?;
+    let mut parts = order.into_iter();
+    let (part, named) = parts.find_map(|part| Some((part, find(part, line)?)))?;
     let group = |at| named.get(at).map_or("", |it| it.as_str());
     let (library, absent) = match part {
         "file" | "product" => (library_file(&named)?, "absent"),
-        "other" => (Library::default(), "absent"),
+        "other" | "device" => (Library::default(), "absent"),
         _ => {
             let owner = match group(2) {
                 "cuda" => "cudart",
@@ -117,6 +117,7 @@ fn library_file(named: &Captures<'_>) -> Option<Library> {
 fn library(name: &str, cuda: Option<u32>) -> Option<Library> {
     let name = name.to_lowercase();
     let row = rows("library").find(|row| name.starts_with(&row[2].to_lowercase()))?;
+    let cuda = cuda.filter(|_| row[3].contains("{cuda}"));
     let major = cuda.unwrap_or(12).to_string();
     // From CUDA 13 on, the names of the toolkit's wheels contain no number.
     let suffix = if cuda >= Some(13) { "" } else { "-cu{cuda}" };
@@ -148,8 +149,8 @@ mod tests {
             let [_, kind, phase, state, finding, cause, help] = row[..] else {
                 panic!("{row:?}");
             };
-            let kinds = ["driver", "cudnn", "library", "function", "status", "other"];
-            assert!(kinds.contains(&kind), "{kind}");
+            let kinds = "driver cudnn library function status device other".split(' ');
+            assert!(kinds.clone().any(|it| it == kind), "{kind}");
             assert!(phase == "*" || phases.contains(&phase), "{phase}");
             assert!(["*", "absent", "present"].contains(&state), "{state}");
             assert!(
@@ -225,6 +226,11 @@ mod tests {
                 "LINK : fatal error LNK1181: cannot open input file 'nvinfer_10.lib'",
                 "partial-toolkit",
                 "The linker does not find `nvinfer_10.lib`, a library of TensorRT",
+            ),
+            (
+                "OSError: libnvinfer.so.11: cannot open shared object file: No such file or directory",
+                "library-not-found",
+                "a library of TensorRT|`tensorrt-cu12<11`|these are for CUDA 12",
             ),
             (
                 "ld: cannot find -lcutensor: No such file or directory",
@@ -325,6 +331,42 @@ mod tests {
             "test cuda::tests::matmul ... FAILED",
             "note: \"cc\" \"-lcudart\" \"-lcublas\" failed",
             "CUDNN_STATUS_SUCCESS",
+            "undefined reference to `std::__cxx11::basic_ostringstream<char>::str() const'",
+            "mold: error: undefined symbol: EVP_sha256",
+            "undefined reference to `dlopen'",
+            "undefined reference to `pthread_create'",
+            "/usr/lib/x86_64-linux-gnu/libpthread.so.0: error adding symbols: DSO missing from command line",
+            "error: command '/usr/bin/gcc' failed with exit code 1",
+            "error: command 'cmake' failed with exit status 1",
+            "cl : Command line error D8021 : invalid numeric argument '/Wextra'",
+            "cl : Command line warning D9002 : ignoring unknown option '-fPIC'",
+            "Because numpy==1.20.0 has no wheels with a matching Python ABI tag (e.g., `cp313`), we can conclude",
+            "ERROR: No matching distribution found for torch==2.9.1",
+            "ERROR: Could not find a version that satisfies the requirement tensorflow-io==0.31",
+            "libssl-dev : Depends: libssl3 (= 3.0.2) but 3.0.13 is to be installed",
+            "gir1.2-gtk-4.0 : Depends: libgtk-4-1 but it is not installable",
+            "- nothing provides openssl >=4.0 needed by curl-8.0",
+            "Error: Unable to find a match: foo-devel",
+            "No match for argument: htop",
+            "E: Unable to locate package neofetch",
+            "cannot stat `/etc/resolv.conf`: No such file or directory",
+            "cat: /dev/sda: Permission denied",
+            "open /dev/kvm: permission denied",
+            "LINK : fatal error LNK1181: cannot open input file 'python312.lib'",
+            "main.obj : error LNK2019: unresolved external symbol SDL_Init referenced in function main",
+            "src/main.cpp(12): error: identifier \"foo\" is undefined",
+            "error C2065: 'foo': undeclared identifier",
+            "clang: error: no such file or directory: 'main.c'",
+            "clang: error: unsupported option '-fopenmp'",
+            "gcc: error: unrecognized command-line option '-mavx10'",
+            "ninja: build stopped: subcommand failed.",
+            "Error: database returned 304",
+            "HTTP 802: not ready",
+            "test failed with error code 35",
+            "Target \"app\" links to target \"OpenSSL::SSL\" but the target was not found.",
+            "The link interface of target \"grpc\" contains: ZLIB::ZLIB but the target was not found.",
+            "CMake Error: CMAKE_CXX_COMPILER not set, after EnableLanguage",
+            "Specified provider 'OpenVINOExecutionProvider' is not in available provider names",
         ] {
             assert_eq!(explanations(line), [], "{line}");
         }

@@ -225,6 +225,98 @@ mod tests {
         assert!(page("parts-mixed").contains("(1002)"));
     }
 
+    /// Statements about versions agree with the tables, whose values were read from NVIDIA's files.
+    #[test]
+    fn the_pages_agree_with_the_tables() {
+        let row = |table: &'static str, start: &str| -> Vec<&'static str> {
+            let mut rows = table.lines().filter(|row| row.starts_with(start));
+            rows.next().expect("a row").split(' ').collect()
+        };
+        let says = |id: &str, words: &str| assert!(page(id).contains(words), "{id}: {words}");
+        let compilers = include_str!("../../build-support/compat/host-compilers.txt");
+        for (cuda, words) in [("12.0", "accepts gcc"), ("12.8", ""), ("13.0", "")] {
+            let gcc = row(compilers, &format!("{cuda} "))[1];
+            let words = format!("{cuda} {words} up to {gcc}").replace("  ", " ");
+            says("host-compiler-unsupported", &words);
+        }
+        let targets = include_str!("../../build-support/compat/nvcc-targets.txt");
+        let range = |cuda: &str| {
+            let row = row(targets, cuda);
+            let last = row.iter().rev().find(|it| !it.contains(['a', 'f']));
+            [row[1], *last.unwrap()]
+                .map(|it| format!("{}.{}", &it[..it.len() - 1], &it[it.len() - 1..]))
+        };
+        for cuda in ["11.8 ", "12.0 "] {
+            let [first, last] = range(cuda);
+            let all = page("arch-unsupported-by-nvcc").replace("compute capability ", "");
+            let words = format!("{cuda}supports {first} to {last}");
+            assert!(all.contains(&words), "{words}");
+        }
+        says(
+            "arch-unsupported-by-nvcc",
+            &format!("CUDA 13 supports {} and later", range("13.0 ")[0]),
+        );
+        let has = |table: &str, target| {
+            let rows = table.lines().filter(|row| !row.starts_with('#'));
+            let with = |row: &&str| row.split(' ').skip(1).any(|it| it == target);
+            rows.filter(with)
+                .map(|row| row.split(' ').next().unwrap().to_string())
+                .collect::<Vec<_>>()
+        };
+        says(
+            "arch-unsupported-by-nvcc",
+            &format!("Blackwell requires {} or later", has(targets, "100")[0]),
+        );
+        says(
+            "arch-unsupported-by-nvcc",
+            &format!(
+                "CUDA {} is the last version for 5.0 to 7.2",
+                has(targets, "72").last().unwrap()
+            ),
+        );
+        let gpus = include_str!("../../build-support/compat/cudnn-gpus.txt");
+        let of = |cuda: &str| -> String {
+            let rows = gpus
+                .lines()
+                .filter(|row| row.contains(&format!(" {cuda} x86_64 ")));
+            rows.map(|row| format!("{row}\n")).collect()
+        };
+        assert_eq!(has(&of("12"), "sm_100")[0], "9.7.0");
+        assert!(has(&of("11"), "sm_100").is_empty() && has(&of("11"), "sm_120").is_empty());
+        says(
+            "gpu-newer-than-cudnn",
+            "is supported from 9.7 on, and only in the builds for CUDA 12 and 13",
+        );
+        assert_eq!(row(gpus, "9.11.0 ")[1..3], ["9.12.0", "12"]);
+        assert!(has(&of("13"), "sm_70").is_empty());
+        assert_eq!(
+            has(&of("12"), "sm_70").last().unwrap(),
+            "9.7.0",
+            "to 9.10.2"
+        );
+        says(
+            "arch-dropped-by-cudnn",
+            "Kepler in 8.8, and Maxwell, Pascal and Volta (compute capability 5.0 to 7.2) in 9.11",
+        );
+        assert_eq!(has(&of("11"), "sm_35").last().unwrap(), "8.7.0");
+        let (_, majors) = include_str!("../../build-support/compat/drivers.txt")
+            .split_once("\nmajor\n")
+            .unwrap();
+        for major in ["11", "12", "13"] {
+            let driver = row(majors, &format!("{major} -"))[2]
+                .split('.')
+                .next()
+                .unwrap();
+            says(
+                "driver-too-old",
+                &format!(
+                    "CUDA {major} requires {}{driver}",
+                    if major == "11" { "driver " } else { "" }
+                ),
+            );
+        }
+    }
+
     #[test]
     fn addresses_have_no_angle_brackets() {
         assert_eq!(
