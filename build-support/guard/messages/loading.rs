@@ -1,8 +1,6 @@
 //! A library that the loader refuses, or that cuDNN cannot open.
 
-use crate::runtime::facts::{
-    Finding, FindingId, LibraryName, Severity, Version, majors, quoted,
-};
+use crate::runtime::facts::{Finding, FindingId, LibraryName, Severity, Version, majors, quoted};
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::onnxruntime::IncompleteProvider;
