@@ -6,8 +6,9 @@ use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
 use crate::compat::cargo_lock::texts;
 use crate::inspection::frameworks::FRAMEWORKS;
-use crate::inspection::{driver_in_image, wheel_overlap};
+use crate::inspection::{driver_in_image, interpreter, wheel_overlap};
 use crate::report::ToolchainReport;
+use crate::runtime::facts::finding_id::is_not_found;
 use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
@@ -112,6 +113,13 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let name = link.map_or(used, String::as_str);
     if let Some(framework) = FRAMEWORKS.iter().find(|one| one.name == name) {
         framework.examine(host, installed, link.is_some(), &mut report);
+    }
+    let (cpu, loader) = (&host.platform.cpu, host.platform.loader());
+    let musl = |root| interpreter::missing_interpreter(None, loader, cpu, Some(root));
+    if let Some(musl) = host.root.as_deref().and_then(musl) {
+        // An installation would not help.
+        report.findings.retain(|one| !is_not_found(one.id));
+        report.findings.insert(0, musl.finding());
     }
     report.findings.extend(wheel_overlap::find(host));
     report

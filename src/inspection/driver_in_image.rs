@@ -1,20 +1,12 @@
 //! Libraries of NVIDIA's driver in an image.
 
 use crate::inspection::fault::InspectionFault;
+use crate::runtime::driver::driver_missing::SYSTEM;
 use crate::runtime::driver::stub::is_stub;
 use crate::runtime::facts::Finding;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
 use std::path::Path;
-
-/// The directories to which NVIDIA's container runtime adds the driver.
-const DIRS: [&str; 5] = [
-    "usr/lib/x86_64-linux-gnu",
-    "usr/lib/aarch64-linux-gnu",
-    "usr/lib64",
-    "usr/lib",
-    "lib64",
-];
 
 /// Returns the finding about files of the driver in the system directories of an image. A system with kernel modules is
 /// no image, and has a driver of its own.
@@ -25,7 +17,7 @@ pub fn find(sysroot: Sysroot) -> Option<Finding> {
     if has_modules("lib/modules") || has_modules("usr/lib/modules") {
         return None;
     }
-    let dirs = DIRS.iter().map(|dir| real(dir));
+    let dirs = SYSTEM.iter().map(|dir| real(dir.trim_start_matches('/')));
     let mut found = Vec::new();
     for dir in files::dedup(dirs) {
         found.extend(files::list(&dir).unwrap_or_default());

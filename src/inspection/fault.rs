@@ -17,7 +17,7 @@ pub enum InspectionFault<'a> {
     NoInterpreter(&'a Path, &'a str),
     /// A program or library for glibc on a system whose C library is musl, musl's loader, and the loader if it does not
     /// exist.
-    NoGlibc(&'a Path, String, Option<&'a str>),
+    NoGlibc(Option<&'a Path>, String, Option<&'a str>),
     /// A program for musl that uses cuDNN.
     UsesMusl(&'a Path, &'a str),
     /// A package that was built without CUDA, and the reason.

@@ -11,10 +11,10 @@ use std::path::{Path, PathBuf};
 
 const LIBC: &str = "libc.so.6";
 
-/// Checks the loader of a program for this CPU. A root without the loader is reported only if it contains musl's,
+/// Checks the loader of a program for this CPU, or of any. A root without the loader is reported only if it contains musl's,
 /// because it may be only a part of a system.
 pub fn missing_interpreter<'a>(
-    program: &'a Path,
+    program: Option<&'a Path>,
     interpreter: &'a str,
     cpu: &str,
     root: Option<&Path>,
@@ -28,7 +28,7 @@ pub fn missing_interpreter<'a>(
     match musl(cpu, root) {
         Some(musl) => Some(InspectionFault::NoGlibc(program, musl, Some(interpreter))),
         None if root.is_none() && cpu == ARCH => {
-            Some(InspectionFault::NoInterpreter(program, interpreter))
+            Some(InspectionFault::NoInterpreter(program?, interpreter))
         }
         None => None,
     }
@@ -52,7 +52,7 @@ pub fn missing_glibc<'a>(
     let mut objects = graph.objects.iter();
     let is_used = objects.any(|object| is_linked_to_cuda(&object.linkage));
     let musl = musl(cpu, root).filter(|_| is_missing && is_used)?;
-    Some(InspectionFault::NoGlibc(program, musl, None))
+    Some(InspectionFault::NoGlibc(Some(program), musl, None))
 }
 
 /// Returns `true` if one of NVIDIA's libraries is a dependency of this file, or is the file itself.

@@ -176,7 +176,7 @@ impl Inspection {
         }
         let (program, cpu) = (&self.input.program, &self.linkage.cpu);
         let root = host.root.as_deref();
-        if let Some(missing) = missing_interpreter(program, loader, cpu, root) {
+        if let Some(missing) = missing_interpreter(Some(program), loader, cpu, root) {
             return (vec![missing.finding()], None);
         }
         let path = loader_env::search_path(program, &self.linkage, self.input.is_privileged, host);

@@ -135,12 +135,16 @@ fn a_name_in_utf_16_is_found_in_a_program_for_windows() {
 /// `ldconfig` creates a removed link again.
 #[test]
 fn a_library_in_the_cache_is_removed_so_that_ldconfig_does_not_restore_it() {
-    let help = |file| LoadOrigin::Cache.removal(Path::new(file));
-    assert_eq!(
-        help("/usr/local/cuda/compat/libcuda.so.1"),
-        "remove `/usr/local/cuda/compat` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run \
-         `sudo ldconfig`"
+    let (compat, conf) = (
+        "/usr/local/cuda/compat",
+        "/etc/ld.so.conf.d/cuda-compat.conf",
     );
+    let origin = LoadOrigin::Configured(compat.into(), conf.into());
+    assert_eq!(
+        origin.removal(&Path::new(compat).join("libcuda.so.1")),
+        format!("remove `{compat}` from `{conf}` and run `sudo ldconfig`")
+    );
+    let help = |file| LoadOrigin::Cache.removal(Path::new(file));
     // The other libraries in the directory may be needed.
     assert_eq!(
         help("/usr/local/cuda/lib64/libcuda.so.1"),

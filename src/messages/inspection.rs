@@ -39,8 +39,8 @@ impl InspectionFault<'_> {
                 id.error(format!("`{path}` {defect}")).help(help)
             }
             Self::NoGlibc(program, musl, missing) => FindingId::LibraryNotFound.error(format!(
-                "`{}` is built for glibc, but the C library of this system is musl",
-                program.display()
+                "{} built for glibc, but the C library of this system is musl",
+                program.map_or("CUDA and cuDNN are".to_string(), |it| format!("`{}` is", it.display()))
             ))
             .with_some("loader", missing.map(|loader| format!("{loader} does not exist")))
             .with("musl", musl)

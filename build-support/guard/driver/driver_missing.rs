@@ -9,12 +9,14 @@ use std::path::Path;
 
 /// NixOS's directory of the driver's libraries.
 pub const NIXOS: &str = "/run/opengl-driver/lib";
-/// Directories that only the loader of another system, such as that of an AppImage or of Nix, does not search.
-const SYSTEM: [&str; 4] = [
+/// The directories of the driver's libraries, also in a container. Only the loader of another system, such as that of an
+/// AppImage or of Nix, does not search them.
+pub const SYSTEM: [&str; 5] = [
     "/usr/lib/x86_64-linux-gnu",
     "/usr/lib/aarch64-linux-gnu",
     "/usr/lib64",
     "/usr/lib",
+    "/lib64",
 ];
 /// WSL's GPU device.
 const WSL: &str = "/dev/dxg";

@@ -38,6 +38,8 @@ pub enum Remedy {
         /// `true` if cudarc tries the name of this file at all.
         is_tried: bool,
     },
+    /// A compatible cuDNN of the same name, in an active environment or elsewhere on the system.
+    Available(PathBuf),
     /// The command that upgrades the Python package that contains the main library.
     Upgrade(String),
 }
@@ -106,7 +108,10 @@ impl MainLibrary {
             _ => None,
         };
         let remedy = find_hidden(built, &self.path).map(|path| Remedy::hidden(built, path));
-        let remedy = remedy.or_else(upgrade);
+        let available = || available(built, &self.path, &SearchPath::of_program());
+        let remedy = remedy
+            .or_else(|| available().map(Remedy::Available))
+            .or_else(upgrade);
         Some(mismatch.finding(self.evidence(), &replacement, remedy))
     }
 }
@@ -278,6 +283,23 @@ fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option
     let parts = SubLibraries::locate(main_library, major, search_path, true, built);
     let (version, _) = parts.installed.version()?;
     Some(program_rules::version(built, version).is_ok())
+}
+
+/// Returns a cuDNN that the program can run with and that has the name of the loaded one, in a directory that is not
+/// searched or is searched later.
+pub fn available(built: &Built, loaded: &Path, search_path: &SearchPath) -> Option<PathBuf> {
+    let name = match file_name::parse(loaded)?.1 {
+        Some(major) => file_name::of_main(major),
+        // cudarc opens the plain name before all others.
+        None => loaded.file_name()?.to_str()?.to_string(),
+    };
+    let suits = &|file: &Path| suits(built, file, search_path) == Some(true);
+    let names = std::slice::from_ref(&name);
+    let misplaced = off_the_way::find(&Wanted { names, suits });
+    let mut later = search_path.program_files(&name).into_iter();
+    let file = misplaced.and_then(|found| found.file);
+    let file = file.or_else(|| later.find(|file| suits(file)));
+    file.filter(|_| !platform::is_privileged())
 }
 
 /// Returns a compatible cuDNN in a directory before the loaded one, which cudarc finds by a name that it tries earlier.

@@ -140,20 +140,17 @@ impl Owner {
     /// Returns the Debian package that contains this file, in the system that contains the file: this one, or an image
     /// below another directory.
     pub fn of_debian(file: &Path) -> Option<Self> {
-        let top = file
-            .ancestors()
-            .find(|dir| system::is_there(&dir.join(LISTS)))?;
-        // A package also contains links, whose target may be missing. An absolute link in an image leads out of it.
-        let real = std::fs::canonicalize(file).ok();
-        let real = real.filter(|real| real.starts_with(top));
+        let mut tops = file.ancestors();
+        let top = tops.find(|dir| system::is_there(&dir.join(LISTS)))?;
+        // A package also contains links, whose target may be missing, or outside of an image.
+        let real = std::fs::canonicalize(file)
+            .ok()
+            .filter(|real| real.starts_with(top));
         let path = real.as_deref().unwrap_or(file).strip_prefix(top).ok()?;
         let path = format!("/{}", path.to_str()?);
         // The list of all packages is long.
-        let start = if path.contains("/libcudnn") {
-            "libcudnn"
-        } else {
-            ""
-        };
+        let is_cudnn = path.contains("/libcudnn");
+        let start = ["", "libcudnn"][usize::from(is_cudnn)];
         let mut lists = list_named(&top.join(LISTS), start, "", ".list");
         lists.retain(|list| read(list).is_some_and(|text| text.lines().any(|line| line == path)));
         let list = only(lists)?;

@@ -1,7 +1,6 @@
 //! The configuration of `ldconfig`, which lists the directories whose libraries are in the loader's cache.
 
 use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::ld_so_cache::lib_folders;
 use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::system::System;
 use crate::runtime::system::platform;
@@ -10,40 +9,34 @@ use std::path::{Path, PathBuf};
 /// A limit above the number of files of any configuration.
 const MOST_FILES: usize = 256;
 
-/// Returns the directories in the configuration of a system, as they are named there, each after the file that lists it, in the order of
-/// `ldconfig`.
+/// The system's directories, or their ends.
+const SYSTEM: &str = "/lib /lib64 /usr/lib /usr/lib64 /usr/local/lib /usr/local/lib64 x86_64-linux-gnu aarch64-linux-gnu";
+
+/// Returns the directories in the configuration of a system, as they are named there, each after the file that lists
+/// it, in the order of `ldconfig`.
 pub fn read(system: &System) -> Vec<(PathBuf, PathBuf)> {
     read_file(Path::new("/etc/ld.so.conf"), system, &mut Vec::new())
 }
 
-/// Returns the reason why the loader finds this file in its cache: the configuration files that list its directory, if
-/// the directory can be removed from them, or else `origin`. Directories of the system contain other libraries, and so
-/// does a toolkit that contains a driver.
+/// Returns the reason why the loader finds this file in its cache: the configuration file that lists its directory, or
+/// `origin` if the directory has to stay, because it also contains libraries of the system or of a toolkit.
 pub fn origin(origin: LoadOrigin, file: &Path, system: &System) -> LoadOrigin {
-    let (dir, folders) = (file.parent().unwrap_or(file), lib_folders(&system.cpu));
-    let is_below = |prefix: &&str| {
-        let prefix = system.path(Path::new(prefix));
-        folders.iter().any(|lib| dir == prefix.join(lib))
-    };
+    let dir = file.parent().unwrap_or(file);
     let has = |file: &Path, name: &str| file.to_string_lossy().contains(name);
-    let mut confs = Vec::new();
-    let mut named = PathBuf::new();
-    if origin == LoadOrigin::Cache
-        && !["/", "/usr", "/usr/local"].iter().any(is_below)
-        && !(has(file, "/libcuda.so") && files_in(dir).iter().any(|it| has(it, "/libcudart.so")))
+    let is_cudart = |other: &PathBuf| has(other, "/libcudart.so");
+    if origin != LoadOrigin::Cache
+        || has(file, "/libcuda.so") && files_in(dir).iter().any(is_cudart)
     {
-        for (conf, listed) in read(system) {
-            let real = system.path(&listed);
-            if (real == dir || platform::same_file(&real, dir)) && !confs.contains(&conf) {
-                confs.push(conf);
-                named = listed;
-            }
+        return origin;
+    }
+    for (conf, listed) in read(system) {
+        let real = system.path(&listed);
+        let is_of_system = SYSTEM.split(' ').any(|dir| listed.ends_with(dir));
+        if !is_of_system && (real == dir || platform::same_file(&real, dir)) {
+            return LoadOrigin::Configured(listed, system.path(&conf));
         }
     }
-    match confs.is_empty() {
-        true => origin,
-        false => LoadOrigin::Configured(named, confs),
-    }
+    origin
 }
 
 /// Reads a configuration file and its includes, each once.
@@ -56,7 +49,7 @@ fn read_file(file: &Path, system: &System, known: &mut Vec<PathBuf>) -> Vec<(Pat
     for line in system.read(file).lines() {
         let line = line.split('#').next().unwrap_or_default().trim();
         if line.starts_with('/') {
-            places.push((system.path(file), line.into()));
+            places.push((file.to_path_buf(), line.trim_end_matches('/').into()));
         }
         let mut words = line.split_whitespace();
         if words.next() == Some("include") {

@@ -25,8 +25,8 @@ pub enum LoadOrigin {
     Preloads,
     /// `/etc/ld.so.cache`.
     Cache,
-    /// `/etc/ld.so.cache`, for a directory outside the system's, and the files in `ldconfig`'s configuration that list it.
-    Configured(PathBuf, Vec<PathBuf>),
+    /// `/etc/ld.so.cache`, for a directory outside the system's, and the file in `ldconfig`'s configuration that lists it.
+    Configured(PathBuf, PathBuf),
     /// The cache of a loader that does not read the distribution's.
     OwnCache(PathBuf),
     /// The directories that are built into the loader.

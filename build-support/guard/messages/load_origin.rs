@@ -1,7 +1,6 @@
 //! The reasons why the loader uses a cuDNN, and the help that gets another one loaded.
 
 use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, printable};
 use crate::runtime::install::package_owner::Owner;
 use crate::runtime::loader::file_name::ALL;
@@ -9,7 +8,7 @@ use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
 use crate::runtime::loader::opener::Opener;
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl fmt::Display for LoadOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -21,22 +20,20 @@ impl LoadOrigin {
     /// Returns the reason in words, for a program for Windows or for Linux.
     pub fn describe(&self, is_windows: bool) -> String {
         let dir = printable(&self.folder().to_string_lossy());
+        let entry = |list: &str| format!("{list}, its entry `{dir}`");
         match self {
-            LoadOrigin::Rpath(_) => format!("the program's RPATH, its entry `{dir}`"),
-            LoadOrigin::LibraryPath(_) if is_windows => format!("PATH, its entry `{dir}`"),
-            LoadOrigin::LibraryPath(_) => format!("LD_LIBRARY_PATH, its entry `{dir}`"),
-            LoadOrigin::Runpath(_) => format!("the program's RUNPATH, its entry `{dir}`"),
-            LoadOrigin::LibraryRpath(_, name) => {
-                format!("the RPATH of {name}, its entry `{dir}`")
-            }
-            LoadOrigin::LibraryRunpath(_, name) => {
-                format!("the RUNPATH of {name}, its entry `{dir}`")
-            }
+            LoadOrigin::Rpath(_) => entry("the program's RPATH"),
+            LoadOrigin::LibraryPath(_) if is_windows => entry("PATH"),
+            LoadOrigin::LibraryPath(_) => entry("LD_LIBRARY_PATH"),
+            LoadOrigin::Runpath(_) => entry("the program's RUNPATH"),
+            LoadOrigin::LibraryRpath(_, name) => entry(&format!("the RPATH of {name}")),
+            LoadOrigin::LibraryRunpath(_, name) => entry(&format!("the RUNPATH of {name}")),
             LoadOrigin::Preload => "LD_PRELOAD".into(),
             LoadOrigin::Preloads => PRELOADS.into(),
             LoadOrigin::Cache => CACHE.into(),
-            LoadOrigin::Configured(_, confs) => {
-                format!("{CACHE}, since {} lists `{dir}`", listed_files(confs))
+            LoadOrigin::Configured(_, conf) => {
+                let conf = printable(&conf.to_string_lossy());
+                format!("{CACHE}, since `{conf}` lists `{dir}`")
             }
             LoadOrigin::OwnCache(file) => printable(&file.to_string_lossy()),
             LoadOrigin::System(_) if is_windows => format!("Windows' own directories, `{dir}`"),
@@ -71,13 +68,10 @@ impl LoadOrigin {
             LoadOrigin::Preload => "remove it from LD_PRELOAD".into(),
             LoadOrigin::Preloads => format!("remove it from {PRELOADS}"),
             // `ldconfig` creates a removed link again.
-            LoadOrigin::Configured(_, confs) => {
-                let confs = listed_files(confs);
-                format!("remove `{entry}` from {confs} and run `sudo ldconfig`")
+            LoadOrigin::Configured(_, conf) => {
+                let conf = conf.display();
+                format!("remove `{entry}` from `{conf}` and run `sudo ldconfig`")
             }
-            LoadOrigin::Cache if dir.ends_with("compat") || dir.ends_with("stubs") => format!(
-                "remove `{shown}` from /etc/ld.so.conf or the file in /etc/ld.so.conf.d that lists it, and run `sudo ldconfig`"
-            ),
             // It creates links with a number, such as `libcuda.so.1`.
             LoadOrigin::Cache if file.extension().is_some_and(|end| end == "so") => {
                 format!("remove `{}` and run `sudo ldconfig`", file.display())
@@ -93,15 +87,35 @@ impl LoadOrigin {
 
     /// Returns the Debian packages of this file and of the configuration because of which the loader finds it.
     pub fn packages(&self, file: &Path) -> Vec<String> {
-        let mut packages = Vec::new();
-        if let LoadOrigin::Configured(_, confs) = self {
-            for file in [file].into_iter().chain(confs.iter().map(PathBuf::as_path)) {
-                let owner = Owner::of_debian(file);
-                let line = |it: Owner| format!("{} {}: {}", it.name, it.version, file.display());
-                packages.extend(owner.map(line));
+        let LoadOrigin::Configured(_, conf) = self else {
+            return Vec::new();
+        };
+        let package = |file: &Path| {
+            let Owner { name, version, .. } = Owner::of_debian(file)?;
+            Some(format!("{name} {version}: {}", file.display()))
+        };
+        [file, conf].into_iter().filter_map(package).collect()
+    }
+
+    /// Returns the help that makes the loader search this directory before that of the file.
+    pub fn precede(&self, dir: &Path, file: &Path) -> Option<String> {
+        let (entry, found_in) = (self.folder().display(), file.parent()?.display());
+        let place = match self {
+            LoadOrigin::LibraryPath(_) => format!("before `{entry}` to {LIBRARY_PATH}"),
+            LoadOrigin::Rpath(_) => format!("before `{entry}` to the program's rpath"),
+            LoadOrigin::Runpath(_)
+            | LoadOrigin::LibraryRunpath(..)
+            | LoadOrigin::Cache
+            | LoadOrigin::Configured(..)
+            | LoadOrigin::OwnCache(_)
+            | LoadOrigin::System(_)
+                if !cfg!(windows) =>
+            {
+                format!("to {LIBRARY_PATH}, which is searched before `{found_in}`")
             }
-        }
-        packages
+            _ => return None,
+        };
+        Some(format!("add `{}` {place}", dir.display()))
     }
 
     /// Returns the help that makes the loader use the `required` cuDNN instead of the cuDNN in this directory.
@@ -157,11 +171,6 @@ impl LoadOrigin {
             }
         }
     }
-}
-
-fn listed_files(files: &[PathBuf]) -> String {
-    let quoted = |file: &PathBuf| format!("`{}`", printable(&file.to_string_lossy()));
-    listed(&files.iter().map(quoted).collect::<Vec<_>>())
 }
 
 impl Finding {

@@ -59,6 +59,13 @@ impl ReleaseMismatch {
                 .with("available", path.display())
                 .help(by_first_name(&path))
                 .helps(is_tried.then_some(help)),
+            Some(Remedy::Available(path)) => {
+                let dir = path.parent().unwrap_or(&path);
+                let precede = replacement.main.precede(dir, replacement.loaded);
+                let is_first = replacement.in_the_way.is_empty();
+                let help = precede.filter(|_| is_first).unwrap_or(help);
+                finding.with("available", path.display()).help(help)
+            }
             Some(Remedy::Upgrade(command)) => finding.help(help).help(format!(
                 "run `{command}`: the loaded cuDNN is from a Python package"
             )),

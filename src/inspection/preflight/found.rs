@@ -10,7 +10,7 @@ use crate::runtime::driver::query::Device;
 use crate::runtime::facts::{Built, LibraryName, Tables, printable};
 use crate::runtime::install::dlopen_dependencies::cublas_version;
 use crate::runtime::install::installed::{Installed, MissingSubLibraries};
-use crate::runtime::install::main_library::Remedy;
+use crate::runtime::install::main_library::{Remedy, available};
 use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
 use crate::runtime::install::package_owner;
 use crate::runtime::install::unusable_file::UnusableFile;
@@ -21,6 +21,7 @@ use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
 use crate::system::library_file::Binary;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
+use std::env::consts::ARCH;
 use std::path::Path;
 
 impl PreflightInput {
@@ -179,6 +180,11 @@ impl PreflightInput {
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
             let replacement = Replacement::new(&via, library, &lasting, &fits);
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));
+            let is_linux = self.platform.os == Os::Linux && self.platform.cpu == ARCH;
+            let is_ours = is_linux && self.root.is_none() && !self.is_privileged;
+            let available = || available(guard, library, &self.search_path());
+            let available = is_ours.then(available).flatten();
+            let remedy = remedy.or(available.map(Remedy::Available));
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
         let loaded_major = cudnn.cuda_major;
