@@ -246,9 +246,11 @@ fn a_message_is_explained_with_the_page_of_its_finding() {
     let explained = format!(
         "\
 CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH
-  The loaded cuDNN sub-libraries have different versions.
+  The loaded cuDNN sub-libraries have different versions. cuDNN 9.20 also opens
+  `libcudnn_engines_tensor_ir`, which its packages do not contain, and so takes
+  that of a newer cuDNN of the system.
   = help: remove the other cuDNN from LD_LIBRARY_PATH (PATH on Windows), or
-          install one complete version
+          install one complete version, 9.21 or later if the other has to stay
 
 {}",
         String::from_utf8_lossy(&page)
