@@ -1,11 +1,13 @@
 //! The environment of a driver on Linux: devices, containers, the kernel module.
 
+use crate::support::installation::compile;
 use crate::{V8_9, V9_14, ask, convolve};
 use cudnn_guard::internals::driver::container::{Container, ContainerRuntime};
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard::internals::driver::no_gpu::GpuVisibility;
 use cudnn_guard::internals::driver::query::{Driver, DriverProblem, FailedCall};
 use cudnn_guard::internals::driver::refused_request::{COMM, MEMFD, RefusedRequest, service};
+use std::ffi::{c_int, c_long};
 
 /// A request that this error number refuses to a process without a sandbox.
 fn refused(what: &'static str, errno: i32) -> RefusedRequest {
@@ -117,6 +119,13 @@ fn a_refusal_is_named_with_the_help_for_its_reason() {
         (
             device(13),
             "add this user to the group that `ls -l /dev/nvidiactl` shows",
+        ),
+        (
+            RefusedRequest {
+                is_permitted: true,
+                ..device(13)
+            },
+            "allow `/dev/nvidiactl` in the sandbox, such as Landlock, AppArmor or a mount with `nodev`",
         ),
         (
             refused(COMM, 13),
@@ -249,6 +258,47 @@ fn every_problem_has_a_message() {
     );
 }
 
+/// Landlock refuses to open a file that its permissions allow to open.
+#[test]
+fn a_sandbox_is_no_missing_permission() {
+    unsafe extern "C" {
+        fn syscall(number: c_long, ...) -> c_long;
+        fn prctl(option: c_int, ...) -> c_int;
+    }
+    let root = std::env::temp_dir().join(format!("guard-sandbox-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("dev")).unwrap();
+    for device in ["nvidiactl", "nvidia0", "nvidia-uvm"] {
+        std::fs::write(root.join("dev").join(device), "").unwrap();
+    }
+    assert_eq!(RefusedRequest::detect(&root), None);
+    // The rules apply to this thread: no file may be opened for writing.
+    let (below, rules) = (root.clone(), 2u64);
+    let thread = std::thread::spawn(move || {
+        // SAFETY: the calls are as landlock(7) and prctl(2) describe them.
+        let is_restricted = unsafe {
+            let rules = syscall(444, &raw const rules, 8usize, 0);
+            prctl(38, 1usize, 0usize, 0usize, 0usize);
+            syscall(446, rules, 0) == 0
+        };
+        is_restricted.then(|| RefusedRequest::detect(&below))
+    });
+    // The kernel may not have Landlock.
+    if let Some(refused) = thread.join().unwrap() {
+        let refused = refused.unwrap();
+        let (headline, what) = (refused.headline("cannot start"), refused.what);
+        assert!(
+            refused.is_permitted && what == "/dev/nvidiactl",
+            "{refused:?}"
+        );
+        assert_eq!(
+            headline,
+            "a sandbox refuses `/dev/nvidiactl` to this process, although its permissions allow it, so NVIDIA's \
+             driver cannot start"
+        );
+    }
+    std::fs::remove_dir_all(root).unwrap();
+}
+
 /// AddressSanitizer protects addresses that CUDA needs, and CUDA then reports that it has no memory.
 #[test]
 fn a_lack_of_addresses_is_not_a_lack_of_memory() {
@@ -260,6 +310,15 @@ fn a_lack_of_addresses_is_not_a_lack_of_memory() {
     let memory =
         "there is not enough memory for CUDA: `cuInit` returned CUDA_ERROR_OUT_OF_MEMORY (2)";
     ask(&[("SIM_CUINIT", "2")]).must_have(memory);
+    // A stand-in for the runtime of ThreadSanitizer.
+    let tsan = std::env::temp_dir().join(format!("libtsan.so.{}", std::process::id()));
+    compile("int nothing;", &tsan, &[]);
+    let preload = ("LD_PRELOAD", tsan.to_str().unwrap());
+    ask(&[preload, ("SIM_CUINIT", "2")]).must_have(
+        "ThreadSanitizer or MemorySanitizer takes addresses that CUDA needs: `cuInit` returned",
+    );
+    ask(&[preload, ("SIM_CUINIT", "999")]).must_have("for an unknown reason: `cuInit` returned");
+    std::fs::remove_file(tsan).unwrap();
     let headline = "warning: Simulated GPU could not be used for a convolution: AddressSanitizer takes addresses that CUDA needs  [driver-error]\n";
     for (version, fault) in [
         (V9_14, "status:cuDevicePrimaryCtxRetain:2"),

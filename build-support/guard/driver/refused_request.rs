@@ -23,6 +23,8 @@ pub struct RefusedRequest {
     pub what: &'static str,
     /// The system's error number. [`ENOENT`] for a device that should exist.
     pub errno: i32,
+    /// `true` for a file that its permissions allow this process to open: a sandbox refuses it.
+    pub is_permitted: bool,
     /// The restrictions of this process in `/proc/self/status`: `Seccomp: 2, NoNewPrivs: 1`.
     pub restrictions: String,
     /// The systemd service of this process.
@@ -76,6 +78,8 @@ impl RefusedRequest {
         Self {
             what,
             errno,
+            is_permitted: errno == EACCES
+                && platform::has_permission(&root.join(what.trim_start_matches('/'))),
             restrictions: lines.join(", ").replace('\t', " "),
             unit: proc::text("self/cgroup").and_then(|text| service(&text)),
             container: container.map(|one| one.runtime),

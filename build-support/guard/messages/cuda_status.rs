@@ -1,5 +1,7 @@
 //! The status codes of CUDA (`CUresult`), by name and in words.
 
+use crate::runtime::binary::contains;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::system::{by_system, proc};
 
 /// Rows for a `CUresult`: its number, its name in cuda.h and its meaning, then the help, then the help on Windows if it
@@ -35,6 +37,7 @@ pub fn explain(code: i32) -> Explanation {
 fn find(code: i32) -> Option<Explanation> {
     let start = match code {
         2 if proc::has_shadow_gap() => "gap ".to_string(),
+        2 if has_thread_or_memory_sanitizer() => "shadow ".to_string(),
         805..=810 => "805 ".to_string(), // all six are about MPS
         code => format!("{code} "),
     };
@@ -45,4 +48,22 @@ fn find(code: i32) -> Option<Explanation> {
     let on_windows = lines.next().and_then(|line| line.strip_prefix("    "));
     let help = by_system!(help, on_windows.unwrap_or(help));
     Some(Explanation { name, words, help })
+}
+
+/// Returns `true` if the runtime of one of these sanitizers is in this process. A program that it is linked into does not
+/// export its functions.
+fn has_thread_or_memory_sanitizer() -> bool {
+    let program = std::env::current_exe().unwrap_or_default();
+    let constants = Elf::read(&program)
+        .ok()
+        .and_then(|elf| elf.rodata())
+        .unwrap_or_default();
+    // The first letter is left out, so that this constant is not found.
+    let has = |first| contains(&constants, first, &b"-SAN_OPTIONS\0"[1..]);
+    let maps = proc::text("self/maps").unwrap_or_default();
+    has(b'T')
+        || has(b'M')
+        || ["/libtsan.", "rt.tsan", "rt.msan"]
+            .iter()
+            .any(|it| maps.contains(it))
 }

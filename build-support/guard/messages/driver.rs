@@ -371,7 +371,9 @@ impl GpuVisibility {
         }
         let finding = match &self.refused {
             // A container may not have the right to open the device of its host.
-            Some(refused) if refused.errno == EACCES => refused.add_to(finding),
+            Some(refused) if refused.errno == EACCES && !refused.is_permitted => {
+                refused.add_to(finding)
+            }
             Some(refused) => return refused.add_to(finding),
             None => finding.help(OTHER_MACHINE),
         };

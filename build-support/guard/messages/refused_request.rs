@@ -21,6 +21,9 @@ impl RefusedRequest {
             (MEMFD, _) => format!("{by} refuses `{what}` to this process ({name})"),
             (COMM, _) => format!("this process cannot write to `{what}` ({name})"),
             (_, EPERM) => format!("a device cgroup refuses `{what}` to this process ({name})"),
+            _ if self.is_permitted => format!(
+                "a sandbox refuses `{what}` to this process, although its permissions allow it"
+            ),
             _ => format!("this process has no permission to open `{what}`"),
         };
         format!("{reason}, so NVIDIA's driver {result}")
@@ -52,6 +55,9 @@ impl RefusedRequest {
             (COMM, ..) => "let the sandbox write to `/proc/self/task`".to_string(),
             (_, EPERM, Some(by)) => by.help().to_string(),
             (_, EPERM, None) => format!("allow `{node}` in the device cgroup of the sandbox"),
+            _ if self.is_permitted => format!(
+                "allow `{node}` in the sandbox, such as Landlock, AppArmor or a mount with `nodev`; which one refuses it could not be determined"
+            ),
             _ => format!(
                 "add this user to the group that `ls -l {node}` shows, or give the container permission to use the GPU"
             ),

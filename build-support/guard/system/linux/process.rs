@@ -5,7 +5,7 @@ use crate::runtime::system::linux::mapped::mapped;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 const DT_STRTAB: c_long = 5;
@@ -18,6 +18,7 @@ unsafe extern "C" {
     fn getauxval(kind: c_ulong) -> c_ulong;
     fn syscall(number: c_long, ...) -> c_long;
     fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
+    fn access(path: *const c_char, mode: c_int) -> c_int;
     fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
@@ -109,6 +110,14 @@ pub fn most_in_a_file() -> u64 {
     // SAFETY: getrlimit writes two numbers.
     unsafe { getrlimit(RLIMIT_FSIZE, &mut limit) };
     limit[0]
+}
+
+/// Returns `true` if the permissions of a file allow this process to read and write it. Landlock and AppArmor only refuse
+/// to open a file.
+pub fn has_permission(file: &Path) -> bool {
+    let file = std::ffi::CString::new(file.as_os_str().as_encoded_bytes()).unwrap_or_default();
+    // SAFETY: the path ends in NUL, and 6 is R_OK | W_OK.
+    unsafe { access(file.as_ptr(), 6) == 0 }
 }
 
 /// Creates a file in memory, and closes it. Older versions of glibc have no function for this call.
