@@ -295,7 +295,11 @@ pub fn available(built: &Built, loaded: &Path, search_path: &SearchPath) -> Opti
     };
     let suits = &|file: &Path| suits(built, file, search_path) == Some(true);
     let names = std::slice::from_ref(&name);
-    let misplaced = off_the_way::find(&Wanted { names, suits });
+    // The variables of this process do not apply to an image.
+    let misplaced = match search_path.system.root {
+        None => off_the_way::find(&Wanted { names, suits }),
+        Some(_) => None,
+    };
     let mut later = search_path.program_files(&name).into_iter();
     let file = misplaced.and_then(|found| found.file);
     let file = file.or_else(|| later.find(|file| suits(file)));

@@ -20,9 +20,10 @@ use crate::runtime::judge::rules::{self, Gpu, Impact};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::system::files;
 use crate::system::library_file::Binary;
+use crate::system::sysroot::Sysroot;
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::env::consts::ARCH;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 impl PreflightInput {
     /// Returns the search path for the sub-libraries of the cuDNN.
@@ -181,10 +182,12 @@ impl PreflightInput {
             let replacement = Replacement::new(&via, library, &lasting, &fits);
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));
             let is_linux = self.platform.os == Os::Linux && self.platform.cpu == ARCH;
-            let is_ours = is_linux && self.root.is_none() && !self.is_privileged;
             let available = || available(guard, library, &self.search_path());
-            let available = is_ours.then(available).flatten();
-            let remedy = remedy.or(available.map(Remedy::Available));
+            let available = (is_linux && !self.is_privileged).then(available).flatten();
+            let root = self.root.as_deref();
+            let inside = |path: PathBuf| Sysroot { root }.inside(&path);
+            let available = available.map(|path| Remedy::Available(inside(path)));
+            let remedy = remedy.or(available);
             findings.push(mismatch.finding(evidence, &replacement, remedy));
         }
         let loaded_major = cudnn.cuda_major;
