@@ -182,7 +182,7 @@ impl PreflightInput {
             let replacement = Replacement::new(&via, library, &lasting, &fits);
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));
             let is_linux = self.platform.os == Os::Linux && self.platform.cpu == ARCH;
-            let available = || available(guard, library, &self.search_path());
+            let available = || available(guard, library, &self.graph.search_path(0));
             let available = (is_linux && !self.is_privileged).then(available).flatten();
             let root = self.root.as_deref();
             let inside = |path: PathBuf| Sysroot { root }.inside(&path);
