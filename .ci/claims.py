@@ -48,7 +48,7 @@ CLAIMS = [
         (0, 15, 0),
         (0, 19, 4),
         {
-            "build-support/guard/loader/cudarc_eager.rs": "cudarc 0.15 to 0.19.4 that loads the driver itself",
+            "build-support/guard/loader/cudarc_eager.rs": "cudarc 0.15 to 0.19.4 that opens libraries itself",
             "build-support/guard/messages/loading.rs": "cudarc 0.19.5 or later, which looks up only the functions",
             "docs/findings.md": "cudarc 0.15 to 0.19.4 with `dynamic-loading` looks up all",
         },
