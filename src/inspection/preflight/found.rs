@@ -181,9 +181,14 @@ impl PreflightInput {
             let lasting = mixed_sub_libraries::lasting_folders(&foreign, &via);
             let replacement = Replacement::new(&via, library, &lasting, &fits);
             let remedy = hidden.map(|path| Remedy::hidden(guard, path));
-            let is_linux = self.platform.os == Os::Linux && self.platform.cpu == ARCH;
+            let is_like_here = match self.platform.os {
+                Os::Windows => cfg!(windows) && is_here,
+                _ => !cfg!(windows),
+            };
+            let is_like_here = is_like_here && self.platform.cpu == ARCH;
             let available = || available(guard, library, &self.graph.search_path(0));
-            let available = (is_linux && !self.is_privileged).then(available).flatten();
+            let is_searched = is_like_here && !self.is_privileged;
+            let available = is_searched.then(available).flatten();
             let root = self.root.as_deref();
             let inside = |path: PathBuf| Sysroot { root }.inside(&path);
             let available = available.map(|path| Remedy::Available(inside(path)));
