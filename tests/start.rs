@@ -207,9 +207,10 @@ fn a_cudarc_that_looks_up_functions_of_a_newer_driver_is_reported() {
     };
     machine.compile("eager", &code("Expected symbol in library"), &[]);
     machine.compile("lazy", &code("Missing symbol"), &[]);
-    let finding = machine.finding("eager", "driver", 1);
+    // The program may never use the driver.
+    let finding = machine.finding("eager", "driver", 0);
     assert_eq!(finding["id"], "driver-too-old");
-    assert_eq!(finding["severity"], "error");
+    assert_eq!(finding["severity"], "warning");
     assert_eq!(
         finding["summary"],
         "the cudarc in `$M/eager` will panic when it first uses the driver: it looks up cuLogsCurrent, which is missing from `$M/driver/libcuda.so.1`"

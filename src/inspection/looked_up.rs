@@ -54,17 +54,29 @@ pub fn opens(constants: &[u8], library: &str) -> bool {
     has(format!("rc/{module}/sys/")) || has(format!("rc\\{module}\\sys\\"))
 }
 
-/// Opens the libraries of this cudarc, and returns the findings about functions that they do not contain.
+/// Opens the libraries of this cudarc, and returns the findings about functions that they do not contain. A program
+/// without a guard may never use them.
 pub fn findings(
     graph: &mut LoadGraph,
     program: &Path,
     constants: &[u8],
     cudarc: &Built,
+    guards: &[Built],
 ) -> Vec<Finding> {
+    let is_used = guards.iter().any(|one| one.loader == Loader::Cudarc);
+    let severity = Severity::error_if(is_used);
+    let missing = |graph: &LoadGraph, at, prefix| {
+        // An image gets its machine's driver.
+        let severity = match prefix {
+            "cu" if graph.path.system.root.is_some() => Severity::Warning,
+            _ => severity,
+        };
+        missing(graph, at, prefix, program, constants, severity)
+    };
     let mut findings = Vec::new();
     let mut aside = graph.clone();
     let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
-    findings.extend(driver.and_then(|at| missing(&aside, at, "cu", program, constants)));
+    findings.extend(driver.and_then(|at| missing(&aside, at, "cu")));
     for library in LIBRARIES {
         if !opens(constants, library) {
             continue;
@@ -80,14 +92,14 @@ pub fn findings(
         let mut tried = names.iter();
         let opened = tried.find_map(|name| graph.open(name, 0, LoadPhase::Later));
         // A missing cuDNN is reported elsewhere. Without a driver, the program may not use CUDA.
-        let is_used = graph.path.system.root.is_some() || driver.is_some();
-        let is_reported = is_used && opened.is_none() && library.starts_with("cublas");
+        let is_expected = graph.path.system.root.is_some() || driver.is_some();
+        let is_reported = is_expected && opened.is_none() && library.starts_with("cublas");
         let major = cudarc.cuda.map_or(0, |cuda| cuda.major);
         let reported = format!("lib{library}.so.{major}");
         let mut added = graph.missing.split_off(before);
         added.retain(|one| !names.contains(&one.name) || is_reported && one.name == reported);
         graph.missing.append(&mut added);
-        findings.extend(opened.and_then(|at| missing(graph, at, library, program, constants)));
+        findings.extend(opened.and_then(|at| missing(graph, at, library)));
     }
     findings
 }
@@ -99,6 +111,7 @@ fn missing(
     prefix: &str,
     program: &Path,
     constants: &[u8],
+    severity: Severity,
 ) -> Option<Finding> {
     let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
     let file = Binary::recognize(&object.path).ok()?;
@@ -116,8 +129,6 @@ fn missing(
         missing.retain(|missing| rows.iter().any(|(name, _)| name == missing));
         from = rows.into_iter().map(|(_, version)| version).max();
     }
-    // An image gets its machine's driver.
-    let severity = Severity::error_if(prefix != "cu" || graph.path.system.root.is_none());
     let path = object.path.display().to_string();
     let finding = lookup.finding(Some(program), (&path, prefix), &missing, severity, from)?;
     Some(finding.with_some("found via", object.via.as_ref()))

@@ -207,8 +207,9 @@ impl Inspection {
         nvrtc::open_builtins(&mut graph);
         let mut refused = mixed_libraries::findings(&graph, is_image);
         if let Some(cudarc) = &cudarc {
-            let program = &self.input.program;
-            refused.extend(looked_up::findings(&mut graph, program, &constants, cudarc));
+            let (program, guards) = (&self.input.program, &self.input.guards);
+            let found = looked_up::findings(&mut graph, program, &constants, cudarc, guards);
+            refused.extend(found);
         }
         let stub = driver_stub::finding(&graph, &self.input.guards, &constants);
         if let Some(finding) = stub {

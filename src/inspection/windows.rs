@@ -29,8 +29,9 @@ impl Inspection {
         let provider = provider::load(&mut graph, host, path.known);
         let constants = looked_up::constants(&program);
         if let Some(cudarc) = looked_up::cudarc(&constants) {
-            let findings = looked_up::findings(&mut graph, &program, &constants, &cudarc);
-            self.findings.extend(findings);
+            let guards = &self.input.guards;
+            let found = looked_up::findings(&mut graph, &program, &constants, &cudarc, guards);
+            self.findings.extend(found);
         }
         self.input.graph = graph;
         self.input.path_known = path.known;

@@ -78,7 +78,8 @@ fn the_function_of_the_panic_is_named() {
              = help: install cuDNN 9.5 or later 9.x,",
             dir.display()
         );
-        inspected(&app, &dir).exits_with(1).says_in_words(&wanted);
+        // The program may do without cuDNN.
+        inspected(&app, &dir).exits_with(0).says_in_words(&wanted);
     }
     // Later versions look up only the functions that are called.
     let app = program_with("0.19.5", "\"dynamic-loading\", \"cuda-12080\"");
