@@ -157,7 +157,6 @@ pub use {
     error::Error,
     guard::Guard,
     kernels::Kernels,
-    kernels::file_options::FileOptions,
     kernels::options::{Cudart, DefaultStream},
     kernels::sources::Patterns,
     link::Linked,

@@ -8,8 +8,8 @@ use crate::kernels::sources::within;
 use crate::kernels::{Death, Kernels, Setup, ToolFailure};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
-use crate::system::{Artifact, Directive, Output, files, memory, out_dir, programs};
-use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
+use crate::system::{Artifact, Output, files, memory, out_dir, programs};
+use crate::toolkit::nvcc_command::{self, Product, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -20,8 +20,6 @@ pub struct Job {
     /// The object, PTX, cubin or fatbin.
     pub output: PathBuf,
     pub targets: Vec<Gencode>,
-    /// The flags of this file, which follow the flags of all files.
-    flags: Vec<String>,
     pub stamp: PathBuf,
 }
 
@@ -37,16 +35,14 @@ pub struct JobOutput {
 
 impl Kernels<'_> {
     /// Returns one job for every source, or for cubins one for each target of a source. Each has its own path below
-    /// `OUT_DIR`. `targets` are the targets of files without their own.
+    /// `OUT_DIR`.
     pub(super) fn jobs(
         &self,
         product: Product,
         dir: &str,
         sources: &[PathBuf],
         targets: &[Gencode],
-        lines: &mut Vec<Directive>,
     ) -> Result<Vec<Job>, Error> {
-        self.check_file_options(sources)?;
         let package = self.toolchain.host.env.var("CARGO_MANIFEST_DIR");
         let out_dir = self.output_dir()?;
         // The prefix separates `libptx`, the library called `ptx`, from the directory `ptx`.
@@ -57,7 +53,6 @@ impl Kernels<'_> {
         let place = if is_object { &dir } else { &out_dir };
         let mut jobs = Vec::new();
         for source in sources {
-            let (targets, flags) = self.options_for(product, source, targets, lines)?;
             let mut name = stem(source).into_owned();
             let is_same = |other: &PathBuf| other != source && stem(other) == stem(source);
             if is_object || sources.iter().any(is_same) {
@@ -67,17 +62,16 @@ impl Kernels<'_> {
             match product {
                 Product::Cubin => {
                     for gencode in targets {
-                        outputs.push((format!("{name}.{}", gencode.target), vec![gencode]));
+                        outputs.push((format!("{name}.{}", gencode.target), vec![*gencode]));
                     }
                 }
-                _ => outputs.push((name, targets)),
+                _ => outputs.push((name, targets.to_vec())),
             }
             for (name, targets) in outputs {
                 jobs.push(Job {
                     source: source.clone(),
                     output: place.join(format!("{name}.{}", product.extension())),
                     targets,
-                    flags: flags.clone(),
                     stamp: dir.join(format!("{name}.stamp")),
                 });
             }
@@ -95,15 +89,13 @@ impl Job {
         if known && setup.plan.product == Product::Object {
             extra_args.push(TEMP_FILES_BESIDE_OBJECT.to_string());
         }
-        let mut command = nvcc_command::compile(
+        nvcc_command::compile(
             &setup.plan,
             &self.targets,
             &self.source,
             &self.output,
             &extra_args,
-        );
-        command.args.extend_from_slice(&self.flags);
-        command
+        )
     }
 
     /// Returns the output with everything that determines it, except for the contents of the input files.
@@ -111,10 +103,12 @@ impl Job {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
         // `#include "a.h"` searches the directory of the source first.
-        let mut search = include_dirs(&self.flags);
-        if let Some(dir) = self.source.parent() {
-            search.insert(0, dir.to_path_buf());
-        }
+        let mut search: Vec<_> = self
+            .source
+            .parent()
+            .map(PathBuf::from)
+            .into_iter()
+            .collect();
         search.extend(setup.plan.search_path());
         Artifact {
             output: self.output.clone(),

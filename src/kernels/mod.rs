@@ -15,7 +15,6 @@
 //! ```
 
 pub mod depfile_source;
-pub mod file_options;
 pub mod host_compiler_check;
 pub mod job;
 pub mod link {
@@ -36,7 +35,7 @@ pub mod target_flags;
 pub mod tests;
 
 use crate::error::Error;
-use crate::model::{ChosenBy, Gencode, TargetList, Variable};
+use crate::model::{ChosenBy, Gencode, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::freshness::build_stamp;
 use crate::system::freshness::stat_cache::File;
@@ -44,7 +43,6 @@ use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::{Product, all_flags, breadth};
 use crate::toolkit::nvcc_optimisation::Optimisation;
-use file_options::FileOptions;
 use job::{Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
@@ -66,9 +64,9 @@ pub struct Kernels<'a> {
     sources: Vec<Source>,
     excluded: Vec<PathBuf>,
     watched: Vec<PathBuf>,
-    /// The options of all files.
-    common: FileOptions,
-    file_options: Vec<(Vec<PathBuf>, FileOptions)>,
+    archs: Vec<String>,
+    minimum: Option<ComputeCapability>,
+    flags: Vec<String>,
     optimisation: Optimisation,
     /// The runtime that the build script names.
     cudart: Option<Cudart>,
@@ -91,8 +89,6 @@ pub enum InvalidRequest<'a> {
     Directory(&'a Path),
     /// A pattern without a match, and a similar one with a match.
     NoMatch(&'a str, Option<PathBuf>),
-    /// A pattern of `for_files` that matches none of the files.
-    NoMatchForOptions(&'a Path),
     NoSource,
     AllExcluded,
     /// A flag for nvcc that chooses GPU targets.
@@ -125,8 +121,9 @@ impl Toolchain {
             sources: Vec::new(),
             excluded: Vec::new(),
             watched: Vec::new(),
-            common: FileOptions::default(),
-            file_options: Vec::new(),
+            archs: Vec::new(),
+            minimum: None,
+            flags: Vec::new(),
             optimisation: Optimisation::default(),
             cudart: None,
             module: None,
@@ -169,11 +166,7 @@ impl Kernels<'_> {
 
     /// Returns `true` if any file is compiled to relocatable device code, which nvcc has to link.
     fn is_relocatable(&self) -> bool {
-        let mut flags = all_flags(&self.common.flags, &self.toolchain.host.env);
-        for (_, options) in &self.file_options {
-            flags.extend_from_slice(&options.flags);
-        }
-        device_link::is_requested(&flags)
+        device_link::is_requested(&all_flags(&self.flags, &self.toolchain.host.env))
     }
 
     /// Compiles every source. `lines` is complete even on failure, because the build script may continue.
@@ -190,13 +183,8 @@ impl Kernels<'_> {
         let sources = self.sources(lines)?;
         lines.extend(self.header_reruns());
         let (plan, targets) = self.plan(product, &sources, lines)?;
-        let jobs = self.jobs(product, dir, &sources, &targets, lines)?;
-        let (mut targets, mut outputs) = (Vec::new(), Vec::new());
-        for job in &jobs {
-            targets.extend_from_slice(&job.targets);
-            outputs.push(job.output.clone());
-        }
-        let targets = TargetList::new(targets);
+        let jobs = self.jobs(product, dir, &sources, &targets)?;
+        let mut outputs: Vec<_> = jobs.iter().map(|job| job.output.clone()).collect();
         let mut setup = Setup::new(plan, toolchain);
         watch(&setup.programs, lines);
         let (mut how, mut fresh, files) = (String::new(), Vec::new(), StatCache::default());
@@ -259,9 +247,9 @@ impl Kernels<'_> {
             return Err(Error::new(failed));
         }
         if product == Product::Object && self.is_relocatable() {
-            outputs.push(device_link::link(&setup, targets.gencodes(), &outputs)?);
+            outputs.push(device_link::link(&setup, &targets, &outputs)?);
         }
-        toolchain.compiled(targets.gencodes())?;
+        toolchain.compiled(&targets)?;
         Ok(outputs)
     }
 

@@ -62,30 +62,25 @@ impl Kernels<'_> {
     }
 
     /// Defines a macro, with a value or with `None`.
-    pub fn define<'v>(mut self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
-        self.common = self.common.define(name, value);
-        self
-    }
-
-    /// Defines a macro if all targets of a file have at least this compute capability. Use it for code that does not
-    /// compile for older GPUs.
-    pub fn define_if_at_least(mut self, name: &str, minimum: ComputeCapability) -> Self {
-        self.common = self.common.define_if_at_least(name, minimum);
-        self
+    pub fn define<'v>(self, name: &str, value: impl Into<Option<&'v str>>) -> Self {
+        self.flag(match value.into() {
+            Some(value) => format!("-D{name}={value}"),
+            None => format!("-D{name}"),
+        })
     }
 
     /// Adds one argument for nvcc, such as `--use_fast_math`. Use [`archs`](Self::archs) to choose GPU targets. With
     /// `-rdc=true`, for kernels that call functions in other files, [`compile`](Self::compile) has nvcc link the device
     /// code (`-dlink`) and links `cudadevrt`.
     pub fn flag(mut self, text: impl AsRef<str>) -> Self {
-        self.common = self.common.flag(text);
+        self.flags.push(text.as_ref().to_string());
         self
     }
 
     /// Adds arguments for nvcc: `["-std=c++17", "--expt-relaxed-constexpr"]`.
     pub fn flags<S: AsRef<str>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
         for text in list {
-            self.common = self.common.flag(text);
+            self = self.flag(text);
         }
         self
     }
@@ -129,14 +124,16 @@ impl Kernels<'_> {
     /// Sets the targets of these kernels, in the syntax of [`Config::archs`](crate::Config::archs). This list replaces
     /// that one. `CUDNN_GUARD_ARCHS` overrides both.
     pub fn archs<S: AsRef<str>>(mut self, list: impl IntoIterator<Item = S>) -> Self {
-        self.common = self.common.archs(list);
+        for word in list {
+            self.archs.push(word.as_ref().to_string());
+        }
         self
     }
 
     /// Sets the lowest compute capability that these kernels support. Lower targets are left out with a warning. It is
     /// an error if no target is left.
     pub fn at_least(mut self, minimum: ComputeCapability) -> Self {
-        self.common = self.common.at_least(minimum);
+        self.minimum = Some(minimum);
         self
     }
 

@@ -2,7 +2,6 @@
 
 use crate::error::Error;
 use crate::host_compiler::query::{self, cross_compiler};
-use crate::kernels::file_options::FileOptions;
 use crate::kernels::link::device_link;
 use crate::kernels::nvcc::missing::{self, UnusableToolkit};
 use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
@@ -23,7 +22,7 @@ impl<'a> Kernels<'a> {
         sources: &[PathBuf],
         lines: &mut Vec<Directive>,
     ) -> Result<(Plan<'a>, Vec<Gencode>), Error> {
-        if let Some(fault) = target_flags::refused(&self.common.flags) {
+        if let Some(fault) = target_flags::refused(&self.flags) {
             return Err(fault.finding().into());
         }
         let watched = self.watched(lines)?;
@@ -50,10 +49,10 @@ impl<'a> Kernels<'a> {
             refused.extend(missing::runtime(self.toolchain).map(|fault| fault.finding()));
         }
         self.toolchain.allowed.apply(&mut refused);
-        let targets = self.targets(product, &self.common, refused, lines)?;
+        let targets = self.targets(product, refused, lines)?;
         let cudnn = self.toolchain.cudnn();
         let cudnn = cudnn.and_then(|cudnn| cudnn.include_dir.as_ref());
-        let mut flags = device_link::with_rdc(&self.common.flags);
+        let mut flags = device_link::with_rdc(&self.flags);
         flags.extend(cudnn.map(|dir| format!("-I{}", dir.display())));
         let host = &self.toolchain.host;
         let own = [nvcc.to_path_buf(), self.output_dir()?];
@@ -75,17 +74,16 @@ impl<'a> Kernels<'a> {
         Ok((plan, targets))
     }
 
-    /// Returns the targets in the options, or else those of the build. The findings are added to `findings`, or returned in
-    /// an error.
-    pub(super) fn targets(
+    /// Returns the targets of these kernels, or else those of the build. The findings are added to `findings`, or
+    /// returned in an error.
+    fn targets(
         &self,
         product: Product,
-        options: &FileOptions,
         findings: Vec<Finding>,
         lines: &mut Vec<Directive>,
     ) -> Result<Vec<Gencode>, Error> {
-        let mut selection = self.toolchain.selection_for(&options.archs)?;
-        if let Some(minimum) = options.minimum {
+        let mut selection = self.toolchain.selection_for(&self.archs)?;
+        if let Some(minimum) = self.minimum {
             let lost = remove_below(minimum, &mut selection);
             selection.findings.extend(lost.map(|lost| lost.finding()));
         }

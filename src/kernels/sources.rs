@@ -168,7 +168,7 @@ impl Kernels<'_> {
         let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
             return lines;
         };
-        for dir in include_dirs(&self.common.flags) {
+        for dir in include_dirs(&self.flags) {
             let real = files::canonical(&dir, None);
             if real.is_ok_and(|real| real != package && real.starts_with(&package)) {
                 lines.extend(self.watch_dir(&format!("{}/", dir.display())));

@@ -142,7 +142,7 @@ fn the_number_of_threads_does_not_cause_a_rebuild() {
     let sources = vec![package.path("src/a.cu")];
     let of = |product: Product| {
         let (plan, targets) = kernels.plan(product, &sources, &mut Vec::new()).unwrap();
-        let jobs = kernels.jobs(product, "x", &sources, &targets, &mut Vec::new());
+        let jobs = kernels.jobs(product, "x", &sources, &targets);
         (jobs.unwrap(), Setup::new(plan, &toolchain))
     };
     let (jobs, setup) = of(Product::Fatbin);

@@ -44,10 +44,6 @@ impl InvalidRequest<'_> {
             InvalidRequest::NoMatch(pattern, near) => invalid(&format!("`{pattern}` matches no file"))
                 .helps(suggestion(near.as_ref().map(|path| path.display())))
                 .help("correct the pattern in build.rs: it is relative to the package"),
-            InvalidRequest::NoMatchForOptions(pattern) => {
-                invalid(&format!("the `for_files` pattern `{}` matches no kernel", pattern.display()))
-                    .help("correct the pattern in build.rs, or name the file with `files`")
-            }
             InvalidRequest::NoSource => invalid("build.rs compiles kernels but does not specify any files")
                 .help("specify the files: `.kernels().files(\"src/kernels/*.cu\")`"),
             InvalidRequest::AllExcluded => {

@@ -3,7 +3,7 @@
 use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
 use crate::kernels::sources::Patterns;
-use crate::kernels::tests::package::{Package, warned};
+use crate::kernels::tests::package::Package;
 use crate::kernels::{Kernels, list_durations, outdated, warn_once};
 use crate::runtime::facts::ComputeCapability;
 use crate::system::directive::Directive;
@@ -126,56 +126,34 @@ fn kernels_can_have_their_own_targets() {
     assert_eq!(codes(&package, &["90a"]), (vec!["sm_90a".to_string()], 1));
 }
 
+/// Files with other targets or flags are compiled by a second call.
 #[test]
-fn files_can_have_their_own_options() {
-    let files = [("src/a.cu", ""), ("src/fp8_a.cu", ""), ("src/fp8_b.cu", "")];
+fn a_second_call_compiles_other_files_with_other_options() {
+    let files = [("src/a.cu", ""), ("src/fp8_a.cu", "")];
     let mut package = Package::new(&files);
     package.archs = "80 90 120";
-    let minimum = ComputeCapability::new(8, 9);
-    let compile = |more: fn(Kernels<'_>) -> Kernels<'_>| {
-        package.run(&package.toolchain(), |kernels| {
-            let kernels = more(kernels).define_if_at_least("FP8", minimum);
-            let kernels = kernels.for_files("fp8_*.cu", |files| {
-                let blackwell = ComputeCapability::new(12, 0);
-                files.at_least(minimum).define_if_at_least("FP4", blackwell)
-            });
-            kernels.for_files("fp8_b.cu", |file| file.define("B", "1").flag("-O1"))
-        })
+    let compile = |more: Option<&str>| {
+        let toolchain = package.toolchain();
+        let kernels = || toolchain.kernels().files(package.pattern());
+        let first = kernels().exclude("fp8_*.cu");
+        let first = first.flags(more.map(|name| format!("-D{name}")));
+        first.compile("kernels").unwrap();
+        let second = kernels().exclude("a.cu").define("FP8", "1");
+        let second = second.at_least(ComputeCapability::new(8, 9));
+        second.compile("fp8").unwrap();
     };
-    let (result, lines) = compile(|kernels| kernels);
-    result.unwrap();
-    let warnings = warned(&lines);
-    // Each warning is printed once for both files.
-    assert_eq!(warnings.len(), 2, "{warnings:?}");
-    assert!(warnings[0].contains("require compute capability 8.9 and are not compiled for sm_80"));
+    compile(None);
     let calls = package.calls();
     let of = |name: &str| calls.iter().find(|call| call.contains(name)).unwrap();
     let codes = |name: &str| of(name).matches("-gencode").count();
-    assert_eq!(
-        (codes("/a.cu"), codes("fp8_a.cu"), codes("fp8_b.cu")),
-        (3, 2, 2)
-    );
-    assert!(of("fp8_b.cu").ends_with("-DB=1 -O1 -DFP8"), "{calls:?}");
-    assert!(!of("fp8_a.cu").contains("-DB"));
-    assert!(of("fp8_a.cu").ends_with(" -DFP8"), "{calls:?}");
-    assert!(!of("/a.cu").contains("-DFP8"), "{calls:?}");
-    // Nothing is compiled again, and a change of one file's options compiles that file.
-    compile(|kernels| kernels).0.unwrap();
+    assert_eq!((codes("src/a.cu"), codes("fp8_a.cu")), (3, 2));
+    assert!(of("fp8_a.cu").contains(" -DFP8=1"), "{calls:?}");
+    assert!(!of("src/a.cu").contains("-DFP8"), "{calls:?}");
+    // Nothing is compiled again, and a change of the first call's options compiles its file.
+    compile(None);
     assert_eq!(package.calls().len(), 0);
-    compile(|kernels| kernels.for_files("a.cu", |file| file.define("A", None)))
-        .0
-        .unwrap();
+    compile(Some("A"));
     assert_eq!(package.calls().len(), 1);
-
-    let refused = |more| compile(more).0.unwrap_err();
-    assert_eq!(
-        refused(|kernels| kernels.for_files("fp9_*.cu", |file| file.flag("-O1"))),
-        "the `for_files` pattern `fp9_*.cu` matches no kernel  [config-invalid]\n  \
-         = help: correct the pattern in build.rs, or name the file with `files`\n  \
-         see         cudnn-guard explain config-invalid"
-    );
-    let flag = refused(|kernels| kernels.for_files("a.cu", |file| file.flag("-arch=sm_80")));
-    assert!(flag.contains("`-arch=sm_80` selects GPU targets"));
 }
 
 #[test]
@@ -242,7 +220,7 @@ fn the_slowest_file_of_the_last_build_starts_first() {
     let toolchain = package.toolchain();
     let sources = ["src/a.cu", "src/b.cu", "src/c.cu"].map(|path| package.path(path));
     let kernels = toolchain.kernels();
-    let jobs = kernels.jobs(Product::Object, "k", &sources, &[], &mut Vec::new());
+    let jobs = kernels.jobs(Product::Object, "k", &sources, &[]);
     let jobs = jobs.unwrap();
     let order = || outdated(&jobs, &vec![None; 3]);
     let took = |source: &str, text: &str| {

@@ -31,7 +31,7 @@ fn main() -> cudaforge::Result<()> {
             row(
                 5,
                 "`with_compute_override(\"sm90_*.cu\", 90)`, `with_compute_override_arch(\"sm90_*.cu\", \"90a\")`",
-                "`for_files(\"sm90_*.cu\", |files| files.archs([\"90a\"]))`"
+                "`exclude(\"sm90_*.cu\")`, and a second `gpu.kernels().files(\"src/sm90_*.cu\").archs([\"90a\"]).compile(\"sm90\")`"
             ),
             row(
                 6,

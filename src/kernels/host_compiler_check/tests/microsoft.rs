@@ -13,7 +13,7 @@ fn nvcc_gets_the_variables_of_visual_studio() {
     let (plan, targets) = kernels
         .plan(Product::Fatbin, &sources, &mut Vec::new())
         .unwrap();
-    let jobs = kernels.jobs(Product::Fatbin, "x", &sources, &targets, &mut Vec::new());
+    let jobs = kernels.jobs(Product::Fatbin, "x", &sources, &targets);
     let jobs = jobs.unwrap();
     let with = |sdk: &str| {
         let env = [
