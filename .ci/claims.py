@@ -5,7 +5,8 @@
 
 cargo downloads the crates to its registry. A row of CLAIMS is a crate, a property of its sources, the first and the last
 version that has it, and the statements of this repository that depend on it. A row of FILES is a statement and a property
-of the wheels in CUDNN_GUARD_REAL, which .ci/wheels.py downloads; without this variable, they are not checked.
+of the wheels in CUDNN_GUARD_REAL, which .ci/wheels.py downloads; without this variable, they are not checked. A row of
+PACKAGES names the documentation of packages that a command in the documents installs. That page is not read here.
 """
 
 import json
@@ -150,6 +151,55 @@ FILES = [
 ]
 
 
+NVIDIA_REPOSITORY = "https://developer.download.nvidia.com/compute/cuda/repos/"
+CUDA_GUIDE = "https://docs.nvidia.com/cuda/cuda-installation-guide-linux/"
+CUDNN_GUIDE = "https://docs.nvidia.com/deeplearning/cudnn/installation/linux.html"
+CONDA = "https://github.com/conda-forge/{}-feedstock"
+# The programs that install, the names of packages, and the page that documents them.
+PACKAGES = [
+    ("apt|dnf", r"(lib)?cudnn9(-dev|-devel)?(-cuda-\d+)?", CUDNN_GUIDE),
+    ("apt|dnf", r"cuda-toolkit-\d+-\d+", CUDA_GUIDE),
+    ("apt|dnf", r"cuda-(nvcc|cudart|cudart-dev|cudart-devel|driver-dev|driver-devel|nvrtc)-\d+-\d+", NVIDIA_REPOSITORY),
+    ("apt|dnf", r"lib(cublas|cusparse|nvjitlink)-\d+-\d+", NVIDIA_REPOSITORY),
+    ("apt", r"cuda-compat-\*", "https://docs.nvidia.com/deploy/cuda-compatibility/"),
+    ("apt", r"nvidia-jetpack", "https://docs.nvidia.com/jetson/jetpack/install-setup/"),
+    ("apt", r"nvidia-l4t-cuda", "https://docs.nvidia.com/jetson/archives/"),
+    ("apt", r"g\+\+-\d+|nvidia-cuda-toolkit|nvidia-driver|python3-pip|libgomp1", "https://packages.debian.org/"),
+    ("dnf", r"akmod-nvidia|xorg-x11-drv-nvidia-cuda", "https://rpmfusion.org/Howto/NVIDIA"),
+    ("dnf", r"python3-pip", "https://packages.fedoraproject.org/pkgs/python-pip/python3-pip/"),
+    ("pacman", r"cuda|cudnn|nvidia-open|nvidia-utils|uv", "https://archlinux.org/packages/"),
+    ("conda", r"cudnn|libcudnn(-dev)?", CONDA.format("cudnn")),
+    ("conda", r"cuda-version", CONDA.format("cuda-version")),
+    ("conda", r"cuda-nvcc", CONDA.format("cuda-nvcc")),
+    ("conda", r"cuda-cudart-dev|cuda-driver-dev", CONDA.format("cuda-cudart")),
+    ("conda", r"cuda-nvrtc", CONDA.format("cuda-nvrtc")),
+    ("conda", r"libcublas", CONDA.format("libcublas")),
+    ("conda", r"libcusparse", CONDA.format("libcusparse")),
+    ("conda", r"libnvjitlink", CONDA.format("libnvjitlink")),
+    ("conda", r"cuda-libraries", "https://anaconda.org/nvidia/cuda-libraries"),
+    ("conda", r"cxx-compiler", CONDA.format("compilers")),
+    ("conda", r"gxx_linux-64", CONDA.format("ctng-compiler-activation")),
+    ("conda", r"uv", CONDA.format("uv")),
+]
+
+
+def undocumented():
+    """Yields each package that a command in the documents installs and that PACKAGES does not contain."""
+    actions = r"(?:install|reinstall|upgrade|remove|list|mark|hold|-S|-Syu|-Qkk)"
+    command = re.compile(rf"`(?:sudo )?(apt|apt-get|apt-mark|dnf|pacman|conda) {actions}\b([^`&;]*)")
+    for file in [*sorted(REPOSITORY.glob("docs/*.md")), REPOSITORY / "README.md"]:
+        for program, rest in command.findall(file.read_text()):
+            program = program.removesuffix("-get").removesuffix("-mark")
+            for word in rest.replace("'", "").split():
+                name = re.split("[<>=]", word)[0]
+                if word in ("|", "grep"):
+                    break
+                if word.startswith("-") or name in ("conda-forge", "nvidia", "install", "hold", "VERSION"):
+                    continue
+                if not any(program in row[0].split("|") and re.fullmatch(row[1], name) for row in PACKAGES):
+                    yield f"{file.name}: no source for the package `{name}` of {program}"
+
+
 def cargo_fetch(directory: pathlib.Path, crate: str, version: str) -> None:
     manifest = f'[package]\nname = "claims"\nversion = "0.0.0"\nedition = "2021"\n[dependencies]\n{crate} = "{version}"\n'
     (directory / "Cargo.toml").write_text(manifest)
@@ -192,7 +242,7 @@ def check_crate(crate: str, directory: pathlib.Path):
 def main() -> None:
     statements = [(file, text) for *_, files in CLAIMS for file, text in files.items()]
     statements += [(file, text) for file, text, *_ in FILES]
-    problems = []
+    problems = list(undocumented())
     for file, text in statements:
         if text not in " ".join((REPOSITORY / file).read_text().split()):
             problems.append(f"{file} does not contain `{text}`, which is checked here")
