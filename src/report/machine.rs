@@ -6,11 +6,11 @@ use crate::compat::{cargo_lock, cudarc, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::Os;
 use crate::report::{Machine, ToolchainReport, host_compiler, json, not_opened};
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
+use crate::runtime::driver::query::{self, Driver};
 use crate::runtime::driver::{driver_library, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::loader::search_path::SearchPath;
-use crate::targets::gpus::{DEADLINE, gpus, within};
+use crate::targets::gpus::{DEADLINE, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
@@ -89,10 +89,6 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
             let problem = problem.with_memory_file();
             findings.push(driver_library::finding(&problem));
             machine.driver = problem.driver().cloned();
-            if matches!(problem, DriverProblem::Missing(_)) {
-                // nvidia-smi may still work if the driver's library cannot be opened.
-                machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
-            }
         }
         Err(silent) => findings.push(silent.finding()),
     }
@@ -147,7 +143,9 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         };
         // The driver's fault is already reported.
         let known = |finding: &Finding| match finding.id {
-            FindingId::DriverError => machine.gpus.is_empty(),
+            FindingId::DriverError | FindingId::DriverMissing | FindingId::DriverStub => {
+                machine.gpus.is_empty()
+            }
             id => id == FindingId::NoGpu && findings.iter().any(|one| one.id == id),
         };
         let new: Vec<Finding> = found.into_iter().filter(|one| !known(one)).collect();
