@@ -9,7 +9,7 @@ use crate::kernels::{Death, Kernels, Setup, ToolFailure};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Artifact, Directive, Output, files, memory, out_dir, programs};
-use crate::toolkit::nvcc_command::{self, Product, include_dirs, parse_depfile};
+use crate::toolkit::nvcc_command::{self, Product, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -110,17 +110,10 @@ impl Job {
     pub fn artifact(&self, setup: &Setup) -> Artifact {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
-        // `#include "a.h"` searches the directory of the source first.
-        let mut search = include_dirs(&self.flags);
-        if let Some(dir) = self.source.parent() {
-            search.insert(0, dir.to_path_buf());
-        }
-        search.extend(setup.plan.search_path());
         Artifact {
             output: self.output.clone(),
             stamp: self.stamp.clone(),
             how: format!("{command}\n{}\nwatched {watched}", setup.fingerprint),
-            search,
         }
     }
 
