@@ -127,7 +127,7 @@ pub fn install_wheels(
         let has_cudnn = |major| majors::CUDNN.contains(&major) && (major > 8 || *cuda < 13);
         majors::CUDA.contains(cuda) && major.is_none_or(has_cudnn)
     };
-    let of_cuda = names().any(|it| it.name.starts_with("cu"));
+    let of_cuda = names().any(|it| it.name.starts_with("cu") || it.name == "nvrtc");
     let Some(cuda) = cuda.filter(is_published).filter(|_| of_cuda) else {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that contains {first}");
@@ -209,7 +209,14 @@ impl SuspectLibrary {
                 let finding = id.warning(summary).with("searched", looked_at.join("\n"));
                 match link {
                     Some(link) => link.explain(finding),
-                    None => finding.help(install(name)),
+                    None => {
+                        let cuda = LibraryName::read(name).and_then(|it| it.major());
+                        let wheels = install_wheels(cuda, &[name], false, cfg!(windows));
+                        let add = format!(
+                            "add the directory of {name} to {LIBRARY_PATH} if it is installed"
+                        );
+                        finding.help(wheels).help(add)
+                    }
                 }
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
