@@ -207,16 +207,16 @@ impl SuspectLibrary {
                     part.display()
                 );
                 let finding = id.warning(summary).with("searched", looked_at.join("\n"));
-                match link {
-                    Some(link) => link.explain(finding),
-                    None => {
-                        let cuda = LibraryName::read(name).and_then(|it| it.major());
-                        let wheels = install_wheels(cuda, &[name], false, cfg!(windows));
-                        let add = format!(
+                // No wheel contains a name without a number.
+                let cuda = LibraryName::read(name).and_then(|it| it.major());
+                match (link, cuda) {
+                    (Some(link), _) => link.explain(finding),
+                    (None, Some(_)) => finding
+                        .help(install_wheels(cuda, &[name], false, cfg!(windows)))
+                        .help(format!(
                             "add the directory of {name} to {LIBRARY_PATH} if it is installed"
-                        );
-                        finding.help(wheels).help(add)
-                    }
+                        )),
+                    (None, None) => finding.help(install(name)),
                 }
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {

@@ -140,7 +140,7 @@ fn doctor_reports_an_incompatible_host_compiler() {
 /// The selection of targets cannot open the driver either, which is reported once.
 #[test]
 fn doctor_reports_a_driver_that_cannot_be_opened() {
-    let (root, other) = (everything("unopened"), fresh("machine-unopened"));
+    let (root, other) = (everything("unopened"), fresh("machine-no-driver"));
     fs::write(other.join("libcuda.so.1"), "").unwrap();
     let other = other.to_str().unwrap();
     let reported_ids = doctor(&root, &[("LD_LIBRARY_PATH", other)]);
