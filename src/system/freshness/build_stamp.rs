@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Artifact {
     pub output: PathBuf,
     pub stamp: PathBuf,

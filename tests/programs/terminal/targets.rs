@@ -157,7 +157,7 @@ fn every_gpu_of_this_machine_is_a_target() {
     }
 }
 
-/// Whether there is a GPU is unknown: the cause is a note, and the evidence if `native` finds no GPU.
+/// No GPU is known then. The cause is a note, and the evidence if `native` finds no GPU.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_driver_that_cannot_be_opened_is_named() {
