@@ -66,7 +66,6 @@ fn fixtures(corpus: &Corpus) {
     for folder in [
         "fixtures/cases",
         "fixtures/nvcc",
-        "fixtures/smi",
         "build-support/compat",
     ] {
         files(corpus, Path::new(folder));

@@ -146,7 +146,7 @@ impl Config {
     }
 
     /// Sets a variable that overrides the process's environment in this crate's own search. The programs that it runs
-    /// (pkg-config, nvcc, `nvidia-smi`) and NVIDIA's driver still use the process's environment.
+    /// (pkg-config, nvcc) and NVIDIA's driver still use the process's environment.
     pub fn env(self, name: impl Into<String>, value: impl Into<OsString>) -> Self {
         self.envs([(name, value)])
     }

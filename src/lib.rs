@@ -190,7 +190,7 @@ pub mod fuzzing {
     pub use crate::model::text::version_header;
     pub use crate::runtime::facts::library_name::LibraryName;
     pub use crate::system::{Host, directive, files, path_encoding};
-    pub use crate::targets::{dialect, nvidia_smi};
+    pub use crate::targets::dialect;
     pub use crate::toolkit::nvcc_command::{Product, parse_depfile};
     pub use crate::toolkit::{nvcc_output, version_file};
 

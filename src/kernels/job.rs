@@ -102,19 +102,10 @@ impl Job {
     pub fn artifact(&self, setup: &Setup) -> Artifact {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
         let command = self.command(setup, &[]);
-        // `#include "a.h"` searches the directory of the source first.
-        let mut search: Vec<_> = self
-            .source
-            .parent()
-            .map(PathBuf::from)
-            .into_iter()
-            .collect();
-        search.extend(setup.plan.search_path());
         Artifact {
             output: self.output.clone(),
             stamp: self.stamp.clone(),
             how: format!("{command}\n{}\nwatched {watched}", setup.fingerprint),
-            search,
         }
     }
 

@@ -4,7 +4,6 @@ use crate::kernels::{InvalidRequest, Kernels};
 use crate::runtime::facts::Finding;
 use crate::runtime::facts::nearest::nearest;
 use crate::system::{Directive, cargo_cannot_take, files};
-use crate::toolkit::nvcc_command::include_dirs;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -156,23 +155,12 @@ impl Kernels<'_> {
         (!out_dir.starts_with(real)).then(|| Directive::RerunIfChanged(dir.to_path_buf()))
     }
 
-    /// Returns the header directories within the package, since a new header may hide one in a later directory, and the
-    /// variables that name further directories.
+    /// Returns the variables that name header directories.
     pub(super) fn header_reruns(&self) -> Vec<Directive> {
         let host = &self.toolchain.host;
         let mut lines = Vec::new();
         for name in host.builder().os.compiler_variables() {
             lines.push(Directive::RerunIfEnvChanged(name.to_string()));
-        }
-        let package = host.env.os_var("CARGO_MANIFEST_DIR").map(Path::new);
-        let Some(package) = package.and_then(|dir| files::canonical(dir, None).ok()) else {
-            return lines;
-        };
-        for dir in include_dirs(&self.flags) {
-            let real = files::canonical(&dir, None);
-            if real.is_ok_and(|real| real != package && real.starts_with(&package)) {
-                lines.extend(self.watch_dir(&format!("{}/", dir.display())));
-            }
         }
         lines
     }

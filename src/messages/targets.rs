@@ -43,7 +43,7 @@ impl RequestProblem<'_> {
                     joined(instead, " ")
                 ));
                 match gpu_fault {
-                    None | Some(GpuQueryFault::SmiNotRun(_)) => finding,
+                    None => finding,
                     Some(cause) => finding.with_cause("driver", cause.finding()),
                 }
             }
@@ -234,28 +234,12 @@ impl GpuQueryFault {
             Self::Silent(silent) => silent
                 .finding()
                 .help("set CUDNN_GUARD_ARCHS so that the driver is not queried"),
-            #[cfg(not(feature = "cudarc"))]
             Self::Driver(problem) => problem.finding(),
             #[cfg(feature = "cudarc")]
             Self::Cudarc(error) => FindingId::DriverError
                 .note("the NVIDIA driver cannot initialize CUDA")
                 .with("cudarc", error)
                 .help("run `nvidia-smi` to check the driver"),
-            Self::SmiNotRun(cause) => {
-                let hangs = (cause.id == FindingId::ProgramTimeout).then(|| match cfg!(windows) {
-                    true => "check the Windows event log for errors of nvlddmkm: a driver that hangs has to be restarted".into(),
-                    false => "look for `NVRM` and `Xid` in the output of `dmesg`: a driver that hangs has to be restarted".into(),
-                });
-                let finding = cause.clone().helps(hangs);
-                finding.help("set CUDNN_GUARD_ARCHS so that the driver is not queried")
-            }
-            Self::SmiFailed { program, output } => {
-                let name = program.display();
-                FindingId::DriverError
-                    .note(format!("`{name}` failed, so no GPU was detected"))
-                    .with("output", output.trim())
-                    .help("run `nvidia-smi`, and reinstall the NVIDIA driver if it fails")
-            }
         };
         let note = finding.id.note(finding.summary);
         note.with_all(finding.evidence).helps(finding.help)

@@ -4,13 +4,15 @@ use crate::compat::cudarc_refusals::{self, Installed};
 use crate::compat::cudarc_sources::{listed_cudas, locked, resolve};
 use crate::compat::{cargo_lock, cudarc, rules};
 use crate::kernels::nvcc::diagnostics;
-use crate::model::Os;
-use crate::report::{Machine, ToolchainReport, host_compiler, json, not_opened};
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
+use crate::model::{Cudnn, Os, Toolkit};
+use crate::report::{Machine, ToolchainReport, host_compiler, json};
+use crate::runtime::driver::query::{self, Driver};
 use crate::runtime::driver::{driver_library, stub};
 use crate::runtime::facts::{Finding, FindingId};
+use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
 use crate::runtime::loader::search_path::SearchPath;
-use crate::targets::gpus::{DEADLINE, gpus, within};
+use crate::system::files;
+use crate::targets::gpus::{DEADLINE, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
 use std::path::{Path, PathBuf};
@@ -89,10 +91,6 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
             let problem = problem.with_memory_file();
             findings.push(driver_library::finding(&problem));
             machine.driver = problem.driver().cloned();
-            if matches!(problem, DriverProblem::Missing(_)) {
-                // nvidia-smi may still work if the driver's library cannot be opened.
-                machine.gpus = gpus(&toolchain.host.env).unwrap_or_default();
-            }
         }
         Err(silent) => findings.push(silent.finding()),
     }
@@ -109,7 +107,7 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
     }
     if let Some(cudnn) = cudnn {
         if toolchain.host.platform.os == Os::Linux {
-            findings.extend(not_opened::findings(cudnn, toolkit).into_iter().flatten());
+            add_missing_dependencies(cudnn, toolkit, findings);
         }
         let unsupported = rules::gpus(cudnn, &machine.gpus, &toolchain.host.platform);
         // A finding about a GPU is clearer than one about the target that was chosen for the GPU.
@@ -117,6 +115,25 @@ fn ask(toolchain: &Toolchain, findings: &mut Vec<Finding>) -> Machine {
         findings.extend(unsupported);
     }
     machine
+}
+
+/// Adds the findings about CUDA libraries that this cuDNN opens by name when it computes, if they are neither beside it,
+/// nor in the toolkit, nor found by this machine's loader.
+fn add_missing_dependencies(cudnn: &Cudnn, toolkit: Option<&Toolkit>, findings: &mut Vec<Finding>) {
+    let Some(cuda) = cudnn.cuda_major else { return };
+    let dirs = toolkit.map_or(&[][..], |toolkit| &toolkit.link_dirs);
+    let mut known = Vec::new();
+    for dir in dirs.iter().chain(&cudnn.link_dir) {
+        known.extend(files::list(dir).unwrap_or_default());
+    }
+    files::keep(&mut known, &|file| {
+        is_dependency(file) && files::is_file(file)
+    });
+    for suspect in find_suspects(&cudnn.installed, cuda, &known, &SearchPath::of_program()) {
+        if matches!(suspect, SuspectLibrary::Missing { .. }) {
+            findings.push(suspect.finding());
+        }
+    }
 }
 
 pub fn driver() -> Option<Driver> {
@@ -147,7 +164,9 @@ fn kernels(machine: &mut Machine, toolchain: &Toolchain, findings: &mut Vec<Find
         };
         // The driver's fault is already reported.
         let known = |finding: &Finding| match finding.id {
-            FindingId::DriverError => machine.gpus.is_empty(),
+            FindingId::DriverError | FindingId::DriverMissing | FindingId::DriverStub => {
+                machine.gpus.is_empty()
+            }
             id => id == FindingId::NoGpu && findings.iter().any(|one| one.id == id),
         };
         let new: Vec<Finding> = found.into_iter().filter(|one| !known(one)).collect();

@@ -8,7 +8,6 @@ pub mod layout;
 #[cfg(feature = "cli")]
 pub mod machine;
 #[cfg(feature = "cli")]
-pub mod not_opened;
 #[cfg(feature = "cli")]
 pub mod target_report;
 #[cfg(test)]

@@ -11,7 +11,6 @@ pub mod freshness {
     //! Checks whether build outputs are up to date.
 
     pub mod build_stamp;
-    pub mod header_shadowing;
     pub mod stat_cache;
 }
 pub mod job_pool;

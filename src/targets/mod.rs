@@ -7,7 +7,6 @@ pub mod gpus;
 pub mod miscompiled;
 pub mod nvcc_support;
 pub mod nvcc_table;
-pub mod nvidia_smi;
 pub mod select;
 #[cfg(test)]
 mod table;

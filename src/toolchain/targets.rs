@@ -195,6 +195,7 @@ mod tests {
     use super::*;
     use crate::Version;
     use crate::model::{ChosenBy, Environment};
+    use crate::runtime::driver::query::{Driver, DriverProblem};
     use crate::targets::dialect::Dialect;
     use crate::targets::gpus::GpuQueryFault;
 
@@ -233,10 +234,10 @@ mod tests {
             dialect: Dialect::Ours,
             text: "native".to_string(),
         };
-        let fault = GpuQueryFault::SmiFailed {
-            program: "nvidia-smi".into(),
-            output: "no".to_string(),
-        };
+        let fault = GpuQueryFault::Driver(DriverProblem::Stub(Driver {
+            library: "/stubs/libcuda.so.1".to_string(),
+            ..Driver::default()
+        }));
         let compiler = Compiler::from_table(None, Version::new(11, 8, 0));
         let none = select::select(Some(&request), compiler.as_ref(), &[]).unwrap_err();
         assert_eq!(
@@ -244,8 +245,7 @@ mod tests {
             "no GPU was detected, but the build script requests `native`  [no-gpu]\n  \
              = help: set CUDNN_GUARD_ARCHS=\"sm_35 sm_50 sm_60 sm_70 sm_80 sm_90 compute_90\", or a subset\n  \
              found       the build script: \"native\"\n  \
-             driver      `nvidia-smi` failed, so no GPU was detected\n  \
-             output      no"
+             driver      `/stubs/libcuda.so.1` is a link-time stub, not NVIDIA's driver, so no GPU is available"
         );
     }
 }

@@ -75,7 +75,8 @@ pub fn judge(
     // On Windows, a missing DLL is reported without a GPU too, because nothing else is tested then.
     let is_untested = cfg!(windows) && answer.tried.is_empty();
     if let (true, Some(cuda)) = (broke || is_untested, answer.cuda_major) {
-        suspects = dlopen_dependencies::find_suspects(parts, cuda, &answer.mapped, search_path);
+        suspects =
+            dlopen_dependencies::find_suspects(&parts.installed, cuda, &answer.mapped, search_path);
         let findings = suspects.iter().map(|suspect| suspect.finding());
         report.findings.extend(findings);
     }

@@ -5,11 +5,11 @@ use crate::runtime::binary::bounded_file::files_in;
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::{Image, contains};
 use crate::runtime::facts::{CudaLibrary, LibraryName, Version, sub_libraries};
+use crate::runtime::install::installed::Installed;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::package_record::{recorded_version, records_above};
-use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::search_path::{SearchPath, loaded};
-use crate::runtime::system::by_system;
+use crate::runtime::system::{self, by_system};
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.
@@ -91,6 +91,7 @@ impl SuspectLibrary {
     /// fault.
     pub fn missing(part: &Path, name: &str, cuda: u32, search_path: &SearchPath) -> Option<Self> {
         let link = MissingLink::find(name, Some(cuda), search_path);
+        let link = link.or_else(|| Some(MissingLink::beside(in_other_wheel(part, name)?, name)));
         (name != PLAIN_DRIVER || link.is_some()).then(|| SuspectLibrary::Missing {
             part: part.into(),
             name: name.into(),
@@ -100,15 +101,15 @@ impl SuspectLibrary {
     }
 }
 
-/// Returns the faults of the libraries that the needed sub-libraries open.
+/// Returns the faults of the libraries that the needed sub-libraries open. `mapped`: files that count as found.
 pub fn find_suspects(
-    parts: &SubLibraries,
+    cudnn: &Installed,
     cuda: u32,
     mapped: &[PathBuf],
     search_path: &SearchPath,
 ) -> Vec<SuspectLibrary> {
     let mut suspects = Vec::new();
-    for part in parts.installed.list.iter().filter(|part| part.needed) {
+    for part in cudnn.list.iter().filter(|part| part.needed) {
         let image = Image::open(&part.path).ok();
         let elf = image.as_ref().and_then(Image::as_elf);
         let own = elf.map(|elf| search_path.of_library(elf, &part.path));
@@ -136,6 +137,19 @@ pub fn find_suspects(
         }
     }
     suspects
+}
+
+/// Returns the file of this name in a wheel beside cuDNN's, which cuDNN may not search: 9.10 searches `nvrtc/lib`, but
+/// the wheel of NVRTC contains `cuda_nvrtc/lib`.
+fn in_other_wheel(sub_library: &Path, name: &str) -> Option<PathBuf> {
+    let wheels = sub_library.ancestors().nth(3);
+    for wheel in files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?) {
+        let file = wheel.join("lib").join(name);
+        if system::is_file(&file) {
+            return Some(file);
+        }
+    }
+    None
 }
 
 /// Returns the version of the cuBLAS that cuDNN opens.

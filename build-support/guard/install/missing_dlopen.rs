@@ -13,12 +13,12 @@ const WORDS: &str = ": cannot open shared object file";
 /// The driver's library, by the name that only a toolkit or a developer package contains. cuDNN 8 opens it.
 pub const PLAIN_DRIVER: &str = "libcuda.so";
 
-/// A library that the loader only finds under a name with a number.
+/// A library that exists, but that the loader does not find: under a name with a number, or in another wheel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MissingLink {
     pub existing: PathBuf,
-    /// The link by which the loader would find it. `None` if a file with that name is beside the existing file: WSL has
-    /// both in its own directory, and only one of them is in the loader's cache.
+    /// The link by which the loader would find it. `None` if a file with that name is beside the existing file, or is
+    /// that file: WSL has both in its own directory, and only one of them is in the loader's cache.
     pub link: Option<PathBuf>,
 }
 

@@ -127,7 +127,7 @@ pub fn install_wheels(
         let has_cudnn = |major| majors::CUDNN.contains(&major) && (major > 8 || *cuda < 13);
         majors::CUDA.contains(cuda) && major.is_none_or(has_cudnn)
     };
-    let of_cuda = names().any(|it| it.name.starts_with("cu"));
+    let of_cuda = names().any(|it| it.name.starts_with("cu") || it.name == "nvrtc");
     let Some(cuda) = cuda.filter(is_published).filter(|_| of_cuda) else {
         let first = files.first().copied().unwrap_or_default();
         return format!("install the package that contains {first}");
@@ -207,9 +207,16 @@ impl SuspectLibrary {
                     part.display()
                 );
                 let finding = id.warning(summary).with("searched", looked_at.join("\n"));
-                match link {
-                    Some(link) => link.explain(finding),
-                    None => finding.help(install(name)),
+                // No wheel contains a name without a number.
+                let cuda = LibraryName::read(name).and_then(|it| it.major());
+                match (link, cuda) {
+                    (Some(link), _) => link.explain(finding),
+                    (None, Some(_)) => finding
+                        .help(install_wheels(cuda, &[name], false, cfg!(windows)))
+                        .help(format!(
+                            "add the directory of {name} to {LIBRARY_PATH} if it is installed"
+                        )),
+                    (None, None) => finding.help(install(name)),
                 }
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {

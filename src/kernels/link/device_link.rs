@@ -38,7 +38,6 @@ pub fn link(setup: &Setup, targets: &[Gencode], objects: &[PathBuf]) -> Result<P
         output: output.clone(),
         stamp: output.with_extension("stamp"),
         how: format!("{command}\n{}", setup.fingerprint),
-        ..Artifact::default()
     };
     made.make_of(objects, &mut || {
         let ran = programs::run_to_end(&command)?;

@@ -66,7 +66,6 @@ impl Kernels<'_> {
             output: out_dir.join(format!("lib{name}.a")),
             stamp: out_dir.join("cudnn-guard").join(format!("lib{name}.stamp")),
             how: format!("{archiver:?} {objects:?}"),
-            ..Artifact::default()
         };
         // On Windows the library also has a second name, which the stamp does not cover.
         if host.platform.os == Os::Windows {

@@ -5,7 +5,6 @@
 //! ```text
 //! took 1234                            the milliseconds of the work
 //! file 17 1700000000000000000 src/a.cu the state of every file that was read
-//! shadow src/common.h                  headers that shadow others
 //! how nvcc -c src/a.cu                 the command
 //! size 2048                            the size of the output
 //! ```
@@ -13,21 +12,18 @@
 //! The output is up to date if the same lines, without the first, describe it and the files now.
 
 use crate::runtime::facts::{Finding, codec};
-use crate::system::freshness::header_shadowing;
 use crate::system::freshness::stat_cache::{self, File, StatCache};
 use crate::system::{files, out_dir};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Artifact {
     pub output: PathBuf,
     pub stamp: PathBuf,
     /// Everything that determines the output, except the files that are read: the command.
     pub how: String,
-    /// The compiler's search path for headers.
-    pub search: Vec<PathBuf>,
 }
 
 /// Returns the milliseconds in a stamp.
@@ -43,7 +39,7 @@ impl Artifact {
         let stamp = files::read_to_string(&self.stamp).ok()?;
         let (_, described) = stamp.split_once('\n')?;
         let files = seen.files(described)?;
-        (self.description(&files, seen)? == described).then_some(files)
+        (self.description(&files)? == described).then_some(files)
     }
 
     /// Makes the output of these files, which `how` contains, unless it is up to date. Only this build script writes
@@ -72,7 +68,7 @@ impl Artifact {
                 _ => return,
             }
         }
-        if let Some(described) = self.description(&files, &seen) {
+        if let Some(described) = self.description(&files) {
             let took = SystemTime::now().duration_since(begun).unwrap_or_default();
             let text = format!("took {}\n{described}", took.as_millis());
             // Without a stamp the output is only rebuilt.
@@ -82,15 +78,12 @@ impl Artifact {
 
     /// Describes the output and the files. A killed build or a full disk leaves a truncated output, which has another
     /// size, or a truncated stamp, in which the last lines are missing.
-    fn description(&self, files: &[Rc<File>], seen: &StatCache) -> Option<String> {
+    fn description(&self, files: &[Rc<File>]) -> Option<String> {
         let mut text = String::new();
         for file in files {
             text += "file ";
             text += file.state.as_deref()?;
             text += "\n";
-        }
-        for header in header_shadowing::shadowing_headers(&self.search, files, seen) {
-            text += &format!("shadow {header:?}\n");
         }
         let size = std::fs::metadata(&self.output).ok()?.len();
         text += &codec::line("how", &self.how);

@@ -33,7 +33,6 @@ pub struct StatCache {
 struct Known {
     file: OnceCell<Option<Rc<File>>>,
     dir: OnceCell<Option<PathBuf>>,
-    names: OnceCell<Rc<Vec<OsString>>>,
 }
 
 /// An existing file or directory.
@@ -43,8 +42,6 @@ pub struct File {
     pub changed: SystemTime,
     /// The state, unless it cannot be encoded.
     pub state: Option<String>,
-    /// The path with links resolved.
-    pub real: PathBuf,
     /// `true` once a `rerun-if-changed` line was printed for it.
     pub is_reported: Cell<bool>,
 }
@@ -73,7 +70,6 @@ impl StatCache {
             is_regular: data.is_file(),
             changed,
             state: state(path, &real, data.len(), changed),
-            real,
             is_reported: Cell::new(false),
         })
     }
@@ -106,15 +102,9 @@ impl StatCache {
     }
 
     /// Resolves the links in a directory's path. A few directories contain hundreds of files.
-    pub fn dir(&self, dir: &Path) -> Option<PathBuf> {
+    fn dir(&self, dir: &Path) -> Option<PathBuf> {
         let real = || files::canonical(dir, None).ok();
         self.known(dir).dir.get_or_init(real).clone()
-    }
-
-    /// Returns the sorted file names in a directory.
-    pub fn names(&self, dir: &Path) -> Rc<Vec<OsString>> {
-        let list = || Rc::new(files::names(dir).unwrap_or_default());
-        Rc::clone(self.known(dir).names.get_or_init(list))
     }
 
     fn known(&self, path: &Path) -> Rc<Known> {

@@ -136,7 +136,6 @@ fn saved(out_dir: &Path, how: String) -> Artifact {
         stamp: output.with_extension("stamp"),
         output,
         how,
-        search: Vec::new(),
     }
 }
 

@@ -1,17 +1,15 @@
 //! The output of `cudnn-guard targets`.
 
-#[cfg(unix)]
-use super::file;
-#[cfg(unix)]
-use super::folder;
 use super::{cudnn_guard, ids, must_exit, text};
+#[cfg(target_os = "linux")]
+use super::{file, folder};
+#[cfg(target_os = "linux")]
+use crate::support::circumstances::installed;
 use serde_json::Value;
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 use std::path::Path;
-#[cfg(unix)]
-use std::process::Command;
-#[cfg(unix)]
-use std::process::Output;
+#[cfg(target_os = "linux")]
+use std::process::{Command, Output};
 
 #[test]
 fn targets_work_without_cuda() {
@@ -96,26 +94,24 @@ fn unsupported_targets_are_reported_with_the_first_cuda_that_supports_them() {
     must_exit(&cudnn_guard(&["targets", "80", "--cuda", "new"]), 2);
 }
 
-/// Runs with the nvidia-smi of fixtures/smi, and with a driver that cannot be opened, independent of this machine.
-#[cfg(unix)]
-fn with_gpus(list: &str, env: &[(&str, &str)]) -> Output {
-    let smi = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/smi");
-    let no_driver = folder("no-driver");
-    file(&no_driver, "libcuda.so.1", "");
+/// Runs with the driver in this directory, independent of this machine.
+#[cfg(target_os = "linux")]
+fn with_driver(driver: &Path, list: &str, env: &[(&str, &str)]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_cudnn-guard"))
         .args(["targets", list, "--cuda", "12.9", "--json"])
         .env_clear()
-        .env("PATH", format!("{}:/usr/bin:/bin", smi.display()))
-        .env("LD_LIBRARY_PATH", no_driver)
+        .env("PATH", "/usr/bin:/bin")
+        .env("LD_LIBRARY_PATH", driver)
         .envs(env.iter().copied())
         .output()
         .expect("cudnn-guard runs")
 }
 
 /// All visible GPUs are targets, and a release build reports the GPUs that are not covered.
-#[cfg(unix)]
+#[cfg(target_os = "linux")]
 #[test]
 fn every_gpu_of_this_machine_is_a_target() {
+    let driver = installed((9, 14, 0)).join("driver");
     let targets = |output: &Output| {
         let json: Value = serde_json::from_str(&text(output)).expect("JSON");
         let ids: Vec<Value> = json["findings"]
@@ -147,16 +143,12 @@ fn every_gpu_of_this_machine_is_a_target() {
             &["kernels-not-covering-gpu"],
         ),
         ("80", &[("PROFILE", "release")], &["sm_80"], &[]),
-        (
-            "native",
-            &[("CUDA_VISIBLE_DEVICES", "GPU-1b")],
-            &["sm_86"],
-            &[],
-        ),
+        ("native", &[("SIM_CAPABILITY", "8.6")], &["sm_86"], &[]),
         ("native", &[("CUDA_VISIBLE_DEVICES", "")], &[], &["no-gpu"]),
     ];
     for (list, env, wanted, ids) in cases {
-        let output = with_gpus(list, env);
+        let gpus = [("SIM_DEVICES", "3"), ("SIM_CAPABILITY", "6.1,8.6,8.6")];
+        let output = with_driver(&driver, list, &[&gpus, env].concat());
         assert_eq!(
             targets(&output),
             (json(wanted), json(ids)),
@@ -165,16 +157,35 @@ fn every_gpu_of_this_machine_is_a_target() {
     }
 }
 
-/// The output of a failing `nvidia-smi` is shown if `native` finds no GPU.
-#[cfg(unix)]
+/// No GPU is known then. The cause is a note, and the evidence if `native` finds no GPU.
+#[cfg(target_os = "linux")]
 #[test]
-fn native_without_a_gpu_shows_the_output_of_nvidia_smi() {
-    let words = "NVIDIA-SMI has failed because it couldn't communicate with the NVIDIA driver.";
-    let output = with_gpus("native", &[("SMI_FAILS", words)]);
+fn a_driver_that_cannot_be_opened_is_named() {
+    let no_driver = folder("no-driver");
+    file(&no_driver, "libcuda.so.1", "");
+    let findings = |list| {
+        let output = with_driver(&no_driver, list, &[]);
+        let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
+        (
+            output,
+            json["findings"].as_array().expect("findings").clone(),
+        )
+    };
+    let words =
+        "`libcuda.so.1`, the library of NVIDIA's driver, cannot be opened, so no GPU can be used";
+    let (output, notes) = findings("auto");
+    must_exit(&output, 0);
+    assert_eq!(notes.len(), 2, "{notes:?}");
+    assert_eq!(
+        (&notes[0]["id"], &notes[1]["id"]),
+        (&"driver-missing".into(), &"no-gpu".into())
+    );
+    assert_eq!(
+        (&notes[0]["severity"], &notes[0]["summary"]),
+        (&"note".into(), &words.into())
+    );
+    let (output, errors) = findings("native");
     must_exit(&output, 1);
-    let json: Value = serde_json::from_str(&text(&output)).expect("JSON");
-    let findings = json["findings"].as_array().expect("findings");
-    let error = findings.iter().find(|one| one["id"] == "no-gpu");
-    let evidence = &error.expect("an error")["evidence"];
-    assert_eq!(evidence["output"], words, "{json:#}");
+    let error = errors.iter().find(|one| one["id"] == "no-gpu");
+    assert_eq!(error.expect("an error")["evidence"]["driver"], words);
 }
