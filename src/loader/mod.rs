@@ -9,7 +9,6 @@ pub mod ldso;
 pub mod linkage;
 #[cfg(feature = "cli")]
 pub mod main_library;
-pub mod path_shadowing;
 pub mod shadowing;
 #[cfg(all(test, feature = "cli"))]
 mod tests;
