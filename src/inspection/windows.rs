@@ -55,7 +55,7 @@ impl Inspection {
         cudnn.installed.add_origins(&origin(&library), &origin);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));
-        self.input.dll_dependencies = Some(dependencies);
+        self.input.dll_dependencies = dependencies;
         self.input.cudnn = Some(cudnn);
         provider
     }

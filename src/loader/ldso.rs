@@ -1,6 +1,6 @@
 //! Resolves a program's libraries without loading them.
 
-use crate::loader::dll_dependencies::is_checked;
+use crate::loader::dll_search::is_checked;
 use crate::loader::linkage;
 use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;

@@ -1,6 +1,5 @@
 //! The libraries that the system's loader selects: ld.so on Linux, the DLL search order on Windows.
 
-pub mod dll_dependencies;
 pub mod dll_search;
 pub mod elsewhere;
 #[cfg(feature = "cli")]

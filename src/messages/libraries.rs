@@ -1,9 +1,9 @@
 //! Libraries that the loader does not find, or finds twice.
 
 use crate::cudnn::consistency::file_name;
-use crate::loader::dll_dependencies::{DllDependencies, MissingDll};
+use crate::loader::dll_search::{DllDependencies, MissingDll};
 use crate::loader::shadowing::{PathFault, ShadowingLibrary};
-use crate::model::Os;
+use crate::model::{Cudnn, Os};
 use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;
 
@@ -110,54 +110,45 @@ fn directory(library: &Path) -> String {
 }
 
 impl DllDependencies {
-    /// Returns the finding for DLLs of cuDNN that its main library needs. `dir`: the first directory that is searched.
-    pub fn missing_sub_libraries(
-        &self,
-        needs: &[&MissingDll],
-        library: &Path,
-        dir: &Path,
-    ) -> Finding {
-        self.missing_finding(FindingId::PartsMissing, needs)
-            .help(format!(
-                "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
-                file_name(library),
-                dir.display()
-            ))
-    }
-
-    /// Returns the finding for DLLs of CUDA. `major`: the CUDA major that cuDNN was built for.
-    pub fn missing_cuda(&self, needs: &[&MissingDll], major: Option<u32>) -> Finding {
-        let unknown = "the CUDA version that".to_string();
-        let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
-        let dll = needs.first().map_or("", |first| &first.dll);
-        self.missing_finding(FindingId::CudnnNotLoadable, needs)
-            .help(format!(
-                "add the directory that contains `{dll}` to PATH where the program runs"
-            ))
-            .help(format!("install {toolkit} this cuDNN was built for"))
-            .help(format!(
-                "copy all DLLs from the directory that contains `{dll}` to the program's directory"
-            ))
-    }
-
-    /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
-    fn missing_finding(&self, id: FindingId, needs: &[&MissingDll]) -> Finding {
-        let several = if needs.len() > 1 { needs } else { &[] };
-        let several = several.iter();
-        let all =
-            several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
-        let summary = needs.first().map(|MissingDll { part, dll }| {
-            let part = file_name(part);
-            format!("`{part}` needs `{dll}`, which is not on Windows' search path")
-        });
+    /// Returns the finding for missing DLLs of this cuDNN, or of the CUDA that it was built for. It is a warning, since
+    /// the program may bring the DLL itself, or a note if PATH is unknown.
+    pub fn finding(&self, missing: &[&MissingDll], cudnn: &Cudnn) -> Option<Finding> {
+        let line = |(part, dll): &&MissingDll| format!("{} needs {dll}", file_name(part));
+        let ((part, dll), library) = (missing.first()?, cudnn.library.as_deref()?);
         let mut places = self.places.clone();
         let mut severity = Severity::Note;
         if self.path_known {
             places.push("PATH".into());
             severity = Severity::Warning;
         }
-        Finding::new(id, severity, summary.unwrap_or_default())
+        let is_of_cudnn = dll.starts_with("cudnn");
+        let id = match is_of_cudnn {
+            true => FindingId::PartsMissing,
+            false => FindingId::CudnnNotLoadable,
+        };
+        let part = file_name(part);
+        let summary = format!("`{part}` needs `{dll}`, which is not on Windows' search path");
+        let several = if missing.len() > 1 { missing } else { &[] };
+        let finding = Finding::new(id, severity, summary)
             .with_paths("searched", &places)
-            .with_lines("missing", all)
+            .with_lines("missing", several.iter().map(line));
+        if is_of_cudnn {
+            let (file, dir) = (file_name(library), directory(library));
+            return Some(finding.help(format!(
+                "copy all `cudnn*.dll` files of the same version as `{file}` to `{dir}`"
+            )));
+        }
+        let unknown = || "the CUDA version that".to_string();
+        let cuda = cudnn.cuda_major;
+        let toolkit = cuda.map_or_else(unknown, |major| format!("CUDA {major}, which"));
+        let finding = finding
+            .help(format!(
+                "add the directory that contains `{dll}` to PATH where the program runs"
+            ))
+            .help(format!("install {toolkit} this cuDNN was built for"))
+            .help(format!(
+                "copy all DLLs from the directory that contains `{dll}` to the program's directory"
+            ));
+        Some(finding)
     }
 }

@@ -4,7 +4,7 @@ use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, Asker};
 use crate::loader::dll_search::DllSearchPath;
 use crate::loader::shadowing::PathFault;
-use crate::loader::{dll_dependencies, elsewhere, shadowing};
+use crate::loader::{elsewhere, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Host, files};
@@ -31,8 +31,7 @@ pub fn cudnn_findings(
     let rivals = shadowing::libraries_in(&path, cudnn, host);
     findings.extend(shadowing::replaced(cudnn, &rivals, host.platform.os));
     if let Some(dlls) = dll_path.filter(|_| cudnn.library.is_some()) {
-        let dependencies = dlls.dependencies(cudnn, toolkit);
-        findings.extend(dll_dependencies::findings(cudnn, &dependencies));
+        findings.extend(dlls.dependencies(cudnn, toolkit).findings(cudnn));
     }
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));

@@ -3,7 +3,6 @@
 use crate::cudnn::consistency;
 use crate::cudnn::consistency::parts::SubLibraryFault;
 use crate::inspection::preflight::{PreflightInput, within};
-use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
@@ -109,12 +108,10 @@ impl PreflightInput {
             let found_via = self.found_via().unwrap_or_default();
             findings.push(finding.with_first(vec![("found via", found_via)]));
         }
-        if let Some(dll_dependencies) = &self.dll_dependencies {
-            findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
-            if !dll_dependencies.missing_dlls.is_empty() {
-                let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
-                unknown.push(reason.into());
-            }
+        findings.extend(self.dll_dependencies.findings(cudnn));
+        if !self.dll_dependencies.missing_dlls.is_empty() {
+            let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
+            unknown.push(reason.into());
         }
     }
 
