@@ -3,7 +3,6 @@
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::mixed_folder::MixedVersions;
 use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
@@ -45,35 +44,82 @@ impl Installed {
             findings.push(fault.finding());
         }
         findings.extend(self.stray_finding());
-        findings.extend(finding(self, &foreign));
+        let mixed = self.mixed_versions();
+        findings.extend(mixed.map(|mixed| self.mixed_finding(mixed, &foreign)));
         findings
+    }
+
+    /// Returns the main library and the sub-libraries, if their versions differ: they do not work together, even if cuDNN
+    /// itself does not notice.
+    pub fn mixed_versions(&self) -> Option<MixedVersions<'_>> {
+        let (version, _) = self.version()?;
+        let preloaded = self.main.origin == Some(LoadOrigin::Preload);
+        let mut files = vec![&self.main];
+        files.extend(&self.list);
+        let is_mixed = files.iter().any(|file| file.is_other_than(version));
+        is_mixed.then_some(MixedVersions {
+            files,
+            version,
+            preloaded: preloaded.then_some(&self.main.path),
+        })
+    }
+
+    fn mixed_finding(&self, mixed: MixedVersions<'_>, foreign: &[Foreign<'_>]) -> Finding {
+        let mut elsewhere = Vec::new();
+        for part in foreign {
+            if part.version.is_some_and(|version| version != mixed.version) {
+                elsewhere.push(part.clone());
+            }
+        }
+        if !elsewhere.is_empty() {
+            return self.foreign_finding(Some(mixed.version), &elsewhere, Some(mixed));
+        }
+        let path = &self.main.path;
+        let is_dll = LibraryName::of(path).is_some_and(|file| file.is_dll);
+        let reinstall = package_owner::reinstall_command(path);
+        mixed.finding(&self.folder().display().to_string(), is_dll, reinstall)
     }
 }
 
-/// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice.
-fn finding(installed: &Installed, foreign: &[Foreign<'_>]) -> Option<Finding> {
-    let (release, _) = installed.version()?;
-    let preloaded = installed.main.origin == Some(LoadOrigin::Preload);
-    let preloaded = Some(&*installed.main.path).filter(|_| preloaded);
-    let folder = installed.folder();
-    let mut files = vec![&installed.main];
-    files.extend(&installed.list);
-    let mixed = MixedVersions::new(files, release, preloaded)?;
-    let mut elsewhere = Vec::new();
-    for part in foreign {
-        if part.version.is_some_and(|version| version != release) {
-            elsewhere.push(part.clone());
-        }
+/// The files of a cuDNN whose versions differ.
+pub struct MixedVersions<'a> {
+    pub files: Vec<&'a SubLibraryFile>,
+    pub version: Version,
+    /// The main library, if LD_PRELOAD names it. The other files may all have the same version.
+    pub preloaded: Option<&'a Path>,
+}
+
+impl<'a> MixedVersions<'a> {
+    /// Returns `true` if a convolution opens a file of another version.
+    pub fn matters(&self) -> bool {
+        let mut files = self.files.iter();
+        files.any(|file| file.needed && file.is_other_than(self.version))
     }
-    Some(if elsewhere.is_empty() {
-        let path = &installed.main.path;
-        let is_dll = LibraryName::of(path).is_some_and(|file| file.is_dll);
-        let reinstall = package_owner::reinstall_command(path);
-        mixed.finding(&folder.display().to_string(), is_dll, reinstall)
-    } else {
-        installed.foreign_finding(Some(release), &elsewhere, Some(mixed))
-    })
+
+    /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
+    /// version of the main library decides.
+    pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
+        let odd_ones = |version| {
+            let mut odd = Vec::new();
+            for file in &self.files {
+                if file.is_other_than(version) {
+                    odd.push(*file);
+                }
+            }
+            odd
+        };
+        let (mut most, mut odd) = (self.version, odd_ones(self.version));
+        for file in &self.files {
+            let Some(version) = file.version else {
+                continue;
+            };
+            let others = odd_ones(version);
+            if others.len() < odd.len() {
+                (most, odd) = (version, others);
+            }
+        }
+        (most, odd)
+    }
 }
 
 /// A sub-library from another directory than the main library.

@@ -3,8 +3,7 @@
 use crate::runtime::facts::finding::{after_space, listed};
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
-use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::mixed_sub_libraries::Foreign;
+use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
 use crate::runtime::install::package_owner::Owner;
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;

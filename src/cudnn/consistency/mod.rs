@@ -42,7 +42,8 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
             return Some(Rejection::Damaged(file, defect.clone()));
         }
     }
-    if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
+    let mixed = cudnn.installed.mixed_versions();
+    if mixed.is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
     }
     cudnn.installed.jit_only.then_some(Rejection::JitOnly)
@@ -98,5 +99,3 @@ pub fn file_name(path: &Path) -> &str {
         .and_then(|name| name.to_str())
         .unwrap_or_default()
 }
-
-use parts::mixed_versions;

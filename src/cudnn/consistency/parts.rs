@@ -2,9 +2,8 @@
 
 use crate::model::{Cudnn, Owner, Unresolved};
 use crate::runtime::facts::Finding;
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::facts::sub_libraries;
 use crate::runtime::install::installed::MissingSubLibraries;
-use crate::runtime::install::mixed_folder::MixedVersions;
 use std::path::{Path, PathBuf};
 
 pub enum SubLibraryFault<'a> {
@@ -38,7 +37,7 @@ pub(super) fn findings(cudnn: &Cudnn, runs_here: bool) -> Vec<Finding> {
     let is_apart = cudnn.files.directories.len() > 1;
     let mut files = cudnn.installed.files().into_iter();
     let is_unknown = is_apart && files.any(|file| file.version.is_none());
-    let is_mixed = mixed_versions(cudnn).is_some();
+    let is_mixed = cudnn.installed.mixed_versions().is_some();
     if is_unknown && !is_mixed {
         findings.push(finding(SubLibraryFault::SeveralDirectories));
     }
@@ -64,14 +63,6 @@ fn missing(cudnn: &Cudnn, runs_here: bool) -> Option<Finding> {
         ..MissingSubLibraries::new(&cudnn.installed, false, &|_| true)
     };
     Some(fault.finding())
-}
-
-/// Returns the sub-libraries, if they are of different versions. One that this cuDNN opens although it does not contain
-/// it has a finding of its own.
-pub(super) fn mixed_versions(cudnn: &Cudnn) -> Option<MixedVersions<'_>> {
-    let mut files = cudnn.installed.files();
-    files.retain(|file| file.name != TENSOR_IR || file.origin.is_none());
-    MixedVersions::new(files, cudnn.library_version?, None)
 }
 
 /// Returns the first sub-library that imports functions from another one that does not define them. A leftover of a
