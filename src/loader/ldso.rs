@@ -2,7 +2,7 @@
 
 use crate::loader::dll_search::is_checked;
 use crate::loader::linkage;
-use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
+use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
 use crate::runtime::loader::elf::candidates::hwcaps_level;
@@ -42,9 +42,9 @@ impl LoadGraph {
             path,
             ..Self::default()
         };
-        let path = match linkage.format {
-            Format::Elf => graph.sysroot().canonical(program),
-            Format::Pe => program.to_path_buf(),
+        let path = match linkage.is_pe {
+            true => program.to_path_buf(),
+            false => graph.sysroot().canonical(program),
         };
         graph.push(Object {
             origin: parent_dir(&path),
@@ -81,7 +81,7 @@ impl LoadGraph {
     /// Returns `true` for a Windows program, for which names ignore case.
     pub fn is_windows(&self) -> bool {
         let program = self.objects.first();
-        program.is_some_and(|program| program.linkage.format == Format::Pe)
+        program.is_some_and(|program| program.linkage.is_pe)
     }
 
     fn is_same(&self, one: &str, other: &str) -> bool {

@@ -5,6 +5,7 @@ use crate::model::{Cudnn, Installer, Toolkit};
 use crate::runtime::binary::elf::Elf;
 use crate::runtime::facts::Finding;
 use crate::runtime::install::dlopen_dependencies::{self, SuspectLibrary};
+use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::loader::search_path::SearchPath;
 use crate::search::install_layout::PACKAGES;
 use crate::system::files;
@@ -36,7 +37,7 @@ pub fn findings(cudnn: &Cudnn, toolkit: Option<&Toolkit>) -> Option<Vec<Finding>
                 continue;
             };
             match SuspectLibrary::missing(&part.path, name, cuda, search_path) {
-                Some(SuspectLibrary::Missing { link: None, .. }) => {
+                Some(SuspectLibrary::Missing(MissingDlopen { link: None, .. }, _)) => {
                     missing.push((name.clone(), consistency::file_name(&part.path)));
                 }
                 fault => findings.extend(fault.map(|fault| fault.finding())),

@@ -83,7 +83,9 @@ pub fn judge(
     let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
     if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
     {
-        report.findings.push(missing.finding(&outcome.output));
+        report
+            .findings
+            .push(missing.finding("output", outcome.output.trim()));
     }
 }
 

@@ -9,6 +9,7 @@ use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER_SO, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
+use std::fmt::Display;
 use std::path::Path;
 
 /// The number of functions that are named after the first one.
@@ -154,11 +155,13 @@ impl MissingDlopen {
         format!("{LOADER} did not find {}", self.name)
     }
 
-    /// Returns the finding for a cuDNN that continued and then failed.
-    pub fn finding(&self, output: &str) -> Finding {
-        let summary = format!("cuDNN opens {}, which {LOADER} cannot find", self.name);
+    /// Returns the finding for a cuDNN that continued and then failed, with this evidence.
+    pub fn finding(&self, label: &'static str, evidence: impl Display) -> Finding {
+        let (name, part) = (&self.name, self.part.as_ref());
+        let user = part.map_or_else(|| "cuDNN".into(), |part| format!("`{}`", part.display()));
+        let summary = format!("{user} opens {name}, which {LOADER} cannot find");
         let finding = FindingId::CudnnNotLoadable.warning(summary);
-        self.with_help(finding.with("output", output.trim()))
+        self.with_help(finding.with(label, evidence))
     }
 
     pub fn with_help(&self, finding: Finding) -> Finding {
@@ -194,23 +197,9 @@ impl MissingLink {
 
 impl SuspectLibrary {
     pub fn finding(&self) -> Finding {
-        let id = FindingId::CudnnNotLoadable;
         match self {
-            SuspectLibrary::Missing {
-                part,
-                name,
-                looked_at,
-                link,
-            } => {
-                let summary = format!(
-                    "`{}` opens {name}, which {LOADER} cannot find",
-                    part.display()
-                );
-                let finding = id.warning(summary).with("searched", looked_at.join("\n"));
-                match link {
-                    Some(link) => link.explain(finding),
-                    None => finding.help(install(name)),
-                }
+            SuspectLibrary::Missing(missing, looked_at) => {
+                missing.finding("searched", looked_at.join("\n"))
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
                 let summary = format!(
@@ -218,7 +207,8 @@ impl SuspectLibrary {
                     nvrtc.display(),
                     by_system!("libnvrtc-builtins", "nvrtc-builtins64")
                 );
-                id.warning(summary)
+                FindingId::CudnnNotLoadable
+                    .warning(summary)
                     .help("reinstall NVRTC with both files in one directory")
             }
             SuspectLibrary::UnlikeCublas(blas, lt) => FindingId::CudaLibrariesMixed
