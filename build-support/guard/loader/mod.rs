@@ -10,8 +10,6 @@ pub mod ld_so_conf;
 #[cfg(feature = "runtime")]
 pub mod library_names;
 pub mod load_origin;
-#[cfg(feature = "build")]
-pub mod lookup;
 #[cfg(feature = "runtime")]
 pub mod map_failures;
 #[cfg(feature = "runtime")]

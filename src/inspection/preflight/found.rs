@@ -1,7 +1,6 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
-use crate::cudnn::consistency;
-use crate::cudnn::consistency::parts::SubLibraryFault;
+use crate::cudnn::consistency::{self, SubLibraryFault};
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};

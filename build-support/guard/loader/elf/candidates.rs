@@ -1,6 +1,8 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
 use crate::runtime::binary::ld_so_cache;
+#[cfg(feature = "build")]
+use crate::runtime::binary::{defect::Defect, elf::Elf};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
 use std::path::{Path, PathBuf};
@@ -104,5 +106,24 @@ impl SearchPath {
             }
         }
         None
+    }
+}
+
+/// Tries a file for a program with this CPU. `real` is the regular file at the path, if there is one.
+///
+/// The loader continues with the next directory if nothing exists at the path (`None`), or if
+/// [`is_passed_over`](Defect::is_passed_over) is `true` for the defect: a broken link, a file for another CPU, or a
+/// file that cannot be opened. It takes every other file, also a damaged or empty one or a directory, and fails on it.
+/// A pipe or a device is never opened here.
+#[cfg(feature = "build")]
+pub fn try_file(
+    path: &Path,
+    real: Option<&Path>,
+    root: Option<&Path>,
+    cpu: &str,
+) -> Option<Result<Elf, Defect>> {
+    match real {
+        Some(real) => Some(Elf::open_for(real, cpu)),
+        None => Defect::below(path, root).map(Err),
     }
 }
