@@ -1,6 +1,5 @@
 //! The comparison of a program's guards with the libraries that the loader would find.
 
-pub mod dlls;
 pub mod found;
 pub mod refused;
 

@@ -5,11 +5,10 @@ use crate::loader::linkage;
 use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file};
+use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file, unlinked};
 use crate::runtime::loader::ld_so_conf;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::unlinked;
 use crate::runtime::system::names::DRIVER_DLL;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
@@ -224,8 +223,8 @@ impl LoadGraph {
                 }
             }
         }
-        let unlinked = |place: &SearchDirectory| {
-            let (path, defect) = unlinked::find(&place.dir, name)?;
+        let without_link = |place: &SearchDirectory| {
+            let (path, defect) = unlinked(&place.dir, name)?;
             Some(unfit_at(path, defect, &place.origin))
         };
         let places = path.directories.iter();
@@ -233,7 +232,7 @@ impl LoadGraph {
         Err(Box::new(Missing {
             searched: path.looked_at(),
             placeholder,
-            unfit: unfit.or_else(|| searched.find_map(unlinked)),
+            unfit: unfit.or_else(|| searched.find_map(without_link)),
             ..Missing::default()
         }))
     }

@@ -21,7 +21,6 @@ pub mod opener;
 pub mod refused_library;
 pub mod search_path;
 pub mod system;
-pub mod unlinked;
 
 /// The places where a library may be but the system does not search.
 #[cfg(all(feature = "runtime", windows))]

@@ -150,14 +150,15 @@ impl PreflightInput {
         let Some(library) = &cudnn.library else {
             return;
         };
-        let major = named_major(library);
-        let major = major.filter(|major| !rules::majors(guard).contains(major));
-        let by_name = major.map(|major| Version::new(major, 0, 0));
-        let version = cudnn.library_version.or(by_name);
-        let (Some(version), None) = (version, &guard.absent) else {
+        if guard.absent.is_some() {
             return;
+        }
+        let judged = match (cudnn.library_version, named_major(library)) {
+            (Some(version), _) => program_rules::version(guard, version),
+            (None, Some(major)) => program_rules::major(guard, major),
+            (None, None) => Ok(()),
         };
-        if let Err(mismatch) = program_rules::version(guard, version) {
+        if let Err(mismatch) = judged {
             let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);
