@@ -189,11 +189,6 @@ impl LoadGraph {
             path = self.search_path(requester);
             candidates = path.candidates(name);
         }
-        let unfit_at = |path, defect, via: &LoadOrigin| Unfit {
-            path,
-            defect,
-            found_via: via.to_string(),
-        };
         let (mut placeholder, mut unfit) = (None, None);
         for (via, path) in candidates {
             match self.select(&path, &mut placeholder) {
@@ -215,7 +210,7 @@ impl LoadGraph {
                     // The contents of an inaccessible directory are unknown.
                     let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
                     if unfit.as_ref().is_none_or(is_closed) {
-                        unfit = Some(unfit_at(path, defect, &via));
+                        unfit = Some(Unfit::new(path, defect, &via));
                     }
                     if stops {
                         break;
@@ -225,7 +220,7 @@ impl LoadGraph {
         }
         let without_link = |place: &SearchDirectory| {
             let (path, defect) = unlinked(&place.dir, name)?;
-            Some(unfit_at(path, defect, &place.origin))
+            Some(Unfit::new(path, defect, &place.origin))
         };
         let places = path.directories.iter();
         let mut searched = places.filter(|place| !path.nodeflib || !place.is_system());

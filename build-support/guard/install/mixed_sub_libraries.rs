@@ -27,7 +27,7 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let fault = UnusableFile::new(&file.path, defect).needed_if(file.needed);
+            let fault = UnusableFile::new(&file.path, defect, Vec::new()).needed_if(file.needed);
             // A file that another program holds open may be valid.
             let is_wrong = file.needed && *defect != Defect::Locked;
             let fault = match instead.filter(|_| is_wrong && is_valid(&own)) {

@@ -17,12 +17,12 @@ pub struct UnusableFile<'a> {
 
 impl<'a> UnusableFile<'a> {
     /// Creates the fault, which is an error.
-    pub fn new(path: &'a Path, defect: &'a Defect) -> Self {
+    pub fn new(path: &'a Path, defect: &'a Defect, evidence: Vec<(&'static str, String)>) -> Self {
         Self {
             path,
             defect,
             severity: Severity::Error,
-            evidence: Vec::new(),
+            evidence,
             help: None,
         }
     }

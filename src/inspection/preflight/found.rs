@@ -76,7 +76,7 @@ impl PreflightInput {
         let installed = &cudnn.installed;
         let own = cudnn
             .main_library_defect()
-            .map(|(path, defect)| UnusableFile::new(path, defect).finding());
+            .map(|(path, defect)| UnusableFile::new(path, defect, Vec::new()).finding());
         // The directories in which cuDNN searches are unknown if its main library cannot be read.
         let is_searched = own.is_none();
         let mut of_files = Vec::from_iter(own);
