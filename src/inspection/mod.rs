@@ -1,6 +1,5 @@
 //! The inspection of a compiled program.
 
-pub mod driver_in_image;
 pub mod driver_stub;
 pub mod fault;
 pub mod frameworks;
@@ -118,7 +117,7 @@ impl Inspection {
             let doubt = |_| doubt.to_string();
             inspection.unknown.extend(faults.first().map(doubt));
         }
-        let in_image = driver_in_image::find(host.sysroot());
+        let in_image = driver_stub::in_image(host.sysroot());
         inspection.findings.extend(in_image);
         if of_here && root.is_none() {
             inspection.ask();

@@ -79,16 +79,14 @@ impl Inspection {
                 Some(defect) => defect,
             };
             let via = path.path.finds(&library.path);
+            let via = via.map_or_else(String::new, |via| via.describe(true));
+            let unfit = Unfit::new(library.path.clone(), defect, via);
             graph.missing.push(Missing {
                 name,
                 needed_by: self.input.program.clone(),
                 need: LoadPhase::Later,
                 searched: path.path.folders(),
-                unfit: Some(Unfit {
-                    found_via: via.map_or_else(String::new, |via| via.describe(true)),
-                    path: library.path.clone(),
-                    defect,
-                }),
+                unfit: Some(unfit),
                 ..Missing::default()
             });
         }

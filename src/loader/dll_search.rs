@@ -34,18 +34,16 @@ impl DllDependencies {
     pub fn findings(&self, cudnn: &Cudnn) -> Vec<Finding> {
         let (mut sub_libraries, mut others) = (Vec::new(), Vec::new());
         for missing in &self.missing_dlls {
-            if cudnn.installed.missing.contains(&missing.1) {
+            match missing.1.starts_with("cudnn") {
                 // Another check reports missing sub-libraries that convolutions need.
-            } else if missing.1.starts_with("cudnn") {
-                sub_libraries.push(missing);
-            } else {
-                others.push(missing);
+                _ if cudnn.installed.missing.contains(&missing.1) => {}
+                true => sub_libraries.push(missing),
+                false => others.push(missing),
             }
         }
-        let mut findings = Vec::new();
-        findings.extend(self.finding(&sub_libraries, cudnn));
-        findings.extend(self.finding(&others, cudnn));
-        findings
+        let of_each = [sub_libraries, others].into_iter();
+        let findings = of_each.filter_map(|missing| self.finding(&missing, cudnn));
+        findings.collect()
     }
 }
 

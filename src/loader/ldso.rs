@@ -45,7 +45,7 @@ impl LoadGraph {
             false => graph.sysroot().canonical(program),
         };
         graph.push(Object {
-            origin: parent_dir(&path),
+            origin: path.parent().unwrap_or(&path).to_path_buf(),
             path,
             linkage,
             ..Object::default()
@@ -196,7 +196,7 @@ impl LoadGraph {
                 Some(Ok((file, read))) => {
                     return Ok(Object {
                         name: name.into(),
-                        origin: parent_dir(&path),
+                        origin: path.parent().unwrap_or(&path).to_path_buf(),
                         path: file,
                         via: Some(ld_so_conf::origin(via, &path, &self.path.system)),
                         need: LoadPhase::Later,
@@ -323,8 +323,4 @@ impl LoadGraph {
             root: self.path.system.root.as_deref(),
         }
     }
-}
-
-fn parent_dir(file: &Path) -> PathBuf {
-    file.parent().unwrap_or(file).to_path_buf()
 }

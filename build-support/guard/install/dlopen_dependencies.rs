@@ -124,7 +124,12 @@ pub fn find_suspects(
             }
         }
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
-            suspects.extend(unlike_cublas(blas, lt));
+            let folder =
+                |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
+            let folders = folder(blas).zip(folder(lt));
+            if folders.is_some_and(|(one, other)| one != other) {
+                suspects.push(SuspectLibrary::UnlikeCublas(blas.clone(), lt.clone()));
+            }
         }
     }
     suspects
@@ -174,10 +179,4 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
         }
     }
     Some(SuspectLibrary::WithoutBuiltins(file.into(), cuda))
-}
-
-fn unlike_cublas(blas: &Path, lt: &Path) -> Option<SuspectLibrary> {
-    let folder = |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
-    let is_unlike = folder(blas)? != folder(lt)?;
-    is_unlike.then(|| SuspectLibrary::UnlikeCublas(blas.into(), lt.into()))
 }

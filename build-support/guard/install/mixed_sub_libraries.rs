@@ -1,9 +1,8 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, LibraryName, Version};
+use crate::runtime::facts::{Finding, Version};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -44,8 +43,15 @@ impl Installed {
             findings.push(fault.finding());
         }
         findings.extend(self.stray_finding());
-        let mixed = self.mixed_versions();
-        findings.extend(mixed.map(|mixed| self.mixed_finding(mixed, &foreign)));
+        if let Some(mixed) = self.mixed_versions() {
+            let is_other = |version| version != mixed.version;
+            let mut others = foreign;
+            others.retain(|part| part.version.is_some_and(is_other));
+            findings.push(match others.is_empty() {
+                true => mixed.finding(&self.main.path),
+                false => self.foreign_finding(Some(mixed.version), &others, Some(mixed)),
+            });
+        }
         findings
     }
 
@@ -62,22 +68,6 @@ impl Installed {
             version,
             preloaded: preloaded.then_some(&self.main.path),
         })
-    }
-
-    fn mixed_finding(&self, mixed: MixedVersions<'_>, foreign: &[Foreign<'_>]) -> Finding {
-        let mut elsewhere = Vec::new();
-        for part in foreign {
-            if part.version.is_some_and(|version| version != mixed.version) {
-                elsewhere.push(part.clone());
-            }
-        }
-        if !elsewhere.is_empty() {
-            return self.foreign_finding(Some(mixed.version), &elsewhere, Some(mixed));
-        }
-        let path = &self.main.path;
-        let is_dll = LibraryName::of(path).is_some_and(|file| file.is_dll);
-        let reinstall = package_owner::reinstall_command(path);
-        mixed.finding(&self.folder().display().to_string(), is_dll, reinstall)
     }
 }
 

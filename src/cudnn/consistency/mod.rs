@@ -49,14 +49,9 @@ pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
         };
         findings.push(fault.finding());
     }
-    let soname = cudnn
-        .files
-        .absent_soname
-        .as_ref()
-        .zip(cudnn.library.as_ref());
-    let not_linked =
-        soname.map(|(soname, library)| SubLibraryFault::AbsentSoname { soname, library });
-    findings.extend(not_linked.map(finding));
+    if let (Some(soname), Some(library)) = (&cudnn.files.absent_soname, &cudnn.library) {
+        findings.push(finding(SubLibraryFault::AbsentSoname { soname, library }));
+    }
     let is_apart = cudnn.files.directories.len() > 1;
     let mut files = cudnn.installed.files().into_iter();
     let is_unknown = is_apart && files.any(|file| file.version.is_none());
