@@ -41,9 +41,9 @@ impl DllDependencies {
                 false => others.push(missing),
             }
         }
-        let of_each = [sub_libraries, others].into_iter();
-        let findings = of_each.filter_map(|missing| self.finding(&missing, cudnn));
-        findings.collect()
+        let mut findings = Vec::from_iter(self.finding(&sub_libraries, cudnn));
+        findings.extend(self.finding(&others, cudnn));
+        findings
     }
 }
 

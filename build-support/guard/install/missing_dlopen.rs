@@ -1,5 +1,4 @@
-//! A library that cuDNN opens by name and that does not exist, from its files or from the loader's message that cuDNN
-//! printed.
+//! A library that cuDNN opens by name and that does not exist, from its files or from the output of cuDNN.
 
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::loader::loader_words;

@@ -100,9 +100,9 @@ impl PreflightInput {
         if is_foreign && refusal.is_some() {
             of_files.retain(|finding| !is_mixed(finding));
         }
-        let wheels = Some(&*cudnn.files.wheels).filter(|wheels| !wheels.is_empty());
-        let wheels = wheels.map(SubLibraryFault::SeveralWheels);
-        of_files.extend(wheels.map(|fault| fault.finding(cudnn)));
+        if let wheels @ [_, ..] = &*cudnn.files.wheels {
+            of_files.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
+        }
         for finding in of_files {
             let found_via = self.found_via().unwrap_or_default();
             findings.push(finding.with_first(vec![("found via", found_via)]));
