@@ -6,7 +6,7 @@ use crate::cli::doctor::usage::Usage;
 use crate::cli::terminal::{self, flag, option};
 use crate::compat::cargo_lock::texts;
 use crate::inspection::frameworks::FRAMEWORKS;
-use crate::inspection::{driver_in_image, interpreter, wheel_overlap};
+use crate::inspection::{driver_stub, interpreter, wheel_overlap};
 use crate::report::ToolchainReport;
 use crate::runtime::facts::finding_id::is_not_found;
 use crate::{Config, Finding, Link, Severity, Verdict};
@@ -124,7 +124,7 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
     report.findings.extend(wheel_overlap::find(host));
     report
         .findings
-        .extend(driver_in_image::find(host.sysroot()));
+        .extend(driver_stub::in_image(host.sysroot()));
     report
 }
 

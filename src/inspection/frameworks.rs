@@ -9,8 +9,9 @@ use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, PYTHONS};
 use crate::inspection::loader_env;
 use crate::inspection::provider::{self, ORT_DYLIB_PATH};
+use crate::loader::elsewhere::Search;
 use crate::loader::ldso::LoadGraph;
-use crate::loader::{elsewhere, linkage, main_library};
+use crate::loader::{linkage, main_library};
 use crate::model::linkage::Linkage;
 use crate::model::{Candidate, Os, Variable};
 use crate::report::ToolchainReport;
@@ -138,7 +139,7 @@ impl Framework {
             // conda's packages for C++.
             dirs.push(prefix.join("lib"));
         }
-        let loaded = elsewhere::loaded_file(&[self.library.to_string()], host);
+        let loaded = Search::new(None, host).find(&[self.library.to_string()], host);
         dirs.extend(loaded.and_then(|(_, file)| Some(file.parent()?.to_path_buf())));
         dirs.retain(|dir| host.is_inside(dir));
         dirs

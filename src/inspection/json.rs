@@ -2,7 +2,7 @@
 
 use crate::Version;
 use crate::inspection::Inspection;
-use crate::model::linkage::{Format, Missing, Object};
+use crate::model::linkage::{Missing, Object};
 use crate::report::json::{cudnn, path, texts};
 use crate::runtime::facts::{Built, Json};
 use crate::runtime::report::json_members::{built_finding, device, document, driver};
@@ -27,10 +27,7 @@ impl Inspection {
 
 fn program(inspection: &Inspection) -> Json {
     let linkage = &inspection.linkage;
-    let format = match linkage.format {
-        Format::Elf => "elf",
-        Format::Pe => "pe",
-    };
+    let format = if linkage.is_pe { "pe" } else { "elf" };
     Json::object(&[
         ("path", path(&inspection.input.program)),
         ("format", Json::text(&format)),

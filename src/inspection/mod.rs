@@ -1,6 +1,5 @@
 //! The inspection of a compiled program.
 
-pub mod driver_in_image;
 pub mod driver_stub;
 pub mod fault;
 pub mod frameworks;
@@ -25,7 +24,7 @@ use crate::inspection::preflight::{Other, PreflightInput};
 use crate::inspection::provider::Provider;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::{linkage, main_library};
-use crate::model::linkage::{Format, Linkage, LoadPhase, Missing};
+use crate::model::linkage::{Linkage, LoadPhase, Missing};
 use crate::model::{Candidate, Found, Platform};
 use crate::report;
 use crate::runtime::driver::{driver_library, query};
@@ -69,12 +68,12 @@ impl Inspection {
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)
             .into_iter()
             .partition(|built| built.not_understood.is_none());
-        let system = match read.format {
-            Format::Elf => "unknown-linux-gnu",
-            Format::Pe => "pc-windows-msvc",
+        let system = match read.is_pe {
+            true => "pc-windows-msvc",
+            false => "unknown-linux-gnu",
         };
         let platform = Platform::from_triple(&format!("{}-{system}", read.cpu));
-        let of_here = read.cpu == ARCH && (read.format == Format::Elf) == (OS == "linux");
+        let of_here = read.cpu == ARCH && read.is_pe != (OS == "linux");
         let mut inspection = Self {
             input: PreflightInput {
                 program: program.to_path_buf(),
@@ -100,9 +99,9 @@ impl Inspection {
             inspection.lenient = lenient.find(|lenient| mode.trim() == *lenient);
         }
         inspection.input.allow = Config::new().allowed(&host.env);
-        let (refused, provider) = match inspection.linkage.format {
-            Format::Elf => inspection.follow(&host),
-            Format::Pe => (Vec::new(), inspection.follow_dlls(&host)),
+        let (refused, provider) = match inspection.linkage.is_pe {
+            true => (Vec::new(), inspection.follow_dlls(&host)),
+            false => inspection.follow(&host),
         };
         if let Some(provider) = &provider {
             let cudnn = inspection.input.cudnn.as_ref();
@@ -118,7 +117,7 @@ impl Inspection {
             let doubt = |_| doubt.to_string();
             inspection.unknown.extend(faults.first().map(doubt));
         }
-        let in_image = driver_in_image::find(host.sysroot());
+        let in_image = driver_stub::in_image(host.sysroot());
         inspection.findings.extend(in_image);
         if of_here && root.is_none() {
             inspection.ask();
@@ -354,7 +353,7 @@ impl Inspection {
         let own = self.driver.as_deref().and_then(real);
         if let Some(queried) = &mut self.input.driver {
             let file = real(Path::new(&queried.library));
-            if file.is_some() && file != own && self.linkage.format == Format::Elf {
+            if file.is_some() && file != own && !self.linkage.is_pe {
                 // The program's driver, if it gets one, may support another CUDA.
                 queried.cuda = None;
                 let reason = format!("the program does not get the driver `{}`", queried.library);

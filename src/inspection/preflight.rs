@@ -1,12 +1,11 @@
 //! The comparison of a program's guards with the libraries that the loader would find.
 
-pub mod dlls;
 pub mod found;
 pub mod refused;
 
 use crate::inspection::fault::InspectionFault;
 use crate::inspection::nvrtc::{BUILTINS, missing_builtins};
-use crate::loader::dll_dependencies::DllDependencies;
+use crate::loader::dll_search::DllDependencies;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library::is_bundled;
 use crate::model::linkage::{LoadPhase, Missing};
@@ -46,7 +45,7 @@ pub struct PreflightInput {
     /// A cuDNN in an earlier directory, under a name that cudarc requests later.
     pub hidden: Option<Cudnn>,
     /// For Windows: the dependencies of cuDNN outside its own sub-libraries.
-    pub dll_dependencies: Option<DllDependencies>,
+    pub dll_dependencies: DllDependencies,
     /// For Windows: `true` if PATH is the one on the system that runs the program.
     pub path_known: bool,
     pub allow: Allowed,

@@ -4,7 +4,7 @@
 use crate::cudnn::device_code;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
-use crate::model::linkage::{Format, LoadPhase, Missing};
+use crate::model::linkage::{LoadPhase, Missing};
 use crate::model::{Candidate, Cudnn, Found, Os};
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
@@ -47,7 +47,7 @@ pub enum ProviderFault {
 /// system that runs the program is unknown, no library counts as missing.
 pub fn load(graph: &mut LoadGraph, host: &Host, is_path_known: bool) -> Option<Provider> {
     let program = graph.objects.first()?;
-    let (is_dll, path) = (program.linkage.format == Format::Pe, program.path.clone());
+    let (is_dll, path) = (program.linkage.is_pe, program.path.clone());
     let provider = file_name("_providers_cuda", is_dll);
     let library = file_name("", is_dll);
     let is_library = |name: &str| name.to_ascii_lowercase().starts_with(&library);
@@ -101,7 +101,7 @@ pub fn open(graph: &mut LoadGraph, dir: &str, name: &str, opener: usize) -> Opti
     let is_driver = |name: &str| name == DRIVER_SO || name.eq_ignore_ascii_case(DRIVER_DLL);
     missing.retain(|one| !is_driver(&one.name));
     Some(Provider {
-        is_dll: linkage.format == Format::Pe,
+        is_dll: linkage.is_pe,
         is_torch: name.contains("torch_cuda."),
         cuda: linkage.needed.iter().find_map(|name| cuda_major(name)),
         opens_cudnn,

@@ -3,7 +3,6 @@
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
 use crate::model::Cudnn;
-use crate::model::linkage::Format;
 use crate::model::text::joined;
 use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
@@ -14,10 +13,7 @@ use std::fmt::{self, Formatter};
 impl fmt::Display for Inspection {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let input = &self.input;
-        let format = match self.linkage.format {
-            Format::Elf => "ELF",
-            Format::Pe => "PE",
-        };
+        let format = if self.linkage.is_pe { "PE" } else { "ELF" };
         let program = shown(&input.program);
         let cpu = &self.linkage.cpu;
         let text = format!("{program}, {format} for {cpu}");

@@ -55,7 +55,7 @@ impl Inspection {
         cudnn.installed.add_origins(&origin(&library), &origin);
         let mut dependencies = path.dependencies(&cudnn, None);
         dependencies.missing_dlls.extend(path.not_opened(&cudnn));
-        self.input.dll_dependencies = Some(dependencies);
+        self.input.dll_dependencies = dependencies;
         self.input.cudnn = Some(cudnn);
         provider
     }
@@ -79,16 +79,14 @@ impl Inspection {
                 Some(defect) => defect,
             };
             let via = path.path.finds(&library.path);
+            let via = via.map_or_else(String::new, |via| via.describe(true));
+            let unfit = Unfit::new(library.path.clone(), defect, via);
             graph.missing.push(Missing {
                 name,
                 needed_by: self.input.program.clone(),
                 need: LoadPhase::Later,
                 searched: path.path.folders(),
-                unfit: Some(Unfit {
-                    found_via: via.map_or_else(String::new, |via| via.describe(true)),
-                    path: library.path.clone(),
-                    defect,
-                }),
+                unfit: Some(unfit),
                 ..Missing::default()
             });
         }

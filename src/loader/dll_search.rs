@@ -1,7 +1,7 @@
-//! The Windows search path for DLLs that are named without a path. It starts with the program's directory, which a
-//! build does not know.
+//! The Windows search path for DLLs that are named without a path, and the DLLs of cuDNN and CUDA that are not on it. It
+//! starts with the program's directory, which a build does not know.
 
-use crate::loader::dll_dependencies::{DllDependencies, MissingDll, is_checked};
+use crate::Finding;
 use crate::model::{Cudnn, Environment, Os, Toolkit, Variable};
 use crate::runtime::binary::pe::Pe;
 #[cfg(feature = "cli")]
@@ -15,6 +15,43 @@ pub struct DllSearchPath {
     pub path: SearchPath,
     /// `true` if PATH is that of the program.
     pub known: bool,
+}
+
+/// A missing DLL, after the sub-library that needs it. Error 126 on Windows names the sub-library, never the missing DLL.
+pub type MissingDll = (PathBuf, String);
+
+/// The search for the DLLs that a cuDNN needs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DllDependencies {
+    /// The searched directories, without PATH and the toolkit.
+    pub places: Vec<PathBuf>,
+    pub missing_dlls: Vec<MissingDll>,
+    /// Set if PATH is the PATH of the system that runs the program.
+    pub path_known: bool,
+}
+
+impl DllDependencies {
+    pub fn findings(&self, cudnn: &Cudnn) -> Vec<Finding> {
+        let (mut sub_libraries, mut others) = (Vec::new(), Vec::new());
+        for missing in &self.missing_dlls {
+            match missing.1.starts_with("cudnn") {
+                // Another check reports missing sub-libraries that convolutions need.
+                _ if cudnn.installed.missing.contains(&missing.1) => {}
+                true => sub_libraries.push(missing),
+                false => others.push(missing),
+            }
+        }
+        let mut findings = Vec::from_iter(self.finding(&sub_libraries, cudnn));
+        findings.extend(self.finding(&others, cudnn));
+        findings
+    }
+}
+
+/// Returns `true` for DLLs of CUDA and cuDNN, and for those that users must install. DLLs of Windows are not checked.
+pub fn is_checked(dll: &str) -> bool {
+    let name = dll.to_ascii_lowercase();
+    let prefixes = ["cublas", "cudart", "cudnn", "nvjitlink", "nvrtc"];
+    prefixes.iter().any(|start| name.starts_with(start))
 }
 
 impl DllSearchPath {
@@ -92,10 +129,9 @@ impl DllSearchPath {
         for part in parts {
             let needs = Pe::read(&part.path).map_or_else(|_| Vec::new(), |dll| dll.needs());
             for dll in needs {
-                let is_known = missing_dlls.iter().any(|known| known.dll == dll);
+                let is_known = missing_dlls.iter().any(|(_, known)| *known == dll);
                 if is_checked(&dll) && !is_known && !has(&dll) {
-                    let part = part.path.clone();
-                    missing_dlls.push(MissingDll { part, dll });
+                    missing_dlls.push((part.path.clone(), dll));
                 }
             }
         }
@@ -116,8 +152,7 @@ impl DllSearchPath {
             let opened = cuda.map(|cuda| opened_by(&part.name, &part.path, cuda, true));
             for name in opened.unwrap_or_default().into_iter().flatten() {
                 if self.file(&name).is_none() {
-                    let part = part.path.clone();
-                    missing.push(MissingDll { part, dll: name });
+                    missing.push((part.path.clone(), name));
                 }
             }
         }

@@ -10,8 +10,8 @@ use crate::runtime::facts::LibraryName;
 use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
 use crate::runtime::install::file_reader::FileReader;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::loader::elf::candidates::try_file;
 use crate::runtime::loader::file_name;
-use crate::runtime::loader::lookup::try_file;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
 use crate::runtime::loader::system::{Loader, System};
 use crate::system::{Host, files};
@@ -96,15 +96,8 @@ pub fn add_sub_libraries(cudnn: &mut Cudnn, host: &Host) {
     }
 }
 
-/// Returns the file that this system's loader finds for a library under the first of these names that it finds, and the
-/// reason.
-#[cfg(feature = "cli")]
-pub fn loaded_file(names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
-    Search::new(None, host).find(names, host)
-}
-
 /// The search of this system's loader for the libraries that a library opens.
-struct Search {
+pub struct Search {
     dlls: Option<DllSearchPath>,
     /// `None` if the program runs on another machine.
     path: Option<SearchPath>,
@@ -113,7 +106,7 @@ struct Search {
 }
 
 impl Search {
-    fn new(opener: Option<&Path>, host: &Host) -> Self {
+    pub fn new(opener: Option<&Path>, host: &Host) -> Self {
         let mut search = Self {
             dlls: DllSearchPath::from_host(host),
             path: None,
@@ -139,7 +132,8 @@ impl Search {
         search
     }
 
-    fn find(&self, names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
+    /// Returns the file that the loader finds under the first of these names that it finds, and the reason.
+    pub fn find(&self, names: &[String], host: &Host) -> Option<(LoadOrigin, PathBuf)> {
         if let Some(dlls) = &self.dlls {
             let file = names.iter().find_map(|name| dlls.file(name))?;
             return Some((dlls.path.finds(&file)?, file));

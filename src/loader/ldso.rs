@@ -1,16 +1,14 @@
 //! Resolves a program's libraries without loading them.
 
-use crate::loader::dll_dependencies::is_checked;
+use crate::loader::dll_search::is_checked;
 use crate::loader::linkage;
-use crate::model::linkage::{Format, Linkage, LoadPhase, Missing, Object};
+use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::binary::pe::Pe;
-use crate::runtime::loader::elf::candidates::hwcaps_level;
+use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file, unlinked};
 use crate::runtime::loader::ld_so_conf;
-use crate::runtime::loader::lookup::try_file;
 use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::unlinked;
 use crate::runtime::system::names::DRIVER_DLL;
 use crate::system::files;
 use crate::system::sysroot::Sysroot;
@@ -42,12 +40,12 @@ impl LoadGraph {
             path,
             ..Self::default()
         };
-        let path = match linkage.format {
-            Format::Elf => graph.sysroot().canonical(program),
-            Format::Pe => program.to_path_buf(),
+        let path = match linkage.is_pe {
+            true => program.to_path_buf(),
+            false => graph.sysroot().canonical(program),
         };
         graph.push(Object {
-            origin: parent_dir(&path),
+            origin: path.parent().unwrap_or(&path).to_path_buf(),
             path,
             linkage,
             ..Object::default()
@@ -81,7 +79,7 @@ impl LoadGraph {
     /// Returns `true` for a Windows program, for which names ignore case.
     pub fn is_windows(&self) -> bool {
         let program = self.objects.first();
-        program.is_some_and(|program| program.linkage.format == Format::Pe)
+        program.is_some_and(|program| program.linkage.is_pe)
     }
 
     fn is_same(&self, one: &str, other: &str) -> bool {
@@ -191,11 +189,6 @@ impl LoadGraph {
             path = self.search_path(requester);
             candidates = path.candidates(name);
         }
-        let unfit_at = |path, defect, via: &LoadOrigin| Unfit {
-            path,
-            defect,
-            found_via: via.to_string(),
-        };
         let (mut placeholder, mut unfit) = (None, None);
         for (via, path) in candidates {
             match self.select(&path, &mut placeholder) {
@@ -203,7 +196,7 @@ impl LoadGraph {
                 Some(Ok((file, read))) => {
                     return Ok(Object {
                         name: name.into(),
-                        origin: parent_dir(&path),
+                        origin: path.parent().unwrap_or(&path).to_path_buf(),
                         path: file,
                         via: Some(ld_so_conf::origin(via, &path, &self.path.system)),
                         need: LoadPhase::Later,
@@ -217,7 +210,7 @@ impl LoadGraph {
                     // The contents of an inaccessible directory are unknown.
                     let is_closed = |unfit: &Unfit| matches!(unfit.defect, Defect::Closed(_));
                     if unfit.as_ref().is_none_or(is_closed) {
-                        unfit = Some(unfit_at(path, defect, &via));
+                        unfit = Some(Unfit::new(path, defect, &via));
                     }
                     if stops {
                         break;
@@ -225,16 +218,16 @@ impl LoadGraph {
                 }
             }
         }
-        let unlinked = |place: &SearchDirectory| {
-            let (path, defect) = unlinked::find(&place.dir, name)?;
-            Some(unfit_at(path, defect, &place.origin))
+        let without_link = |place: &SearchDirectory| {
+            let (path, defect) = unlinked(&place.dir, name)?;
+            Some(Unfit::new(path, defect, &place.origin))
         };
         let places = path.directories.iter();
         let mut searched = places.filter(|place| !path.nodeflib || !place.is_system());
         Err(Box::new(Missing {
             searched: path.looked_at(),
             placeholder,
-            unfit: unfit.or_else(|| searched.find_map(unlinked)),
+            unfit: unfit.or_else(|| searched.find_map(without_link)),
             ..Missing::default()
         }))
     }
@@ -330,8 +323,4 @@ impl LoadGraph {
             root: self.path.system.root.as_deref(),
         }
     }
-}
-
-fn parent_dir(file: &Path) -> PathBuf {
-    file.parent().unwrap_or(file).to_path_buf()
 }

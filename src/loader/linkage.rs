@@ -1,6 +1,6 @@
 //! Reads the dynamic linking information and the guard's records of a program or library.
 
-use crate::model::linkage::{Format, Linkage};
+use crate::model::linkage::Linkage;
 use crate::runtime::binary::contains;
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::binary::elf::Elf;
@@ -53,7 +53,7 @@ pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
     }
     let machine = elf.machine().ok_or(Defect::Garbled)?;
     Ok(Linkage {
-        format: Format::Elf,
+        is_pe: false,
         cpu: cpu_name(machine).map_or_else(
             || format!("the CPU with ELF machine number {machine}"),
             String::from,
@@ -72,7 +72,7 @@ pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
 
 pub fn from_pe(pe: &Pe) -> Linkage {
     Linkage {
-        format: Format::Pe,
+        is_pe: true,
         cpu: pe.cpu().unwrap_or("an unknown CPU").into(),
         needed: pe.needs(),
         delayed: pe.delays(),

@@ -1,6 +1,5 @@
 //! The libraries that the system's loader selects: ld.so on Linux, the DLL search order on Windows.
 
-pub mod dll_dependencies;
 pub mod dll_search;
 pub mod elsewhere;
 #[cfg(feature = "cli")]
@@ -9,7 +8,6 @@ pub mod ldso;
 pub mod linkage;
 #[cfg(feature = "cli")]
 pub mod main_library;
-pub mod path_shadowing;
 pub mod shadowing;
 #[cfg(all(test, feature = "cli"))]
 mod tests;

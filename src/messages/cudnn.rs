@@ -1,8 +1,7 @@
 //! A cuDNN whose headers, libraries and sub-libraries are inconsistent.
 
 use crate::choice::cuda_mismatch::CudaMismatch;
-use crate::cudnn::consistency::parts::SubLibraryFault;
-use crate::cudnn::consistency::{file_name, is_dll, is_same_minor, library_dir};
+use crate::cudnn::consistency::{SubLibraryFault, file_name, is_dll, is_same_minor, library_dir};
 use crate::messages::phrases::{after_space, also, found_via, named};
 use crate::model::text::joined;
 use crate::model::{Candidate, Cudnn, Installer, Obstacle, Owner, Unresolved};

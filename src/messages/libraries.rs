@@ -1,8 +1,9 @@
 //! Libraries that the loader does not find, or finds twice.
 
 use crate::cudnn::consistency::file_name;
-use crate::loader::dll_dependencies::{DllDependencies, MissingDll};
-use crate::loader::path_shadowing::{PathFault, Shadowed};
+use crate::loader::dll_search::{DllDependencies, MissingDll};
+use crate::loader::shadowing::{PathFault, ShadowingLibrary};
+use crate::model::{Cudnn, Os};
 use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;
 
@@ -10,29 +11,29 @@ impl PathFault<'_> {
     pub fn finding(&self) -> Finding {
         let hijack = |summary: String| FindingId::LibraryPathHijack.warning(summary);
         match self {
-            PathFault::LibraryPath(shadowed) => {
-                let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
-                hijacked("LD_LIBRARY_PATH", shadowed)
-                    .with("reason", match shadowed.rival.main_library {
-                        true => "the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories".to_string(),
-                        false => format!(
-                            "up to cuDNN 9.20, `{}` searches LD_LIBRARY_PATH for its sub-libraries before its own directory",
-                            file_name(shadowed.library)
-                        ),
-                    })
-                    .help(format!("remove `{dir}` from LD_LIBRARY_PATH where the program runs, or add `{linked}` before it"))
-            }
-            PathFault::DllPath(shadowed) => {
-                let (dir, linked) = (shadowed.rival.dir.display(), directory(shadowed.library));
-                let (by, remedy) = if shadowed.rival.is_system {
+            PathFault::Cudnn(rival, library, version, Os::Windows) => {
+                let (dir, linked) = (rival.dir.display(), directory(library));
+                let (by, remedy) = if rival.is_system {
                     ("Windows", format!("delete the `cudnn*.dll` files from `{dir}`"))
                 } else {
                     ("PATH", format!("add `{linked}` before `{dir}` to PATH where the program runs"))
                 };
-                hijacked(by, shadowed)
+                rival.finding(by, library, *version)
                     .with("reason", "Windows searches the program's directory for each DLL, then the system directory, then PATH")
                     .help(remedy)
                     .help(format!("copy all DLLs from `{linked}` to the program's directory"))
+            }
+            PathFault::Cudnn(rival, library, version, _) => {
+                let (dir, linked) = (rival.dir.display(), directory(library));
+                rival.finding("LD_LIBRARY_PATH", library, *version)
+                    .with("reason", match rival.main_library {
+                        true => "the loader searches LD_LIBRARY_PATH before the program's RUNPATH and the system directories".to_string(),
+                        false => format!(
+                            "up to cuDNN 9.20, `{}` searches LD_LIBRARY_PATH for its sub-libraries before its own directory",
+                            file_name(library)
+                        ),
+                    })
+                    .help(format!("remove `{dir}` from LD_LIBRARY_PATH where the program runs, or add `{linked}` before it"))
             }
             PathFault::OlderNvrtc(first, version, cuda, dir) => {
                 let before = dir.map(|own| format!(", or add `{}` before it", own.display()));
@@ -74,31 +75,34 @@ impl PathFault<'_> {
     }
 }
 
-/// Returns the finding for a cuDNN that the program loads because of a variable.
-fn hijacked(by: &str, shadowed: &Shadowed) -> Finding {
-    let (rival, library) = (shadowed.rival, shadowed.library);
-    let (dir, file) = (rival.dir.display(), file_name(library));
-    let cudnn = |version: Option<Version>| match version {
-        Some(version) => format!("cuDNN {version}"),
-        None => "a cuDNN of unknown version".into(),
-    };
-    let (theirs, ours) = (cudnn(rival.version), cudnn(shadowed.version));
-    let (summary, first) = match rival.main_library {
-        true => (
-            format!(
-                "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
+impl ShadowingLibrary {
+    /// Returns the finding for a program that loads it because of a variable, instead of this library of this version.
+    fn finding(&self, by: &str, library: &Path, linked: Option<Version>) -> Finding {
+        let (dir, file) = (self.dir.display(), file_name(library));
+        let cudnn = |version: Option<Version>| match version {
+            Some(version) => format!("cuDNN {version}"),
+            None => "a cuDNN of unknown version".into(),
+        };
+        let (theirs, ours) = (cudnn(self.version), cudnn(linked));
+        let (summary, first) = match self.main_library {
+            true => (
+                format!(
+                    "{by} makes the program load {theirs} from `{dir}`, but it is linked with {ours}"
+                ),
+                self.dir.join(file).display().to_string(),
             ),
-            rival.dir.join(file).display().to_string(),
-        ),
-        false => (
-            format!("{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`"),
-            rival.parts.join("\n"),
-        ),
-    };
-    FindingId::LibraryPathHijack
-        .warning(summary)
-        .with("linked", library.display())
-        .with("loaded", first)
+            false => (
+                format!(
+                    "{by} makes `{file}` of {ours} load the sub-libraries of {theirs} in `{dir}`"
+                ),
+                self.parts.join("\n"),
+            ),
+        };
+        FindingId::LibraryPathHijack
+            .warning(summary)
+            .with("linked", library.display())
+            .with("loaded", first)
+    }
 }
 
 fn directory(library: &Path) -> String {
@@ -106,54 +110,45 @@ fn directory(library: &Path) -> String {
 }
 
 impl DllDependencies {
-    /// Returns the finding for DLLs of cuDNN that its main library needs. `dir`: the first directory that is searched.
-    pub fn missing_sub_libraries(
-        &self,
-        needs: &[&MissingDll],
-        library: &Path,
-        dir: &Path,
-    ) -> Finding {
-        self.missing_finding(FindingId::PartsMissing, needs)
-            .help(format!(
-                "copy all `cudnn*.dll` files of the same version as `{}` to `{}`",
-                file_name(library),
-                dir.display()
-            ))
-    }
-
-    /// Returns the finding for DLLs of CUDA. `major`: the CUDA major that cuDNN was built for.
-    pub fn missing_cuda(&self, needs: &[&MissingDll], major: Option<u32>) -> Finding {
-        let unknown = "the CUDA version that".to_string();
-        let toolkit = major.map_or(unknown, |major| format!("CUDA {major}, which"));
-        let dll = needs.first().map_or("", |first| &first.dll);
-        self.missing_finding(FindingId::CudnnNotLoadable, needs)
-            .help(format!(
-                "add the directory that contains `{dll}` to PATH where the program runs"
-            ))
-            .help(format!("install {toolkit} this cuDNN was built for"))
-            .help(format!(
-                "copy all DLLs from the directory that contains `{dll}` to the program's directory"
-            ))
-    }
-
-    /// Creates a finding. It is a warning, since the program may bring the DLL itself, or a note if PATH is unknown.
-    fn missing_finding(&self, id: FindingId, needs: &[&MissingDll]) -> Finding {
-        let several = if needs.len() > 1 { needs } else { &[] };
-        let several = several.iter();
-        let all =
-            several.map(|MissingDll { part, dll }| format!("{} needs {dll}", file_name(part)));
-        let summary = needs.first().map(|MissingDll { part, dll }| {
-            let part = file_name(part);
-            format!("`{part}` needs `{dll}`, which is not on Windows' search path")
-        });
+    /// Returns the finding for missing DLLs of this cuDNN, or of the CUDA that it was built for. It is a warning, since
+    /// the program may bring the DLL itself, or a note if PATH is unknown.
+    pub fn finding(&self, missing: &[&MissingDll], cudnn: &Cudnn) -> Option<Finding> {
+        let line = |(part, dll): &&MissingDll| format!("{} needs {dll}", file_name(part));
+        let ((part, dll), library) = (missing.first()?, cudnn.library.as_deref()?);
         let mut places = self.places.clone();
         let mut severity = Severity::Note;
         if self.path_known {
             places.push("PATH".into());
             severity = Severity::Warning;
         }
-        Finding::new(id, severity, summary.unwrap_or_default())
+        let is_of_cudnn = dll.starts_with("cudnn");
+        let id = match is_of_cudnn {
+            true => FindingId::PartsMissing,
+            false => FindingId::CudnnNotLoadable,
+        };
+        let part = file_name(part);
+        let summary = format!("`{part}` needs `{dll}`, which is not on Windows' search path");
+        let several = if missing.len() > 1 { missing } else { &[] };
+        let finding = Finding::new(id, severity, summary)
             .with_paths("searched", &places)
-            .with_lines("missing", all)
+            .with_lines("missing", several.iter().map(line));
+        if is_of_cudnn {
+            let (file, dir) = (file_name(library), directory(library));
+            return Some(finding.help(format!(
+                "copy all `cudnn*.dll` files of the same version as `{file}` to `{dir}`"
+            )));
+        }
+        let unknown = || "the CUDA version that".to_string();
+        let cuda = cudnn.cuda_major;
+        let toolkit = cuda.map_or_else(unknown, |major| format!("CUDA {major}, which"));
+        let finding = finding
+            .help(format!(
+                "add the directory that contains `{dll}` to PATH where the program runs"
+            ))
+            .help(format!("install {toolkit} this cuDNN was built for"))
+            .help(format!(
+                "copy all DLLs from the directory that contains `{dll}` to the program's directory"
+            ));
+        Some(finding)
     }
 }

@@ -232,7 +232,7 @@ impl Candidate {
     /// Returns the finding for a cuDNN whose main library can be neither linked nor opened.
     pub fn damaged_finding(&self) -> Option<Finding> {
         let (path, defect) = self.cudnn()?.main_library_defect()?;
-        let finding = UnusableFile::new(path, defect).finding();
+        let finding = UnusableFile::new(path, defect, Vec::new()).finding();
         let finding = finding.with("found via", found_via(self));
         let variable = self.request.is_some().then_some(&self.via);
         Some(finding.helps(variable.map(|variable| {

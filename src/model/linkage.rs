@@ -6,17 +6,11 @@ use crate::runtime::loader::load_origin::LoadOrigin;
 use crate::runtime::loader::not_found::Unfit;
 use std::path::PathBuf;
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Format {
-    #[default]
-    Elf,
-    Pe,
-}
-
 /// The dynamic linking information of a file.
 #[derive(Clone, Debug, Default)]
 pub struct Linkage {
-    pub format: Format,
+    /// `true` for a program or DLL for Windows.
+    pub is_pe: bool,
     /// The architecture as in target triples.
     pub cpu: String,
     pub soname: Option<String>,

@@ -5,7 +5,7 @@ use crate::model::{Candidate, Cudnn, Found, FoundVia, Installer, Owner, Toolkit}
 use crate::report::ToolchainReport;
 use crate::runtime::facts::{Json, VersionSource};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::report::json_members::{device, document, driver};
+use crate::runtime::report::json_members::{device, document, driver, part};
 use crate::{Target, Version};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
     let link_name = link_name.map(|library| library.kind_and_name().1);
     let owner = cudnn.owner.as_deref();
     let parts = SubLibraryFile::taken(&cudnn.installed.files());
+    let part = |file: &&SubLibraryFile| part(file, file.told_by.map(VersionSource::in_full));
     Json::object(&[
         ("version", Json::optional(cudnn.version())),
         ("header", optional_path(&cudnn.header)),
@@ -76,16 +77,6 @@ fn owner_json(owner: &Owner) -> Json {
         ("installer", Json::text(&installer)),
         ("name", Json::text(&owner.name)),
         ("version", Json::text(&owner.version)),
-    ])
-}
-
-fn part(part: &&SubLibraryFile) -> Json {
-    let told_by = part.told_by.map(VersionSource::in_full);
-    Json::object(&[
-        ("name", Json::text(&part.name)),
-        ("path", path(&part.path)),
-        ("version", Json::optional(part.version)),
-        ("told_by", Json::optional(told_by)),
     ])
 }
 

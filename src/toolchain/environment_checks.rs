@@ -3,8 +3,8 @@
 use crate::config::{Config, Link};
 use crate::cudnn::consistency::{self, Asker};
 use crate::loader::dll_search::DllSearchPath;
-use crate::loader::path_shadowing::PathFault;
-use crate::loader::{dll_dependencies, elsewhere, path_shadowing, shadowing};
+use crate::loader::shadowing::PathFault;
+use crate::loader::{elsewhere, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Host, files};
@@ -29,10 +29,9 @@ pub fn cudnn_findings(
         .as_ref()
         .map_or_else(named, |dlls| dlls.path.clone());
     let rivals = shadowing::libraries_in(&path, cudnn, host);
-    findings.extend(path_shadowing::replaced(cudnn, &rivals, host.platform.os));
+    findings.extend(shadowing::replaced(cudnn, &rivals, host.platform.os));
     if let Some(dlls) = dll_path.filter(|_| cudnn.library.is_some()) {
-        let dependencies = dlls.dependencies(cudnn, toolkit);
-        findings.extend(dll_dependencies::findings(cudnn, &dependencies));
+        findings.extend(dlls.dependencies(cudnn, toolkit).findings(cudnn));
     }
     if let Some(toolkit) = built_with {
         findings.extend(shadowing::nvrtc(toolkit, cudnn, host));
@@ -75,7 +74,7 @@ pub fn unmet_needs(config: &Config, host: &Host, toolkit: &Toolkit) -> Option<Fi
         if first.is_empty() {
             continue;
         }
-        let mixed = path_shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
+        let mixed = shadowing::mixed_libraries(&library, is_linked, &first, &dirs);
         if mixed.is_some() {
             return mixed;
         }

@@ -115,7 +115,7 @@ pub fn imported_from<'a>(imports: &'a [(String, Vec<u8>)], file: &str) -> IntoIt
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use super::*;
-    use crate::loader::path_shadowing::mixed_libraries;
+    use crate::loader::shadowing::mixed_libraries;
     use crate::model::Toolkit;
     use crate::runtime::facts::Version;
     use std::process::Command;

@@ -1,7 +1,7 @@
 //! The findings from a child's report.
 
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, foreign_parts, second_try};
+use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, file_findings, second_try};
 use crate::runtime::child::exit_status::ExitStatus;
 use crate::runtime::child::work::ChildOutcome;
 use crate::runtime::driver::query::Driver;
@@ -37,7 +37,7 @@ pub fn judge(
         let mismatch = main_library.mismatch(built, Some(called), &parts.lasting);
         report.findings.extend(mismatch);
     }
-    if !foreign_parts::judge(report, cudnn, parts, &answer.mapped, disagree) && disagree {
+    if !file_findings::add_foreign(report, cudnn, parts, &answer.mapped, disagree) && disagree {
         let (called, failed) = (answer.version, &answer.failed_checks);
         let disagreement = main_library.disagreement(parts, by_files, called, failed);
         report.findings.push(disagreement);
@@ -84,7 +84,9 @@ pub fn judge(
     let missing_dlopen = missing_dlopen.filter(|_| was_refused && !crashed);
     if let Some(missing) = missing_dlopen.filter(|it| !it.is_named_by(&suspects, &answer.unopened))
     {
-        report.findings.push(missing.finding(&outcome.output));
+        report
+            .findings
+            .push(missing.finding("output", outcome.output.trim()));
     }
 }
 

@@ -3,7 +3,6 @@
 pub mod child_verdict;
 pub mod exit_verdict;
 pub mod file_findings;
-pub mod foreign_parts;
 pub mod pin;
 pub mod second_try;
 

@@ -56,11 +56,8 @@ fn unfit(search_path: &SearchPath) -> Option<Unfit> {
             obstacle.filter(|(_, defect)| !matches!(defect, Defect::Closed(_)))
         }
     }?;
-    Some(Unfit {
-        found_via: search_path.origin_of(&path).to_string(),
-        path,
-        defect,
-    })
+    let found_via = search_path.origin_of(&path);
+    Some(Unfit::new(path, defect, found_via))
 }
 
 /// Returns the finding about the library that is loaded in place of the driver's. The driver's own library may be later

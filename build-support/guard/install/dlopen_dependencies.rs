@@ -6,7 +6,7 @@ use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::{Image, contains};
 use crate::runtime::facts::{CudaLibrary, LibraryName, Version, sub_libraries};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
+use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::package_record::{recorded_version, records_above};
 use crate::runtime::loader::search_path::{SearchPath, loaded};
 use crate::runtime::system::{self, by_system};
@@ -72,14 +72,8 @@ pub fn is_dependency(path: &Path) -> bool {
 
 /// A fault of a library that a needed sub-library opens: a possible reason why cuDNN failed.
 pub enum SuspectLibrary {
-    /// The loader does not find it.
-    Missing {
-        /// The file of the sub-library.
-        part: PathBuf,
-        name: String,
-        looked_at: Vec<String>,
-        link: Option<MissingLink>,
-    },
+    /// The loader does not find it in these places.
+    Missing(MissingDlopen, Vec<String>),
     /// This NVRTC has no builtins for this CUDA, which it opens from its own directory.
     WithoutBuiltins(PathBuf, u32),
     /// A libcublas and a libcublasLt of different installations: cuBLAS requires its own version.
@@ -92,12 +86,10 @@ impl SuspectLibrary {
     pub fn missing(part: &Path, name: &str, cuda: u32, search_path: &SearchPath) -> Option<Self> {
         let link = MissingLink::find(name, Some(cuda), search_path);
         let link = link.or_else(|| Some(MissingLink::beside(in_other_wheel(part, name)?, name)));
-        (name != PLAIN_DRIVER || link.is_some()).then(|| SuspectLibrary::Missing {
-            part: part.into(),
-            name: name.into(),
-            looked_at: search_path.looked_at(),
-            link,
-        })
+        let (is_reported, part) = (name != PLAIN_DRIVER || link.is_some(), Some(part.into()));
+        let name = name.into();
+        let missing = MissingDlopen { part, name, link };
+        is_reported.then(|| SuspectLibrary::Missing(missing, search_path.looked_at()))
     }
 }
 
@@ -133,7 +125,12 @@ pub fn find_suspects(
             }
         }
         if let [(_, blas), (_, lt), ..] = found.as_slice() {
-            suspects.extend(unlike_cublas(blas, lt));
+            let folder =
+                |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
+            let folders = folder(blas).zip(folder(lt));
+            if folders.is_some_and(|(one, other)| one != other) {
+                suspects.push(SuspectLibrary::UnlikeCublas(blas.clone(), lt.clone()));
+            }
         }
     }
     suspects
@@ -196,10 +193,4 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
         }
     }
     Some(SuspectLibrary::WithoutBuiltins(file.into(), cuda))
-}
-
-fn unlike_cublas(blas: &Path, lt: &Path) -> Option<SuspectLibrary> {
-    let folder = |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
-    let is_unlike = folder(blas)? != folder(lt)?;
-    is_unlike.then(|| SuspectLibrary::UnlikeCublas(blas.into(), lt.into()))
 }

@@ -1,4 +1,4 @@
-//! A library that cuDNN opens by name and that does not exist, from the loader's message that cuDNN printed.
+//! A library that cuDNN opens by name and that does not exist, from its files or from the output of cuDNN.
 
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::loader::loader_words;
@@ -52,6 +52,8 @@ impl MissingLink {
 
 /// A name that was opened, and a file that exists under another name.
 pub struct MissingDlopen {
+    /// The file of the sub-library that opens it, if it is known.
+    pub part: Option<PathBuf>,
     pub name: String,
     pub link: Option<MissingLink>,
 }
@@ -71,14 +73,15 @@ impl MissingDlopen {
             Some(driver) => Some(MissingLink::to(driver.into(), &name, search_path)),
             None => MissingLink::find(&name, cuda, search_path),
         };
-        Some(Self { name, link })
+        let part = None;
+        Some(Self { part, name, link })
     }
 
     /// Returns `true` if another fault names the library: a sub-library opens it, or the loader did not find it for a
     /// file that it refused.
     pub fn is_named_by(&self, suspects: &[SuspectLibrary], refused: &[(PathBuf, String)]) -> bool {
         let is_suspect = |suspect: &SuspectLibrary| match suspect {
-            SuspectLibrary::Missing { name, .. } => *name == self.name,
+            SuspectLibrary::Missing(missing, _) => missing.name == self.name,
             _ => false,
         };
         let is_refused = |(path, words): &(PathBuf, String)| {

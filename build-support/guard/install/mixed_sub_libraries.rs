@@ -1,10 +1,8 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
 use crate::runtime::binary::defect::Defect;
-use crate::runtime::facts::{Finding, LibraryName, Version};
+use crate::runtime::facts::{Finding, Version};
 use crate::runtime::install::installed::Installed;
-use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::package_owner;
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::unusable_file::UnusableFile;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
@@ -28,7 +26,7 @@ impl Installed {
             };
             let own = folder.join(file.path.file_name().unwrap_or_default());
             let instead = foreign.iter().find(|foreign| foreign.path == file.path);
-            let fault = UnusableFile::new(&file.path, defect).needed_if(file.needed);
+            let fault = UnusableFile::new(&file.path, defect, Vec::new()).needed_if(file.needed);
             // A file that another program holds open may be valid.
             let is_wrong = file.needed && *defect != Defect::Locked;
             let fault = match instead.filter(|_| is_wrong && is_valid(&own)) {
@@ -45,35 +43,73 @@ impl Installed {
             findings.push(fault.finding());
         }
         findings.extend(self.stray_finding());
-        findings.extend(finding(self, &foreign));
+        if let Some(mixed) = self.mixed_versions() {
+            let is_other = |version| version != mixed.version;
+            let mut others = foreign;
+            others.retain(|part| part.version.is_some_and(is_other));
+            findings.push(match others.is_empty() {
+                true => mixed.finding(&self.main.path),
+                false => self.foreign_finding(Some(mixed.version), &others, Some(mixed)),
+            });
+        }
         findings
+    }
+
+    /// Returns the main library and the sub-libraries, if their versions differ: they do not work together, even if cuDNN
+    /// itself does not notice.
+    pub fn mixed_versions(&self) -> Option<MixedVersions<'_>> {
+        let (version, _) = self.version()?;
+        let preloaded = self.main.origin == Some(LoadOrigin::Preload);
+        let mut files = vec![&self.main];
+        files.extend(&self.list);
+        let is_mixed = files.iter().any(|file| file.is_other_than(version));
+        is_mixed.then_some(MixedVersions {
+            files,
+            version,
+            preloaded: preloaded.then_some(&self.main.path),
+        })
     }
 }
 
-/// Returns the finding for sub-libraries of different versions: they do not work together, even if cuDNN itself does
-/// not notice.
-fn finding(installed: &Installed, foreign: &[Foreign<'_>]) -> Option<Finding> {
-    let (release, _) = installed.version()?;
-    let preloaded = installed.main.origin == Some(LoadOrigin::Preload);
-    let preloaded = Some(&*installed.main.path).filter(|_| preloaded);
-    let folder = installed.folder();
-    let mut files = vec![&installed.main];
-    files.extend(&installed.list);
-    let mixed = MixedVersions::new(files, release, preloaded)?;
-    let mut elsewhere = Vec::new();
-    for part in foreign {
-        if part.version.is_some_and(|version| version != release) {
-            elsewhere.push(part.clone());
-        }
+/// The files of a cuDNN whose versions differ.
+pub struct MixedVersions<'a> {
+    pub files: Vec<&'a SubLibraryFile>,
+    pub version: Version,
+    /// The main library, if LD_PRELOAD names it. The other files may all have the same version.
+    pub preloaded: Option<&'a Path>,
+}
+
+impl<'a> MixedVersions<'a> {
+    /// Returns `true` if a convolution opens a file of another version.
+    pub fn matters(&self) -> bool {
+        let mut files = self.files.iter();
+        files.any(|file| file.needed && file.is_other_than(self.version))
     }
-    Some(if elsewhere.is_empty() {
-        let path = &installed.main.path;
-        let is_dll = LibraryName::of(path).is_some_and(|file| file.is_dll);
-        let reinstall = package_owner::reinstall_command(path);
-        mixed.finding(&folder.display().to_string(), is_dll, reinstall)
-    } else {
-        installed.foreign_finding(Some(release), &elsewhere, Some(mixed))
-    })
+
+    /// Returns the version of most files, and the files of other versions. If two versions have equally many files, the
+    /// version of the main library decides.
+    pub fn odd_ones(&self) -> (Version, Vec<&'a SubLibraryFile>) {
+        let odd_ones = |version| {
+            let mut odd = Vec::new();
+            for file in &self.files {
+                if file.is_other_than(version) {
+                    odd.push(*file);
+                }
+            }
+            odd
+        };
+        let (mut most, mut odd) = (self.version, odd_ones(self.version));
+        for file in &self.files {
+            let Some(version) = file.version else {
+                continue;
+            };
+            let others = odd_ones(version);
+            if others.len() < odd.len() {
+                (most, odd) = (version, others);
+            }
+        }
+        (most, odd)
+    }
 }
 
 /// A sub-library from another directory than the main library.

@@ -9,7 +9,6 @@ pub mod installed;
 pub mod main_library;
 #[cfg(feature = "runtime")]
 pub mod missing_dlopen;
-pub mod mixed_folder;
 pub mod mixed_sub_libraries;
 #[cfg(feature = "runtime")]
 pub mod onnxruntime;

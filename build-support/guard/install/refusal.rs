@@ -12,18 +12,7 @@ use std::path::Path;
 pub fn unsafe_file(path: &Path, defect: &Defect, search_path: &SearchPath) -> Option<Finding> {
     let evidence = || vec![("found via", search_path.origin_of(path).to_string())];
     let is_unsafe = defect.is_unsafe();
-    is_unsafe.then(|| unusable(path, defect, evidence()).finding())
-}
-
-fn unusable<'a>(
-    path: &'a Path,
-    defect: &'a Defect,
-    evidence: Vec<(&'static str, String)>,
-) -> UnusableFile<'a> {
-    UnusableFile {
-        evidence,
-        ..UnusableFile::new(path, defect)
-    }
+    is_unsafe.then(|| UnusableFile::new(path, defect, evidence()).finding())
 }
 
 /// Returns the finding for the loader's message about a file. The message begins with the file that it did not find.
@@ -37,12 +26,13 @@ pub fn finding(path: &Path, message: &str) -> Finding {
     let file = if file.is_absolute() { file } else { path };
     if let Some(reason) = map_failures::unread(message) {
         let defect = Defect::Unreadable(reason.into());
-        return unusable(file, &defect, words).needed_if(true).finding();
+        let fault = UnusableFile::new(file, &defect, words);
+        return fault.needed_if(true).finding();
     }
     match Image::open(file) {
         // A file that does not exist proves nothing.
         Err(defect) if !matches!(defect, Defect::Unreadable(_)) => {
-            unusable(file, &defect, words).finding()
+            UnusableFile::new(file, &defect, words).finding()
         }
         _ => loader_words::refused(path, message).finding(),
     }

@@ -11,29 +11,28 @@ pub struct UnusableFile<'a> {
     pub severity: Severity,
     /// The reason why this file is used, and the loader's message.
     pub evidence: Vec<(&'static str, String)>,
-    /// The command that installs its package again, if that replaces the file.
-    pub reinstall: Option<String>,
     /// The help that makes the loader use another file.
     pub help: Option<String>,
 }
 
 impl<'a> UnusableFile<'a> {
-    /// Creates the fault, which is an error. Its help is to install the package again if that replaces a damaged file.
-    pub fn new(path: &'a Path, defect: &'a Defect) -> Self {
-        let is_replaced = match defect {
-            Defect::Empty | Defect::Directory => false,
-            _ => defect.id() == FindingId::LibraryDamaged && !defect.is_lfs_pointer(),
-        };
+    /// Creates the fault, which is an error.
+    pub fn new(path: &'a Path, defect: &'a Defect, evidence: Vec<(&'static str, String)>) -> Self {
         Self {
             path,
             defect,
             severity: Severity::Error,
-            evidence: Vec::new(),
-            reinstall: match is_replaced {
-                true => package_owner::reinstall_command(path),
-                false => None,
-            },
+            evidence,
             help: None,
+        }
+    }
+
+    /// Returns the command that installs the package again, if that replaces the damaged file.
+    pub fn reinstall(&self) -> Option<String> {
+        match self.defect {
+            Defect::Empty | Defect::Directory => None,
+            defect if defect.id() != FindingId::LibraryDamaged || defect.is_lfs_pointer() => None,
+            _ => package_owner::reinstall_command(self.path),
         }
     }
 

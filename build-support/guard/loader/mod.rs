@@ -10,8 +10,6 @@ pub mod ld_so_conf;
 #[cfg(feature = "runtime")]
 pub mod library_names;
 pub mod load_origin;
-#[cfg(feature = "build")]
-pub mod lookup;
 #[cfg(feature = "runtime")]
 pub mod map_failures;
 #[cfg(feature = "runtime")]
@@ -23,7 +21,6 @@ pub mod opener;
 pub mod refused_library;
 pub mod search_path;
 pub mod system;
-pub mod unlinked;
 
 /// The places where a library may be but the system does not search.
 #[cfg(all(feature = "runtime", windows))]

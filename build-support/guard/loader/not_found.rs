@@ -6,6 +6,7 @@ use crate::runtime::judge::program_rules::ReleaseMismatch;
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
 use crate::runtime::loader::search_path::SearchPath;
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
 /// A file with a name that is tried, which the loader finds but cannot use.
@@ -15,6 +16,16 @@ pub struct Unfit {
     pub defect: Defect,
     /// The reason why the loader searches its directory.
     pub found_via: String,
+}
+
+impl Unfit {
+    pub fn new(path: PathBuf, defect: Defect, found_via: impl Display) -> Self {
+        Self {
+            path,
+            defect,
+            found_via: found_via.to_string(),
+        }
+    }
 }
 
 /// A file that the loader does not reach, with its version if known.
@@ -111,10 +122,9 @@ pub fn find(
         names,
         messages,
         major: installable(majors),
-        unfit: unfit.map(|(path, defect)| Unfit {
-            found_via: search_path.origin_of(&path).to_string(),
-            path,
-            defect,
+        unfit: unfit.map(|(path, defect)| {
+            let found_via = search_path.origin_of(&path);
+            Unfit::new(path, defect, found_via)
         }),
         misplaced,
         other,

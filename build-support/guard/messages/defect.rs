@@ -143,7 +143,7 @@ impl UnusableFile<'_> {
         let summary = format!("`{}` {}", self.path.display(), self.defect);
         Finding::new(self.defect.id(), self.severity, summary)
             .with_all(self.evidence.clone())
-            .help(match (&self.help, &self.reinstall) {
+            .help(match (&self.help, self.reinstall()) {
                 (Some(help), _) => help.clone(),
                 (None, Some(command)) => format!("reinstall the package: `{command}`"),
                 (None, None) => self.defect.help(self.path),

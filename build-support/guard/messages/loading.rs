@@ -9,6 +9,7 @@ use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
 use crate::runtime::system::by_system;
 use crate::runtime::system::names::{DRIVER_SO, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
+use std::fmt::Display;
 use std::path::Path;
 
 /// The number of functions that are named after the first one.
@@ -154,11 +155,13 @@ impl MissingDlopen {
         format!("{LOADER} did not find {}", self.name)
     }
 
-    /// Returns the finding for a cuDNN that continued and then failed.
-    pub fn finding(&self, output: &str) -> Finding {
-        let summary = format!("cuDNN opens {}, which {LOADER} cannot find", self.name);
+    /// Returns the finding for a cuDNN that continued and then failed, with this evidence.
+    pub fn finding(&self, label: &'static str, evidence: impl Display) -> Finding {
+        let (name, part) = (&self.name, self.part.as_ref());
+        let user = part.map_or_else(|| "cuDNN".into(), |part| format!("`{}`", part.display()));
+        let summary = format!("{user} opens {name}, which {LOADER} cannot find");
         let finding = FindingId::CudnnNotLoadable.warning(summary);
-        self.with_help(finding.with("output", output.trim()))
+        self.with_help(finding.with(label, evidence))
     }
 
     pub fn with_help(&self, finding: Finding) -> Finding {
@@ -167,7 +170,16 @@ impl MissingDlopen {
             None if self.name == PLAIN_DRIVER => finding.help(format!(
                 "create a link `{PLAIN_DRIVER}` to the driver's {DRIVER_SO} (not to the toolkit's stub) in a directory of LD_LIBRARY_PATH"
             )),
-            None => finding.help(install(&self.name)),
+            None => match LibraryName::read(&self.name).and_then(|it| it.major()) {
+                // No wheel contains a name without a number.
+                None => finding.help(install(&self.name)),
+                cuda => finding
+                    .help(install_wheels(cuda, &[&self.name], false, cfg!(windows)))
+                    .help(format!(
+                        "add the directory of {} to {LIBRARY_PATH} if it is installed",
+                        self.name
+                    )),
+            },
         }
     }
 }
@@ -194,30 +206,9 @@ impl MissingLink {
 
 impl SuspectLibrary {
     pub fn finding(&self) -> Finding {
-        let id = FindingId::CudnnNotLoadable;
         match self {
-            SuspectLibrary::Missing {
-                part,
-                name,
-                looked_at,
-                link,
-            } => {
-                let summary = format!(
-                    "`{}` opens {name}, which {LOADER} cannot find",
-                    part.display()
-                );
-                let finding = id.warning(summary).with("searched", looked_at.join("\n"));
-                // No wheel contains a name without a number.
-                let cuda = LibraryName::read(name).and_then(|it| it.major());
-                match (link, cuda) {
-                    (Some(link), _) => link.explain(finding),
-                    (None, Some(_)) => finding
-                        .help(install_wheels(cuda, &[name], false, cfg!(windows)))
-                        .help(format!(
-                            "add the directory of {name} to {LIBRARY_PATH} if it is installed"
-                        )),
-                    (None, None) => finding.help(install(name)),
-                }
+            SuspectLibrary::Missing(missing, looked_at) => {
+                missing.finding("searched", looked_at.join("\n"))
             }
             SuspectLibrary::WithoutBuiltins(nvrtc, cuda) => {
                 let summary = format!(
@@ -225,7 +216,8 @@ impl SuspectLibrary {
                     nvrtc.display(),
                     by_system!("libnvrtc-builtins", "nvrtc-builtins64")
                 );
-                id.warning(summary)
+                FindingId::CudnnNotLoadable
+                    .warning(summary)
                     .help("reinstall NVRTC with both files in one directory")
             }
             SuspectLibrary::UnlikeCublas(blas, lt) => FindingId::CudaLibrariesMixed

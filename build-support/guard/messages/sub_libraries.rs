@@ -1,11 +1,10 @@
 //! Sub-libraries that are missing, of different versions, or from elsewhere.
 
 use crate::runtime::facts::finding::{after_space, listed};
-use crate::runtime::facts::{Finding, FindingId, Version};
+use crate::runtime::facts::{Finding, FindingId, LibraryName, Version};
 use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
-use crate::runtime::install::mixed_folder::MixedVersions;
-use crate::runtime::install::mixed_sub_libraries::Foreign;
-use crate::runtime::install::package_owner::Owner;
+use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
+use crate::runtime::install::package_owner::{Owner, reinstall_command};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::loader::load_origin::LoadOrigin;
@@ -85,9 +84,10 @@ impl MissingSubLibraries<'_> {
 }
 
 impl MixedVersions<'_> {
-    /// Returns the finding for sub-libraries of different versions in one directory. `reinstall`: the command that
-    /// installs their package again.
-    pub fn finding(&self, dir: &str, is_dll: bool, reinstall: Option<String>) -> Finding {
+    /// Returns the finding for sub-libraries of different versions in the directory of this main library.
+    pub fn finding(&self, main: &Path) -> Finding {
+        let dir = &main.parent().unwrap_or(main).display().to_string();
+        let is_dll = LibraryName::of(main).is_some_and(|file| file.is_dll);
         let (most, odd) = self.odd_ones();
         let other = odd.first().and_then(|file| file.version).unwrap_or(most);
         let mut named = Vec::new();
@@ -102,7 +102,7 @@ impl MixedVersions<'_> {
             if named.len() == 1 { "is" } else { "are" }
         );
         let mut help = replace_all(is_dll, dir);
-        if let Some(command) = reinstall {
+        if let Some(command) = reinstall_command(main) {
             help += &format!(": `{command}`");
         }
         self.with_summary(summary)

@@ -5,6 +5,7 @@ use crate::runtime::driver::query::{Device, Driver};
 use crate::runtime::facts::{Built, BuiltFinding, Finding, Json, Verdict, Version};
 use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::report::result::LoadedCudnn;
+use std::fmt::Display;
 
 /// The version of the JSON. It rises if a key is removed or changes its meaning.
 const SCHEMA: u32 = 1;
@@ -51,14 +52,7 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
     let Some(loaded) = loaded else {
         return Json::null();
     };
-    let part = |part: &&SubLibraryFile| {
-        Json::object(&[
-            ("name", Json::text(&part.name)),
-            ("path", Json::text(&part.path.display())),
-            ("version", Json::optional(part.version)),
-            ("told_by", Json::optional(part.told_by)),
-        ])
-    };
+    let part = |file: &&SubLibraryFile| part(file, file.told_by);
     let parts = SubLibraryFile::taken(&Vec::from_iter(&loaded.parts));
     let version = loaded.version.map(|(version, _)| version);
     Json::object(&[
@@ -67,6 +61,15 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
         ("found_via", Json::text(&loaded.origin)),
         ("cuda_major", Json::integer(loaded.cuda_major)),
         ("parts", Json::list(&parts, part)),
+    ])
+}
+
+pub fn part(file: &SubLibraryFile, told_by: Option<impl Display>) -> Json {
+    Json::object(&[
+        ("name", Json::text(&file.name)),
+        ("path", Json::text(&file.path.display())),
+        ("version", Json::optional(file.version)),
+        ("told_by", Json::optional(told_by)),
     ])
 }
 

@@ -1,13 +1,13 @@
 //! The checks of one cuDNN: headers against library, and sub-libraries against each other.
 
-pub mod parts;
 #[cfg(test)]
 mod tests;
 
-use crate::model::{Cudnn, Installer, Rejection};
+use crate::model::{Cudnn, Installer, Owner, Rejection, Unresolved};
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, Version, VersionSource, sub_libraries};
-use std::path::Path;
+use crate::runtime::install::installed::MissingSubLibraries;
+use std::path::{Path, PathBuf};
 
 /// The facts about the user of a cuDNN that its findings depend on.
 #[derive(Default)]
@@ -18,13 +18,56 @@ pub struct Asker<'a> {
     pub variables: &'a [String],
 }
 
+pub enum SubLibraryFault<'a> {
+    /// A library whose SONAME does not exist as a file.
+    AbsentSoname { soname: &'a str, library: &'a Path },
+    /// Sub-libraries in several directories, some of unknown version.
+    SeveralDirectories,
+    /// A sub-library that imports functions from another sub-library that does not define them.
+    Unresolved(&'a Unresolved),
+    /// Sub-libraries that were built for different CUDA majors.
+    SeveralCudaMajors(&'a [(u32, PathBuf)]),
+    /// Wheels that overwrote each other's files.
+    SeveralWheels(&'a [Owner]),
+    /// The files of each sub-library that exists in different builds, of which one belongs to another version.
+    DifferentCopies(&'a [Vec<PathBuf>]),
+}
+
 /// Returns the findings about incompatible files of this cuDNN.
 pub fn findings(cudnn: &Cudnn, asker: &Asker) -> Vec<Finding> {
     let mut findings = Vec::new();
     findings.extend(header_library(cudnn, asker.variables));
     // A cuDNN with an unusable main library is never chosen.
     findings.extend(cudnn.installed.findings(None, &|_| false));
-    findings.extend(parts::findings(cudnn, asker.runs_here));
+    let finding = |fault: SubLibraryFault| fault.finding(cudnn);
+    let wheels = Some(&*cudnn.files.wheels).filter(|wheels| wheels.len() > 1);
+    if !cudnn.installed.missing.is_empty() {
+        // They are needed only on the machine that runs the program.
+        let fault = MissingSubLibraries {
+            is_uncertain: !asker.runs_here,
+            ..MissingSubLibraries::new(&cudnn.installed, false, &|_| true)
+        };
+        findings.push(fault.finding());
+    }
+    if let (Some(soname), Some(library)) = (&cudnn.files.absent_soname, &cudnn.library) {
+        findings.push(finding(SubLibraryFault::AbsentSoname { soname, library }));
+    }
+    let is_apart = cudnn.files.directories.len() > 1;
+    let mut files = cudnn.installed.files().into_iter();
+    let is_unknown = is_apart && files.any(|file| file.version.is_none());
+    let is_mixed = cudnn.installed.mixed_versions().is_some();
+    if is_unknown && !is_mixed {
+        findings.push(finding(SubLibraryFault::SeveralDirectories));
+    }
+    findings.extend(unresolved(cudnn).map(finding));
+    // Different versions and several wheels have findings of their own.
+    let is_other = !is_mixed && wheels.is_none();
+    let majors = Some(&*cudnn.files.cuda_majors).filter(|majors| is_other && !majors.is_empty());
+    findings.extend(majors.map(SubLibraryFault::SeveralCudaMajors).map(finding));
+    findings.extend(wheels.map(SubLibraryFault::SeveralWheels).map(finding));
+    if let copies @ [_, ..] = &*cudnn.files.copies {
+        findings.push(finding(SubLibraryFault::DifferentCopies(copies)));
+    }
     findings
 }
 
@@ -42,7 +85,8 @@ pub fn doubtful(cudnn: &Cudnn) -> Option<Rejection> {
             return Some(Rejection::Damaged(file, defect.clone()));
         }
     }
-    if mixed_versions(cudnn).is_some_and(|mixed| mixed.matters()) {
+    let mixed = cudnn.installed.mixed_versions();
+    if mixed.is_some_and(|mixed| mixed.matters()) {
         return Some(Rejection::MixedParts);
     }
     cudnn.installed.jit_only.then_some(Rejection::JitOnly)
@@ -99,4 +143,18 @@ pub fn file_name(path: &Path) -> &str {
         .unwrap_or_default()
 }
 
-use parts::mixed_versions;
+/// Returns the first sub-library that imports functions from another one that does not define them. A leftover of a
+/// later version counts only if this version opens it.
+fn unresolved(cudnn: &Cudnn) -> Option<SubLibraryFault<'_>> {
+    let is_opened = |one: &&Unresolved| {
+        let mut files = cudnn.installed.files().into_iter();
+        let part = files.find(|file| file.path == one.part);
+        let Some((part, version)) = part.zip(cudnn.library_version) else {
+            return true;
+        };
+        let own = sub_libraries::of_release(version);
+        sub_libraries::opens_absent_part(version) || own.iter().any(|own| own.name == part.name)
+    };
+    let mut unresolved = cudnn.files.unresolved.iter();
+    unresolved.find(is_opened).map(SubLibraryFault::Unresolved)
+}

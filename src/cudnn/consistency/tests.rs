@@ -121,7 +121,7 @@ fn the_main_library_decides_between_as_many_files_of_two_versions() {
     for file in one.installed.list.iter_mut().rev().take(half) {
         file.version = Some(Version::new(9, 10, 2));
     }
-    let (most, odd) = mixed_versions(&one).unwrap().odd_ones();
+    let (most, odd) = one.installed.mixed_versions().unwrap().odd_ones();
     assert_eq!((most, odd.len()), (Version::new(9, 14, 0), half));
 }
 

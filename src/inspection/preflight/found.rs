@@ -1,9 +1,7 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
-use crate::cudnn::consistency;
-use crate::cudnn::consistency::parts::SubLibraryFault;
+use crate::cudnn::consistency::{self, SubLibraryFault};
 use crate::inspection::preflight::{PreflightInput, within};
-use crate::loader::dll_dependencies;
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
 use crate::runtime::driver::query::Device;
@@ -78,7 +76,7 @@ impl PreflightInput {
         let installed = &cudnn.installed;
         let own = cudnn
             .main_library_defect()
-            .map(|(path, defect)| UnusableFile::new(path, defect).finding());
+            .map(|(path, defect)| UnusableFile::new(path, defect, Vec::new()).finding());
         // The directories in which cuDNN searches are unknown if its main library cannot be read.
         let is_searched = own.is_none();
         let mut of_files = Vec::from_iter(own);
@@ -102,19 +100,17 @@ impl PreflightInput {
         if is_foreign && refusal.is_some() {
             of_files.retain(|finding| !is_mixed(finding));
         }
-        let wheels = Some(&*cudnn.files.wheels).filter(|wheels| !wheels.is_empty());
-        let wheels = wheels.map(SubLibraryFault::SeveralWheels);
-        of_files.extend(wheels.map(|fault| fault.finding(cudnn)));
+        if let wheels @ [_, ..] = &*cudnn.files.wheels {
+            of_files.push(SubLibraryFault::SeveralWheels(wheels).finding(cudnn));
+        }
         for finding in of_files {
             let found_via = self.found_via().unwrap_or_default();
             findings.push(finding.with_first(vec![("found via", found_via)]));
         }
-        if let Some(dll_dependencies) = &self.dll_dependencies {
-            findings.extend(dll_dependencies::findings(cudnn, dll_dependencies));
-            if !dll_dependencies.missing_dlls.is_empty() {
-                let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
-                unknown.push(reason.into());
-            }
+        findings.extend(self.dll_dependencies.findings(cudnn));
+        if !self.dll_dependencies.missing_dlls.is_empty() {
+            let reason = "DLLs that cuDNN needs may be on the PATH where the program runs";
+            unknown.push(reason.into());
         }
     }
 
@@ -154,14 +150,15 @@ impl PreflightInput {
         let Some(library) = &cudnn.library else {
             return;
         };
-        let major = named_major(library);
-        let major = major.filter(|major| !rules::majors(guard).contains(major));
-        let by_name = major.map(|major| Version::new(major, 0, 0));
-        let version = cudnn.library_version.or(by_name);
-        let (Some(version), None) = (version, &guard.absent) else {
+        if guard.absent.is_some() {
             return;
+        }
+        let judged = match (cudnn.library_version, named_major(library)) {
+            (Some(version), _) => program_rules::version(guard, version),
+            (None, Some(major)) => program_rules::major(guard, major),
+            (None, None) => Ok(()),
         };
-        if let Err(mismatch) = program_rules::version(guard, version) {
+        if let Err(mismatch) = judged {
             let fits = |version| program_rules::version(guard, version).is_ok();
             let of_hidden = |hidden: &&Cudnn| hidden.library_version.is_some_and(fits);
             let hidden = self.hidden.as_ref().filter(of_hidden);

@@ -1,5 +1,8 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
+use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::elf::Elf;
 use crate::runtime::binary::ld_so_cache;
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
@@ -105,4 +108,40 @@ impl SearchPath {
         }
         None
     }
+}
+
+/// Tries a file for a program with this CPU. `real` is the regular file at the path, if there is one.
+///
+/// The loader continues with the next directory if nothing exists at the path (`None`), or if
+/// [`is_passed_over`](Defect::is_passed_over) is `true` for the defect: a broken link, a file for another CPU, or a
+/// file that cannot be opened. It takes every other file, also a damaged or empty one or a directory, and fails on it.
+/// A pipe or a device is never opened here.
+#[cfg(feature = "build")]
+pub fn try_file(
+    path: &Path,
+    real: Option<&Path>,
+    root: Option<&Path>,
+    cpu: &str,
+) -> Option<Result<Elf, Defect>> {
+    match real {
+        Some(real) => Some(Elf::open_for(real, cpu)),
+        None => Defect::below(path, root).map(Err),
+    }
+}
+
+/// Returns a library in this directory that has this SONAME but other file names: `ldconfig` was not run for it.
+pub fn unlinked(dir: &Path, soname: &str) -> Option<(PathBuf, Defect)> {
+    let stem = soname.split(['.', '-', '_']).next()?;
+    for file in files_in(dir).into_iter().rev() {
+        let name = file.file_name()?.to_str().unwrap_or_default();
+        if name.starts_with(stem) && name.contains(".so") {
+            let own = Elf::open(&file).ok();
+            // A link to the toolkit's stub would hide the driver.
+            let own = own.filter(|elf| !elf.is_driver_stub());
+            if own.and_then(|elf| elf.soname()).as_deref() == Some(soname) {
+                return Some((file, Defect::Unlinked(soname.to_string())));
+            }
+        }
+    }
+    None
 }

@@ -52,7 +52,7 @@ pub fn find(wanted: &Wanted<'_>) -> Option<Misplaced> {
     let in_path = first_wanted(&path, wanted).map(|file| (file, Unsearched::Path));
     let by_variable = || by_variable(&|dir| below(dir, wanted));
     if let Some((file, cause)) = in_path.or_else(by_variable).or_else(by_prefix) {
-        let mut value = folder(&file).display().to_string();
+        let mut value = file.parent().unwrap_or(&file).display().to_string();
         if !library_path.is_empty() {
             value = format!("{value}:{library_path}");
         }
@@ -73,7 +73,7 @@ pub fn by_library_path(wanted: &Wanted<'_>, library_path: &str, home: &str) -> O
                 Some(_) => None,
             };
             let Some(file) = near else { continue };
-            let parent = folder(&file).display().to_string();
+            let parent = file.parent().unwrap_or(&file).display().to_string();
             let fault = match &fault {
                 Some(fault) => fault.clone(),
                 None if parent == *dir && !platform::is_privileged() => continue,
@@ -132,10 +132,6 @@ fn misplaced_by_entry(file: PathBuf, cause: Unsearched, value: String) -> Mispla
         library_path: (!platform::is_privileged()).then(|| (value, Starter::find())),
         ignores_path: false,
     }
-}
-
-fn folder(file: &Path) -> &Path {
-    file.parent().unwrap_or(file)
 }
 
 /// Returns the directories that an entry of LD_LIBRARY_PATH refers to, and its fault if the loader reads it

@@ -2,10 +2,10 @@
 
 use crate::runtime::binary::defect::{Defect, is_absent};
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::elf::candidates::hwcaps_level;
+use crate::runtime::loader::elf::candidates::{hwcaps_level, unlinked};
 use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
 use crate::runtime::loader::system::System;
-use crate::runtime::loader::{ld_so_conf, opener, unlinked};
+use crate::runtime::loader::{ld_so_conf, opener};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::collections::BTreeSet;
@@ -147,17 +147,17 @@ impl SearchPath {
     /// Returns the first entry of this name on the search path that is not a usable file. A directory that cannot be
     /// entered comes last, since its contents are unknown.
     pub fn obstacle(&self, name: &str) -> Option<(PathBuf, Defect)> {
-        let (mut closed, mut unlinked) = (None, None);
+        let (mut closed, mut without_link) = (None, None);
         for place in &self.directories {
             let file = place.dir.join(name);
             match Defect::in_the_way(&file) {
-                None if unlinked.is_none() => unlinked = unlinked::find(&place.dir, name),
+                None if without_link.is_none() => without_link = unlinked(&place.dir, name),
                 None => {}
                 Some(defect @ Defect::Closed(_)) => closed = closed.or(Some((file, defect))),
                 Some(defect) => return Some((file, defect)),
             }
         }
-        unlinked.or(closed)
+        without_link.or(closed)
     }
 }
 

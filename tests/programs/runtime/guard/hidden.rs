@@ -152,7 +152,7 @@ fn a_library_that_cudnn_reports_as_missing_is_named_when_it_fails() {
         None,
         &nothing,
     );
-    let finding = unopened.unwrap().finding("");
+    let finding = unopened.unwrap().finding("output", "");
     let help = format!("add `{}` to LD_LIBRARY_PATH", wsl.text());
     assert_eq!(finding.help, [help]);
     for [name, output] in rows(OUTPUTS) {
