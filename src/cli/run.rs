@@ -55,10 +55,11 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
         let is_error = |finding: &&Finding| finding.severity == Severity::Error;
         let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
-        // Such a program may silently compute on the CPU.
+        // Such a program may silently compute on the CPU, or stop at its first kernel.
         let is_shown = |it: &&Finding| {
             is_error(it)
                 || it.id == FindingId::CudaFlavourMismatch
+                || it.id == FindingId::KernelsNotCoveringGpu
                 || it.id == FindingId::LibraryNotFound && inspection.may_use_cpu
         };
         for finding in inspection.findings().iter().filter(is_shown) {

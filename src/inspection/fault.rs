@@ -4,6 +4,8 @@ use crate::inspection::undefined_symbols::Undefined;
 use crate::model::Owner;
 use crate::model::linkage::{Missing, Object};
 use crate::runtime::binary::defect::Defect;
+use crate::runtime::driver::query::Device;
+use crate::runtime::facts::Target;
 use crate::runtime::loader::not_found::FoundFile;
 use std::path::{Path, PathBuf};
 
@@ -42,6 +44,12 @@ pub enum InspectionFault<'a> {
     /// A file, a library with its name, and symbol versions that the file needs but the library does not define. The
     /// newest is last.
     UndefinedVersions(&'a Object, &'a Object, &'a str, Vec<&'a str>),
+    /// A file and others whose device code, for these targets, does not run on this GPU.
+    NoGpuCode(
+        &'a (&'a Path, Vec<Target>),
+        &'a [(&'a Path, Vec<Target>)],
+        &'a Device,
+    ),
     /// Another library that the loader refuses, and the file that needs the library.
     RefusedLibrary(&'a Object, &'a Defect, Option<&'a Object>),
     /// A library that is replaced by an empty file or a dangling link, over which the real one is mounted later.

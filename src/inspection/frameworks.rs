@@ -7,6 +7,7 @@ use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::registries;
 use crate::cudnn::consistency::file_name;
 use crate::inspection::fault::{InspectionFault, PYTHONS};
+use crate::inspection::gpu_code;
 use crate::inspection::loader_env;
 use crate::inspection::provider::{self, ORT_DYLIB_PATH};
 use crate::loader::elsewhere::Search;
@@ -109,8 +110,11 @@ impl Framework {
         findings.extend(faults.iter().map(|fault| fault.finding(&provider)));
         let machine = report.machine.as_ref();
         let gpus = machine.map_or(&[][..], |machine| &machine.gpus);
+        // The first is the made-up program.
+        let objects = graph.objects.get(1..).unwrap_or_default();
+        let (_, doubts) = gpu_code::check(objects, Some(&provider.path), platform.os, gpus);
         report.doubt = match faults.is_empty() {
-            true => provider.code_doubt(platform.os, gpus),
+            true => doubts.into_iter().next(),
             false => doubt,
         };
     }

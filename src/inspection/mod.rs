@@ -3,6 +3,7 @@
 pub mod driver_stub;
 pub mod fault;
 pub mod frameworks;
+pub mod gpu_code;
 pub mod interpreter;
 pub mod json;
 pub mod loader_env;
@@ -126,8 +127,15 @@ impl Inspection {
             inspection.unknown.push(reason.into());
         }
         let (os, gpus) = (inspection.input.platform.os, inspection.input.gpus());
-        let doubt = provider.and_then(|provider| provider.code_doubt(os, gpus));
-        inspection.unknown.extend(doubt);
+        // A guard contains the targets of the program.
+        let mut guards = inspection.input.guards.iter();
+        let first = usize::from(guards.any(|built| !built.targets.is_empty()));
+        let provider = provider.as_ref().map(|provider| &*provider.path);
+        let objects = &inspection.input.graph.objects;
+        let objects = objects.get(first..).unwrap_or_default();
+        let (found, doubts) = gpu_code::check(objects, provider, os, gpus);
+        inspection.findings.extend(found);
+        inspection.unknown.extend(doubts);
         inspection.input.allow.apply(&mut inspection.findings);
         // Allowed findings do not affect the loader.
         inspection.findings.extend(refused);

@@ -1,14 +1,12 @@
 //! The CUDA provider of ONNX Runtime, which is a plugin beside its library, and the CUDA part of libtorch. If the
 //! provider does not load, ONNX Runtime computes on the CPU and only logs the reason.
 
-use crate::cudnn::device_code;
 use crate::loader::ldso::LoadGraph;
 use crate::loader::linkage;
 use crate::model::linkage::{LoadPhase, Missing};
-use crate::model::{Candidate, Cudnn, Found, Os};
+use crate::model::{Candidate, Cudnn, Found};
 use crate::runtime::binary::contains;
 use crate::runtime::binary::elf::Elf;
-use crate::runtime::driver::query::Device;
 use crate::runtime::facts::cudnn_file;
 use crate::runtime::install::onnxruntime::{cuda_major, file_name};
 use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
@@ -115,15 +113,6 @@ impl Provider {
     pub fn is_without_cudnn(&self) -> bool {
         let is_cudnn = |it: &Missing| it.name.starts_with("libcudnn.so.");
         self.opens_cudnn && !self.missing.is_empty() && self.missing.iter().all(is_cudnn)
-    }
-
-    /// Returns the doubt about GPUs for which the file has no code.
-    pub fn code_doubt(&self, os: Os, gpus: &[Device]) -> Option<String> {
-        let path = self.path.display();
-        let codes = device_code::read_library(&self.path, os).filter(|_| !gpus.is_empty());
-        let runs_on = |gpu: &Device| codes.iter().flatten().any(|it| it.runs_on(gpu.capability));
-        let doubt = || format!("no code for this GPU was found in `{path}`");
-        (!gpus.iter().all(runs_on)).then(doubt)
     }
 
     /// Returns the faults of this provider. `cudnn` is the cuDNN that it loads, and `candidates` are the installations

@@ -8,6 +8,7 @@ use crate::model::Owner;
 use crate::model::linkage::LoadPhase;
 use crate::runtime::binary::defect::Defect;
 use crate::runtime::facts::{Finding, FindingId, Severity};
+use crate::runtime::judge::rules::Gpu;
 use crate::runtime::messages::not_found::found_file;
 use crate::runtime::system::names::DRIVER_SO;
 use crate::toolkit::package_names;
@@ -153,6 +154,19 @@ impl InspectionFault<'_> {
                     ),
                     None => format!("add the directory of a {name} that defines {newest} to LD_LIBRARY_PATH"),
                 })
+            }
+            Self::NoGpuCode((file, targets), others, gpu) => {
+                let targets: Vec<String> = targets.iter().map(ToString::to_string).collect();
+                let words = Gpu::new(&gpu.name, gpu.capability).words();
+                let summary = format!("`{}` contains no code for {words}", file.display());
+                FindingId::KernelsNotCoveringGpu.warning(summary)
+                .with("compiled", targets.join(", "))
+                .with_lines("also", others.iter().map(|other| other.0.display()))
+                .with("result", "its kernels fail with \"no kernel image is available for execution on the device\"")
+                .help(format!(
+                    "install a version of `{}` that supports this GPU, or build it with `-gencode arch=compute_{1},code=sm_{1}`",
+                    file_name(file), gpu.capability.number()
+                ))
             }
             Self::RefusedLibrary(library, defect, user) => {
                 let summary = format!("`{}` {defect}", library.path.display());

@@ -6,14 +6,17 @@
 #[cfg(test)]
 pub mod made;
 
-use crate::runtime::binary::number;
+use crate::runtime::binary::{contains, number};
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
 
-const MARK: u64 = 0xba55_ed50;
-const VERSION: u64 = 1;
+/// The start of every fatbin: a mark, the version of the format, and the size of the header.
+pub const START: [u8; 8] = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0];
 /// The size of a fatbin's header, and the minimum size of an entry's header, which includes the suffix.
 const HEAD: u64 = 16;
 const ENTRY: u64 = 48;
+
+/// A limit above the size of machine code without a function, which nvcc's device linker adds for its default target.
+const EMPTY: u64 = 4096;
 
 /// A limit for damaged files. No sub-library has even a tenth as many.
 const MAX_HEADERS: u32 = 1 << 17;
@@ -30,8 +33,10 @@ pub fn targets(
     for _ in 0..MAX_HEADERS {
         if at < end {
             let entry = Entry::parse(&read(at, ENTRY)?)?;
+            let is_empty = entry.size <= EMPTY && !has_code(&read(at, entry.size)?);
             at = entry.size.checked_add(at).filter(|next| *next <= end)?;
-            if let Some(new) = entry.target.filter(|target| !found.contains(target)) {
+            let is_new = |target: &Target| !is_empty && !found.contains(target);
+            if let Some(new) = entry.target.filter(is_new) {
                 found.push(new);
             }
             if found.len() > MAX_TARGETS {
@@ -44,12 +49,10 @@ pub fn targets(
                 at += zeros as u64;
                 continue;
             }
-            let field = |at, size| number(&start, at, size);
-            let (mark, version, head) = (field(0, 4)?, field(4, 2)?, field(6, 2)?);
-            if (mark, version, head) != (MARK, VERSION, HEAD) {
+            if !start.starts_with(&START) {
                 return None;
             }
-            let length = field(8, 8)?;
+            let length = number(&start, 8, 8)?;
             at += HEAD;
             end = at.checked_add(length).filter(|end| *end <= size)?;
         } else {
@@ -58,6 +61,11 @@ pub fn targets(
         }
     }
     None
+}
+
+/// Returns `false` for machine code, an ELF file that is not compressed, without the section of a function.
+fn has_code(entry: &[u8]) -> bool {
+    !contains(entry, b'\x7f', b"ELF") || contains(entry, b'.', b"text.")
 }
 
 struct Entry {

@@ -6,6 +6,7 @@ pub mod gpu_code;
 mod tests;
 
 use crate::model::{Cudnn, Os};
+use crate::runtime::binary::number;
 use crate::runtime::facts::{Target, sub_libraries};
 use crate::system::library_file::Binary;
 use std::path::Path;
@@ -34,4 +35,27 @@ pub fn read_library(path: &Path, os: Os) -> Option<Vec<Target>> {
     fatbin::targets(size, &mut |at, length| {
         library.bytes(start.checked_add(at)?, length)
     })
+}
+
+/// Returns the targets of the fatbins in a file, also of those in other sections, until there are enough. `None` if the
+/// file cannot be read.
+pub fn search_file(path: &Path, os: Os, enough: &dyn Fn(&[Target]) -> bool) -> Option<Vec<Target>> {
+    const BLOCK: u64 = 1 << 20;
+    let library = Binary::open(path, os).ok()?;
+    let (mut found, mut offset) = (Vec::new(), 0);
+    while offset < library.length() && !enough(&found) {
+        let block = library.bytes(offset, BLOCK.min(library.length() - offset))?;
+        // Fatbins are aligned.
+        let words = block.chunks_exact(8).zip((offset..).step_by(8));
+        for (_, start) in words.filter(|(word, _)| *word == fatbin::START) {
+            let size = number(&library.bytes(start + 8, 8)?, 0, 8)?.checked_add(16)?;
+            found.extend(fatbin::targets(size, &mut |at, length| {
+                library.bytes(start.checked_add(at)?, length)
+            })?);
+        }
+        offset += BLOCK;
+    }
+    found.sort();
+    found.dedup();
+    Some(found)
 }
