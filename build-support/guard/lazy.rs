@@ -3,13 +3,11 @@
 
 use crate::runtime::binary::Image;
 use crate::runtime::facts::{Finding, Version};
-use crate::runtime::install::file_reader::contained_versions;
-use crate::runtime::install::refusal;
+use crate::runtime::install::{contained_versions, refusal};
 use crate::runtime::loader::misplaced::{Misplaced, Wanted};
-use crate::runtime::loader::search_path::{self, SearchPath};
-use crate::runtime::loader::{file_name, off_the_way};
+use crate::runtime::loader::{SearchPath, file_name, off_the_way, search_path};
 use crate::runtime::startup;
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::system::DRIVER;
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -1,12 +1,11 @@
 //! The guard as the first line of `main`: the only file that prints, and the only one that exits.
 
 use crate::runtime::check;
-use crate::runtime::child::in_process::on_enough_stack;
-use crate::runtime::child::task::{Functions, REAL};
-use crate::runtime::convolution::case_result::Extent;
+use crate::runtime::child::{Functions, REAL, on_enough_stack};
+use crate::runtime::convolution::Extent;
 use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::{Built, Finding, Verdict, allowed, printable};
-use crate::runtime::report::env_config::{EnvConfig, Mode};
+use crate::runtime::report::{EnvConfig, Mode};
 use crate::runtime::system::platform;
 
 /// `EX_CONFIG` of sysexits.h: something in the configuration is wrong.

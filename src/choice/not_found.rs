@@ -6,7 +6,8 @@ use crate::model::{
     Candidate, FoundVia, Installer, Kind, Os, Owner, Platform, Rejection, Variable,
 };
 use crate::runtime::facts::majors;
-use crate::search::search_step::{Place, directories};
+use crate::search::Place;
+use crate::search::search_step::directories;
 use crate::system::files;
 use crate::{Finding, Version};
 use std::collections::BTreeSet;

@@ -6,7 +6,7 @@ mod tests;
 use crate::choice::requirement::{Requirement, Requirements};
 use crate::cudnn::consistency;
 use crate::model::{Candidate, Cudnn, Found, Kind, Platform, Rejection, Toolkit};
-use crate::system::path_encoding::cargo_cannot_take;
+use crate::system::cargo_cannot_take;
 use std::path::PathBuf;
 
 pub struct Constraints<'a> {

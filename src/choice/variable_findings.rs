@@ -5,7 +5,7 @@ use crate::model::{Candidate, Kind, Names, Rejection, Variable};
 use crate::reading::Scan;
 use crate::reading::unusable_variables::UnusableVariable;
 use crate::runtime::facts::{Allowed, Finding};
-use crate::search::search_step::Step;
+use crate::search::Step;
 use crate::system::files;
 use std::path::PathBuf;
 

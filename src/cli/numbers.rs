@@ -1,7 +1,7 @@
 //! The leading numbers of a version, as people write them: `13`, `13.0`, `9.14.0`.
 
 use crate::Version;
-use crate::model::text::joined;
+use crate::model::joined;
 
 /// Parses at most this many numbers.
 pub fn parse(text: &str, most: usize) -> Option<String> {

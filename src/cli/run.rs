@@ -3,7 +3,7 @@
 use crate::cli::terminal;
 #[cfg(target_os = "linux")]
 use crate::system::child_processes::sigpipe;
-use crate::system::programs::on_path;
+use crate::system::on_path;
 use crate::{Finding, FindingId, Inspection, Severity};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;

@@ -5,7 +5,7 @@ use crate::compat::cargo_lock::texts;
 use crate::compat::cudarc_sources::{CHOICE, CUDA, CUDNN, LockedCudarc};
 use crate::model::{Cudnn, Environment, Os, Toolkit};
 use crate::runtime::facts::Version;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::DRIVER_SO;
 use crate::system::{files, programs};
 use std::env::consts::EXE_SUFFIX;
 use std::path::{Path, PathBuf};

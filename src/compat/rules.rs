@@ -10,13 +10,11 @@ use crate::runtime::driver::query::Device;
 #[cfg(feature = "cli")]
 use crate::runtime::facts::Code;
 use crate::runtime::facts::{ComputeCapability, CudnnTargets, Finding, Target, Version};
-use crate::runtime::judge::gpu_support::GpuSupport;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::program_rules::DriverUser;
 #[cfg(feature = "cli")]
 use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::rules::{NewerPtx, NewerVersion};
-use crate::runtime::judge::{gpu_support, rules};
+use crate::runtime::judge::{GpuSupport, NewerPtx, NewerVersion, gpu_support, rules};
 
 /// Returns the findings about unknown or known bad versions, none of which is an error.
 pub fn releases(

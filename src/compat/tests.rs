@@ -1,6 +1,6 @@
 use super::*;
 use crate::runtime::facts::{Code, ComputeCapability, sub_libraries};
-use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
+use crate::runtime::judge::{Cudnn, GpuSupport};
 
 const BUILDS: &str = include_str!("../../fixtures/cudnn-builds.txt");
 

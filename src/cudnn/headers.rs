@@ -2,8 +2,7 @@
 
 use crate::model::text::version_header;
 use crate::runtime::facts::Version;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::system::{Sysroot, files};
 use std::path::{Path, PathBuf};
 
 /// The headers that may contain the version, the current one first.

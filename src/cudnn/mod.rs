@@ -13,17 +13,16 @@ pub mod no_library;
 #[cfg(all(test, target_os = "linux"))]
 pub mod tests;
 
+pub use consistency::{Asker, SubLibraryFault, file_name, is_dll, is_same_minor, library_dir};
+
 use crate::cudnn::headers::{header_in, missing_include, unversioned};
 use crate::cudnn::no_library::{archives, obstacle};
 use crate::cudnn::parts::OpenFiles;
 use crate::model::{Cudnn, Library, Obstacle, Os, Owner, Platform};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, Version};
-use crate::search::search_step::Tree;
-use crate::system::files;
-use crate::system::library_file::Binary;
-use crate::system::sysroot::Sysroot;
+use crate::search::Tree;
+use crate::system::{Binary, Sysroot, files};
 use std::path::{Path, PathBuf};
 
 /// Returns the cuDNN in this directory, if it contains a header with a version or a library, and the files that were

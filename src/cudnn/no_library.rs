@@ -1,11 +1,10 @@
 //! The files in the place of a missing library.
 
 use crate::model::{Obstacle, Platform};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{LibraryName, cudnn_file, majors, sub_libraries};
-use crate::runtime::install::installed::full_name;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::install::full_name;
+use crate::system::{Sysroot, files};
 use crate::toolkit::archives;
 use std::path::PathBuf;
 

@@ -2,15 +2,10 @@
 
 use crate::cudnn::{build_ids, consistency, real_major};
 use crate::model::{Cudnn, Platform, Unresolved};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::{Defect, Elf};
 use crate::runtime::facts::{LibraryName, majors, sub_libraries};
-use crate::runtime::install::file_reader::{FileContents, FileReader};
-use crate::runtime::install::installed::{Expected, Installed};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::system::files;
-use crate::system::library_file::Binary;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::install::{Expected, FileContents, FileReader, Installed, SubLibraryFile};
+use crate::system::{Binary, Sysroot, files};
 use crate::toolkit::dependencies::imported_from;
 use std::path::{Path, PathBuf};
 

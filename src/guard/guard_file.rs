@@ -7,8 +7,7 @@ use crate::guard::text::text;
 use crate::model::{Gencode, target_list};
 use crate::runtime::facts::Built;
 use crate::system::{Host, files, out_dir};
-use crate::toolchain::lazy_link::LazyLibrary;
-use crate::toolchain::{GuardState, Toolchain};
+use crate::toolchain::{GuardState, LazyLibrary, Toolchain};
 
 impl Toolchain {
     /// Writes the guard, with the targets of the kernels compiled so far.

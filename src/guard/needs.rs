@@ -3,7 +3,7 @@
 use crate::guard::InvalidGuard;
 use crate::model::target_list::add;
 use crate::runtime::facts::{KnownBad, ONNXRUNTIME, sub_libraries};
-use crate::runtime::judge::rules::{self, Impact};
+use crate::runtime::judge::{Impact, rules};
 use crate::{Finding, Version};
 
 /// Returns the fault if a word is neither a sub-library nor an operation of the tables.

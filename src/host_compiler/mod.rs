@@ -12,6 +12,7 @@ mod tests;
 #[cfg(feature = "cli")]
 use crate::host_compiler::selection::MissingHostCompiler;
 pub use limits::{Limits, Make, Misfit};
+pub use query::{cross_compiler, nvcc_itself};
 
 use crate::model::CompilerChoice;
 use crate::model::target_list::add;

@@ -1,16 +1,13 @@
 //! Queries of nvcc's host compiler, and the search for other compilers.
 
-use crate::host_compiler::selection;
 use crate::host_compiler::{
     AlternativeCompiler, HostCompiler, HostCompilerFault, Limits, Make, QUESTION,
-    alternative_names, headers, parse_answer, parse_command,
+    alternative_names, headers, parse_answer, parse_command, selection,
 };
 use crate::model::{CompilerChoice, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Finding;
 use crate::system::{Host, Output, files, on_path};
-use crate::toolkit::Plan;
-use crate::toolkit::nvcc_command::{self, Product};
-use crate::toolkit::nvcc_optimisation::Optimisation;
+use crate::toolkit::{Optimisation, Plan, Product, nvcc_command};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

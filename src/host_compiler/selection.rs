@@ -1,7 +1,7 @@
 //! The configured host compiler, and how it is passed to nvcc.
 
 use crate::model::{CompilerChoice, Environment, Os, Platform, Variable};
-use crate::toolkit::nvcc_command::all_flags;
+use crate::toolkit::all_flags;
 use std::ffi::{OsStr, OsString};
 
 /// nvcc's message on Windows if it finds no compiler.

@@ -1,20 +1,17 @@
 //! A file that is not a usable driver where a program or library opens NVIDIA's driver, or a driver where none should be:
 //! in an image.
 
-use crate::inspection::fault::InspectionFault;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::{LoadPhase, Object};
+use crate::inspection::InspectionFault;
+use crate::loader::LoadGraph;
+use crate::model::{LoadPhase, Object};
 use crate::runtime::binary::contains;
-use crate::runtime::driver::driver_missing::SYSTEM;
 use crate::runtime::driver::stub::{UnusableDriver, is_stub};
-use crate::runtime::driver::{driver_library, driver_release};
+use crate::runtime::driver::{SYSTEM, driver_library, driver_release};
 use crate::runtime::facts::{Built, Finding, Loader, Version};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::system::System;
-use crate::runtime::system::names::DRIVER_SO;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::{LoadOrigin, System};
+use crate::runtime::system::DRIVER_SO;
+use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::path::Path;
 

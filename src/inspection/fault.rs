@@ -1,12 +1,11 @@
 //! The faults that prevent a program from running.
 
-use crate::inspection::undefined_symbols::Undefined;
-use crate::model::Owner;
-use crate::model::linkage::{Missing, Object};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::query::Device;
+use crate::inspection::Undefined;
+use crate::model::{Missing, Object, Owner};
+use crate::runtime::binary::Defect;
+use crate::runtime::driver::Device;
 use crate::runtime::facts::Target;
-use crate::runtime::loader::not_found::FoundFile;
+use crate::runtime::loader::FoundFile;
 use std::path::{Path, PathBuf};
 
 /// The crate tch if LIBTORCH_USE_PYTORCH is set.

@@ -1,10 +1,9 @@
 //! The GPU code of the libraries that a program loads.
 
 use crate::cudnn::device_code;
-use crate::inspection::fault::InspectionFault;
-use crate::model::Os;
-use crate::model::linkage::Object;
-use crate::runtime::driver::query::Device;
+use crate::inspection::InspectionFault;
+use crate::model::{Object, Os};
+use crate::runtime::driver::Device;
 use crate::runtime::facts::{Finding, Target};
 use std::path::Path;
 

@@ -1,10 +1,9 @@
 //! The loader that a program names, which the kernel starts for it.
 
-use crate::inspection::fault::InspectionFault;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::Linkage;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::inspection::InspectionFault;
+use crate::loader::LoadGraph;
+use crate::model::Linkage;
+use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies::is_of_toolkit;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};

@@ -2,7 +2,7 @@
 
 use crate::Version;
 use crate::inspection::Inspection;
-use crate::model::linkage::{Missing, Object};
+use crate::model::{Missing, Object};
 use crate::report::json::{cudnn, path, texts};
 use crate::runtime::facts::{Built, Json};
 use crate::runtime::report::json_members::{built_finding, device, document, driver};

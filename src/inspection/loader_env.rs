@@ -1,11 +1,8 @@
 //! The environment of the loader for a program for Linux.
 
 use crate::loader::elsewhere;
-use crate::model::Variable;
-use crate::model::linkage::Linkage;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::loader::system::hwcaps_order;
+use crate::model::{Linkage, Variable};
+use crate::runtime::loader::{LoadOrigin, SearchPath, hwcaps_order};
 use crate::system::{Host, cpu};
 use std::env::consts::ARCH;
 use std::ffi::OsStr;

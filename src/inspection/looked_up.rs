@@ -1,14 +1,14 @@
 //! The libraries that the cudarc of a program opens, and the functions that it looks up in them.
 
 use crate::compat;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::LoadPhase;
+use crate::loader::LoadGraph;
+use crate::model::LoadPhase;
 use crate::runtime::binary::{after, contains};
 use crate::runtime::facts::{Built, Finding, Loader, Severity, Version};
-use crate::runtime::loader::cudarc_eager::EagerLookup;
+use crate::runtime::loader::EagerLookup;
 use crate::runtime::loader::library_names::opened_names;
-use crate::runtime::system::names::DRIVER_SO;
-use crate::system::library_file::Binary;
+use crate::runtime::system::DRIVER_SO;
+use crate::system::Binary;
 use std::path::Path;
 
 /// The libraries that modules of cudarc open. Their functions begin with these names, too.

@@ -1,16 +1,14 @@
 //! Libraries of different versions in one program. The loader selects them by names without a minor version.
 
 use crate::cudnn::package_owner;
-use crate::inspection::fault::InspectionFault;
-use crate::inspection::undefined_symbols::{self, Undefined};
-use crate::loader::ldso::LoadGraph;
-use crate::model::Owner;
-use crate::model::linkage::{LoadPhase, Object};
-use crate::runtime::binary::elf::Elf;
+use crate::inspection::{InspectionFault, Undefined, undefined_symbols};
+use crate::loader::LoadGraph;
+use crate::model::{LoadPhase, Object, Owner};
+use crate::runtime::binary::Elf;
 use crate::runtime::facts::{Finding, LibraryName, Version};
 use crate::runtime::install::package_owner::only;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::system::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
 /// A library that does not define a function that another file requires of it.

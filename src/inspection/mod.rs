@@ -17,23 +17,22 @@ pub mod undefined_symbols;
 pub mod wheel_overlap;
 pub mod windows;
 
+pub use fault::{InspectionFault, LibrarySource, PYTHONS};
+pub use provider::{ORT_DYLIB_PATH, Provider, ProviderFault};
+pub use undefined_symbols::Undefined;
+
 use crate::config::Config;
 use crate::error::Error;
-use crate::inspection::fault::InspectionFault;
 use crate::inspection::interpreter::missing_interpreter;
 use crate::inspection::preflight::{Other, PreflightInput};
-use crate::inspection::provider::Provider;
-use crate::loader::ldso::LoadGraph;
-use crate::loader::{linkage, main_library};
-use crate::model::linkage::{Linkage, LoadPhase, Missing};
-use crate::model::{Candidate, Found, Platform};
+use crate::loader::{LoadGraph, linkage, main_library};
+use crate::model::{Candidate, Found, Linkage, LoadPhase, Missing, Platform};
 use crate::report;
 use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::loader::{SearchPath, library_names};
+use crate::runtime::system::DRIVER_SO;
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
 use crate::system::{Host, files};

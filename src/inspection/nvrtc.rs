@@ -1,13 +1,11 @@
 //! The builtins of NVRTC. NVRTC opens this library when it compiles, by a name with its own minor version.
 
-use crate::cudnn::consistency::file_name;
-use crate::cudnn::package_owner;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::binary::elf::Elf;
+use crate::cudnn::{file_name, package_owner};
+use crate::loader::LoadGraph;
+use crate::model::{LoadPhase, Missing};
+use crate::runtime::binary::Elf;
 use crate::runtime::facts::Finding;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::system::{Sysroot, files};
 
 pub const BUILTINS: &str = "libnvrtc-builtins.so.";
 

@@ -3,18 +3,16 @@
 pub mod found;
 pub mod refused;
 
-use crate::inspection::fault::InspectionFault;
+use crate::inspection::InspectionFault;
 use crate::inspection::nvrtc::{BUILTINS, missing_builtins};
-use crate::loader::dll_search::DllDependencies;
-use crate::loader::ldso::LoadGraph;
 use crate::loader::main_library::is_bundled;
-use crate::model::linkage::{LoadPhase, Missing};
-use crate::model::{Cudnn, Os, Platform};
-use crate::runtime::driver::query::{Device, Driver};
+use crate::loader::{DllDependencies, LoadGraph};
+use crate::model::{Cudnn, LoadPhase, Missing, Os, Platform};
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{Allowed, Built, Loader};
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::system::names::DRIVER_SO;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::LoadOrigin;
+use crate::runtime::system::DRIVER_SO;
+use crate::system::Sysroot;
 use crate::{Finding, Version};
 use std::path::PathBuf;
 

@@ -1,17 +1,13 @@
 //! The CUDA provider of ONNX Runtime, which is a plugin beside its library, and the CUDA part of libtorch. If the
 //! provider does not load, ONNX Runtime computes on the CPU and only logs the reason.
 
-use crate::loader::ldso::LoadGraph;
-use crate::loader::linkage;
-use crate::model::linkage::{LoadPhase, Missing};
-use crate::model::{Candidate, Cudnn, Found};
-use crate::runtime::binary::contains;
-use crate::runtime::binary::elf::Elf;
+use crate::loader::{LoadGraph, linkage};
+use crate::model::{Candidate, Cudnn, Found, LoadPhase, Missing};
+use crate::runtime::binary::{Elf, contains};
 use crate::runtime::facts::cudnn_file;
 use crate::runtime::install::onnxruntime::{cuda_major, file_name};
-use crate::runtime::system::names::{DRIVER_DLL, DRIVER_SO};
-use crate::system::sysroot::Sysroot;
-use crate::system::{Host, files};
+use crate::runtime::system::{DRIVER_DLL, DRIVER_SO};
+use crate::system::{Host, Sysroot, files};
 use std::path::{Path, PathBuf};
 
 /// The variable for the library that the crate ort opens with its feature `load-dynamic`.

@@ -2,8 +2,7 @@
 
 use crate::inspection::Inspection;
 use crate::inspection::preflight::within;
-use crate::model::Cudnn;
-use crate::model::text::joined;
+use crate::model::{Cudnn, joined};
 use crate::report::layout::{INDENT, Mark, columns, row, shown, wrapped};
 use crate::report::text::{findings, parts, with_cuda_major};
 use crate::runtime::facts::finding_id::{FindingId as Id, section};

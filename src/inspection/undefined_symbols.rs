@@ -1,13 +1,12 @@
 //! Functions that a program or library requires but that no loaded library defines.
 
 use crate::inspection::looked_up::functions;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::{LoadPhase, Object};
-use crate::runtime::binary::elf::Elf;
+use crate::loader::LoadGraph;
+use crate::model::{LoadPhase, Object};
 use crate::runtime::binary::elf_imports::Import;
-use crate::runtime::binary::elf_symbols::Symbol;
+use crate::runtime::binary::{Elf, Symbol};
 use crate::runtime::facts::LibraryName;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::DRIVER_SO;
 use std::collections::BTreeMap;
 
 /// The shortest common beginning of a function and of the other functions of its library: `nccl`.

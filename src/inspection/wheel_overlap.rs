@@ -1,6 +1,6 @@
 //! Wheels that overwrite each other's libraries, because they contain files with the same path. pip does not notice.
 
-use crate::inspection::fault::InspectionFault;
+use crate::inspection::InspectionFault;
 use crate::inspection::frameworks::environments;
 use crate::model::Owner;
 use crate::runtime::facts::Finding;

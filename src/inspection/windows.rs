@@ -1,17 +1,12 @@
 //! Programs for Windows: the DLLs that they import, and the cuDNN that they import or open.
 
-use crate::inspection::Inspection;
-use crate::inspection::looked_up;
-use crate::inspection::provider::{self, Provider};
-use crate::loader::dll_search::DllSearchPath;
-use crate::loader::ldso::LoadGraph;
-use crate::loader::main_library;
-use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::binary::defect::Defect;
+use crate::inspection::{Inspection, Provider, looked_up, provider};
+use crate::loader::{DllSearchPath, LoadGraph, main_library};
+use crate::model::{LoadPhase, Missing};
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Built, Loader, cudnn_file, majors};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::not_found::Unfit;
+use crate::runtime::loader::{LoadOrigin, Unfit};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 

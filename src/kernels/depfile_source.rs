@@ -1,6 +1,6 @@
 //! The choice of the program that lists the files read by a compilation.
 
-use crate::toolkit::nvcc_command::{Plan, Product};
+use crate::toolkit::{Plan, Product};
 use std::path::Path;
 
 /// Returns `true` if gcc, which overwrites the list each time that nvcc calls it, should list the files. Its list is

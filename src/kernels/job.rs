@@ -1,15 +1,14 @@
 //! A file to compile.
 
 use crate::error::Error;
-use crate::kernels::depfile_source;
 use crate::kernels::nvcc::diagnostics::Failure;
 use crate::kernels::nvcc::wrapper::{TEMP_FILES_BESIDE_OBJECT, is_compiler_cache};
 use crate::kernels::sources::within;
-use crate::kernels::{Death, Kernels, Setup, ToolFailure};
+use crate::kernels::{Death, Kernels, Setup, ToolFailure, depfile_source};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Artifact, Output, files, memory, out_dir, programs};
-use crate::toolkit::nvcc_command::{self, Product, parse_depfile};
+use crate::toolkit::{Product, nvcc_command, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};

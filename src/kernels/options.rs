@@ -1,7 +1,6 @@
 //! The options of [`Kernels`].
 
-use crate::kernels::Kernels;
-use crate::kernels::sources::{Patterns, Source};
+use crate::kernels::{Kernels, Patterns, Source};
 use crate::runtime::facts::ComputeCapability;
 use std::path::{Path, PathBuf};
 

@@ -1,18 +1,17 @@
 //! The checked request of a build script.
 
 use crate::error::Error;
-use crate::host_compiler::query::{self, cross_compiler};
+use crate::host_compiler::{cross_compiler, query};
 use crate::kernels::link::device_link;
-use crate::kernels::nvcc::missing::{self, UnusableToolkit};
+use crate::kernels::nvcc::missing;
+use crate::kernels::nvcc::missing::UnusableToolkit;
 use crate::kernels::{InvalidRequest, Kernels, product, target_flags, warn};
-use crate::model::CompilerChoice;
-use crate::model::{Gencode, Os, TargetList};
+use crate::model::{CompilerChoice, Gencode, Os, TargetList};
 use crate::runtime::facts::{ComputeCapability, Finding, Severity};
-use crate::system::directive::Directive;
-use crate::system::path_encoding::nvcc_cannot_take;
+use crate::system::{Directive, nvcc_cannot_take};
 use crate::targets::select::Selection;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{Plan, Product, include_dirs};
+use crate::toolkit::{Plan, Product, include_dirs};
 use std::path::PathBuf;
 
 impl<'a> Kernels<'a> {

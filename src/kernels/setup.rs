@@ -4,7 +4,7 @@ use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::model::{Os, Toolkit};
 use crate::system::{StatCache, files};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{NVCC_FLAGS, Plan};
+use crate::toolkit::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
 
 /// Programs that nvcc runs, and files that these read. NVIDIA ships them in separate wheels, so one may be replaced

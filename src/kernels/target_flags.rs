@@ -2,7 +2,7 @@
 
 use crate::kernels::InvalidRequest;
 use crate::model::Environment;
-use crate::toolkit::nvcc_command::{NVCC_FLAGS, flags_of};
+use crate::toolkit::{NVCC_FLAGS, flags_of};
 
 /// Returns a warning for the first variable of nvcc that chooses targets.
 pub fn in_variables(env: &Environment) -> Option<InvalidRequest<'static>> {

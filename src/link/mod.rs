@@ -6,15 +6,11 @@ mod tests;
 
 use crate::config::Link;
 use crate::error::Error;
-use crate::model::text::joined;
-use crate::model::{Library, Os, Platform};
+use crate::model::{Library, Os, Platform, joined};
 use crate::runtime::facts::{Finding, FindingId};
-use crate::system::directive::Directive;
 use crate::system::out_dir::create_dir;
-use crate::system::path_encoding::loader_cannot_take;
-use crate::system::{Host, cargo, files};
-use crate::toolchain::Toolchain;
-use crate::toolchain::lazy_link::LazyLibrary;
+use crate::system::{Directive, Host, cargo, files, loader_cannot_take};
+use crate::toolchain::{LazyLibrary, Toolchain};
 use crate::toolkit::find_library;
 use std::path::{Path, PathBuf};
 

@@ -3,10 +3,10 @@
 
 use crate::Finding;
 use crate::model::{Cudnn, Environment, Os, Toolkit, Variable};
-use crate::runtime::binary::pe::Pe;
+use crate::runtime::binary::Pe;
 #[cfg(feature = "cli")]
 use crate::runtime::install::dlopen_dependencies::opened_by;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath, dll_in};
+use crate::runtime::loader::{LoadOrigin, SearchPath, dll_in};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 

@@ -2,18 +2,13 @@
 //! library's.
 
 use crate::cudnn::parts::{OpenFiles, assemble};
-use crate::loader::dll_search::DllSearchPath;
-use crate::loader::shadowing::named_path;
+use crate::loader::{DllSearchPath, named_path};
 use crate::model::{Cudnn, Os};
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::facts::LibraryName;
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
-use crate::runtime::install::file_reader::FileReader;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::binary::Elf;
+use crate::runtime::facts::{LibraryName, TENSOR_IR, sub_libraries};
+use crate::runtime::install::{FileReader, SubLibraryFile};
 use crate::runtime::loader::elf::candidates::try_file;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::system::{Loader, System};
+use crate::runtime::loader::{LoadOrigin, Loader, SearchPath, System, file_name};
 use crate::system::{Host, files};
 use std::path::{Path, PathBuf};
 

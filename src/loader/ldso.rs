@@ -2,16 +2,12 @@
 
 use crate::loader::dll_search::is_checked;
 use crate::loader::linkage;
-use crate::model::linkage::{Linkage, LoadPhase, Missing, Object};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::pe::Pe;
+use crate::model::{Linkage, LoadPhase, Missing, Object};
+use crate::runtime::binary::{Defect, Pe};
 use crate::runtime::loader::elf::candidates::{hwcaps_level, try_file, unlinked};
-use crate::runtime::loader::ld_so_conf;
-use crate::runtime::loader::not_found::Unfit;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::system::names::DRIVER_DLL;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, Unfit, ld_so_conf};
+use crate::runtime::system::DRIVER_DLL;
+use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies;
 use std::ffi::OsStr;
 use std::iter::successors;

@@ -1,13 +1,9 @@
 //! Reads the dynamic linking information and the guard's records of a program or library.
 
-use crate::model::linkage::Linkage;
-use crate::runtime::binary::contains;
-use crate::runtime::binary::defect::{Defect, cpu_name};
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::pe::Pe;
+use crate::model::Linkage;
+use crate::runtime::binary::{Defect, Elf, Pe, contains, cpu_name};
 use crate::runtime::facts::{Built, record};
-use crate::system::files;
-use crate::system::library_file::Binary;
+use crate::system::{Binary, files};
 use std::env::consts::ARCH;
 use std::path::Path;
 

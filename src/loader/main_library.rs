@@ -2,21 +2,16 @@
 
 use crate::cudnn::consistency;
 use crate::cudnn::parts::OpenFiles;
-use crate::loader::ldso::LoadGraph;
-use crate::model::linkage::{LoadPhase, Missing, Object};
-use crate::model::{Cudnn, Os, Owner, Platform};
-use crate::runtime::facts::sub_libraries::TENSOR_IR;
-use crate::runtime::facts::{LibraryName, Version, cudnn_file};
+use crate::loader::LoadGraph;
+use crate::model::{Cudnn, LoadPhase, Missing, Object, Os, Owner, Platform};
+use crate::runtime::facts::{LibraryName, TENSOR_IR, Version, cudnn_file};
 use crate::runtime::install::dlopen_dependencies::opened_by;
-use crate::runtime::install::file_reader::FileReader;
-use crate::runtime::install::installed::{Expected, Installed};
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::sub_library_files::beside;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::opener::Opener;
-use crate::runtime::system::names::DRIVER_SO;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::install::{Expected, FileReader, Installed};
+use crate::runtime::loader::{LoadOrigin, Opener, file_name};
+use crate::runtime::system::DRIVER_SO;
+use crate::system::Sysroot;
 use std::path::{Path, PathBuf};
 
 /// Returns the number in `libcudnn.so.9` or `cudnn64_9.dll`, or in the name of a bundled copy.

@@ -9,5 +9,10 @@ pub mod linkage;
 #[cfg(feature = "cli")]
 pub mod main_library;
 pub mod shadowing;
+
+pub use dll_search::{DllDependencies, DllSearchPath, MissingDll};
+#[cfg(feature = "cli")]
+pub use ldso::LoadGraph;
+pub use shadowing::{PathFault, ShadowingLibrary, named_path};
 #[cfg(all(test, feature = "cli"))]
 mod tests;

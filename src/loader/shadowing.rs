@@ -1,13 +1,13 @@
 //! Libraries in the loader's search path that hide those of the chosen cuDNN or toolkit. The build's environment is only
 //! an indication of the program's.
 
-use crate::cudnn::consistency::file_name;
+use crate::cudnn::file_name;
 use crate::cudnn::parts::{Named, OpenFiles, assemble};
 use crate::model::{Cudnn, Os, Toolkit, Variable};
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Elf;
 use crate::runtime::facts::LibraryName;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::install::SubLibraryFile;
+use crate::runtime::loader::{LoadOrigin, SearchPath};
 use crate::system::{Host, files};
 use crate::toolkit::dependencies::unmet_dependency;
 use crate::{Finding, Version};

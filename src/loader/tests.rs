@@ -2,9 +2,7 @@
 
 use crate::loader::linkage;
 use crate::runtime::loader::elf::search_list::preloads;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::loader::system::{Loader, System, hwcaps_order};
+use crate::runtime::loader::{LoadOrigin, Loader, SearchPath, System, hwcaps_order};
 use crate::system::library_file::made_dll::DllSpec;
 use std::path::{Path, PathBuf};
 

@@ -1,12 +1,10 @@
 //! CUDA libraries of a program that are missing, have different versions, or do not load.
 
-use crate::cudnn::consistency::file_name;
+use crate::cudnn::file_name;
 use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
-use crate::inspection::provider::{Provider, ProviderFault};
-use crate::inspection::undefined_symbols::Undefined;
-use crate::model::Owner;
-use crate::model::linkage::Missing;
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::inspection::{Provider, ProviderFault, Undefined};
+use crate::model::{Missing, Owner};
+use crate::runtime::loader::LoadOrigin;
 use crate::runtime::messages::loading::{USES_CPU, install_wheels};
 use crate::toolkit::dependencies::is_of_toolkit;
 use crate::{Finding, FindingId, Version};

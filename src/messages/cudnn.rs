@@ -1,16 +1,15 @@
 //! A cuDNN whose headers, libraries and sub-libraries are inconsistent.
 
 use crate::choice::cuda_mismatch::CudaMismatch;
-use crate::cudnn::consistency::{SubLibraryFault, file_name, is_dll, is_same_minor, library_dir};
+use crate::cudnn::{SubLibraryFault, file_name, is_dll, is_same_minor, library_dir};
 use crate::messages::phrases::{after_space, also, found_via, named};
-use crate::model::text::joined;
-use crate::model::{Candidate, Cudnn, Installer, Obstacle, Owner, Unresolved};
-use crate::runtime::binary::defect::Defect;
+use crate::model::{Candidate, Cudnn, Installer, Obstacle, Owner, Unresolved, joined};
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{
     Finding, FindingId, LibraryName, Severity, Version, VersionSource, quoted, sub_libraries,
 };
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use crate::runtime::messages::sub_libraries::replace_all;
 use std::path::{Path, PathBuf};
 

@@ -1,16 +1,15 @@
 //! Faults that prevent a program from running.
 
-use crate::cudnn::consistency::file_name;
-use crate::inspection::fault::{InspectionFault, LibrarySource, PYTHONS};
+use crate::cudnn::file_name;
+use crate::inspection::{InspectionFault, LibrarySource, PYTHONS};
 use crate::loader::main_library::cudnn_major;
 use crate::messages::phrases::after_space;
-use crate::model::Owner;
-use crate::model::linkage::LoadPhase;
-use crate::runtime::binary::defect::Defect;
+use crate::model::{LoadPhase, Owner};
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Finding, FindingId, Severity};
-use crate::runtime::judge::rules::Gpu;
+use crate::runtime::judge::Gpu;
 use crate::runtime::messages::not_found::found_file;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::DRIVER_SO;
 use crate::toolkit::package_names;
 use std::path::Path;
 

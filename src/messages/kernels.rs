@@ -2,8 +2,7 @@
 
 use crate::kernels::InvalidRequest;
 use crate::messages::phrases::suggestion;
-use crate::model::ChosenBy;
-use crate::model::text::joined;
+use crate::model::{ChosenBy, joined};
 use crate::{Finding, FindingId, Severity};
 use std::path::Path;
 

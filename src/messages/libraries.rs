@@ -1,8 +1,7 @@
 //! Libraries that the loader does not find, or finds twice.
 
-use crate::cudnn::consistency::file_name;
-use crate::loader::dll_search::{DllDependencies, MissingDll};
-use crate::loader::shadowing::{PathFault, ShadowingLibrary};
+use crate::cudnn::file_name;
+use crate::loader::{DllDependencies, MissingDll, PathFault, ShadowingLibrary};
 use crate::model::{Cudnn, Os};
 use crate::{Finding, FindingId, Severity, Version};
 use std::path::Path;

@@ -3,10 +3,9 @@
 use crate::link::lost_rpath::LostRpath;
 use crate::link::{Linked, NoLinkMetadata};
 use crate::messages::phrases::after_space;
-use crate::model::text::joined;
+use crate::model::joined;
 use crate::runtime::messages::sub_libraries::names;
-use crate::toolchain::lazy_link::LazyLinkFault;
-use crate::toolchain::static_link::{ArchiveSource, StaticLinkFault};
+use crate::toolchain::{ArchiveSource, LazyLinkFault, StaticLinkFault};
 use crate::toolkit::package_names::by_distribution;
 use crate::{Finding, FindingId, Version};
 use std::path::Path;

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::reading::unusable_variables::{LeftOut, Unreadable};
 use crate::runtime::facts::{Finding, FindingId, LibraryName, majors, quoted};
-use crate::runtime::install::unusable_file::UnusableFile;
+use crate::runtime::install::UnusableFile;
 use crate::search::pkg_config::PackageFault;
 
 impl NoUsableCandidate<'_> {

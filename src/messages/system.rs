@@ -2,8 +2,8 @@
 
 use crate::model::Invocation;
 use crate::runtime::facts::{Finding, FindingId, printable};
+use crate::system::ProgramFault;
 use crate::system::files::FileFault;
-use crate::system::programs::ProgramFault;
 
 impl FileFault<'_> {
     pub fn finding(&self) -> Finding {

@@ -1,17 +1,13 @@
 //! Target lists, and the GPUs of this machine.
 
-use crate::model::Gencode;
-use crate::model::text::joined;
-use crate::runtime::driver::query::Device;
+use crate::model::{Gencode, joined};
+use crate::runtime::driver::Device;
 use crate::runtime::facts::{Code, Finding, FindingId, Severity, Suffix, Target, Version};
-use crate::runtime::judge::rules::NewerPtx;
-use crate::targets::gpu_names;
+use crate::runtime::judge::NewerPtx;
 use crate::targets::gpus::{GpuQueryFault, SilentDriver};
-use crate::targets::nvcc_support::Compiler;
-use crate::targets::nvcc_table;
 use crate::targets::select::{RequestProblem, Selection, SelectionNote};
 use crate::targets::target_lists::machine;
-use crate::targets::target_request::TargetRequest;
+use crate::targets::{Compiler, TargetRequest, gpu_names, nvcc_table};
 use crate::toolkit::nvcc::{MissingTemporaryDirectory, NvccFault};
 
 impl RequestProblem<'_> {

@@ -1,9 +1,9 @@
 //! The results of a search: toolkits and cuDNN installations, with how each was found and why it was rejected.
 
 use crate::model::{FoundVia, Library, Obstacle, Owner, Rejection, Variable};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Target, Version};
-use crate::runtime::install::installed::Installed;
+use crate::runtime::install::Installed;
 use std::path::{Path, PathBuf};
 
 /// A CUDA toolkit, which may be incomplete.

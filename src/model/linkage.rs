@@ -1,9 +1,8 @@
 //! The dynamic linking information of programs and libraries.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::install::missing_dlopen::MissingLink;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::not_found::Unfit;
+use crate::runtime::loader::{LoadOrigin, Unfit};
 use std::path::PathBuf;
 
 /// The dynamic linking information of a file.

@@ -23,10 +23,12 @@ pub use environment::{Environment, Names, Origin, Variable};
 pub use found_via::{FoundVia, Named};
 pub use invocation::Invocation;
 pub use library::Library;
+#[cfg(feature = "cli")]
+pub use linkage::{Linkage, LoadPhase, Missing, Object};
 pub use obstacle::Obstacle;
 pub use owner::{Installer, Owner};
 pub use platform::{Os, Platform};
 pub use rejection::Rejection;
 pub use target_list::{Gencode, TargetList, machine_code};
 pub use text::pattern::{Pattern, pattern};
-pub use text::{joined, newest_first, parse_numbers};
+pub use text::{joined, newest_first, parse_numbers, short_version};

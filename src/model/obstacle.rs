@@ -1,4 +1,4 @@
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use std::fmt;
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
 use crate::model::{FoundVia, Obstacle};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::Version;
 use std::fmt;
 use std::path::PathBuf;

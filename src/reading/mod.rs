@@ -10,7 +10,7 @@ use crate::reading::installation::{cuda_trees, key, read_install};
 use crate::reading::unusable_variables::{
     LeftOut, Unreadable, UnusableVariable, unusable, without_host_compiler,
 };
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::install::package_owner::only;
 use crate::search::{Place, Step, Tree, install_layout, pkg_config};
 use crate::system::{Host, Sysroot, files};

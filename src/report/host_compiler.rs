@@ -6,8 +6,8 @@ use crate::kernels::host_compiler_check::{host_compiler, limits};
 use crate::runtime::facts::Finding;
 use crate::system::out_dir::{create_dir, in_scratch};
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::{self, Product};
 use crate::toolkit::nvcc_output::without_commands;
+use crate::toolkit::{Product, nvcc_command};
 use std::path::Path;
 
 /// Returns a description of nvcc's default host compiler, `true` if it is known which versions CUDA supports, and its

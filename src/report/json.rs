@@ -1,10 +1,9 @@
 //! The report as JSON. Keys are never renamed and always present. An unknown value is `null` or an empty list.
 
-use crate::model::Kind;
-use crate::model::{Candidate, Cudnn, Found, FoundVia, Installer, Owner, Toolkit};
+use crate::model::{Candidate, Cudnn, Found, FoundVia, Installer, Kind, Owner, Toolkit};
 use crate::report::ToolchainReport;
 use crate::runtime::facts::{Json, VersionSource};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use crate::runtime::report::json_members::{device, document, driver, part};
 use crate::{Target, Version};
 use std::fmt::Display;

@@ -1,16 +1,15 @@
 //! The state of the running machine: its driver, its GPUs, and the default targets of kernels.
 
-use crate::compat::cudarc_refusals::{self, Installed};
+use crate::compat::cudarc_refusals::Installed;
 use crate::compat::cudarc_sources::{listed_cudas, locked, resolve};
-use crate::compat::{cargo_lock, cudarc, rules};
+use crate::compat::{cargo_lock, cudarc, cudarc_refusals, rules};
 use crate::kernels::nvcc::diagnostics;
 use crate::model::{Cudnn, Os, Toolkit};
 use crate::report::{Machine, ToolchainReport, host_compiler, json};
-use crate::runtime::driver::query::{self, Driver};
-use crate::runtime::driver::{driver_library, stub};
+use crate::runtime::driver::{Driver, driver_library, query, stub};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::dlopen_dependencies::{SuspectLibrary, find_suspects, is_dependency};
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::SearchPath;
 use crate::system::files;
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolchain::Toolchain;

@@ -16,7 +16,7 @@ pub mod text;
 
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, FoundVia, Kind, Toolkit};
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{Finding, Severity, Target, Verdict};
 use crate::toolchain::Toolchain;
 use std::fmt;

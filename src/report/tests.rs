@@ -6,14 +6,13 @@ use crate::model::{
     Candidate, Cudnn, Found, FoundVia, Installer, Library, Obstacle, Owner, Rejection, Toolkit,
 };
 use crate::report::{Machine, ToolchainReport};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::binary::Defect;
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{
     Code, ComputeCapability, FindingId, Json, Suffix, Target, Verdict, Version, VersionSource,
     is_unprintable,
 };
-use crate::runtime::install::installed::Installed;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::{Installed, SubLibraryFile};
 
 fn part(name: &str, version: Option<Version>) -> SubLibraryFile {
     let path = format!("/opt/nv/cudnn/lib/libcudnn_{name}.so.9").into();

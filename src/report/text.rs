@@ -5,8 +5,7 @@
 
 #[cfg(feature = "cli")]
 use crate::cudnn::device_code::gpu_code;
-use crate::model::text::joined;
-use crate::model::{Cudnn, Kind};
+use crate::model::{Cudnn, Kind, joined};
 use crate::report::ToolchainReport;
 use crate::report::layout::{INDENT, Mark, columns, finding_text, pieces, row, shown, wrapped};
 use crate::runtime::facts::finding_id::section;

@@ -1,8 +1,7 @@
 //! The default paths of the C compiler and linker. They are the only place where modules, Nix and Guix name cuDNN.
 
 use crate::model::{FoundVia, Kind, Variable};
-use crate::search::install_layout::LEAVES;
-use crate::search::{Places, Tree};
+use crate::search::{LEAVES, Places, Tree};
 use crate::system::files;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! Environments of Python and conda.
 
 use crate::model::{FoundVia, Kind, Os, Variable};
-use crate::search::install_layout::{SITE, WINDOWS_SITE};
-use crate::search::{Place, Places, Tree, install_layout, is_conda_build};
+use crate::search::{Place, Places, SITE, Tree, WINDOWS_SITE, install_layout, is_conda_build};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,7 @@
 //! The layouts of headers, libraries and the compiler in an installation.
 
 use crate::model::{Kind, Os, Platform};
-use crate::search::search_step::{Tree, with_cuda};
+use crate::search::{Tree, with_cuda};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

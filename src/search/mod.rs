@@ -12,12 +12,12 @@ pub mod other_locations;
 mod tests;
 pub mod windows;
 
-pub use search_step::{Place, Step, Tree};
+pub use install_layout::{LEAVES, PACKAGES, SITE, WINDOWS_SITE};
+pub use search_step::{Place, Step, Tree, with_cuda};
 
 use crate::model::environment::Kind as Meaning;
 use crate::model::{Environment, FoundVia, Kind, Origin, Os, Platform, Variable};
 use crate::runtime::facts::fetch_dir::fetch_dir;
-use crate::search::install_layout::PACKAGES;
 use crate::system::{Host, files};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,7 @@
 //! Less common places.
 
 use crate::model::{FoundVia, Kind, Os, Variable};
-use crate::search::install_layout::{PACKAGES, SITE};
-use crate::search::{Place, Places, install_layout};
+use crate::search::{PACKAGES, Place, Places, SITE, install_layout};
 use crate::system::files;
 use std::path::{Path, PathBuf};
 

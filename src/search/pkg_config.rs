@@ -5,10 +5,8 @@
 
 use crate::model::{Invocation, Kind, Platform, Variable, newest_first, parse_numbers};
 use crate::runtime::facts::FindingId;
-use crate::search::install_layout::{self, LEAVES};
-use crate::search::search_step::Tree;
-use crate::system::programs::CAP;
-use crate::system::{Host, files};
+use crate::search::{LEAVES, Tree, install_layout};
+use crate::system::{CAP, Host, files};
 use pkg_config::{Config, Error};
 use std::io::ErrorKind;
 use std::panic::catch_unwind;

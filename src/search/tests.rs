@@ -3,7 +3,7 @@
 pub mod env_variables;
 
 use super::*;
-use crate::system::probe_cache::ProbeCache;
+use crate::system::ProbeCache;
 use std::ffi::OsString;
 
 fn steps_on(env: Environment, triple: &str, root: Option<&str>) -> Vec<Step> {

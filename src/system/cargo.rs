@@ -1,7 +1,7 @@
 //! Output for cargo.
 
 use crate::runtime::facts::Finding;
-use crate::system::directive::Directive;
+use crate::system::Directive;
 
 /// Prints a directive. It contains no line break from the machine's data, which could start another directive.
 #[allow(clippy::disallowed_macros)] // the only place that prints

@@ -2,7 +2,8 @@
 
 use crate::model::Obstacle;
 use crate::model::target_list::add;
-use crate::runtime::binary::defect::{Defect, target};
+use crate::runtime::binary::Defect;
+use crate::runtime::binary::defect::target;
 use crate::runtime::facts::Finding;
 use crate::system::sysroot::real_path;
 use std::ffi::OsString;

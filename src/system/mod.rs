@@ -27,12 +27,13 @@ pub mod sysroot;
 
 pub use directive::Directive;
 pub use freshness::{build_stamp::Artifact, stat_cache::StatCache};
-pub use path_encoding::cargo_cannot_take;
-pub use programs::{Output, on_path, run};
+pub use library_file::Binary;
+pub use path_encoding::{cargo_cannot_take, loader_cannot_take, nvcc_cannot_take};
+pub use probe_cache::ProbeCache;
+pub use programs::{CAP, Output, ProgramFault, Waiting, on_path, run};
 pub use sysroot::Sysroot;
 
 use crate::model::{Environment, Os, Platform, Variable};
-use crate::system::probe_cache::ProbeCache;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

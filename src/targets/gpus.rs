@@ -1,8 +1,8 @@
 //! The GPUs of this machine, within a time limit.
 
 use crate::model::Environment;
-use crate::runtime::driver::query::{self, Device, DriverProblem};
-use crate::system::programs::Waiting;
+use crate::runtime::driver::{Device, DriverProblem, query};
+use crate::system::Waiting;
 use std::time::{Duration, Instant};
 
 /// The time limit of a query. A driver that has to wake its GPUs needs two or three seconds, and a broken one never

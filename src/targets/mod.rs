@@ -13,5 +13,6 @@ mod table;
 pub mod target_lists;
 pub mod target_request;
 
+pub use dialect::{Dialect, Word};
 pub use nvcc_support::Compiler;
 pub use target_request::TargetRequest;

@@ -1,6 +1,6 @@
 //! The targets that the chosen nvcc supports.
 
-use crate::model::text::joined;
+use crate::model::joined;
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target, Version};
 use crate::targets::nvcc_table;
 use crate::targets::target_lists::add_all;

@@ -5,13 +5,12 @@ mod tests;
 
 use crate::model::target_list::add;
 use crate::model::{ChosenBy, Gencode, TargetList};
-use crate::runtime::driver::query::Device;
+use crate::runtime::driver::Device;
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::files;
-use crate::targets::dialect::Word;
 use crate::targets::nvcc_support::known;
 use crate::targets::target_lists::{add_all, keep, machine, majors, ptx, with_ptx};
-use crate::targets::{Compiler, TargetRequest, gpu_names};
+use crate::targets::{Compiler, TargetRequest, Word, gpu_names};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {

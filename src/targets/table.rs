@@ -1,12 +1,11 @@
 //! Tests of fixtures/targets/lists.txt: the result of each list with each CUDA.
 
 use crate::model::{ChosenBy, Gencode, Invocation};
-use crate::runtime::driver::query::Device;
+use crate::runtime::driver::Device;
 use crate::system::programs::run_to_end;
-use crate::targets::dialect::{Dialect, Word};
 use crate::targets::select::select;
 use crate::targets::target_request::needs_letters;
-use crate::targets::{Compiler, TargetRequest, dialect};
+use crate::targets::{Compiler, Dialect, TargetRequest, Word, dialect};
 use crate::toolkit::nvcc;
 use crate::{ComputeCapability, Version};
 use std::path::{Path, PathBuf};

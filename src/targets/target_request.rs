@@ -1,6 +1,6 @@
 use crate::model::{ChosenBy, Environment, Variable};
 use crate::runtime::facts::Suffix;
-use crate::targets::dialect::{self, Dialect, Word};
+use crate::targets::{Dialect, Word, dialect};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TargetRequest {

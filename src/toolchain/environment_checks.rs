@@ -1,15 +1,12 @@
 //! Checks of the chosen libraries against each other, and against the libraries that a loader would find first.
 
 use crate::config::{Config, Link};
-use crate::cudnn::consistency::{self, Asker};
-use crate::loader::dll_search::DllSearchPath;
-use crate::loader::shadowing::PathFault;
-use crate::loader::{elsewhere, shadowing};
+use crate::cudnn::{Asker, consistency};
+use crate::loader::{DllSearchPath, PathFault, elsewhere, shadowing};
 use crate::model::{Candidate, Cudnn, Os, Toolkit, Variable};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::{Host, files};
-use crate::toolkit::find_library::shared_file;
-use crate::toolkit::{dependencies, nvcc};
+use crate::toolkit::{dependencies, nvcc, shared_file};
 use std::path::{Path, PathBuf};
 
 /// Returns the findings about a cuDNN that the program loads at run time. `toolkit` is the chosen toolkit. `built_with`

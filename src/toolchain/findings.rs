@@ -1,8 +1,7 @@
 //! Findings about the configuration.
 
 use crate::config::Config;
-use crate::host_compiler::query::nvcc_itself;
-use crate::host_compiler::selection;
+use crate::host_compiler::{nvcc_itself, selection};
 use crate::model::{Environment, Variable};
 use crate::runtime::facts::Allowed;
 use crate::system::{Host, files};

@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::model::{Cudnn, Found, Library, Toolkit};
 use crate::runtime::facts::{LibraryName, Version, VersionSource, sub_libraries};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use crate::toolchain::Toolchain;
 use std::path::PathBuf;
 

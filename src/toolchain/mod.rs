@@ -9,6 +9,10 @@ pub mod probe;
 pub mod rerun;
 pub mod static_link;
 pub mod targets;
+
+pub use lazy_link::{LazyLibraries, LazyLibrary, LazyLinkFault};
+pub use probe::{Needs, chosen_pair};
+pub use static_link::{ArchiveSource, Archives, StaticLinkFault};
 /// Tests of the complete search: cases, orders, and real files if available.
 #[cfg(test)]
 pub mod tests {
@@ -37,13 +41,9 @@ use crate::model::{Candidate, Cudnn, Rejection, Toolkit, Variable};
 #[cfg(feature = "cli")]
 use crate::runtime::facts::FindingId;
 use crate::runtime::facts::{Allowed, Built, Target};
-use crate::system::directive::Directive;
-use crate::system::{Host, cargo, files, out_dir};
+use crate::system::{Directive, Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{ConfigFault, config_faults};
-use crate::toolchain::lazy_link::LazyLibraries;
-use crate::toolchain::probe::{Needs, chosen_pair};
-use crate::toolchain::static_link::Archives;
 use crate::{Finding, Severity, Version};
 use std::cell::{OnceCell, RefCell};
 use std::path::{Path, PathBuf};

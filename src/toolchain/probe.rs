@@ -6,20 +6,18 @@ use crate::choice::requirement::Requirements;
 use crate::choice::variable_findings::is_blocked;
 use crate::compat::rules;
 use crate::config::Link;
-use crate::cudnn::consistency::Asker;
+use crate::cudnn::Asker;
 use crate::loader::elsewhere;
 use crate::model::candidate::chosen;
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Kind, Names, Os, Toolkit, Variable};
 use crate::reading::{Reader, Scan};
-use crate::search::search_step::{Place, Step};
-use crate::search::{pkg_config, steps};
+use crate::search::{Place, Step, pkg_config, steps};
 use crate::system::{Host, files};
-use crate::toolchain::environment_checks::{self, compiler_skew};
+use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolchain::findings::forbids_search;
-use crate::toolchain::lazy_link::{self, LazyLinkFault};
-use crate::toolchain::{Toolchain, static_link};
-use crate::toolkit::{self, find_library, missing_library};
-use crate::{Finding, FindingId};
+use crate::toolchain::{LazyLinkFault, Toolchain, environment_checks, lazy_link, static_link};
+use crate::toolkit::{find_library, missing_library};
+use crate::{Finding, FindingId, toolkit};
 use std::path::Path;
 
 /// The kinds of installations that the build requires.

@@ -4,8 +4,7 @@ use crate::model::environment::Kind as Meaning;
 use crate::model::{FoundVia, Os, Variable};
 use crate::search;
 use crate::search::EACH_TOOLKIT;
-use crate::system::directive::Directive;
-use crate::system::path_encoding::cargo_cannot_take;
+use crate::system::{Directive, cargo_cannot_take};
 use crate::toolchain::Toolchain;
 use std::ffi::OsStr;
 

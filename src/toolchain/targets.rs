@@ -3,12 +3,10 @@
 use crate::compat::rules;
 use crate::error::Error;
 use crate::model::{ChosenBy, TargetList};
-use crate::runtime::driver::query::Device;
+use crate::runtime::driver::Device;
 use crate::system::Host;
-use crate::targets::nvcc_support::Compiler;
-use crate::targets::select::{self, Selection, SelectionNote};
-use crate::targets::target_request::{self, TargetRequest};
-use crate::targets::{gpus, miscompiled};
+use crate::targets::select::{Selection, SelectionNote};
+use crate::targets::{Compiler, TargetRequest, gpus, miscompiled, select, target_request};
 use crate::toolchain::Toolchain;
 use crate::toolchain::environment_checks::compiler_skew;
 use crate::toolkit::nvcc;

@@ -1,6 +1,6 @@
 //! Dependencies between the libraries of a toolkit.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Elf;
 use crate::system::files;
 use std::path::{Path, PathBuf};
 use std::vec::IntoIter;

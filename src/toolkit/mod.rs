@@ -11,17 +11,19 @@ pub mod nvcc_output;
 pub mod package_names;
 pub mod version_file;
 
+pub use find_library::shared_file;
 pub use nvcc::NvccFault;
-pub use nvcc_command::Plan;
+pub use nvcc_command::{
+    NVCC_FLAGS, Plan, Product, all_flags, flags_of, include_dirs, parse_depfile,
+};
+pub use nvcc_optimisation::Optimisation;
 
 use crate::model::text::version_header;
 use crate::model::{Kind, Os, Platform, Toolkit};
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Elf;
 use crate::runtime::facts::{LibraryName, Version};
 use crate::search::{Tree, install_layout};
-use crate::system::library_file::Binary;
-use crate::system::{Host, Sysroot, files};
-use crate::toolkit::find_library::shared_file;
+use crate::system::{Binary, Host, Sysroot, files};
 use std::path::{Path, PathBuf};
 
 /// Libraries with their own development package, and a header of each.

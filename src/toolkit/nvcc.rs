@@ -1,8 +1,7 @@
 //! Queries an nvcc. It is run by its absolute path, because it prints paths relative to that.
 
 use crate::model::{Environment, Invocation};
-use crate::system::probe_cache::ProbeCache;
-use crate::system::{Output, files};
+use crate::system::{Output, ProbeCache, files};
 use crate::toolkit::nvcc_output::{
     parse_gpu_codes, parse_help, parse_layout, parse_version, without_commands,
 };

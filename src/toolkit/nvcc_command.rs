@@ -1,11 +1,10 @@
 //! The command lines of nvcc.
 
-use crate::model::CompilerChoice;
 use crate::model::target_list::gencode_flags;
-use crate::model::{Environment, Gencode, Invocation, Os, Toolkit, Variable};
+use crate::model::{CompilerChoice, Environment, Gencode, Invocation, Os, Toolkit, Variable};
 use crate::runtime::facts::Version;
 use crate::system::Host;
-use crate::toolkit::nvcc_optimisation::Optimisation;
+use crate::toolkit::Optimisation;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

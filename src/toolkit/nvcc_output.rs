@@ -1,8 +1,8 @@
 //! Parsers of nvcc's output.
 
+use crate::model::short_version;
 use crate::model::target_list::add;
 use crate::model::text::pattern::{Pattern, pattern};
-use crate::model::text::short_version;
 use crate::system::files;
 use crate::targets::target_lists::keep;
 use crate::{Suffix, Target, Version};

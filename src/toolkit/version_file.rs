@@ -1,6 +1,6 @@
 //! Parsers of a toolkit's version files.
 
-use crate::model::text::short_version;
+use crate::model::short_version;
 use crate::runtime::facts::Version;
 
 /// Parses `12.4` in `"cuda" : { "name" : "CUDA SDK", "version" : "12.4.1" }` from `version.json`, which exists since

@@ -1,6 +1,6 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::system::platform;
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;

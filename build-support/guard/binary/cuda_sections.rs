@@ -1,8 +1,6 @@
 //! The CUDA major of a library, from the name of the cuBLAS library that it opens.
 
-use crate::runtime::binary::after;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::pe::Pe;
+use crate::runtime::binary::{Elf, Pe, after};
 
 /// A limit above the size of the constants in every sub-library that names cublasLt. `libcudnn_graph` has 24 MB of
 /// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.

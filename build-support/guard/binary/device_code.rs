@@ -1,7 +1,6 @@
 //! The device code and the constants of a library or program, for an inspection.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::pe::Pe;
+use crate::runtime::binary::{Elf, Pe};
 
 impl Elf {
     /// Returns the offset and the size of the device code in the file; the size is 0 if there is none.

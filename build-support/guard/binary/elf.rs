@@ -2,9 +2,7 @@
 //! table. Only the header is read of 32-bit and big-endian files, since cuDNN exists for no such CPU. The format:
 //! <https://refspecs.linuxfoundation.org/elf/>.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
-use crate::runtime::binary::defect::{Defect, cpu_name};
-use crate::runtime::binary::number;
+use crate::runtime::binary::{BoundedFile, Defect, cpu_name, number};
 use std::path::Path;
 
 const PT_LOAD: u64 = 1;

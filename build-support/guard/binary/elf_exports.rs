@@ -1,8 +1,8 @@
 //! The dynamic symbols of an ELF file, one after the other.
 
-use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::elf_symbols::{SYMBOL, Symbol};
+use crate::runtime::binary::elf::lossy;
 use crate::runtime::binary::elf_versions::{MOST_LETTERS, MOST_SYMBOLS, spend};
+use crate::runtime::binary::{Elf, SYMBOL, Symbol};
 
 const SHT_DYNSYM: u64 = 11;
 

@@ -1,7 +1,6 @@
 //! The symbols that an ELF file requires of other files, for an inspection.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::number;
+use crate::runtime::binary::{Elf, number};
 use std::collections::BTreeMap;
 use std::rc::Rc;
 

@@ -1,7 +1,6 @@
 //! The sections of an ELF file, which linkers read. A stripped file may have none.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::number;
+use crate::runtime::binary::{Elf, number};
 
 const SHT_NOBITS: u64 = 8;
 /// The size of a row of the table of sections.

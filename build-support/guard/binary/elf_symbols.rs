@@ -1,7 +1,7 @@
 //! The dynamic symbols of an ELF file, found through a hash table, as the loader does.
 
-use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::number;
+use crate::runtime::binary::elf::lossy;
+use crate::runtime::binary::{Elf, number};
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 
 const DT_HASH: u64 = 4;

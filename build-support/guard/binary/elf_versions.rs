@@ -1,8 +1,8 @@
 //! The symbol versions that an ELF file requires and defines, and the symbols that it imports under them. The tables:
 //! <https://refspecs.linuxfoundation.org/LSB_5.0.0/LSB-Core-generic/LSB-Core-generic/symversion.html>
 
-use crate::runtime::binary::elf::{Elf, lossy};
-use crate::runtime::binary::number;
+use crate::runtime::binary::elf::lossy;
+use crate::runtime::binary::{Elf, number};
 
 #[cfg(feature = "runtime")]
 const DT_VERDEF: u64 = 0x6fff_fffc;

@@ -1,7 +1,6 @@
 //! `/etc/ld.so.cache`, which maps library names to files.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
-use crate::runtime::binary::number;
+use crate::runtime::binary::{BoundedFile, number};
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 

@@ -27,6 +27,13 @@ use std::io::BufRead;
 pub use self::elf::Elf as Image;
 #[cfg(windows)]
 pub use self::pe::Pe as Image;
+pub use bounded_file::{BoundedFile, files_in};
+pub use defect::{Defect, cpu_name, is_absent};
+pub use elf::Elf;
+pub use elf_symbols::{SYMBOL, Symbol};
+pub use ld_so_cache::{CACHE, lib_folders};
+#[cfg(any(windows, feature = "build"))]
+pub use pe::Pe;
 
 /// Reads a little-endian number of up to eight bytes.
 pub fn number(bytes: &[u8], at: usize, size: usize) -> Option<u64> {

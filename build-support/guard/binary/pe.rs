@@ -1,9 +1,8 @@
 //! DLLs and programs for Windows, read on any system without running any of their code. The format:
 //! <https://learn.microsoft.com/windows/win32/debug/pe-format>.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::{Elf, lossy};
+use crate::runtime::binary::elf::lossy;
+use crate::runtime::binary::{BoundedFile, Defect, Elf};
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource, sub_libraries};
 use std::env::consts::ARCH;
 use std::path::Path;

@@ -1,22 +1,19 @@
 //! The findings from a child's report.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Elf;
 use crate::runtime::check::{LocatedCudnn, NotChecked, exit_verdict, file_findings, second_try};
-use crate::runtime::child::exit_status::ExitStatus;
-use crate::runtime::child::work::ChildOutcome;
-use crate::runtime::driver::query::Driver;
-use crate::runtime::driver::{devices, stub};
+use crate::runtime::child::{ChildOutcome, ExitStatus};
+use crate::runtime::driver::{Driver, devices, stub};
 use crate::runtime::facts::{
     Built, ComputeCapability, Finding, FindingId, Loader, Severity, Verdict, Version,
 };
-use crate::runtime::install::dlopen_dependencies::{self, loaded_cublas};
+use crate::runtime::install::dlopen_dependencies;
+use crate::runtime::install::dlopen_dependencies::loaded_cublas;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::judge::gpu_support::{self, GpuSupport};
-use crate::runtime::judge::program_rules;
-use crate::runtime::judge::rules::{self, Gpu, NewerVersion};
-use crate::runtime::loader::cudarc_eager::{self, EagerLookup};
-use crate::runtime::report::result::Contents;
+use crate::runtime::judge::{Gpu, GpuSupport, NewerVersion, gpu_support, program_rules, rules};
+use crate::runtime::loader::{EagerLookup, cudarc_eager};
+use crate::runtime::report::Contents;
 use std::path::Path;
 
 /// Adds the findings from a child's report and output.

@@ -1,13 +1,13 @@
 //! The findings about how a child ended.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::ChildOutcome;
-use crate::runtime::convolution::stage::Stage;
+use crate::runtime::binary::Elf;
+use crate::runtime::child::exit_status::signal_name;
+use crate::runtime::child::{ChildOutcome, ExitStatus};
+use crate::runtime::convolution::Stage;
 use crate::runtime::install::missing_dlopen::MissingDlopen;
+use crate::runtime::loader::LoadOrigin;
 use crate::runtime::loader::elf::dlerror_messages;
-use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::result::Contents;
+use crate::runtime::report::Contents;
 use crate::runtime::system::{platform, proc};
 use std::path::PathBuf;
 

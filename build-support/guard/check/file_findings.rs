@@ -2,15 +2,11 @@
 
 use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::FindingId;
-use crate::runtime::install::file_reader::FileReader;
-use crate::runtime::install::installed::Installed;
-use crate::runtime::install::mixed_sub_libraries;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{ProcessFiles, SubLibraries};
+use crate::runtime::install::{FileReader, Installed, SubLibraryFile, mixed_sub_libraries};
 use crate::runtime::judge::program_rules;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::result::Contents;
+use crate::runtime::loader::{LoadOrigin, file_name};
+use crate::runtime::report::Contents;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

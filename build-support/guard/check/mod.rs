@@ -6,25 +6,20 @@ pub mod file_findings;
 pub mod pin;
 pub mod second_try;
 
-use crate::runtime::child::in_process::{self, on_enough_stack};
-use crate::runtime::child::task::{Functions, REAL, Task};
-use crate::runtime::child::{process_lock, work};
-use crate::runtime::convolution::case_result::{Extent, Scope};
+use crate::runtime::child::{
+    Functions, REAL, Task, in_process, on_enough_stack, process_lock, work,
+};
+use crate::runtime::convolution::{Extent, Scope};
 use crate::runtime::driver::devices;
 use crate::runtime::facts::built_record::BuiltRecord;
 use crate::runtime::facts::{Built, Finding, FindingId, Severity};
-use crate::runtime::install::main_library::{self, MainLibrary};
-use crate::runtime::install::onnxruntime;
-use crate::runtime::install::refusal;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::{SubLibraries, is_jit_configured};
+use crate::runtime::install::{MainLibrary, SubLibraryFile, main_library, onnxruntime, refusal};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::loader::{loader_words, map_failures};
-use crate::runtime::report::env_config::{EnvConfig, VariableFault};
-use crate::runtime::report::output;
-use crate::runtime::report::result::{Contents, Failure, Report};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, map_failures};
+use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -2,11 +2,11 @@
 
 use crate::runtime::check::LocatedCudnn;
 use crate::runtime::facts::FindingId;
-use crate::runtime::install::main_library::MainLibrary;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::report::result::Contents;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::install::{MainLibrary, SubLibraryFile};
+use crate::runtime::report::Contents;
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::Library;
 use std::path::Path;
 
 /// Opens the files that worked in the child, and checks them again, since files can change.

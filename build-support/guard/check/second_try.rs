@@ -1,9 +1,8 @@
 //! The second child after a failure: a failure stops a program only if it happens twice.
 
 use crate::runtime::check::exit_verdict;
-use crate::runtime::child::task::Task;
-use crate::runtime::child::work::{self, ChildOutcome, SecondTry};
-use crate::runtime::convolution::case_result::CaseResult;
+use crate::runtime::child::{ChildOutcome, SecondTry, Task, work};
+use crate::runtime::convolution::CaseResult;
 use crate::runtime::facts::{FindingId, Verdict};
 use crate::runtime::loader::loader_words;
 use std::time::Duration;

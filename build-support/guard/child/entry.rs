@@ -1,8 +1,6 @@
 //! The entry of a child into the guard on Windows: before `main`, among the constructors of the program.
 
-use crate::runtime::child::in_process::with_large_stack;
-use crate::runtime::child::task::Task;
-use crate::runtime::child::work;
+use crate::runtime::child::{Task, with_large_stack, work};
 use crate::runtime::system::platform;
 use std::ffi::{OsStr, c_void};
 use std::fs::File;

@@ -2,12 +2,9 @@
 
 pub mod signals;
 
-use crate::runtime::child::Sink;
-use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::in_process::with_large_stack;
-use crate::runtime::child::task::Task;
-use crate::runtime::child::time_left::TimeLeft;
-use crate::runtime::system::platform::{self, PollFd};
+use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, with_large_stack};
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::PollFd;
 use std::ffi::{c_int, c_short, c_ulong};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};

@@ -1,12 +1,9 @@
 //! The fallback without a child: a separate thread of this process, so that the context, device and last error of the
 //! calling thread do not change.
 
-use crate::runtime::child::Sink;
-use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::time_left::TimeLeft;
+use crate::runtime::child::{ChildExit, ExitStatus, Sink, TimeLeft};
 use crate::runtime::loader::search_path;
-use crate::runtime::system::names::DRIVER;
-use crate::runtime::system::platform;
+use crate::runtime::system::{DRIVER, platform};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;

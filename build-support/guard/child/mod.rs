@@ -37,3 +37,9 @@ pub use self::spawn as process;
     )
 )))]
 pub use self::no_fork as process;
+pub use exit_status::{ChildExit, ExitStatus};
+pub use in_process::{on_enough_stack, with_large_stack};
+pub use protocol::ChildReport;
+pub use task::{Functions, REAL, Task};
+pub use time_left::TimeLeft;
+pub use work::{ChildOutcome, ForkObstacle, SecondTry};

@@ -1,8 +1,6 @@
 //! Systems on which the guard creates no child.
 
-use crate::runtime::child::Sink;
-use crate::runtime::child::exit_status::ChildExit;
-use crate::runtime::child::task::Task;
+use crate::runtime::child::{ChildExit, Sink, Task};
 use std::time::Duration;
 
 /// `true` if the child begins as a copy of this process, including CUDA.

@@ -3,7 +3,7 @@
 //! versions of it do not: two children at once do not harm each other, and a GPU in exclusive use results in unknown
 //! (`device-busy`).
 
-use crate::runtime::child::time_left::TimeLeft;
+use crate::runtime::child::TimeLeft;
 use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::time::Duration;
 

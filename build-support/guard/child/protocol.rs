@@ -1,8 +1,7 @@
 //! The child's report to its parent, as lines of fields: the lines before a crash can still be read.
 
-use crate::runtime::convolution::case_result::{self, CaseResult};
-use crate::runtime::convolution::stage::Stage;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::convolution::{CaseResult, Stage, case_result};
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::codec::{join, parsed, row, split};
 use crate::runtime::facts::{
     ComputeCapability, Fields, Finding, FindingId, Severity, Version, codec, printable,

@@ -2,11 +2,10 @@
 //! reaches `main`. It reads its task from standard input and writes its report to a separate pipe, since other output
 //! goes to the other standard streams.
 
-use crate::runtime::child::Sink;
-use crate::runtime::child::entry::{self, VARIABLE};
-use crate::runtime::child::exit_status::{ChildExit, ExitStatus, signal_name};
-use crate::runtime::child::task::Task;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::child::entry::VARIABLE;
+use crate::runtime::child::exit_status::signal_name;
+use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, entry};
+use crate::runtime::loader::{LoadOrigin, SearchPath};
 use crate::runtime::system::platform;
 use std::ffi::{OsString, c_void};
 use std::fs::File;

@@ -1,15 +1,13 @@
 //! The task of a child, and its text for a child that is a second instance of this program.
 
-use crate::runtime::convolution::case_result::{Scope, SuiteEvent};
-use crate::runtime::convolution::suite;
-use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::query::{self, Driver, DriverProblem};
+use crate::runtime::convolution::{Scope, SuiteEvent, suite};
+use crate::runtime::driver::{Devices, Driver, DriverProblem, query};
 #[cfg(windows)]
 use crate::runtime::facts::codec::{self, Fields, join, row, split};
 #[cfg(windows)]
 use crate::runtime::facts::record;
 use crate::runtime::facts::{Built, Version};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use crate::runtime::system::platform::Library;
 #[cfg(windows)]
 use std::path::PathBuf;

@@ -1,28 +1,19 @@
 //! The work of the child: everything that could crash the process, and everything that starts CUDA.
 
 use crate::runtime::binary::Image;
-use crate::runtime::child::exit_status::{ChildExit, ExitStatus};
-use crate::runtime::child::protocol::ChildReport;
-use crate::runtime::child::task::{Functions, Task};
-use crate::runtime::child::{Sink, in_process, process, rdma};
-use crate::runtime::convolution::case::FIRST;
-use crate::runtime::convolution::case_result::{Extent, SuiteEvent};
-use crate::runtime::convolution::graph::Graph;
-use crate::runtime::convolution::stage::Stage;
+use crate::runtime::child::{
+    ChildExit, ChildReport, ExitStatus, Functions, Sink, Task, in_process, process, rdma,
+};
+use crate::runtime::convolution::{Extent, FIRST, Graph, Stage, SuiteEvent};
 use crate::runtime::driver::call::CallStatus;
-use crate::runtime::driver::devices::Devices;
-use crate::runtime::driver::driver_library;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::driver::{Device, Devices, Driver, driver_library};
 use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
-use crate::runtime::install::dlopen_dependencies;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::judge::rules::{Gpu, SupportGap};
-use crate::runtime::judge::{gpu_support, program_rules};
+use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
+use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::loader::{file_name, loader_words};
-use crate::runtime::system::platform::{self, Library};
-use crate::runtime::system::unique_number;
+use crate::runtime::loader::{SearchPath, file_name, loader_words};
+use crate::runtime::system::platform::Library;
+use crate::runtime::system::{platform, unique_number};
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::Duration;

@@ -1,10 +1,7 @@
 //! The convolutions that are tested.
 
-use crate::runtime::convolution::case_result::{Api, SuiteEvent};
-use crate::runtime::cudnn::algorithm::Algorithm;
-use crate::runtime::cudnn::data_type::DataType;
-use crate::runtime::cudnn::operation::Operation;
-use crate::runtime::cudnn::shape::{Layout, Shape};
+use crate::runtime::convolution::{Api, SuiteEvent};
+use crate::runtime::cudnn::{Algorithm, DataType, Layout, Operation, Shape};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Case {

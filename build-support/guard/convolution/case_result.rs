@@ -1,9 +1,7 @@
 //! The result of a convolution in a report.
 
-use crate::runtime::convolution::stage::Stage;
-use crate::runtime::cudnn::data_type::DataType;
-use crate::runtime::cudnn::operation::Operation;
-use crate::runtime::cudnn::shape::Layout;
+use crate::runtime::convolution::Stage;
+use crate::runtime::cudnn::{DataType, Layout, Operation};
 use crate::runtime::facts::codec::named;
 use crate::runtime::facts::{ComputeCapability, Fields, Finding, Verdict};
 

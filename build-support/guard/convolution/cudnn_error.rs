@@ -1,7 +1,6 @@
 //! The meaning of an error of cuDNN or the GPU.
 
-use crate::runtime::cudnn::algorithm::Algorithm;
-use crate::runtime::cudnn::status;
+use crate::runtime::cudnn::{Algorithm, status};
 use crate::runtime::driver::device_memory;
 
 pub const MIB: usize = 1 << 20;

@@ -2,12 +2,8 @@
 //!
 //! Only faults and refusals of cuDNN itself fail. Errors of CUDA and a lack of memory leave the verdict unknown.
 
-use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::cudnn_error::CudnnError;
-use crate::runtime::convolution::tolerance::Comparison;
-use crate::runtime::cudnn::algorithm::Algorithm;
-use crate::runtime::cudnn::data_type::DataType;
-use crate::runtime::cudnn::status;
+use crate::runtime::convolution::{Case, Comparison, CudnnError};
+use crate::runtime::cudnn::{Algorithm, DataType, status};
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::Breach;
 use crate::runtime::facts::{ComputeCapability, Version};

@@ -2,13 +2,11 @@
 //!
 //! A broken cuDNN may crash the process in any of these functions: they are called in the child.
 
-use crate::runtime::convolution::case::Case;
-use crate::runtime::cudnn::algorithm::Algorithm;
+use crate::runtime::convolution::Case;
 use crate::runtime::cudnn::descriptor::{CROSS_CORRELATION, FLOAT, data_type_number};
-use crate::runtime::cudnn::functions::DeviceTensors;
 use crate::runtime::cudnn::graph_signatures::{self as backend, BackendFunctions, Node, attribute};
-use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
+use crate::runtime::cudnn::{Algorithm, DeviceTensors, Operation};
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::system::platform::Library;
 

@@ -1,12 +1,9 @@
 //! A convolution through cuDNN's graph API: its engines are tested in turn, as in programs.
 
-use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::failure::{CaseFailure, CaseSuccess, Unsupported};
-use crate::runtime::convolution::graph::{Engine, Graph, HeuristicMode, Plan};
-use crate::runtime::convolution::passed_over::WorstRefusal;
-use crate::runtime::convolution::reference::Reference;
-use crate::runtime::convolution::run_case::{CaseRunner, MOST_WORKSPACE};
+use crate::runtime::convolution::{
+    Case, CaseFailure, CaseRunner, CaseSuccess, Engine, Graph, HeuristicMode, MOST_WORKSPACE, Plan,
+    Reference, SuiteEvent, Unsupported, WorstRefusal,
+};
 
 impl CaseRunner<'_> {
     /// Computes with the first engine that does not refuse, and compares the result.

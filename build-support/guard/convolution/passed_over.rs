@@ -1,6 +1,6 @@
 //! The refusals of algorithms and engines before another one computes a convolution.
 
-use crate::runtime::convolution::failure::{CaseFailure, Unsupported};
+use crate::runtime::convolution::{CaseFailure, Unsupported};
 use crate::runtime::cudnn::status;
 use crate::runtime::facts::Version;
 

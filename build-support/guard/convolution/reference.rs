@@ -1,9 +1,8 @@
 //! The right results of a convolution, computed by plain loops in double precision.
 
-use crate::runtime::convolution::case::{Case, SECOND};
-use crate::runtime::cudnn::data_type::DataType;
-use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::convolution::{Case, SECOND};
 use crate::runtime::cudnn::shape::{count, divide, indices};
+use crate::runtime::cudnn::{DataType, Operation};
 use std::rc::Rc;
 
 /// The operands of a convolution, in NCHW order; each operation uses two of the first three.

@@ -1,25 +1,18 @@
 //! A convolution: set up, computed, read back and compared.
 
-use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::case_result::SuiteEvent;
-use crate::runtime::convolution::cudnn_error::{CudnnError, MIB};
-use crate::runtime::convolution::failure::{
-    CaseFailure, CaseSuccess, OVERRIDE, Unsupported, WrongEverywhere,
+use crate::runtime::convolution::{
+    Case, CaseFailure, CaseSuccess, CudnnError, Expected, MIB, OVERRIDE, Reference, SuiteEvent,
+    Tolerance, Unsupported, WorstRefusal, WrongEverywhere, tolerance,
 };
-use crate::runtime::convolution::passed_over::WorstRefusal;
-use crate::runtime::convolution::reference::{Expected, Reference};
-use crate::runtime::convolution::tolerance::{self, Tolerance};
-use crate::runtime::cudnn::algorithm::Algorithm;
-use crate::runtime::cudnn::data_type::{DataType, from_bfloat16, to_bfloat16};
-use crate::runtime::cudnn::functions::{Cudnn, DeviceTensors};
-use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::shape::count;
+use crate::runtime::cudnn::{
+    Algorithm, Cudnn, DataType, DeviceTensors, Operation, from_bfloat16, to_bfloat16,
+};
 use crate::runtime::driver::call::CallStatus;
 use crate::runtime::driver::device_memory::{Breach, CurrentContext, Memory, POISON};
 use crate::runtime::facts::{ComputeCapability, Version};
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::is_pipe;
+use crate::runtime::loader::{file_name, is_pipe};
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 

@@ -5,16 +5,13 @@
 //!
 //! Both of cuDNN's APIs are tested: the legacy API, with a function for each operation, and the graph API.
 
-use crate::runtime::convolution::case::{self, Case};
-use crate::runtime::convolution::case_result::{Api, CaseResult, Extent, Scope, SuiteEvent};
-use crate::runtime::convolution::failure::{CaseFailure, FailedCase};
-use crate::runtime::convolution::reference::Reference;
-use crate::runtime::convolution::run_case::{self, CaseRunner};
-use crate::runtime::convolution::stage::Stage;
-use crate::runtime::cudnn::functions::Cudnn;
+use crate::runtime::convolution::{
+    Api, Case, CaseFailure, CaseResult, CaseRunner, Extent, FailedCase, Reference, Scope, Stage,
+    SuiteEvent, case, run_case,
+};
+use crate::runtime::cudnn::Cudnn;
 use crate::runtime::driver::device_memory::CurrentContext;
-use crate::runtime::driver::devices::{self, BusyDevice};
-use crate::runtime::driver::query;
+use crate::runtime::driver::{BusyDevice, devices, query};
 use crate::runtime::facts::{Finding, Verdict, Version};
 use crate::runtime::system::platform::Library;
 use std::cell::Cell;

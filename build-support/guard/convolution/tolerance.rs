@@ -1,8 +1,7 @@
 //! The tolerances of right results, and the comparison of results.
 
-use crate::runtime::convolution::case::Case;
-use crate::runtime::convolution::reference::Expected;
-use crate::runtime::cudnn::data_type::DataType;
+use crate::runtime::convolution::{Case, Expected};
+use crate::runtime::cudnn::DataType;
 
 /// The largest error of a right result.
 ///

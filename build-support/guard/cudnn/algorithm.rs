@@ -1,6 +1,6 @@
 //! The algorithms and engines of cuDNN, by cuDNN's own names.
 
-use crate::runtime::cudnn::operation::Operation;
+use crate::runtime::cudnn::Operation;
 use std::fmt;
 
 /// A `cudnnConvolutionFwdAlgo_t`, `cudnnConvolutionBwdDataAlgo_t` or `cudnnConvolutionBwdFilterAlgo_t`, or an engine of

@@ -1,10 +1,8 @@
 //! The descriptors of a convolution.
 
-use crate::runtime::cudnn::data_type::DataType;
-use crate::runtime::cudnn::functions::Cudnn;
 use crate::runtime::cudnn::owned_descriptor::OwnedDescriptor;
-use crate::runtime::cudnn::shape::{Layout, Shape};
 use crate::runtime::cudnn::status::int;
+use crate::runtime::cudnn::{Cudnn, DataType, Layout, Shape};
 use crate::runtime::driver::call::CallStatus;
 use std::ffi::c_int;
 

@@ -2,11 +2,10 @@
 //!
 //! A broken cuDNN may crash the process in any of them: they are called in the child.
 
-use crate::runtime::cudnn::algorithm::Algorithm;
-use crate::runtime::cudnn::operation::Operation;
 use crate::runtime::cudnn::owned_descriptor::{Descriptors, OwnedDescriptor};
 use crate::runtime::cudnn::signatures::{AlgorithmPerf, Destroy, Functions, Opaque};
 use crate::runtime::cudnn::status::int;
+use crate::runtime::cudnn::{Algorithm, Operation};
 use crate::runtime::driver::call::{CallStatus, address};
 use crate::runtime::system::platform::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};

@@ -10,3 +10,9 @@ pub mod owned_descriptor;
 pub mod shape;
 pub mod signatures;
 pub mod status;
+
+pub use algorithm::Algorithm;
+pub use data_type::{DataType, from_bfloat16, to_bfloat16};
+pub use functions::{Cudnn, DeviceTensors};
+pub use operation::Operation;
+pub use shape::{Layout, Shape};

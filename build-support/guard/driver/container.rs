@@ -1,6 +1,6 @@
 //! The container in which this process runs.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
+use crate::runtime::binary::BoundedFile;
 use crate::runtime::system;
 use std::path::Path;
 

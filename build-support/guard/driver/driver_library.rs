@@ -1,16 +1,11 @@
 //! The file that the loader selects as the driver's library, the reason, and the file that it should select.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::driver::driver_missing::MissingDriver;
-use crate::runtime::driver::driver_release;
-use crate::runtime::driver::query::{Driver, DriverProblem};
+use crate::runtime::binary::{Defect, Image};
+use crate::runtime::driver::{Driver, DriverProblem, MissingDriver, driver_release};
 use crate::runtime::facts::Finding;
-use crate::runtime::loader::not_found::Unfit;
-use crate::runtime::loader::search_path::{self, SearchPath};
+use crate::runtime::loader::{SearchPath, Unfit, search_path};
 use crate::runtime::system;
-use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
-use crate::runtime::system::platform;
+use crate::runtime::system::{DRIVER, DRIVER_IN_WSL, platform};
 use std::path::Path;
 
 /// `CUDA_ERROR_SYSTEM_DRIVER_MISMATCH` and `CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE`: the library does not match the

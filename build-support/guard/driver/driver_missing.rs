@@ -1,10 +1,9 @@
 //! The reasons why the driver's library cannot be opened.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, Image};
 use crate::runtime::driver::container::{Container, variable};
 use crate::runtime::system;
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::system::DRIVER;
 use std::path::Path;
 
 /// NixOS's directory of the driver's libraries.

@@ -15,3 +15,9 @@ pub mod query;
 pub mod refused_request;
 #[cfg(feature = "runtime")]
 pub mod stub;
+
+#[cfg(feature = "runtime")]
+pub use devices::{BusyDevice, Devices, RANKS};
+pub use driver_missing::{MissingDriver, NIXOS, SYSTEM, WSL_LIBRARIES};
+pub use query::{Device, Driver, DriverProblem, FailedCall, MISMATCH};
+pub use refused_request::{EACCES, ENOENT, RefusedRequest};

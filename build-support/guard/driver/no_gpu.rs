@@ -2,9 +2,10 @@
 //! container has no access to it.
 
 use crate::runtime::driver::container::{Container, variable};
-use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
+use crate::runtime::driver::{ENOENT, RefusedRequest};
 use crate::runtime::facts::is_number;
-use crate::runtime::system::{self, by_system};
+use crate::runtime::system;
+use crate::runtime::system::by_system;
 use std::path::Path;
 
 /// The variable that chooses among the GPUs.

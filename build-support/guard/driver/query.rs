@@ -2,19 +2,15 @@
 //!
 //! Nothing here waits or starts a thread, but `cuInit` itself can hang on a faulty machine: callers need a deadline.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, Image};
 use crate::runtime::driver::call::{CallStatus, address, check, functions};
-use crate::runtime::driver::driver_missing::MissingDriver;
-use crate::runtime::driver::driver_release;
 use crate::runtime::driver::no_gpu::GpuVisibility;
-use crate::runtime::driver::refused_request::{ENOENT, RefusedRequest};
+use crate::runtime::driver::{ENOENT, MissingDriver, RefusedRequest, driver_release};
 use crate::runtime::facts::{ComputeCapability, Version};
-use crate::runtime::loader::search_path::{self, SearchPath};
+use crate::runtime::loader::{SearchPath, search_path};
 use crate::runtime::system;
-use crate::runtime::system::by_system;
-use crate::runtime::system::names::{DRIVER, DRIVER_IN_WSL};
 use crate::runtime::system::platform::Library;
+use crate::runtime::system::{DRIVER, DRIVER_IN_WSL, by_system};
 use std::ffi::{CStr, c_char, c_int, c_uint};
 use std::mem::transmute;
 use std::path::{Path, PathBuf};

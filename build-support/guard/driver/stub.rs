@@ -1,10 +1,9 @@
 //! A file in place of the driver's library: the toolkit's stub, or a library that is older than the kernel module.
 
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::Elf;
 use crate::runtime::install::missing_dlopen::{MissingLink, PLAIN_DRIVER};
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::loader::{LoadOrigin, SearchPath};
+use crate::runtime::system::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
 /// A file that a program or library opens as the driver and that cannot use a GPU.

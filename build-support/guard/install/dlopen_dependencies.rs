@@ -1,15 +1,15 @@
 //! Libraries that a sub-library of cuDNN opens by name when it needs them. No table in the file lists them, and cuDNN's
 //! own messages name the sub-library, not the library that it opens.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::{Image, contains};
+use crate::runtime::binary::{Elf, Image, contains, files_in};
 use crate::runtime::facts::{CudaLibrary, LibraryName, Version, sub_libraries};
-use crate::runtime::install::installed::Installed;
+use crate::runtime::install::Installed;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::package_record::{recorded_version, records_above};
-use crate::runtime::loader::search_path::{SearchPath, loaded};
-use crate::runtime::system::{self, by_system};
+use crate::runtime::loader::SearchPath;
+use crate::runtime::loader::search_path::loaded;
+use crate::runtime::system;
+use crate::runtime::system::by_system;
 use std::path::{Path, PathBuf};
 
 /// The CUDA runtime. cuDNN contains it, but one of its sub-libraries opens it anyway.

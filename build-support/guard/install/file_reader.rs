@@ -1,11 +1,10 @@
 //! Reads the files of a cuDNN: the version of each and its defect. The version is in its version symbol, on Windows in
 //! its version resource, or follows from its build ID, from its name, or from the record of the wheel that contains it.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, files_in};
 use crate::runtime::facts::{LibraryName, SourcedVersion, Version, VersionSource, sub_libraries};
+use crate::runtime::install::SubLibraryFile;
 use crate::runtime::install::package_record::{WheelRecord, recorded_version, records_above};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use std::path::{Path, PathBuf};
 
 /// The contents of a file that determine its version, and its defect.

@@ -1,14 +1,14 @@
 //! An installed cuDNN: the files that are used for its sub-libraries, their versions, and the missing ones.
 
-use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
-use crate::runtime::facts::sub_libraries::{self, TENSOR_IR};
+use crate::runtime::binary::{BoundedFile, files_in};
 use crate::runtime::facts::{
-    LibraryName, SourcedVersion, Version, VersionSource, cudnn_file, majors,
+    LibraryName, SourcedVersion, TENSOR_IR, Version, VersionSource, cudnn_file, majors,
+    sub_libraries,
 };
-use crate::runtime::install::package_owner;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::system::{self, platform};
+use crate::runtime::install::{SubLibraryFile, package_owner};
+use crate::runtime::loader::LoadOrigin;
+use crate::runtime::system;
+use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,18 +1,18 @@
 //! The cuDNN that the program uses: the cuDNN in the process, else the cuDNN that the program would open.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, Image};
 use crate::runtime::facts::{Built, Finding, Loader, Policy, Version, majors};
 use crate::runtime::install::mixed_sub_libraries::{LastingFolder, Replacement};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{package_owner, refusal};
-use crate::runtime::judge::program_rules;
-use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
+use crate::runtime::judge::{program_rules, rules};
 use crate::runtime::loader::misplaced::Wanted;
-use crate::runtime::loader::search_path::{self, LoadOrigin, SearchPath};
-use crate::runtime::loader::{file_name, loader_words, map_failures, not_found, off_the_way};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::loader::{
+    LoadOrigin, SearchPath, file_name, library_names, loader_words, map_failures, not_found,
+    off_the_way, search_path,
+};
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
 /// The main library of a cuDNN, through which everything else is called.

@@ -1,11 +1,9 @@
 //! A library that cuDNN opens by name and that does not exist, from its files or from the output of cuDNN.
 
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
-use crate::runtime::loader::loader_words;
-use crate::runtime::loader::refused_library::Refusal;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::{Refusal, SearchPath, loader_words};
 use crate::runtime::system;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::DRIVER_SO;
 use std::path::{Path, PathBuf};
 
 /// glibc's message after the name.

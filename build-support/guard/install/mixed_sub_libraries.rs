@@ -1,11 +1,9 @@
 //! Sub-libraries of different versions in one program, and the reasons why the loader uses them.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Finding, Version};
-use crate::runtime::install::installed::Installed;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::install::unusable_file::UnusableFile;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
+use crate::runtime::install::{Installed, SubLibraryFile, UnusableFile};
+use crate::runtime::loader::{LoadOrigin, SearchPath};
 use crate::runtime::system;
 use std::path::{Path, PathBuf};
 

@@ -22,3 +22,10 @@ pub mod sub_library_files;
 #[cfg(feature = "runtime")]
 pub mod sub_library_lookup;
 pub mod unusable_file;
+
+pub use file_reader::{FileContents, FileReader, contained_versions};
+pub use installed::{Expected, Installed, MissingSubLibraries, full_name, is_absent};
+#[cfg(feature = "runtime")]
+pub use main_library::{MainLibrary, NotLoadedYet, Remedy};
+pub use sub_library_file::SubLibraryFile;
+pub use unusable_file::UnusableFile;

@@ -1,12 +1,12 @@
 //! The CUDA provider of ONNX Runtime, a plugin beside its library. If the loader does not find a library of the
 //! provider, ONNX Runtime computes on the CPU and only logs the reason.
 
-use crate::runtime::binary::contains;
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::{Elf, contains};
 use crate::runtime::facts::{Built, LibraryName, ONNXRUNTIME};
-use crate::runtime::loader::search_path::{SearchPath, loaded};
+use crate::runtime::loader::SearchPath;
+use crate::runtime::loader::search_path::loaded;
 use crate::runtime::system;
-use crate::runtime::system::names::DRIVER_SO;
+use crate::runtime::system::DRIVER_SO;
 use crate::runtime::system::platform::Library;
 use std::path::PathBuf;
 

@@ -1,6 +1,6 @@
 //! The records of wheels, which determine the version of an installed file.
 
-use crate::runtime::binary::bounded_file::{BoundedFile, files_in};
+use crate::runtime::binary::{BoundedFile, files_in};
 use crate::runtime::facts::Version;
 use std::path::{Path, PathBuf};
 

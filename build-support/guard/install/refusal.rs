@@ -1,11 +1,9 @@
 //! A file that the loader finds and refuses, or will refuse.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, Image};
 use crate::runtime::facts::Finding;
-use crate::runtime::install::unusable_file::UnusableFile;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::loader::{loader_words, map_failures};
+use crate::runtime::install::UnusableFile;
+use crate::runtime::loader::{SearchPath, loader_words, map_failures};
 use std::path::Path;
 
 /// Returns the finding about a file that the program would open, if opening it could kill or block the process.

@@ -1,8 +1,8 @@
 //! A sub-library of an installed cuDNN, for the build, `doctor`, `inspect` and the guard.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{SourcedVersion, Version, VersionSource};
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::loader::LoadOrigin;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

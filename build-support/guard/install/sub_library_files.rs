@@ -1,17 +1,16 @@
 //! The sub-libraries of the cuDNN that a program uses, read as files: none of their code runs here.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::{Image, files_in};
 use crate::runtime::facts::tables::BUILD_ID_DIGITS;
 use crate::runtime::facts::{Built, Finding, FindingId, LibraryName, Version, sub_libraries};
-use crate::runtime::install::file_reader::{FileContents, FileReader};
-use crate::runtime::install::installed::{Expected, Installed, MissingSubLibraries};
-use crate::runtime::install::mixed_sub_libraries;
 use crate::runtime::install::sub_library_lookup::SubLibraryLookup;
+use crate::runtime::install::{
+    Expected, FileContents, FileReader, Installed, MissingSubLibraries, mixed_sub_libraries,
+};
 use crate::runtime::judge::gpu_support;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.

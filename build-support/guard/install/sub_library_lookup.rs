@@ -1,13 +1,11 @@
 //! The files that a cuDNN opens for its sub-libraries.
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::{Defect, Image, files_in};
 use crate::runtime::facts::Version;
-use crate::runtime::install::installed::full_name;
+use crate::runtime::install::full_name;
 use crate::runtime::loader::elf::candidates::HWCAPS;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath, loaded};
+use crate::runtime::loader::search_path::loaded;
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, file_name};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! A file of a cuDNN that cannot be used.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{FindingId, Severity};
 use crate::runtime::install::package_owner;
 use std::path::Path;

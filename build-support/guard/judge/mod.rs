@@ -4,3 +4,6 @@ pub mod gpu_support;
 #[cfg(feature = "runtime")]
 pub mod program_rules;
 pub mod rules;
+
+pub use gpu_support::{Cudnn, GpuSupport};
+pub use rules::{Gpu, Impact, NewerPtx, NewerVersion, SupportGap};

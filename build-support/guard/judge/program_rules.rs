@@ -1,7 +1,8 @@
 //! The rules about a program and the cuDNN, the driver and the GPUs of the machine that it runs on.
 
 use crate::runtime::facts::{Built, Code, Finding, Policy, Version};
-use crate::runtime::judge::rules::{Gpu, NewerPtx, majors};
+use crate::runtime::judge::rules::majors;
+use crate::runtime::judge::{Gpu, NewerPtx};
 
 /// A loaded cuDNN of a version that the program cannot run with.
 pub struct ReleaseMismatch {

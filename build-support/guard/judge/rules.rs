@@ -4,7 +4,7 @@ use crate::runtime::facts::{
     Built, CONV, Code, ComputeCapability, CudnnTargets, Finding, KnownBad, Policy, Target, Version,
     majors,
 };
-use crate::runtime::judge::gpu_support::{Cudnn, GpuSupport};
+use crate::runtime::judge::{Cudnn, GpuSupport};
 use std::fmt::Display;
 
 /// A GPU of this machine.

@@ -1,8 +1,7 @@
 //! The configuration of `ldconfig`, which lists the directories whose libraries are in the loader's cache.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::files_in;
+use crate::runtime::loader::{LoadOrigin, System};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! The reasons why the loader searches a directory.
 
-use crate::runtime::loader::opener::Opener;
+use crate::runtime::loader::Opener;
 use std::path::{Path, PathBuf};
 
 /// The list of libraries that the loader loads into every program (ld.so(8)).

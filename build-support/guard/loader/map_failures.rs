@@ -2,7 +2,7 @@
 //! file system from which nothing may be run, or an executable stack. glibc prints the same message for the first and
 //! the third.
 
-use crate::runtime::loader::refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
+use crate::runtime::loader::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
 use crate::runtime::system::{by_system, proc};
 use std::fs::File;
 use std::path::{Path, PathBuf};

@@ -33,3 +33,13 @@ pub use self::elf::misplaced as off_the_way;
 pub use self::dll::imports as loader_words;
 #[cfg(all(feature = "runtime", not(windows)))]
 pub use self::elf::dlerror_messages as loader_words;
+#[cfg(feature = "runtime")]
+pub use cudarc_eager::EagerLookup;
+pub use load_origin::{LoadOrigin, PRELOADS};
+#[cfg(feature = "runtime")]
+pub use not_found::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit};
+pub use opener::Opener;
+#[cfg(feature = "runtime")]
+pub use refused_library::{EXECUTABLE_STACK, Refusal, RefusedLibrary};
+pub use search_path::{SearchDirectory, SearchPath, dll_in, is_pipe};
+pub use system::{Loader, System, hwcaps_order};

@@ -1,11 +1,10 @@
 //! The reasons why no cuDNN is found by the names that a program tries.
 
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Built, Loader, Version, majors};
 use crate::runtime::judge::program_rules::ReleaseMismatch;
-use crate::runtime::loader::file_name;
 use crate::runtime::loader::misplaced::Misplaced;
-use crate::runtime::loader::search_path::SearchPath;
+use crate::runtime::loader::{SearchPath, file_name};
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 

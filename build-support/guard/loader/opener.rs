@@ -1,10 +1,7 @@
 //! The library of this process that loaded another library, if the search path of the program does not explain it.
 
-use crate::runtime::binary::contains;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::file_name;
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::{Elf, contains};
+use crate::runtime::loader::{SearchPath, System, file_name};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

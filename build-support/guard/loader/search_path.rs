@@ -1,11 +1,11 @@
 //! The search path of a loader: the directories that it searches, each with the reason.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
-pub use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::{Defect, files_in};
+use crate::runtime::loader::LoadOrigin;
+use crate::runtime::loader::System;
 use crate::runtime::system;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::system::platform;
+use crate::runtime::system::platform::Library;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;

@@ -1,11 +1,8 @@
 //! The system whose loader searches: its root directory, and the values that are compiled into the loader.
 
-use crate::runtime::binary::bounded_file::BoundedFile;
 use crate::runtime::binary::defect::target;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache::{CACHE, lib_folders};
-use crate::runtime::loader::ld_so_conf;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory};
+use crate::runtime::binary::{BoundedFile, CACHE, Elf, lib_folders};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, ld_so_conf};
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};

@@ -2,10 +2,8 @@
 
 use crate::runtime::check::NotChecked;
 use crate::runtime::facts::{Finding, FindingId, Version, printable};
-use crate::runtime::install::main_library::MainLibrary;
-use crate::runtime::install::package_owner;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
+use crate::runtime::install::{MainLibrary, SubLibraryFile, package_owner};
 use crate::runtime::messages::sub_libraries::replace_all;
 use std::path::Path;
 

@@ -1,9 +1,9 @@
 //! Faults in the child process, or of the child process itself.
 
 use crate::runtime::check::exit_verdict::{Interruption, Tool};
-use crate::runtime::child::exit_status::{ExitStatus, signal_name};
-use crate::runtime::child::work::{ChildOutcome, ForkObstacle, SecondTry};
-use crate::runtime::convolution::stage::Stage;
+use crate::runtime::child::exit_status::signal_name;
+use crate::runtime::child::{ChildOutcome, ExitStatus, ForkObstacle, SecondTry};
+use crate::runtime::convolution::Stage;
 use crate::runtime::facts::{Finding, FindingId, Severity};
 use crate::runtime::install::refusal;
 use crate::runtime::loader::loader_words::requires_driver;

@@ -1,11 +1,8 @@
 //! A convolution that failed, or was not possible.
 
-use crate::runtime::convolution::case_result::{Api, CaseResult};
-use crate::runtime::convolution::cudnn_error::{
-    CudnnError, LOW_MEMORY, MIB, is_elsewhere, is_hardware, is_memory, is_outside_cudnn,
-};
-use crate::runtime::convolution::failure::{
-    CaseFailure, FailedCase, OVERRIDE, Unsupported, WrongEverywhere,
+use crate::runtime::convolution::{
+    Api, CaseFailure, CaseResult, CudnnError, FailedCase, LOW_MEMORY, MIB, OVERRIDE, Unsupported,
+    WrongEverywhere, is_elsewhere, is_hardware, is_memory, is_outside_cudnn,
 };
 use crate::runtime::cudnn::shape::{dimensions, indices, pair};
 use crate::runtime::cudnn::status;

@@ -1,7 +1,6 @@
 //! The status codes of CUDA (`CUresult`), by name and in words.
 
-use crate::runtime::binary::contains;
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::{Elf, contains};
 use crate::runtime::system::{by_system, proc};
 
 /// Rows for a `CUresult`: its number, its name in cuda.h and its meaning, then the help, then the help on Windows if it

@@ -1,9 +1,8 @@
 //! A file that is not a usable library.
 
-use crate::runtime::binary::defect::{Defect, cpu_name};
+use crate::runtime::binary::{Defect, cpu_name};
 use crate::runtime::facts::{Finding, FindingId, quoted};
-use crate::runtime::install::package_owner;
-use crate::runtime::install::unusable_file::UnusableFile;
+use crate::runtime::install::{UnusableFile, package_owner};
 use std::fmt;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! The GPUs, and the reasons why they are not tested.
 
-use crate::runtime::driver::devices::BusyDevice;
+use crate::runtime::driver::BusyDevice;
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::system::by_system;
 

@@ -3,13 +3,13 @@
 #[cfg(feature = "runtime")]
 use crate::runtime::binary::defect::{Defect, cpu_name};
 use crate::runtime::driver::container::{CAPABILITIES, Container, ContainerRuntime};
-use crate::runtime::driver::driver_missing::{MissingDriver, NIXOS, WSL_LIBRARIES};
 use crate::runtime::driver::driver_release::release_in_name;
 use crate::runtime::driver::no_gpu::{GpuVisibility, VISIBLE};
-use crate::runtime::driver::query::{Driver, DriverProblem, FailedCall, MISMATCH};
-use crate::runtime::driver::refused_request::EACCES;
 #[cfg(feature = "runtime")]
 use crate::runtime::driver::stub::UnusableDriver;
+use crate::runtime::driver::{
+    Driver, DriverProblem, EACCES, FailedCall, MISMATCH, MissingDriver, NIXOS, WSL_LIBRARIES,
+};
 use crate::runtime::facts::{Finding, FindingId, quoted};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::missing_dlopen::MissingLink;
@@ -20,8 +20,7 @@ use crate::runtime::loader::not_found::Unfit;
 use crate::runtime::messages::cuda_status;
 #[cfg(feature = "runtime")]
 use crate::runtime::messages::loading::new_link;
-use crate::runtime::system::by_system;
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::system::{DRIVER, by_system};
 #[cfg(feature = "runtime")]
 use std::path::{Path, PathBuf};
 

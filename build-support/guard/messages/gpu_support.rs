@@ -1,8 +1,7 @@
 //! Limits of a version: GPUs that a cuDNN has no code for, PTX that a driver does not support, and known bugs.
 
 use crate::runtime::facts::{ComputeCapability, Finding, FindingId, KnownBad, Severity, Version};
-use crate::runtime::judge::gpu_support::Cudnn;
-use crate::runtime::judge::rules::{Gpu, Impact, NewerPtx, NewerVersion, SupportGap};
+use crate::runtime::judge::{Cudnn, Gpu, Impact, NewerPtx, NewerVersion, SupportGap};
 
 impl NewerPtx {
     /// Returns the finding. `what` is the subject of the PTX: "the toolkit writes".

@@ -3,9 +3,8 @@
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::runtime::lazy::{Cause, MissingFunction};
 use crate::runtime::messages::driver::DRIVER_HELP;
-use crate::runtime::system::by_system;
-use crate::runtime::system::names::{DRIVER, LOADER};
 use crate::runtime::system::platform::LIBRARY_PATH;
+use crate::runtime::system::{DRIVER, LOADER, by_system};
 use std::path::Path;
 
 impl MissingFunction {

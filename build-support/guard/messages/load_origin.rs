@@ -1,11 +1,10 @@
 //! The reasons why the loader uses a cuDNN, and the help that gets another one loaded.
 
-use crate::runtime::binary::ld_so_cache::CACHE;
+use crate::runtime::binary::CACHE;
 use crate::runtime::facts::{Finding, printable};
 use crate::runtime::install::package_owner::Owner;
 use crate::runtime::loader::file_name::ALL;
-use crate::runtime::loader::load_origin::{LoadOrigin, PRELOADS};
-use crate::runtime::loader::opener::Opener;
+use crate::runtime::loader::{LoadOrigin, Opener, PRELOADS};
 use crate::runtime::system::platform::LIBRARY_PATH;
 use std::fmt;
 use std::path::Path;

@@ -4,11 +4,9 @@ use crate::runtime::facts::{Finding, FindingId, LibraryName, Severity, Version, 
 use crate::runtime::install::dlopen_dependencies::SuspectLibrary;
 use crate::runtime::install::missing_dlopen::{MissingDlopen, MissingLink, PLAIN_DRIVER};
 use crate::runtime::install::onnxruntime::IncompleteProvider;
-use crate::runtime::loader::cudarc_eager::EagerLookup;
-use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
-use crate::runtime::system::by_system;
-use crate::runtime::system::names::{DRIVER_SO, LOADER};
+use crate::runtime::loader::{EagerLookup, Refusal, RefusedLibrary};
 use crate::runtime::system::platform::LIBRARY_PATH;
+use crate::runtime::system::{DRIVER_SO, LOADER, by_system};
 use std::fmt::Display;
 use std::path::Path;
 

@@ -1,12 +1,11 @@
 //! A cuDNN that was not found.
 
-use crate::runtime::binary::ld_so_cache::CACHE;
-use crate::runtime::facts::finding::after_space;
-use crate::runtime::facts::{Finding, FindingId, cudnn_file, quoted};
+use crate::runtime::binary::CACHE;
+use crate::runtime::facts::{Finding, FindingId, after_space, cudnn_file, quoted};
 use crate::runtime::loader::library_names::{FIRST_CUDARC_WITH_9, first_name};
 use crate::runtime::loader::misplaced::{EntryFault, Misplaced, Starter, Unsearched};
-use crate::runtime::loader::not_found::{FoundFile, MissingCudnn, Reach, ReachStep};
-use crate::runtime::system::names::LOADER;
+use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep};
+use crate::runtime::system::LOADER;
 use std::path::Path;
 
 impl MissingCudnn<'_> {

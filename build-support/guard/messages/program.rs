@@ -2,12 +2,12 @@
 //! is loaded.
 
 use crate::runtime::facts::{Finding, FindingId, Policy, Severity, Target, Version, printable};
-use crate::runtime::install::main_library::{MainLibrary, NotLoadedYet, Remedy};
 use crate::runtime::install::mixed_sub_libraries::Replacement;
+use crate::runtime::install::{MainLibrary, NotLoadedYet, Remedy};
 use crate::runtime::judge::program_rules::{
     AcceptedReleases, CudaMajorMismatch, DriverUser, ReleaseMismatch,
 };
-use crate::runtime::judge::rules::{Gpu, NewerPtx};
+use crate::runtime::judge::{Gpu, NewerPtx};
 use crate::runtime::loader::file_name;
 use crate::runtime::loader::library_names::first_name;
 use crate::runtime::messages::not_found::by_first_name;

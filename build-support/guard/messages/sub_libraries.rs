@@ -1,13 +1,13 @@
 //! Sub-libraries that are missing, of different versions, or from elsewhere.
 
-use crate::runtime::facts::finding::{after_space, listed};
-use crate::runtime::facts::{Finding, FindingId, LibraryName, Version};
-use crate::runtime::install::installed::{Installed, MissingSubLibraries, is_absent};
+use crate::runtime::facts::finding::listed;
+use crate::runtime::facts::{Finding, FindingId, LibraryName, Version, after_space};
 use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
 use crate::runtime::install::package_owner::{Owner, reinstall_command};
 #[cfg(feature = "runtime")]
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::load_origin::LoadOrigin;
+use crate::runtime::install::{Installed, MissingSubLibraries, is_absent};
+use crate::runtime::loader::LoadOrigin;
 use std::path::Path;
 
 #[cfg(feature = "runtime")]

@@ -2,7 +2,7 @@
 
 use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId};
-use crate::runtime::report::env_config::{RequireGpu, VariableFault};
+use crate::runtime::report::{RequireGpu, VariableFault};
 
 impl VariableFault {
     pub fn finding(&self) -> Finding {

@@ -1,6 +1,6 @@
 //! The environment variables by which the operator of a program configures its guard.
 
-use crate::runtime::driver::devices::{Devices, RANKS};
+use crate::runtime::driver::{Devices, RANKS};
 use crate::runtime::facts::codec::named;
 use crate::runtime::facts::{Allowed, Fields, Finding};
 use crate::runtime::system::platform;

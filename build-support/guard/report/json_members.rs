@@ -1,10 +1,10 @@
 //! The members of a report's JSON. Their names and structure never change.
 
-use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::convolution::CaseResult;
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{Built, BuiltFinding, Finding, Json, Verdict, Version};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::runtime::report::result::LoadedCudnn;
+use crate::runtime::install::SubLibraryFile;
+use crate::runtime::report::LoadedCudnn;
 use std::fmt::Display;
 
 /// The version of the JSON. It rises if a key is removed or changes its meaning.

@@ -6,3 +6,6 @@ pub mod output;
 #[allow(unsafe_code, reason = "drops a report once, by hand")]
 pub mod result;
 pub mod text;
+
+pub use env_config::{EnvConfig, Mode, RequireGpu, VariableFault};
+pub use result::{Contents, Failure, LoadedCudnn, Report};

@@ -1,9 +1,7 @@
 //! The file for the report.
 
 use crate::runtime::facts::{Verdict, printable};
-use crate::runtime::report::env_config::{EnvConfig, VariableFault};
-use crate::runtime::report::result::{Failure, Report};
-use crate::runtime::report::text;
+use crate::runtime::report::{EnvConfig, Failure, Report, VariableFault, text};
 use crate::runtime::system::{platform, unique_number};
 use std::fs::OpenOptions;
 use std::io::{ErrorKind, Seek, Write};

@@ -1,23 +1,17 @@
 //! The result of a check.
 
-use crate::runtime::child::protocol::ChildReport;
-use crate::runtime::child::work::SecondTry;
-use crate::runtime::convolution::case_result::CaseResult;
-use crate::runtime::driver::query::{Device, Driver};
+use crate::runtime::child::{ChildReport, SecondTry};
+use crate::runtime::convolution::CaseResult;
+use crate::runtime::driver::{Device, Driver};
 use crate::runtime::facts::{
     Built, Finding, FindingId, Json, Severity, SourcedVersion, Verdict, Version, VersionSource,
     allowed, printable,
 };
-use crate::runtime::install::main_library::MainLibrary;
-use crate::runtime::install::refusal;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
 use crate::runtime::install::sub_library_files::SubLibraries;
-use crate::runtime::loader::loader_words;
-use crate::runtime::loader::search_path::LoadOrigin;
-use crate::runtime::report::env_config::{EnvConfig, RequireGpu};
-use crate::runtime::report::{json_members, text};
-use crate::runtime::system::names::DRIVER;
-use crate::runtime::system::platform;
+use crate::runtime::install::{MainLibrary, SubLibraryFile, refusal};
+use crate::runtime::loader::{LoadOrigin, loader_words};
+use crate::runtime::report::{EnvConfig, RequireGpu, json_members, text};
+use crate::runtime::system::{DRIVER, platform};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! A report as text, in lines of about 80 columns.
 
-use crate::runtime::convolution::case_result::CaseResult;
+use crate::runtime::convolution::CaseResult;
 use crate::runtime::facts::{Finding, Version, printable};
-use crate::runtime::report::result::{Contents, LoadedCudnn};
+use crate::runtime::report::{Contents, LoadedCudnn};
 use std::fmt;
 use std::path::Path;
 

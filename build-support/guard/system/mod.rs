@@ -54,3 +54,4 @@ pub use self::windows as platform;
     )
 )))]
 pub use self::other as platform;
+pub use names::{DRIVER, DRIVER_DLL, DRIVER_IN_WSL, DRIVER_SO, LOADER};

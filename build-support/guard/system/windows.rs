@@ -1,6 +1,6 @@
 //! Windows: opening DLLs, listing them, and the loader's search path.
 
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::system::DRIVER;
 use std::ffi::{CString, OsStr, OsString, c_char, c_void};
 use std::io::{Error, Write};
 use std::os::windows::ffi::{OsStrExt, OsStringExt};

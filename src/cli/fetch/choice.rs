@@ -5,7 +5,7 @@ use crate::cli::fetch::project;
 use crate::cli::numbers;
 use crate::cli::terminal::show_step;
 use crate::compat::newest_cuda;
-use crate::model::text::joined;
+use crate::model::joined;
 use crate::report::machine::driver;
 use crate::runtime::facts::majors;
 use crate::toolkit::package_names::FETCHED_ON_REQUEST;

@@ -5,7 +5,7 @@ use crate::cli::fetch::fault::{failed, io};
 use crate::cli::fetch::lock;
 use crate::model::Invocation;
 use crate::system::child_processes::die_with_this_process;
-use crate::system::programs::on_path;
+use crate::system::on_path;
 use anstream::ColorChoice;
 use std::io::Write;
 use std::path::{Path, PathBuf};

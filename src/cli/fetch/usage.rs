@@ -4,7 +4,7 @@ use crate::Finding;
 use crate::cli::fetch::fault::{failed, io};
 use crate::cli::fetch::installed::Installed;
 use crate::cli::whole_file;
-use crate::model::text::joined;
+use crate::model::joined;
 use crate::runtime::facts::{majors, quoted};
 use crate::system::files;
 use std::fs;

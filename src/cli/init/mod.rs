@@ -11,7 +11,7 @@ mod workspace;
 
 use crate::cli::init::crate_files::CrateFiles;
 use crate::cli::{terminal, whole_file};
-use crate::model::text::joined;
+use crate::model::joined;
 use clap::{ArgMatches, Command, value_parser};
 use std::fmt;
 use std::path::{Path, PathBuf};

@@ -1,9 +1,9 @@
 //! The way in which a package uses cuDNN, and the lines for it.
 
 use crate::cli::init::metadata::{Package, name};
-use crate::cli::init::recipe::{self, Recipe};
-use crate::cli::init::refusal;
-use crate::model::text::joined;
+use crate::cli::init::recipe::Recipe;
+use crate::cli::init::{recipe, refusal};
+use crate::model::joined;
 use crate::system::files;
 use serde_json::Value;
 use std::path::Path;

@@ -4,9 +4,9 @@
 mod tests;
 
 use crate::model::{Cudnn, Installer, Owner, Rejection, Unresolved};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Finding, Version, VersionSource, sub_libraries};
-use crate::runtime::install::installed::MissingSubLibraries;
+use crate::runtime::install::MissingSubLibraries;
 use std::path::{Path, PathBuf};
 
 /// The facts about the user of a cuDNN that its findings depend on.

@@ -1,9 +1,9 @@
 use super::*;
 use crate::cudnn::parts::assemble;
 use crate::model::{Owner, Unresolved};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::VersionSource;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use std::path::PathBuf;
 
 fn part(name: &str, numbers: (u32, u32, u32), told_by: VersionSource) -> SubLibraryFile {

@@ -8,7 +8,7 @@ mod tests;
 use crate::model::{Cudnn, Os};
 use crate::runtime::binary::number;
 use crate::runtime::facts::{Target, sub_libraries};
-use crate::system::library_file::Binary;
+use crate::system::Binary;
 use std::path::Path;
 
 /// Returns the targets that all core sub-libraries support. The list is empty if one of them cannot be read.

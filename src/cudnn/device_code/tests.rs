@@ -1,6 +1,6 @@
 use super::*;
 use crate::cudnn::device_code::fatbin::made::fatbin;
-use crate::runtime::install::sub_library_file::SubLibraryFile;
+use crate::runtime::install::SubLibraryFile;
 use crate::system::library_file::made_dll::DllSpec;
 use std::path::PathBuf;
 

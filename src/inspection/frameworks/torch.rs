@@ -2,7 +2,7 @@
 
 use crate::compat::cargo_lock::{packages, texts};
 use crate::compat::cudarc_sources::unpacked;
-use crate::inspection::fault::InspectionFault;
+use crate::inspection::InspectionFault;
 use crate::model::{Environment, Installer};
 use crate::runtime::facts::{Finding, Version};
 use crate::system::files;

@@ -1,24 +1,21 @@
 //! The checks of the cuDNN that the program uses: its files, its version, and whether driver and GPUs are supported.
 
-use crate::cudnn::consistency::{self, SubLibraryFault};
+use crate::cudnn::{SubLibraryFault, consistency};
 use crate::inspection::preflight::{PreflightInput, within};
 use crate::loader::main_library::{cudnn_major, is_bundled};
 use crate::model::{Cudnn, Os};
-use crate::runtime::driver::query::Device;
+use crate::runtime::driver::Device;
 use crate::runtime::facts::{Built, LibraryName, Tables, printable};
 use crate::runtime::install::dlopen_dependencies::cublas_version;
-use crate::runtime::install::installed::{Installed, MissingSubLibraries};
-use crate::runtime::install::main_library::{Remedy, available};
-use crate::runtime::install::mixed_sub_libraries::{self, Replacement};
-use crate::runtime::install::package_owner;
-use crate::runtime::install::unusable_file::UnusableFile;
-use crate::runtime::judge::gpu_support;
-use crate::runtime::judge::program_rules::{self, ReleaseMismatch};
-use crate::runtime::judge::rules::{self, Gpu, Impact};
-use crate::runtime::loader::search_path::{LoadOrigin, SearchPath};
-use crate::system::files;
-use crate::system::library_file::Binary;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::install::main_library::available;
+use crate::runtime::install::mixed_sub_libraries::Replacement;
+use crate::runtime::install::{
+    Installed, MissingSubLibraries, Remedy, UnusableFile, mixed_sub_libraries, package_owner,
+};
+use crate::runtime::judge::program_rules::ReleaseMismatch;
+use crate::runtime::judge::{Gpu, Impact, gpu_support, program_rules, rules};
+use crate::runtime::loader::{LoadOrigin, SearchPath};
+use crate::system::{Binary, Sysroot, files};
 use crate::{ComputeCapability, Finding, FindingId, Version, compat};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};

@@ -1,21 +1,17 @@
 //! Files that the loader does not find or refuses: damaged files, and system libraries that are too old.
 
 use crate::cudnn::consistency;
-use crate::inspection::fault::{InspectionFault, LibrarySource};
 use crate::inspection::preflight::{Other, PreflightInput};
+use crate::inspection::{InspectionFault, LibrarySource};
 use crate::loader::main_library::{cudnn_major, is_bundled};
-use crate::model::Os;
-use crate::model::linkage::{LoadPhase, Missing};
-use crate::runtime::binary::defect::Defect;
+use crate::model::{LoadPhase, Missing, Os};
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::{Built, Finding, LibraryName, Loader};
 use crate::runtime::judge::rules;
-use crate::runtime::loader::library_names;
-use crate::runtime::loader::not_found::{
-    FoundFile, MissingCudnn, Reach, ReachStep, Unfit, installable,
-};
-use crate::runtime::system::names::DRIVER_DLL;
-use crate::system::files;
-use crate::system::sysroot::Sysroot;
+use crate::runtime::loader::not_found::installable;
+use crate::runtime::loader::{FoundFile, MissingCudnn, Reach, ReachStep, Unfit, library_names};
+use crate::runtime::system::DRIVER_DLL;
+use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies;
 use std::path::Path;
 

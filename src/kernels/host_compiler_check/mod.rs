@@ -14,7 +14,7 @@ use crate::model::{CompilerChoice, Toolkit};
 use crate::runtime::facts::{Finding, FindingId, Version};
 use crate::system::files;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::Plan;
+use crate::toolkit::Plan;
 use std::path::Path;
 
 /// The flag that disables nvcc's own version check.

@@ -7,7 +7,7 @@ use crate::model::Platform;
 use crate::runtime::facts::Version;
 use crate::system::freshness::stat_cache::StatCache;
 use crate::toolchain::Toolchain;
-use crate::toolkit::nvcc_command::Product;
+use crate::toolkit::Product;
 use std::cell::OnceCell;
 use std::path::Path;
 

@@ -1,8 +1,7 @@
 //! The library of kernels, and the CUDA runtime, which nvcc's host code calls.
 
 use crate::kernels::nvcc::missing::UnusableToolkit;
-use crate::kernels::options::Cudart;
-use crate::kernels::{Kernels, ToolFailure};
+use crate::kernels::{Cudart, Kernels, ToolFailure};
 use crate::model::{Library, Os};
 use crate::runtime::facts::Finding;
 use crate::system::{Artifact, Directive, files, out_dir};

@@ -1,7 +1,7 @@
 //! Compilations that end without an error message.
 
 use crate::model::Invocation;
-use crate::system::programs::Output;
+use crate::system::Output;
 
 /// A run of nvcc that ended without an error message.
 #[derive(Debug)]

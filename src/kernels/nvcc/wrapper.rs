@@ -2,8 +2,7 @@
 
 use crate::kernels::nvcc::diagnostics::ToolFailure;
 use crate::model::{Environment, Invocation, Variable};
-use crate::system::files;
-use crate::system::programs::{self, Output};
+use crate::system::{Output, files, programs};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -11,7 +11,7 @@ use crate::runtime::driver::query;
 use crate::runtime::facts::{Code, Finding, Suffix, Target};
 use crate::system::{cargo, files, out_dir};
 use crate::targets::select::Selection;
-use crate::toolkit::nvcc_command::Product;
+use crate::toolkit::Product;
 use std::path::{Path, PathBuf};
 
 impl Kernels<'_> {

@@ -2,7 +2,7 @@
 
 use crate::kernels::InvalidRequest;
 use crate::runtime::facts::Finding;
-use crate::toolkit::nvcc_command::Product;
+use crate::toolkit::Product;
 use std::ffi::OsStr;
 use std::path::Path;
 

@@ -1,6 +1,6 @@
 //! The linking of device code and of the CUDA runtime.
 
-use crate::kernels::options::Cudart;
+use crate::kernels::Cudart;
 use crate::kernels::tests::package::Package;
 
 /// Kernels that call functions of another file.

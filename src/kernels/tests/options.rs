@@ -2,13 +2,12 @@
 
 use crate::kernels::job::JobOutput;
 use crate::kernels::options::DefaultStream;
-use crate::kernels::sources::Patterns;
 use crate::kernels::tests::package::Package;
-use crate::kernels::{Kernels, list_durations, outdated, warn_once};
+use crate::kernels::{Kernels, Patterns, list_durations, outdated, warn_once};
 use crate::runtime::facts::ComputeCapability;
-use crate::system::directive::Directive;
+use crate::system::Directive;
 use crate::system::freshness::build_stamp;
-use crate::toolkit::nvcc_command::Product;
+use crate::toolkit::Product;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::Duration;

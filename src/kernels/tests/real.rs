@@ -4,8 +4,8 @@ use super::*;
 use crate::kernels::tests::package::Package;
 use crate::model::{Found, Invocation, Library, Toolkit};
 use crate::runtime::facts::Version;
-use crate::system::directive::Directive;
-use crate::system::programs::{Output, run_to_end};
+use crate::system::programs::run_to_end;
+use crate::system::{Directive, Output};
 
 pub const KERNEL: &str = "\
 #include \"scale.h\"

@@ -6,9 +6,7 @@ pub mod made_dll;
 mod pe_tests;
 
 use crate::model::{Os, Platform};
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::pe::Pe;
+use crate::runtime::binary::{Defect, Elf, Pe};
 use crate::runtime::facts::SourcedVersion;
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::pe::Pe;
+use crate::runtime::binary::{Defect, Pe};
 use crate::system::library_file::made_dll::DllSpec;
 
 /// Creates a DLL with four exports, so that a binary search goes both ways.

@@ -2,7 +2,8 @@
 
 use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::{Code, Target};
-use crate::targets::dialect::{BOTH, Word, targets};
+use crate::targets::Word;
+use crate::targets::dialect::{BOTH, targets};
 
 /// Returns the length of the flag at the beginning of a text, with its value, which may follow after a space and may
 /// contain commas.

@@ -4,11 +4,12 @@ pub mod released;
 
 use super::*;
 use crate::compat::rules;
-use crate::model::text::joined;
-use crate::model::{Cudnn, Environment, Platform, Variable};
+use crate::model::{Cudnn, Environment, Platform, Variable, joined};
 use crate::runtime::facts::{FindingId, Severity, Version};
-use crate::targets::dialect::Dialect;
-use crate::targets::target_request::{needs_gpus, needs_letters, request};
+use crate::targets::Dialect;
+use crate::targets::target_request::needs_gpus;
+use crate::targets::target_request::needs_letters;
+use crate::targets::target_request::request;
 use crate::toolkit::nvcc_output::parse_help;
 
 fn listed(targets: &[Target]) -> String {

@@ -5,11 +5,10 @@ mod trampolines;
 
 use crate::config::{Config, Link};
 use crate::model::{Cudnn, Os, Platform, Toolkit};
-use crate::runtime::binary::defect::Defect;
+use crate::runtime::binary::Defect;
 use crate::runtime::facts::Finding;
-use crate::system::library_file::Binary;
 use crate::system::out_dir::{create_dir, remove};
-use crate::system::{Host, files};
+use crate::system::{Binary, Host, files};
 use crate::toolkit::find_library;
 use import_library::ImportLibrary;
 use std::path::{Path, PathBuf};

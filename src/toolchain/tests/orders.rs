@@ -3,10 +3,9 @@
 use crate::config::Config;
 use crate::model::{Environment, Found, Platform, Toolkit};
 use crate::runtime::facts::Version;
-use crate::system::Host;
-use crate::system::probe_cache::ProbeCache;
+use crate::system::{Host, ProbeCache};
 use crate::toolchain::Toolchain;
-use crate::toolkit::find_library::shared_file;
+use crate::toolkit::shared_file;
 use std::fs;
 use std::path::PathBuf;
 

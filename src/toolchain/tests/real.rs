@@ -2,12 +2,11 @@
 //! for each.
 
 use crate::config::Config;
-use crate::cudnn::consistency::{self, Asker};
+use crate::cudnn::{Asker, consistency};
 use crate::model::{Cudnn, Environment, Library, Platform};
 use crate::runtime::facts::{FindingId, Version, VersionSource};
-use crate::runtime::install::sub_library_file::SubLibraryFile;
-use crate::system::Host;
-use crate::system::probe_cache::ProbeCache;
+use crate::runtime::install::SubLibraryFile;
+use crate::system::{Host, ProbeCache};
 use crate::toolchain::{Needs, Toolchain};
 use std::path::PathBuf;
 

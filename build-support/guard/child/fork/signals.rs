@@ -1,6 +1,6 @@
 //! The signal handlers of a child, which report how it ends.
 
-use crate::runtime::child::exit_status::ExitStatus;
+use crate::runtime::child::ExitStatus;
 use crate::runtime::facts::codec::parsed;
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};

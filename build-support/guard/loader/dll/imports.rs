@@ -2,10 +2,9 @@
 //! but never the missing one.
 
 use crate::runtime::binary::Image;
-use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
-use crate::runtime::loader::search_path::SearchPath;
-use crate::runtime::system::names::DRIVER;
-use crate::runtime::system::platform::{self, Library};
+use crate::runtime::loader::{Refusal, RefusedLibrary, SearchPath};
+use crate::runtime::system::platform::Library;
+use crate::runtime::system::{DRIVER, platform};
 use std::path::{Path, PathBuf};
 
 /// A limit above the number of DLLs that any DLL of cuDNN loads, apart from Windows' own.

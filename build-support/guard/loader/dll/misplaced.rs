@@ -1,8 +1,8 @@
 //! The places where a DLL may be but Windows does not search.
 
-use crate::runtime::binary::bounded_file::files_in;
+use crate::runtime::binary::files_in;
 use crate::runtime::loader::misplaced::{Misplaced, Unsearched, Wanted, by_variable, first_wanted};
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath};
 use std::path::{Path, PathBuf};
 
 /// The directories of NVIDIA's installers, which contain a directory for each version.

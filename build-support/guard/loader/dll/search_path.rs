@@ -1,10 +1,8 @@
 //! The search path of Windows for a DLL that is opened by its name.
 //! <https://learn.microsoft.com/windows/win32/dlls/dynamic-link-library-search-order>
 
-use crate::runtime::binary::Image;
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::{Defect, Image};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
 use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 

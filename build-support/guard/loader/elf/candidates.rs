@@ -1,11 +1,7 @@
 //! The files that the loader of Linux tries for a name: in this process, or on a system that is only inspected.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::defect::Defect;
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::{Defect, Elf, files_in, ld_so_cache};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System};
 use std::path::{Path, PathBuf};
 
 /// The directory of the library variants for more capable CPUs.

@@ -1,9 +1,8 @@
 //! The loader's messages about a library that it refuses. They begin with the file that it did not find.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::loader::map_failures;
-use crate::runtime::loader::refused_library::{Refusal, RefusedLibrary};
-use crate::runtime::system::names::DRIVER;
+use crate::runtime::binary::Elf;
+use crate::runtime::loader::{Refusal, RefusedLibrary, map_failures};
+use crate::runtime::system::DRIVER;
 use std::path::Path;
 
 /// Returns the fault of a complete library that glibc refuses.

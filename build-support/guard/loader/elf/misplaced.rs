@@ -1,12 +1,10 @@
 //! The places where a library for Linux may be but the loader does not search.
 
-use crate::runtime::binary::bounded_file::files_in;
-use crate::runtime::binary::ld_so_cache::lib_folders;
-use crate::runtime::loader::ld_so_conf;
+use crate::runtime::binary::{files_in, lib_folders};
 use crate::runtime::loader::misplaced::{
     EntryFault, Misplaced, Starter, Unsearched, Wanted, by_variable, first_wanted,
 };
-use crate::runtime::loader::system::System;
+use crate::runtime::loader::{System, ld_so_conf};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::env::consts::ARCH;

@@ -1,10 +1,7 @@
 //! The lists that the loader of Linux reads: directories to search, and libraries to preload.
 
-use crate::runtime::binary::elf::Elf;
-use crate::runtime::binary::ld_so_cache::lib_folders;
-use crate::runtime::loader::load_origin::PRELOADS;
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::system::System;
+use crate::runtime::binary::{Elf, lib_folders};
+use crate::runtime::loader::{LoadOrigin, PRELOADS, SearchDirectory, SearchPath, System};
 use crate::runtime::system::platform::path_of;
 #[cfg(target_arch = "x86_64")]
 use crate::runtime::system::proc;

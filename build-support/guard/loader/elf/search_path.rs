@@ -1,11 +1,8 @@
 //! The search path of the loader of Linux in this process.
 
-use crate::runtime::binary::defect::{Defect, is_absent};
-use crate::runtime::binary::elf::Elf;
+use crate::runtime::binary::{Defect, Elf, is_absent};
 use crate::runtime::loader::elf::candidates::{hwcaps_level, unlinked};
-use crate::runtime::loader::search_path::{LoadOrigin, SearchDirectory, SearchPath};
-use crate::runtime::loader::system::System;
-use crate::runtime::loader::{ld_so_conf, opener};
+use crate::runtime::loader::{LoadOrigin, SearchDirectory, SearchPath, System, ld_so_conf, opener};
 use crate::runtime::system;
 use crate::runtime::system::platform;
 use std::collections::BTreeSet;

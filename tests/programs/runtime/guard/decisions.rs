@@ -4,7 +4,7 @@ use cudnn_guard::internals::facts::{Version, VersionSource};
 use cudnn_guard::internals::install::installed::Installed;
 use cudnn_guard::internals::install::mixed_sub_libraries::{Foreign, lasting_folders};
 use cudnn_guard::internals::install::sub_library_file::SubLibraryFile;
-use cudnn_guard::internals::loader::search_path::LoadOrigin;
+use cudnn_guard::internals::loader::LoadOrigin;
 use std::path::Path;
 
 #[test]
