@@ -4,8 +4,8 @@
 
 use cudnn_guard::fuzzing::directive::Directive;
 use cudnn_guard::fuzzing::{
-    Host, Product, diagnostics, host_compiler, nvcc_output, parse_depfile,
-    version_file, version_header,
+    Host, Product, diagnostics, host_compiler, nvcc_output, parse_depfile, version_file,
+    version_header,
 };
 use cudnn_guard::internals::driver::driver_release;
 use cudnn_guard_fuzz::expect_directive;

@@ -124,7 +124,12 @@ pub fn find_suspects(
                 break;
             }
         }
-        if let [(_, blas), (_, lt), ..] = found.as_slice() {
+        let file_of = |library: CudaLibrary| {
+            let name = library.file_name(cuda, cfg!(windows))?;
+            found.iter().find(|(known, _)| *known == name)
+        };
+        let both = file_of(CudaLibrary::Cublas).zip(file_of(CudaLibrary::CublasLt));
+        if let Some(((_, blas), (_, lt))) = both {
             let folder =
                 |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
             let folders = folder(blas).zip(folder(lt));
