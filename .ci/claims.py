@@ -6,7 +6,7 @@
 cargo downloads the crates to its registry. A row of CLAIMS is a crate, a property of its sources, the first and the last
 version that has it, and the statements of this repository that depend on it. A row of FILES is a statement and a property
 of the wheels in CUDNN_GUARD_REAL, which .ci/wheels.py downloads; without this variable, they are not checked. A row of
-PACKAGES names the documentation of packages that a command in the documents installs. That page is not read here.
+PACKAGES or OPTIONS names the page that documents packages or options of other software. That page is not read here.
 """
 
 import json
@@ -183,6 +183,28 @@ PACKAGES = [
 ]
 
 
+# Options of other software that the documents and messages name, and the page that documents them.
+OPTIONS = [
+    (r"DeviceAllow|PrivateDevices", "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html"),
+    (r"SystemCallFilter|Environment=", "https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html"),
+    (r"MemoryMax", "https://www.freedesktop.org/software/systemd/man/latest/systemd.resource-control.html"),
+    (r"--gpus|--security-opt|--shm-size", "https://docs.docker.com/reference/cli/docker/container/run/"),
+    (r"--runtime[ =]nvidia|NVIDIA_DRIVER_CAPABILITIES|NVIDIA_REQUIRE_CUDA", "https://docs.nvidia.com/datacenter/cloud-native/container-toolkit/latest/docker-specialized.html"),
+    (r"hardware\.graphics\.enable", "https://search.nixos.org/options?query=hardware.graphics.enable"),
+]
+
+
+def unused():
+    """Yields the rows of OPTIONS whose options no document or message names."""
+    files = [*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("build-support/compat/*.txt")]
+    files += [*REPOSITORY.glob("build-support/guard/messages/*.rs"), *REPOSITORY.glob("src/messages/*.rs")]
+    text = "\n".join(file.read_text() for file in files)
+    for options, _ in OPTIONS:
+        for option in options.split("|"):
+            if not re.search(option, text):
+                yield f"no document names {option}"
+
+
 def undocumented():
     """Yields each package that a command in the documents installs and that PACKAGES does not contain."""
     actions = r"(?:install|reinstall|upgrade|remove|list|mark|hold|-S|-Syu|-Qkk)"
@@ -242,7 +264,7 @@ def check_crate(crate: str, directory: pathlib.Path):
 def main() -> None:
     statements = [(file, text) for *_, files in CLAIMS for file, text in files.items()]
     statements += [(file, text) for file, text, *_ in FILES]
-    problems = list(undocumented())
+    problems = [*undocumented(), *unused()]
     for file, text in statements:
         if text not in " ".join((REPOSITORY / file).read_text().split()):
             problems.append(f"{file} does not contain `{text}`, which is checked here")

@@ -128,11 +128,21 @@ fn add_missing_dependencies(cudnn: &Cudnn, toolkit: Option<&Toolkit>, findings: 
     files::keep(&mut known, &|file| {
         is_dependency(file) && files::is_file(file)
     });
+    let (mut first, mut others) = (None, Vec::new());
     for suspect in find_suspects(&cudnn.installed, cuda, &known, &SearchPath::of_program()) {
-        if matches!(suspect, SuspectLibrary::Missing { .. }) {
-            findings.push(suspect.finding());
+        match &suspect {
+            SuspectLibrary::Missing(missing, _) if missing.link.is_some() => {
+                findings.push(suspect.finding());
+            }
+            // The first help installs the others too.
+            SuspectLibrary::Missing(missing, _) if first.is_some() => {
+                others.push(missing.summary())
+            }
+            SuspectLibrary::Missing(..) => first = Some(suspect.finding()),
+            _ => {}
         }
     }
+    findings.extend(first.map(|first: Finding| first.with_lines("also", others)));
 }
 
 pub fn driver() -> Option<Driver> {

@@ -153,12 +153,15 @@ impl MissingDlopen {
         format!("{LOADER} did not find {}", self.name)
     }
 
-    /// Returns the finding for a cuDNN that continued and then failed, with this evidence.
-    pub fn finding(&self, label: &'static str, evidence: impl Display) -> Finding {
+    pub fn summary(&self) -> String {
         let (name, part) = (&self.name, self.part.as_ref());
         let user = part.map_or_else(|| "cuDNN".into(), |part| format!("`{}`", part.display()));
-        let summary = format!("{user} opens {name}, which {LOADER} cannot find");
-        let finding = FindingId::CudnnNotLoadable.warning(summary);
+        format!("{user} opens {name}, which {LOADER} cannot find")
+    }
+
+    /// Returns the finding for a cuDNN that continued and then failed, with this evidence.
+    pub fn finding(&self, label: &'static str, evidence: impl Display) -> Finding {
+        let finding = FindingId::CudnnNotLoadable.warning(self.summary());
         self.with_help(finding.with(label, evidence))
     }
 
