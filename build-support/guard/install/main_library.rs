@@ -276,14 +276,13 @@ fn open(
     Err(not_found::find(built, majors, search_path, (names, messages), causes).finding())
 }
 
-/// Returns `true` if the program can run with this cuDNN, which is complete. Returns `None` if its version is unknown.
+/// Returns `true` if the program can run with this cuDNN. Returns `None` if its version is unknown.
 fn suits(built: &Built, main_library: &Path, search_path: &SearchPath) -> Option<bool> {
     let by_name = || file_name::parse(main_library)?.1;
     let major = major_by_soname(main_library).or_else(by_name)?;
     let parts = SubLibraries::locate(main_library, major, search_path, true, built);
     let (version, _) = parts.installed.version()?;
-    let is_complete = parts.installed.missing.is_empty() && parts.installed.is_together();
-    Some(is_complete && program_rules::version(built, version).is_ok())
+    Some(program_rules::version(built, version).is_ok())
 }
 
 /// Returns a cuDNN that the program can run with and that has the name of the loaded one, in a directory that is not
