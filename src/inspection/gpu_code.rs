@@ -5,6 +5,7 @@ use crate::inspection::InspectionFault;
 use crate::model::{Object, Os};
 use crate::runtime::driver::Device;
 use crate::runtime::facts::{Finding, Target};
+use crate::runtime::loader::file_name;
 use std::path::Path;
 
 /// Returns the finding about files without code for the GPU on which programs compute, the first, and the doubts about
@@ -21,7 +22,7 @@ pub fn check(
         return (None, doubts);
     };
     let runs = |codes: &[Target]| codes.iter().any(|code| code.runs_on(gpu.capability));
-    let is_judged = |one: &&Object| one.defect.is_none() && !one.name.contains("cudnn");
+    let is_judged = |one: &&Object| one.defect.is_none() && file_name::parse(&one.path).is_none();
     for object in objects.iter().filter(is_judged) {
         let path = &*object.path;
         // The code of cuFFT is among its data.
