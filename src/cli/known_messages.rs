@@ -347,11 +347,10 @@ mod tests {
             [Explanation {
                 line: line.trim().to_string(),
                 finding: Some("cudnn-version-mismatch"),
-                cause: "The program was built with cuDNN 8.6.0, but cuDNN 8.5.0 was loaded, which is older or has another \
-                        major version."
+                cause: "The program was built with cuDNN 8.6.0, but cuDNN 8.5.0 was loaded."
                     .to_string(),
                 help: "install cuDNN 8.6.0 or later of the same major, or remove the directory of cuDNN 8.5.0 from \
-                       LD_LIBRARY_PATH"
+                       LD_LIBRARY_PATH (PATH on Windows)"
                     .to_string(),
             }]
         );

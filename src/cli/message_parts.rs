@@ -321,6 +321,8 @@ mod tests {
             "fatal: not a git repository (or any of the parent directories): .git",
             "fatal: unable to access 'https://github.com/NVIDIA/cudnn-frontend.git/': Could not resolve host: github.com",
             "error: linker `cc` not found",
+            "[I] cuDNN 9.1.0 found; compiled with cuDNN 9.1.0 and CUDA 12.4",
+            "I compiled it with CUDA 12.4 but found CUDA 12.2; cuDNN 9.1.0 is installed",
             "/usr/bin/ld: cannot find -lssl: No such file or directory",
             "undefined reference to `SSL_CTX_new'",
             "LINK : fatal error LNK1181: cannot open input file 'openblas.lib'",
