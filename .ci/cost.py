@@ -2,6 +2,7 @@
 """Measures the figures of README.md, docs and CONTRIBUTING.md. Fails if a figure exceeds its limit.
 
     python3 .ci/cost.py build [--runs N]      (README.md)
+    python3 .ci/cost.py compile [--runs N]      (README.md)
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py probe
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py startup [--runs N] [--set NAME]      (README.md)
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
@@ -11,6 +12,8 @@
 build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
          program, N times in turn, from nothing but without the downloads. The CPU time of the same build varies by a
          quarter with the load of the machine, so it runs on one CPU with one job, and the ratio of the fastest counts.
+compile  The same for the four builds that README.md names: debug and release, without and with the runtime in the program.
+         The release builds are compared with cudaforge's.
 probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file system with 12 toolkits, 6 of NVIDIA's
          cuDNNs and a site-packages of 100,000 files, without optimization, as in a build script. The ratio to reading
          the metadata of 7,000 of these files counts. If strace is installed, also the number of system calls with a
@@ -208,6 +211,31 @@ def build(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     return ["cudnn-guard costs too much"] if ratio >= BUILD_RATIO else []
 
 
+def compile(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    path = f'path = "{HERE}"'
+    ours = f"[build-dependencies]\ncudnn-guard = {{ {path} }}\n"
+    runtime = f'[dependencies]\ncudnn-guard = {{ {path}, default-features = false, features = ["runtime"] }}\n{ours}'
+    crates = {
+        "build script": ours,
+        "build script and runtime": runtime,
+        "cudaforge": f"[build-dependencies]\n{BUILDERS['cudaforge']}\n",
+    }
+    measured = {(name, mode): [] for mode in ("debug", "release") for name in crates}
+    for name, dependencies in crates.items():
+        folder = project(work / name.replace(" ", "-"), "fn main() {}\n", "fn main() {}\n", dependencies)
+        cargo(folder, "fetch")
+    for _ in range(options.runs or 3):
+        for (name, mode), seconds in measured.items():
+            folder = work / name.replace(" ", "-")
+            shutil.rmtree(folder / "target", ignore_errors=True)
+            arguments = ["build", "--offline", "--jobs", "1", *(["--release"] if mode == "release" else [])]
+            seconds.append(cargo(folder, *arguments, target=folder / "target", one_cpu=True, CARGO_INCREMENTAL="0"))
+    for (name, mode), seconds in measured.items():
+        ratio = min(seconds) / min(measured["cudaforge", mode])
+        print(f"{mode:8} {name:25} {min(seconds):5.2f} CPU s, {ratio:.2f} of cudaforge's")
+    return []
+
+
 def toolkit(folder: pathlib.Path, major: int, minor: int) -> None:
     # As long as the real header, which has its version in line 270.
     head = " * a licence of many words, in many lines\n" * 270
@@ -395,7 +423,7 @@ def lazy(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
 
 
 def main() -> None:
-    figures = {figure.__name__: figure for figure in (build, probe, startup, edit, size, lazy)}
+    figures = {figure.__name__: figure for figure in (build, compile, probe, startup, edit, size, lazy)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=figures)
     parser.add_argument("--runs", type=int)
