@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Measures how the cost of a probe, of the guard and of `inspect` grows with the machine. Fails if it grows faster than linearly.
+"""Measures how the cost of a probe, of the guard and of `inspect` grows. Fails if it grows faster than linearly.
 
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/growth.py [CURVE ..]      (CONTRIBUTING.md)
 
 Each curve repeats one thing on a synthetic machine: entries of LD_LIBRARY_PATH, cuDNNs, packages of a Python environment,
-files beside the library, libraries of a program, or memory of a program that calls the guard (and, as its floor, `fork`). The CPU time of the fastest of
-three runs counts. The exponent is that of the last step, after the cost of the smallest machine is subtracted: 1 is linear. If
-strace is installed, the system calls with a path are counted too, and how often each path is named.
+files beside the library, libraries of a program, or memory of a program that calls the guard (with `fork` as the floor). The
+CPU time of the fastest of three runs counts. The exponent is that of the last step, after the cost of the smallest machine is
+subtracted: 1 is linear. If strace is installed, the system calls with a path are counted too, and the different paths.
 """
 
 import collections
@@ -69,7 +69,8 @@ class Machine:
         for source, folder in ((wheel / "include", self.lib.parent / "include"), (wheel / "lib", self.lib)):
             self.link(source, folder)
         cost.toolkit(root / "opt/cuda", 13, 0)
-        self.variables |= {"CUDA_HOME": str(root / "opt/cuda"), "CUDNN_PATH": str(self.lib.parent), "LD_LIBRARY_PATH": str(self.lib)}
+        self.variables |= {"CUDA_HOME": str(root / "opt/cuda"), "CUDNN_PATH": str(self.lib.parent)}
+        self.put_first([])
         self.probe = [str(cost.TARGET / "debug/config")]
         self.version = [str(cost.TARGET / "release/growth-guarded"), "0"]
         self.inspect = [str(cost.TARGET / "release/cudnn-guard"), "inspect", str(cost.TARGET / "release/growth-guarded")]
