@@ -119,12 +119,13 @@ impl BoundedFile {
 
 /// Returns the first 65,536 paths in a directory, sorted; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
+    let mut names = Vec::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
         for entry in entries.flatten().take(MOST_ENTRIES) {
-            files.push(entry.path());
+            names.push(entry.file_name());
         }
     }
-    files.sort_unstable();
-    files
+    // Faster than to compare paths.
+    names.sort_unstable();
+    names.iter().map(|name| dir.join(name)).collect()
 }
