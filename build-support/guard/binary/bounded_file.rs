@@ -1,7 +1,7 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::Defect;
-use crate::runtime::system::platform;
+use crate::runtime::system::{self, path_cache};
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
@@ -28,7 +28,7 @@ pub struct BoundedFile {
 impl BoundedFile {
     pub fn open(path: &Path) -> io::Result<Self> {
         // Opening a pipe would wait for a writer.
-        if !platform::metadata(path)?.is_file() {
+        if !system::metadata(path)?.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
         let file = File::open(path)?;
@@ -119,12 +119,17 @@ impl BoundedFile {
 
 /// Returns the first 65,536 paths in a directory, sorted; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
+    path_cache::once("files", dir, || list(dir))
+}
+
+fn list(dir: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
         for entry in entries.flatten().take(MOST_ENTRIES) {
             files.push(entry.path());
         }
     }
-    files.sort_unstable();
+    // Comparing bytes is much faster than comparing path components.
+    files.sort_unstable_by(|one, other| one.as_os_str().cmp(other.as_os_str()));
     files
 }

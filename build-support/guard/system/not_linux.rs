@@ -28,6 +28,10 @@ pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
     std::fs::metadata(path)
 }
 
+pub fn link_metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
+    std::fs::symlink_metadata(path)
+}
+
 /// Returns `None`: it is not known.
 pub fn stack_left() -> Option<usize> {
     None
