@@ -103,16 +103,9 @@ impl Sysroot<'_> {
             return Some(path.to_path_buf());
         }
         let inside = real_path(path, self.root).ok()?;
-        // A path without links cannot leave the root.
-        if inside == path {
-            return Some(inside);
-        }
-        match real_path(path, None) {
-            Ok(real) if real_path(&inside, None).is_ok_and(|inside| inside == real) => {
-                Some(path.to_path_buf())
-            }
-            _ => Some(inside),
-        }
+        let [real, same] = [path, &inside].map(|path| real_path(path, None).ok());
+        let stays = real.is_some() && real == same;
+        Some(if stays { path.into() } else { inside })
     }
 }
 

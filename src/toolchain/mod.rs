@@ -20,6 +20,7 @@ pub mod tests {
     #[cfg(feature = "cli")]
     mod cross;
     mod orders;
+    mod queries;
     #[cfg(unix)]
     pub mod real;
     #[cfg(unix)]

@@ -14,33 +14,26 @@ use std::path::{Component, Path, PathBuf};
 const MAX_LINKS: u32 = 40;
 
 /// The answers by query and path. Paths are compared as bytes, since components are slow in an unoptimized build script.
-type Answers = BTreeMap<&'static str, BTreeMap<OsString, Box<dyn Any>>>;
+type Answers = BTreeMap<(&'static str, OsString), Box<dyn Any>>;
 
 thread_local! {
     /// `None` outside of a check or a probe. Not dropped, since a destructor would keep the guard's library loaded.
     static ANSWERS: RefCell<ManuallyDrop<Option<Answers>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
-/// Keeps the answers of this thread until the outermost value is dropped.
-pub struct PathCache {
-    is_outermost: bool,
-}
+/// Keeps the answers of this thread until it is dropped, if it is the outermost (`true`).
+pub struct PathCache(bool);
 
 impl PathCache {
     pub fn start() -> Self {
-        let start = |answers: &mut Option<Answers>| {
-            let is_outermost = answers.is_none();
-            answers.get_or_insert_with(Answers::new);
-            is_outermost
-        };
-        let is_outermost = with(start) == Some(true);
-        Self { is_outermost }
+        let is_first = with(|known| known.is_none() && known.replace(Answers::new()).is_none());
+        Self(is_first.unwrap_or(false))
     }
 }
 
 impl Drop for PathCache {
     fn drop(&mut self) {
-        if self.is_outermost {
+        if self.0 {
             with(|answers| *answers = None);
         }
     }
@@ -53,18 +46,16 @@ pub fn forget() {
 
 /// Returns the answer to a query about a path, which is asked once.
 pub fn once<T: Clone + 'static>(query: &'static str, path: &Path, ask: impl FnOnce() -> T) -> T {
-    let known = with(|answers| {
-        let answer = answers.as_ref()?.get(query)?.get(path.as_os_str())?;
-        answer.downcast_ref::<T>().cloned()
-    });
-    if let Some(Some(answer)) = known {
+    let key = (query, path.as_os_str().to_os_string());
+    let known = with(|known| known.as_ref()?.get(&key)?.downcast_ref().cloned());
+    if let Some(answer) = known.flatten() {
         return answer;
     }
+    #[cfg(test)]
+    asked::note(&key);
     let answer = ask();
-    with(|answers| {
-        let of_query = answers.as_mut()?.entry(query).or_default();
-        of_query.insert(path.into(), Box::new(answer.clone()))
-    });
+    let kept = Box::new(answer.clone());
+    with(|known| known.as_mut()?.insert(key, kept));
     answer
 }
 
@@ -83,12 +74,12 @@ pub fn call<T: Clone + 'static>(
 /// Returns the metadata of a path, of which the last component may be a link. Most paths contain no links or do not
 /// exist, so the other queries start with this one.
 pub fn link_metadata(path: &Path) -> io::Result<Metadata> {
-    call("link metadata", path, platform::link_metadata)
+    call("lstat", path, |path| platform::metadata(path, false))
 }
 
 pub fn metadata(path: &Path) -> io::Result<Metadata> {
     match link_metadata(path)? {
-        data if data.is_symlink() => call("metadata", path, platform::metadata),
+        data if data.is_symlink() => call("stat", path, |path| platform::metadata(path, true)),
         data => Ok(data),
     }
 }
@@ -151,4 +142,26 @@ pub fn canonical(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
 fn with<T>(access: impl FnOnce(&mut Option<Answers>) -> T) -> Option<T> {
     let known = |known: &RefCell<ManuallyDrop<_>>| Some(access(&mut *known.try_borrow_mut().ok()?));
     ANSWERS.try_with(known).ok()?
+}
+
+/// A record of the queries of this thread.
+#[cfg(test)]
+pub mod asked {
+    use std::cell::RefCell;
+    use std::ffi::OsString;
+
+    type Key = (&'static str, OsString);
+
+    thread_local! {
+        static ASKED: RefCell<Vec<Key>> = const { RefCell::new(Vec::new()) };
+    }
+
+    pub fn note(key: &Key) {
+        ASKED.with_borrow_mut(|asked| asked.push(key.clone()));
+    }
+
+    /// Returns the queries since the last call.
+    pub fn take() -> Vec<Key> {
+        ASKED.take()
+    }
 }

@@ -245,30 +245,17 @@ fn own_map() -> Option<*const LinkMap> {
     (found && !map.is_null()).then_some(map)
 }
 
-/// Returns the metadata of a path through `open`, which the loader uses too: PRoot and the like, which use other names
-/// than the kernel, support `open` better than `statx`.
-pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
-    metadata_with(path, O_PATH, |path| std::fs::metadata(path))
-}
-
-/// Like [`metadata`], but of a link itself.
-pub fn link_metadata(path: &Path) -> std::io::Result<Metadata> {
-    metadata_with(path, O_PATH | O_NOFOLLOW, |path| {
-        std::fs::symlink_metadata(path)
-    })
-}
-
-fn metadata_with(
-    path: &Path,
-    flags: c_int,
-    otherwise: fn(&Path) -> std::io::Result<Metadata>,
-) -> std::io::Result<Metadata> {
+/// Returns the metadata of a path, or of a link itself, through `open`, which the loader uses too: PRoot and the like,
+/// which use other names than the kernel, support `open` better than `statx`.
+pub fn metadata(path: &Path, follows: bool) -> std::io::Result<Metadata> {
+    let flags = if follows { O_PATH } else { O_PATH | O_NOFOLLOW };
     let mut options = OpenOptions::new();
     match options.read(true).custom_flags(flags).open(path) {
         Ok(file) => file.metadata(),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
         // This process has no file descriptors left.
-        Err(_) => otherwise(path),
+        Err(_) if follows => std::fs::metadata(path),
+        Err(_) => std::fs::symlink_metadata(path),
     }
 }
 
