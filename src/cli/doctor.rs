@@ -9,6 +9,7 @@ use crate::inspection::frameworks::FRAMEWORKS;
 use crate::inspection::{driver_stub, interpreter, wheel_overlap};
 use crate::report::ToolchainReport;
 use crate::runtime::facts::finding_id::is_not_found;
+use crate::runtime::system::PathCache;
 use crate::{Config, Finding, Link, Severity, Verdict};
 use clap::{Arg, ArgMatches, Command};
 use semver::VersionReq;
@@ -57,6 +58,7 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
 
 fn examine(arguments: &ArgMatches) -> ToolchainReport {
     let any = || ANY.to_string();
+    let _cache = PathCache::start();
     let cuda = arguments.get_one::<VersionReq>("cuda");
     let cudnn = arguments.get_one::<VersionReq>("cudnn");
     let mut config = Config::new()

@@ -32,7 +32,7 @@ use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::{SearchPath, library_names};
-use crate::runtime::system::DRIVER_SO;
+use crate::runtime::system::{DRIVER_SO, PathCache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
 use crate::system::{Host, files};
@@ -63,6 +63,7 @@ impl Inspection {
     /// # Errors
     /// `io-error` if the file is not a program, `library-damaged` if it is damaged.
     pub fn read(program: &Path, root: Option<&Path>) -> Result<Self, Error> {
+        let _cache = PathCache::start();
         let read = linkage::read(program);
         let read = read.map_err(|defect| InspectionFault::Unreadable(program, defect).finding())?;
         let (guards, others): (Vec<Built>, Vec<Built>) = linkage::records(program)

@@ -147,7 +147,10 @@ impl LoadGraph {
         match found {
             Ok(mut object) => {
                 let real = self.sysroot().canonical(&object.path);
-                let known = self.real.iter().position(|known| *known == real);
+                let known = self
+                    .real
+                    .iter()
+                    .position(|known| known.as_os_str() == real.as_os_str());
                 if let (Some(index), false) = (known, self.is_windows()) {
                     return Some(index);
                 }

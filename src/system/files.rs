@@ -5,6 +5,7 @@ use crate::model::target_list::add;
 use crate::runtime::binary::Defect;
 use crate::runtime::binary::defect::target;
 use crate::runtime::facts::Finding;
+use crate::runtime::system::{self, path_cache};
 use crate::system::sysroot::real_path;
 use std::ffi::OsString;
 use std::fs::File;
@@ -64,7 +65,7 @@ fn start(path: &Path, most: usize) -> Result<Vec<u8>, Finding> {
 /// Reads the first bytes of a file, in a loop, since `Read::take` would be compiled once more in this crate. A pipe
 /// without a writer would never be opened, and a device may never end.
 fn read_most(path: &Path, most: usize) -> io::Result<Vec<u8>> {
-    let kind = std::fs::metadata(path)?;
+    let kind = system::metadata(path)?;
     if !kind.is_file() && !kind.is_dir() {
         return Err(io::Error::other("not a regular file"));
     }
@@ -92,6 +93,7 @@ pub fn write(path: &Path, text: &str) -> Result<(), Finding> {
     if read_most(path, text.len() + 1).is_ok_and(|old| old == text.as_bytes()) {
         return Ok(());
     }
+    path_cache::forget();
     std::fs::write(path, text).map_err(|error| failed("write", path, &error))
 }
 
@@ -110,18 +112,19 @@ pub fn link(target: &Path, name: &Path) -> Result<(), Finding> {
     let linked = std::os::unix::fs::symlink(target, name);
     #[cfg(not(unix))]
     let linked = Err(io::Error::from(io::ErrorKind::Unsupported));
+    path_cache::forget();
     let linked = linked.or_else(|_| std::fs::copy(target, name).map(drop));
     linked.map_err(|error| failed("link", name, &error))
 }
 
 /// Returns `true` for a regular file or a link to one.
 pub fn is_file(path: &Path) -> bool {
-    path.is_file()
+    system::is_file(path)
 }
 
 /// Returns `true` if the name exists, even as a dangling link. This is the fastest check.
 pub fn exists(path: &Path) -> bool {
-    std::fs::symlink_metadata(path).is_ok()
+    system::link_metadata(path).is_ok()
 }
 
 /// Returns the reason why an existing file or directory cannot be used. Below a root, links stay in the root.
@@ -129,7 +132,7 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
     let (path, defect) = match Defect::below(path, root) {
         None | Some(Defect::Directory) => {
             let end = target(path, root)?;
-            let opened = match end.is_dir() {
+            let opened = match system::metadata(&end).ok()?.is_dir() {
                 true => std::fs::read_dir(&end).map(drop),
                 false => File::open(&end).map(drop),
             };
@@ -144,12 +147,12 @@ pub fn obstacle(path: &Path, root: Option<&Path>) -> Option<Obstacle> {
 
 /// Returns `true` for a directory or a link to one.
 pub fn is_dir(path: &Path) -> bool {
-    path.is_dir()
+    system::metadata(path).is_ok_and(|data| data.is_dir())
 }
 
 /// Returns `true` for a symlink, even a dangling one.
 pub fn is_link(path: &Path) -> bool {
-    path.is_symlink()
+    system::link_metadata(path).is_ok_and(|data| data.is_symlink())
 }
 
 /// Returns the size of a file, or 0 if it cannot be read.
@@ -200,13 +203,15 @@ pub fn numeric_order(name: &str) -> Vec<u32> {
 
 /// Returns the sorted names in a directory.
 pub fn names(dir: &Path) -> Result<Vec<OsString>, Finding> {
-    let entries = std::fs::read_dir(dir).map_err(|error| failed("list", dir, &error))?;
-    let mut names = Vec::new();
-    for entry in entries {
-        names.extend(entry.map(|entry| entry.file_name()));
-    }
-    names.sort();
-    Ok(names)
+    let read = |dir: &Path| {
+        let mut names = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            names.extend(entry.map(|entry| entry.file_name()));
+        }
+        names.sort();
+        Ok(names)
+    };
+    path_cache::call("names", dir, read).map_err(|error| failed("list", dir, &error))
 }
 
 /// Joins names to a directory. The paths need not exist.

@@ -18,6 +18,8 @@ pub mod job_server;
 pub mod library_file;
 pub mod memory;
 pub mod out_dir;
+#[cfg(all(test, unix))]
+mod path_cache_tests;
 pub mod path_encoding;
 #[cfg(all(feature = "cli", target_os = "linux"))]
 pub mod privileges;

@@ -2,6 +2,7 @@
 
 use crate::model::Invocation;
 use crate::runtime::facts::{Finding, printable};
+use crate::runtime::system::path_cache;
 use crate::system::child_processes::die_with_this_process;
 #[cfg(target_os = "linux")]
 use crate::system::child_processes::{children, kill_all};
@@ -90,6 +91,7 @@ fn start(invocation: &Invocation, deadline: Option<Duration>) -> Result<Output, 
         command.env(name, value);
     }
     die_with_this_process(&mut command);
+    path_cache::forget();
     let mut child = command.spawn().map_err(|error| cannot("start", error))?;
     let stdout = drain(child.stdout.take().map(OwnedStream::from));
     let stderr = drain(child.stderr.take().map(OwnedStream::from));

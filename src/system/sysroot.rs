@@ -1,13 +1,10 @@
 //! Access to paths, optionally below a root.
 
 use crate::model::{Obstacle, newest_first};
+use crate::runtime::system;
 use crate::system::files;
-use std::ffi::OsString;
 use std::io;
-use std::path::{Component, Path, PathBuf};
-
-/// The limit of Linux.
-const MAX_LINKS: u32 = 40;
+use std::path::{Path, PathBuf};
 
 /// A view of files and directories. With a root, absolute links are relative to the root.
 #[derive(Clone, Copy, Default)]
@@ -106,25 +103,15 @@ impl Sysroot<'_> {
             return Some(path.to_path_buf());
         }
         let inside = real_path(path, self.root).ok()?;
-        // A path without links cannot leave the root.
-        if inside == path {
-            return Some(inside);
-        }
-        match std::fs::canonicalize(path) {
-            Ok(real) if std::fs::canonicalize(&inside).is_ok_and(|inside| inside == real) => {
-                Some(path.to_path_buf())
-            }
-            _ => Some(inside),
-        }
+        let [real, same] = [path, &inside].map(|path| real_path(path, None).ok());
+        let stays = real.is_some() && real == same;
+        Some(if stays { path.into() } else { inside })
     }
 }
 
 /// Like [`files::canonical`], but with a cheap error, for many paths of which most do not exist.
 pub(super) fn real_path(path: &Path, root: Option<&Path>) -> io::Result<PathBuf> {
-    match root {
-        Some(root) if path.starts_with(root) => inside(path, root),
-        _ => std::fs::canonicalize(path).map(plain),
-    }
+    system::canonical(path, root).map(plain)
 }
 
 /// Converts `\\?\C:\dir`, which Windows returns and linkers, nvcc and host compilers do not accept, to `C:\dir`, if it
@@ -143,47 +130,6 @@ fn plain(path: PathBuf) -> PathBuf {
         return path;
     }
     plain.into()
-}
-
-/// Resolves the links in a path below a root, in which absolute links are relative to the root.
-fn inside(path: &Path, root: &Path) -> io::Result<PathBuf> {
-    // The components in reverse order.
-    let mut left: Vec<OsString> = Vec::new();
-    let add_parts = |left: &mut Vec<OsString>, path: &Path| {
-        for part in path.components().rev() {
-            match part {
-                Component::Normal(name) => left.push(name.to_os_string()),
-                Component::ParentDir => left.push("..".into()),
-                _ => {}
-            }
-        }
-    };
-    add_parts(&mut left, path.strip_prefix(root).unwrap_or(path));
-    let mut here = root.to_path_buf();
-    let mut links = 0;
-    while let Some(part) = left.pop() {
-        if part == ".." {
-            if here != root {
-                here.pop();
-            }
-            continue;
-        }
-        let next = here.join(&part);
-        if !std::fs::symlink_metadata(&next)?.is_symlink() {
-            here = next;
-            continue;
-        }
-        links += 1;
-        if links > MAX_LINKS {
-            return Err(io::Error::other("too many symlinks"));
-        }
-        let target = std::fs::read_link(&next)?;
-        if target.is_absolute() {
-            here = root.to_path_buf();
-        }
-        add_parts(&mut left, &target);
-    }
-    Ok(here)
 }
 
 /// The number of versions side by side that are searched. Each has many files.

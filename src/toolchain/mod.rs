@@ -20,6 +20,7 @@ pub mod tests {
     #[cfg(feature = "cli")]
     mod cross;
     mod orders;
+    mod queries;
     #[cfg(unix)]
     pub mod real;
     #[cfg(unix)]
@@ -41,6 +42,7 @@ use crate::model::{Candidate, Cudnn, Rejection, Toolkit, Variable};
 #[cfg(feature = "cli")]
 use crate::runtime::facts::FindingId;
 use crate::runtime::facts::{Allowed, Built, Target};
+use crate::runtime::system::PathCache;
 use crate::system::{Directive, Host, cargo, files, out_dir};
 use crate::targets::select::Selection;
 use crate::toolchain::findings::{ConfigFault, config_faults};
@@ -242,6 +244,7 @@ impl Toolchain {
 
     /// Searches, chooses and checks. Prints nothing.
     fn find(config: Config, host: Host, needs: Needs) -> Self {
+        let _cache = PathCache::start();
         let (requirements, invalid) =
             Requirements::parse(config.cuda.as_deref(), config.cudnn.as_deref());
         let mut findings = config_faults(&config, &host);

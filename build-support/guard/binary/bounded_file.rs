@@ -1,7 +1,7 @@
 //! A file reader with size limits: libraries are hundreds of megabytes long, and a damaged library may claim any size.
 
 use crate::runtime::binary::Defect;
-use crate::runtime::system::platform;
+use crate::runtime::system::{self, path_cache};
 use std::cell::{OnceCell, RefCell};
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
@@ -28,7 +28,7 @@ pub struct BoundedFile {
 impl BoundedFile {
     pub fn open(path: &Path) -> io::Result<Self> {
         // Opening a pipe would wait for a writer.
-        if !platform::metadata(path)?.is_file() {
+        if !system::metadata(path)?.is_file() {
             return Err(io::Error::other("not a regular file"));
         }
         let file = File::open(path)?;
@@ -119,6 +119,10 @@ impl BoundedFile {
 
 /// Returns the first 65,536 paths in a directory, sorted; empty if it cannot be read.
 pub fn files_in(dir: &Path) -> Vec<PathBuf> {
+    path_cache::once("files", dir, || list(dir))
+}
+
+fn list(dir: &Path) -> Vec<PathBuf> {
     let mut names = Vec::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
         for entry in entries.flatten().take(MOST_ENTRIES) {

@@ -76,7 +76,7 @@ impl Defect {
         let Some(end) = target(path, root) else {
             return Some(Defect::SymlinkLoop);
         };
-        match std::fs::symlink_metadata(&end) {
+        match system::link_metadata(&end) {
             // A link whose target cannot be read now.
             Ok(data) if data.is_file() || data.is_symlink() => None,
             Ok(data) if data.is_dir() => Some(Defect::Directory),
@@ -160,7 +160,7 @@ pub fn is_absent(error: &std::io::Error) -> bool {
 pub fn target(link: &Path, root: Option<&Path>) -> Option<PathBuf> {
     let mut at = link.to_path_buf();
     for _ in 0..MOST_LINKS {
-        let Ok(next) = std::fs::read_link(&at) else {
+        let Ok(Some(next)) = system::read_link(&at) else {
             return Some(at);
         };
         at = match (root, next.strip_prefix("/")) {

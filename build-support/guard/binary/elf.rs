@@ -54,10 +54,8 @@ pub struct Elf {
 impl Elf {
     /// Opens a file of any kind.
     pub fn read(path: &Path) -> Result<Self, Defect> {
-        if let Some(defect) = Defect::in_the_way(path) {
-            return Err(defect);
-        }
-        let file = BoundedFile::open(path).map_err(|error| Defect::unopened(&error))?;
+        let defect = |error| Defect::in_the_way(path).unwrap_or_else(|| Defect::unopened(&error));
+        let file = BoundedFile::open(path).map_err(defect)?;
         let start = file.read(0, file.length().min(HEAD)).unwrap_or_default();
         let mut elf = Self {
             is_64_bit_le: start.len() as u64 == HEAD && start.starts_with(b"\x7fELF\x02\x01\x01"),

@@ -1,8 +1,10 @@
 //! `/etc/ld.so.cache`, which maps library names to files.
 
 use crate::runtime::binary::{BoundedFile, number};
+use crate::runtime::system::path_cache;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 pub const CACHE: &str = "/etc/ld.so.cache";
 
@@ -17,9 +19,11 @@ const LONGEST_PATH: usize = 4096;
 
 /// Returns the files of this name in a cache, in its order.
 pub fn files(cache: &Path, name: &str) -> Vec<PathBuf> {
-    let bytes = BoundedFile::open(cache)
-        .ok()
-        .and_then(|file| file.read(0, file.length().min(MOST)));
+    let read = || {
+        let file = BoundedFile::open(cache).ok()?;
+        file.read(0, file.length().min(MOST)).map(Rc::new)
+    };
+    let bytes = path_cache::once("cache", cache, read);
     parse(&bytes.unwrap_or_default(), name)
 }
 

@@ -18,6 +18,7 @@ use crate::runtime::install::{MainLibrary, SubLibraryFile, main_library, onnxrun
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, map_failures};
 use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
+use crate::runtime::system::PathCache;
 use crate::runtime::system::platform;
 use crate::runtime::system::platform::Library;
 use std::path::{Path, PathBuf};
@@ -59,6 +60,7 @@ pub fn check_version(built: &Built) -> Result<Report, Failure> {
 fn version_of(built: &Built) -> Result<Report, Failure> {
     let env_config = EnvConfig::read();
     let _turn = process_lock::acquire(env_config.deadline);
+    let _cache = PathCache::start();
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
     if let Some((cudnn, parts, _)) = locate_cudnn(&mut report, built, &env_config, None) {
@@ -93,6 +95,7 @@ pub fn check_for(
     functions: Functions,
 ) -> Result<Report, Failure> {
     let _turn = process_lock::acquire(env_config.deadline);
+    let _cache = PathCache::start();
     let mut report = Contents::new(built);
     report.findings = env_config.findings();
     let located = locate_cudnn(&mut report, built, env_config, Some(functions));

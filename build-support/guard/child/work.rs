@@ -13,7 +13,7 @@ use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
 use crate::runtime::system::platform::Library;
-use crate::runtime::system::{DRIVER, platform, unique_number};
+use crate::runtime::system::{DRIVER, PathCache, platform, unique_number};
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::Duration;
@@ -107,6 +107,7 @@ pub fn run_task(task: &Task, token: &str, sink: Sink<'_>) {
 
 /// Does the work. `is_child`: no other work is done in this process.
 fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
+    let _cache = PathCache::start();
     if task.opens_only {
         for part in &task.parts {
             open(std::slice::from_ref(part), sink);

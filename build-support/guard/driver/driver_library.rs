@@ -74,6 +74,6 @@ fn in_place(search_path: &SearchPath, problem: &DriverProblem, driver: &Driver) 
 
 /// Returns the version in the name of the file that a link such as `libcuda.so.1` points to.
 pub fn release(path: &Path) -> Option<String> {
-    let real = std::fs::canonicalize(path).ok()?;
+    let real = system::canonical(path, None).ok()?;
     driver_release::release_in_name(&real.to_string_lossy())
 }

@@ -146,7 +146,7 @@ impl DriverProblem {
 pub fn driver() -> Result<Driver, DriverProblem> {
     let library = open()?;
     let file = match library.path() {
-        Some(path) => by_system!(std::fs::canonicalize(&path).unwrap_or(path), path)
+        Some(path) => by_system!(system::canonical(&path, None).unwrap_or(path), path)
             .to_string_lossy()
             .into_owned(),
         None => DRIVER.to_string(),

@@ -131,7 +131,7 @@ pub fn find_suspects(
         let both = file_of(CudaLibrary::Cublas).zip(file_of(CudaLibrary::CublasLt));
         if let Some(((_, blas), (_, lt))) = both {
             let folder =
-                |file: &Path| Some(std::fs::canonicalize(file).ok()?.parent()?.to_path_buf());
+                |file: &Path| Some(system::canonical(file, None).ok()?.parent()?.to_path_buf());
             let folders = folder(blas).zip(folder(lt));
             if folders.is_some_and(|(one, other)| one != other) {
                 suspects.push(SuspectLibrary::UnlikeCublas(blas.clone(), lt.clone()));
@@ -162,12 +162,12 @@ pub fn loaded_cublas(cuda: u32, mapped: &[PathBuf], search_path: &SearchPath) ->
 
 /// Returns the version of this libcublasLt, from its name or from the record of its wheel.
 pub fn cublas_version(file: &Path) -> Option<Version> {
-    let file = std::fs::canonicalize(file).ok()?;
+    let file = system::canonical(file, None).ok()?;
     if let [major, minor, patch, _] = LibraryName::of(&file)?.numbers[..] {
         return Some(Version::new(major, minor, patch));
     }
     let records = records_above(file.parent()?, "nvidia_cublas");
-    let size = std::fs::metadata(&file).ok()?.len();
+    let size = system::metadata(&file).ok()?.len();
     recorded_version(&records, file.file_name()?.to_str()?, size)
 }
 
@@ -185,7 +185,7 @@ fn without_builtins(name: &str, file: &Path, cuda: u32) -> Option<SuspectLibrary
     if !name.starts_with(NVRTC) {
         return None;
     }
-    let real = std::fs::canonicalize(file).ok()?;
+    let real = system::canonical(file, None).ok()?;
     let file = by_system!(real.as_path(), file);
     let builtins = by_system!(
         format!("{}.{}.", BUILTINS, cuda),

@@ -8,7 +8,6 @@ use crate::runtime::facts::{
 use crate::runtime::install::{SubLibraryFile, package_owner};
 use crate::runtime::loader::LoadOrigin;
 use crate::runtime::system;
-use crate::runtime::system::platform;
 use std::path::{Path, PathBuf};
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -152,7 +151,7 @@ impl Installed {
         if installed.main.version.is_none() && is_asked {
             let name = first.map_or("graph", |first| &first.name).to_string();
             let own = installed.folder().join(installed.file_name(&name));
-            if platform::metadata(&own).is_ok() {
+            if system::metadata(&own).is_ok() {
                 installed.main.version = read(&name, own).version;
                 let is_known = installed.main.version.is_some();
                 installed.main.told_by = is_known.then_some(VersionSource::Neighbor);

@@ -100,7 +100,7 @@ impl Owner {
             let mut intact = 0;
             for dir in ["lib", "bin"] {
                 for (file, size) in parse(&record, &format!("nvidia/{name}/{dir}")) {
-                    let found = std::fs::metadata(root.join(dir).join(file));
+                    let found = system::metadata(&root.join(dir).join(file));
                     intact += usize::from(found.is_ok_and(|found| found.len() == size));
                 }
             }
@@ -143,7 +143,7 @@ impl Owner {
         let mut tops = file.ancestors();
         let top = tops.find(|dir| system::is_there(&dir.join(LISTS)))?;
         // A package also contains links, whose target may be missing, or outside of an image.
-        let real = std::fs::canonicalize(file)
+        let real = system::canonical(file, None)
             .ok()
             .filter(|real| real.starts_with(top));
         let path = real.as_deref().unwrap_or(file).strip_prefix(top).ok()?;
@@ -212,7 +212,7 @@ pub fn environment(root: &Path) -> &Path {
 /// Returns the command that reinstalls the package of this file of a cuDNN. If several wheels have overwritten each
 /// other, one is kept. Other packages have to be unique.
 pub fn reinstall_command(file: &Path) -> Option<String> {
-    let dir = std::fs::canonicalize(file.parent()?).ok()?;
+    let dir = system::canonical(file.parent()?, None).ok()?;
     let prefix = dir.parent()?;
     let wheels = Owner::of_wheels(prefix);
     if let Some(kept) = wheels.first() {
@@ -231,7 +231,7 @@ pub fn reinstall_command(file: &Path) -> Option<String> {
 
 /// Returns the help to keep only the wheel for this CUDA, if another one has overwritten its files in this directory.
 pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
-    let wheels = Owner::of_wheels(std::fs::canonicalize(dir).ok()?.parent()?);
+    let wheels = Owner::of_wheels(system::canonical(dir, None).ok()?.parent()?);
     let end = format!("-cu{cuda}");
     let kept = wheels.iter().find(|wheel| wheel.name.ends_with(&end))?;
     let command = kept.reinstall(&wheels);
@@ -242,7 +242,7 @@ pub fn keep_help(dir: &Path, cuda: u32) -> Option<String> {
 /// within the major.
 #[cfg(feature = "runtime")]
 pub fn upgrade_command(dir: &Path, cuda: u32, version: Version) -> Option<String> {
-    let dir = std::fs::canonicalize(dir).ok()?;
+    let dir = system::canonical(dir, None).ok()?;
     let Owner {
         installer, name, ..
     } = only(Owner::of_wheels(dir.parent()?))?;

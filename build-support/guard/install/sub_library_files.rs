@@ -9,8 +9,8 @@ use crate::runtime::install::{
 };
 use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, file_name};
-use crate::runtime::system::platform;
 use crate::runtime::system::platform::Library;
+use crate::runtime::system::{self, platform};
 use std::path::{Path, PathBuf};
 
 /// The sub-libraries of the program's cuDNN, and the faults of their files.
@@ -124,7 +124,7 @@ impl<'a> ProcessFiles<'a> {
             Ok(image) => {
                 contents.inside = image.release(name);
                 if contents.inside.is_none() {
-                    contents.path = std::fs::canonicalize(path).unwrap_or_default();
+                    contents.path = system::canonical(path, None).unwrap_or_default();
                     contents.size = image.length();
                     contents.builds = self.builds(&image);
                 }

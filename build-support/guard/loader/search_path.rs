@@ -58,8 +58,7 @@ impl SearchPath {
         for place in &self.directories {
             if self.system.is_windows || !place.is_system() {
                 lines.push(place.origin.to_string());
-            } else if !self.nodeflib
-                && platform::metadata(&place.dir).is_ok_and(|data| data.is_dir())
+            } else if !self.nodeflib && system::metadata(&place.dir).is_ok_and(|data| data.is_dir())
             {
                 system.push(place.dir.display().to_string());
             }

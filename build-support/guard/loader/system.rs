@@ -3,7 +3,7 @@
 use crate::runtime::binary::defect::target;
 use crate::runtime::binary::{BoundedFile, CACHE, Elf, lib_folders};
 use crate::runtime::loader::{LoadOrigin, SearchDirectory, ld_so_conf};
-use crate::runtime::system::platform;
+use crate::runtime::system::{self, platform};
 use std::env::consts::ARCH;
 use std::path::{Path, PathBuf};
 use std::slice::from_ref;
@@ -61,7 +61,7 @@ impl System {
         };
         let path = path.filter(|path| !DISTRIBUTIONS.contains(&path.as_str()));
         let loader = path.map(|path| {
-            let file = std::fs::canonicalize(&path).unwrap_or(path.into());
+            let file = system::canonical(Path::new(&path), None).unwrap_or(path.into());
             Loader::parse(&std::fs::read(&file).unwrap_or_default(), &file, ARCH)
         });
         Self {
@@ -79,7 +79,7 @@ impl System {
             loader,
             ..Self::default()
         };
-        let has_cache = || system.cache().is_some_and(|cache| cache.is_file());
+        let has_cache = || system.cache().is_some_and(|cache| system::is_file(&cache));
         if root.is_some() && system.loader.own_cache.is_none() && !has_cache() {
             let mut dirs = Vec::new();
             for (_, dir) in ld_so_conf::read(&system) {

@@ -15,10 +15,11 @@ use std::time::SystemTime;
 pub mod names;
 pub mod not_linux;
 pub mod other;
+pub mod path_cache;
 pub mod proc;
 
 pub fn is_file(path: &Path) -> bool {
-    platform::metadata(path).is_ok_and(|data| data.is_file())
+    path_cache::metadata(path).is_ok_and(|data| data.is_file())
 }
 
 /// Returns a number that differs in each process and at each time. The random numbers of the standard library panic where
@@ -30,7 +31,7 @@ pub fn unique_number() -> u64 {
 }
 
 pub fn is_there(path: &Path) -> bool {
-    platform::metadata(path).is_ok()
+    path_cache::metadata(path).is_ok()
 }
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
@@ -54,4 +55,5 @@ pub use self::windows as platform;
     )
 )))]
 pub use self::other as platform;
+pub use self::path_cache::{PathCache, canonical, link_metadata, metadata, read_link};
 pub use names::{DRIVER, DRIVER_DLL, DRIVER_IN_WSL, DRIVER_SO, LOADER};

@@ -24,8 +24,11 @@ pub fn first_environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 
-pub fn metadata(path: &Path) -> std::io::Result<std::fs::Metadata> {
-    std::fs::metadata(path)
+pub fn metadata(path: &Path, follows: bool) -> std::io::Result<std::fs::Metadata> {
+    match follows {
+        true => std::fs::metadata(path),
+        false => std::fs::symlink_metadata(path),
+    }
 }
 
 /// Returns `None`: it is not known.

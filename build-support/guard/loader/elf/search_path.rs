@@ -118,10 +118,10 @@ impl SearchPath {
     /// loader skips files that it cannot read, files for another CPU, and directories that it cannot find. If it skips
     /// all files, the first one is returned, so that a message can name it.
     pub fn program_file(&self, name: &str) -> Option<PathBuf> {
-        let is_dir = |path: &Path| platform::metadata(path).is_ok_and(|data| data.is_dir());
+        let is_dir = |path: &Path| system::metadata(path).is_ok_and(|data| data.is_dir());
         let mut skipped = None;
         for (_, file) in self.candidates(name) {
-            match platform::metadata(&file) {
+            match system::metadata(&file) {
                 Err(error) if is_absent(&error) || !file.parent().is_some_and(is_dir) => continue,
                 // The loader ends its search at a file that cannot be read now.
                 _ => {}

@@ -57,7 +57,7 @@ fn is_other(name: &Path, file: &File) -> bool {
     // Overlays report another inode than the kernel's table, but the same path. The table escapes line breaks with
     // backslashes.
     let is_elsewhere = file.path != found.as_os_str().as_bytes() && !file.path.contains(&b'\\');
-    match metadata(&found) {
+    match metadata(&found, true) {
         Ok(data) => data.ino() != file.inode && is_elsewhere,
         Err(_) => false,
     }

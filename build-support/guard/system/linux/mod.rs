@@ -10,6 +10,7 @@ pub mod stream;
 
 use crate::runtime::facts::LinkedIn;
 use crate::runtime::system::linux::maps::{current_path, path};
+use crate::runtime::system::path_cache;
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_uint, c_void};
 use std::fs::{Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -36,6 +37,10 @@ const RTLD_DL_LINKMAP: c_int = 2;
 const RTLD_DI_SERINFO: c_int = 4;
 const RTLD_DI_SERINFOSIZE: c_int = 5;
 const O_PATH: c_int = 0o10_000_000;
+#[cfg(target_arch = "x86_64")]
+const O_NOFOLLOW: c_int = 0o400_000;
+#[cfg(target_arch = "aarch64")]
+const O_NOFOLLOW: c_int = 0o100_000;
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -240,20 +245,23 @@ fn own_map() -> Option<*const LinkMap> {
     (found && !map.is_null()).then_some(map)
 }
 
-/// Returns the metadata of a path through `open`, which the loader uses too: PRoot and the like, which use other names
-/// than the kernel, support `open` better than `statx`.
-pub fn metadata(path: &Path) -> std::io::Result<Metadata> {
+/// Returns the metadata of a path, or of a link itself, through `open`, which the loader uses too: PRoot and the like,
+/// which use other names than the kernel, support `open` better than `statx`.
+pub fn metadata(path: &Path, follows: bool) -> std::io::Result<Metadata> {
+    let flags = if follows { O_PATH } else { O_PATH | O_NOFOLLOW };
     let mut options = OpenOptions::new();
-    match options.read(true).custom_flags(O_PATH).open(path) {
+    match options.read(true).custom_flags(flags).open(path) {
         Ok(file) => file.metadata(),
         Err(error) if error.kind() == ErrorKind::NotFound => Err(error),
         // This process has no file descriptors left.
-        Err(_) => std::fs::metadata(path),
+        Err(_) if follows => std::fs::metadata(path),
+        Err(_) => std::fs::symlink_metadata(path),
     }
 }
 
 pub fn same_file(one: &Path, other: &Path) -> bool {
-    match (metadata(one), metadata(other)) {
+    let [one, other] = [one, other].map(path_cache::metadata);
+    match (one, other) {
         (Ok(one), Ok(other)) => one.dev() == other.dev() && one.ino() == other.ino(),
         _ => false,
     }
