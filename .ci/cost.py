@@ -20,7 +20,8 @@ probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file 
          path.
 startup  The milliseconds and the resident memory of a new process that opens libcudnn.so.9 (`first`), that opens it with
          the sub-libraries that convolutions need (`loader`), that calls check_version(), and that calls startup(). If
-         startup() passes on a machine with a GPU, the program keeps as much memory as `loader`.
+         startup() passes on a machine with a GPU, the program keeps as much memory as `loader`. Without a driver, it does
+         not open the sub-libraries.
 edit     The CPU seconds of a rebuild after an edit of main.rs, with and without a guard. The ratio counts.
 size     The kB that the guard adds to a stripped release program.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared

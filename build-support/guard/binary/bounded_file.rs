@@ -3,6 +3,7 @@
 use crate::runtime::binary::Defect;
 use crate::runtime::system::{self, path_cache};
 use std::cell::{OnceCell, RefCell};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufRead, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -123,13 +124,12 @@ pub fn files_in(dir: &Path) -> Vec<PathBuf> {
 }
 
 fn list(dir: &Path) -> Vec<PathBuf> {
-    let mut names = Vec::new();
+    // Names are compared faster than paths.
+    let mut names = BTreeSet::new();
     if let Ok(entries) = std::fs::read_dir(dir) {
         for entry in entries.flatten().take(MOST_ENTRIES) {
-            names.push(entry.file_name());
+            names.insert(entry.file_name());
         }
     }
-    // Faster than to compare paths.
-    names.sort_unstable();
     names.iter().map(|name| dir.join(name)).collect()
 }

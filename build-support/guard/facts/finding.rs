@@ -121,7 +121,9 @@ impl FindingId {
 }
 
 impl Finding {
+    // Not inlined, like the functions below: they are called from every message, and only if something is wrong.
     /// Creates a finding with this headline.
+    #[inline(never)]
     pub fn new(id: FindingId, severity: Severity, summary: impl Into<String>) -> Self {
         Self {
             id,
@@ -133,7 +135,12 @@ impl Finding {
     }
 
     /// Adds a piece of evidence. Labels have at most ten letters.
-    pub fn with(mut self, label: &'static str, value: impl fmt::Display) -> Self {
+    pub fn with(self, label: &'static str, value: impl fmt::Display) -> Self {
+        self.with_value(label, &value)
+    }
+
+    #[inline(never)]
+    fn with_value(mut self, label: &'static str, value: &dyn fmt::Display) -> Self {
         self.evidence.push((label, value.to_string()));
         self
     }
@@ -185,6 +192,7 @@ impl Finding {
     }
 
     /// Adds a way to fix the fault.
+    #[inline(never)]
     pub fn help(mut self, text: impl Into<String>) -> Self {
         self.help.push(text.into());
         self

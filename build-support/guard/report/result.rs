@@ -358,10 +358,10 @@ impl fmt::Display for Failure {
         }
         for finding in &report.contents.built.findings {
             let text = format!("{} [{}]", finding.summary, finding.id);
-            text::write_row(f, "at build", text)?;
+            text::write_row(f, "at build", &text)?;
         }
         if let Some(cause) = cause {
-            text::write_row(f, "see", cause.page())?;
+            text::write_row(f, "see", &cause.page())?;
         }
         f.write_str("\n\n")?;
         text::stack(&report.contents, f)?;

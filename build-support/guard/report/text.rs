@@ -19,7 +19,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     if with.is_empty() {
         with.push("nothing".to_string());
     }
-    write_row(f, "built with", with.join(", "))?;
+    write_row(f, "built with", &with.join(", "))?;
     if let Some(loaded) = &report.loaded {
         let version = match loaded.version {
             Some((version, _)) => version.to_string(),
@@ -29,7 +29,7 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(major) = loaded.cuda_major {
             text += &format!(", built for CUDA {major}");
         }
-        write_row(f, "loaded", text)?;
+        write_row(f, "loaded", &text)?;
         write_row(f, "found via", &loaded.origin)?;
         parts(loaded, f)?;
     }
@@ -41,14 +41,14 @@ pub fn stack(report: &Contents, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(cuda) = driver.cuda {
             text += &format!(", supports CUDA {}", cuda.short());
         }
-        write_row(f, "driver", text)?;
+        write_row(f, "driver", &text)?;
         for device in &driver.devices {
             let text = format!("{}, compute capability {}", device.name, device.capability);
-            write_row(f, "device", text)?;
+            write_row(f, "device", &text)?;
         }
     }
     for (result, times) in grouped(&report.outcomes) {
-        write_row(f, "tested", tested(&result, times))?;
+        write_row(f, "tested", &tested(&result, times))?;
     }
     for line in &report.unchecked {
         write_row(f, "not tested", line)?;
@@ -117,8 +117,8 @@ fn parts(loaded: &LoadedCudnn, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let width = beside.map(|part| length(&part.path)).max().unwrap_or(0);
     match (loaded.parts.is_empty(), width) {
         (true, _) => {}
-        (false, 0) => write_row(f, "sub-libs", "none next to the main library")?,
-        (false, _) => write_row(f, "sub-libs", directory.display())?,
+        (false, 0) => write_row(f, "sub-libs", &"none next to the main library")?,
+        (false, _) => write_row(f, "sub-libs", &directory.display())?,
     }
     for part in &loaded.parts {
         let version = match (part.version, part.told_by) {
@@ -157,6 +157,6 @@ pub fn in_one_line(value: &str) -> String {
     lines.join("; ")
 }
 
-pub fn write_row(f: &mut fmt::Formatter<'_>, label: &str, value: impl fmt::Display) -> fmt::Result {
+pub fn write_row(f: &mut fmt::Formatter<'_>, label: &str, value: &dyn fmt::Display) -> fmt::Result {
     write!(f, "\n  {:<12}{}", label, printable(&value.to_string()))
 }

@@ -246,7 +246,7 @@ fn sub_libraries_are_opened_only_if_there_is_a_driver() {
     compile(
         aborts,
         &file,
-        &["-L", &other.text(), "-Wl,--no-as-needed", "-lother"],
+        &["-L", other.text(), "-Wl,--no-as-needed", "-lother"],
     );
     check(&cudnn, &[]).must_be("fail", &["cudnn-not-loadable", "driver-missing"]);
     let path = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &other]));
