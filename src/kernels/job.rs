@@ -140,7 +140,7 @@ impl Job {
         }
         if !files.is_empty() {
             files.extend_from_slice(&setup.plan.watched);
-            stamp.write(&files, begun);
+            stamp.write(&files, begun, true);
         }
         let time = SystemTime::now().duration_since(begun).unwrap_or_default();
         Ok(Ok(JobOutput {

@@ -9,7 +9,7 @@
 //!   gelu.sm_90.cubin             from `cubin()`
 //!   cudnn-guard/
 //!     queries/                   output of nvcc and its host compiler, queried for their versions
-//!     libkernels.stamp
+//!     libkernels.{list,stamp}
 //!     libkernels/gelu-<hash>.{o,d,stamp}
 //!     ptx/gelu.{d,stamp}         also fatbin/, cubin/
 //! ```

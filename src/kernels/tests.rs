@@ -105,7 +105,8 @@ fn only_changed_files_are_compiled_again() {
     package.write("src/common.h", "22\n");
     package.compiles(&["./src/a.cu"]);
     package.compiles(&[]);
-    // An older date counts as a change too.
+    // Another header of the same size and with an older date.
+    std::fs::write(package.path("src/common.h"), "33\n").unwrap();
     let file = std::fs::File::options()
         .append(true)
         .open(package.path("src/common.h"))

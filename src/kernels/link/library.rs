@@ -71,7 +71,7 @@ impl Kernels<'_> {
             out_dir::remove(&made.stamp);
         }
         let triple = &host.platform.triple;
-        made.make_of(objects, &mut || {
+        let build = |objects: &[PathBuf]| {
             cc::Build::new()
                 .cargo_metadata(false)
                 .cargo_warnings(false)
@@ -82,7 +82,21 @@ impl Kernels<'_> {
                 .debug(false)
                 .objects(objects)
                 .try_compile(name)
-                .map_err(|error| ToolFailure::Archive(name, error).finding())
+        };
+        made.make_of(objects, &mut || {
+            // cc adds a few objects per call, and each call of ar copies the archive. GNU's and LLVM's read a list.
+            let list = made.stamp.with_extension("list");
+            let mut paths = String::new();
+            for object in objects {
+                paths += &format!("{object:?}\n");
+            }
+            files::write(&list, &paths)?;
+            let is_list = host.platform.os != Os::Windows;
+            let built = is_list.then(|| build(&[format!("@{}", list.display()).into()]));
+            let built = built
+                .filter(Result::is_ok)
+                .unwrap_or_else(|| build(objects));
+            built.map_err(|error| ToolFailure::Archive(name, error).finding())
         })
     }
 

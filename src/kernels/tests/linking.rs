@@ -110,3 +110,46 @@ fn the_runtime_is_static_by_default() {
     );
     assert_eq!(link(Some(Cudart::None)).1, [""; 0]);
 }
+
+/// Otherwise each call copies the archive of the calls before.
+#[test]
+fn ar_gets_all_objects_in_one_call() {
+    const LOG: &str = "CUDNN_GUARD_TEST_LOG";
+    let test = "kernels::tests::linking::ar_gets_all_objects_in_one_call";
+    let mut package = Package::new(&[("bin/empty", "")]);
+    // The cc crate reads AR from the environment of the process.
+    if std::env::var_os(LOG).is_none() {
+        let script = format!(
+            "printf '#!/bin/sh\\necho $1 >>{0}/log\\nexec ar \"$@\"\\n' >{0}/ar && chmod 755 {0}/ar",
+            package.dir.display()
+        );
+        let shell = std::process::Command::new("sh")
+            .args(["-c", &script])
+            .status();
+        assert!(shell.unwrap().success());
+        let this = std::env::current_exe().unwrap();
+        let mut again = std::process::Command::new(this);
+        again.args(["--exact", test]).env(LOG, package.path("log"));
+        let again = again.env("AR", package.path("ar")).output().unwrap();
+        assert!(again.status.success(), "{again:?}");
+        let calls = std::fs::read_to_string(package.path("log")).unwrap();
+        assert_eq!(calls.matches("cq").count(), 1, "{calls}");
+        return;
+    }
+    package.out = "out 1";
+    std::fs::create_dir(package.path(package.out)).unwrap();
+    let mut expected = String::new();
+    for number in 10..30 {
+        let stem = format!("{}{number}", "a".repeat(200));
+        package.write(&format!("src/{stem}.cu"), "");
+        let hash = package.hash(&format!("src/{stem}.cu"));
+        expected += &format!("{stem}-{hash:016x}.o\n");
+    }
+    package.compile().0.unwrap();
+    let archive = package.path(package.out).join("libk.a");
+    let listed = std::process::Command::new("ar")
+        .arg("t")
+        .arg(archive)
+        .output();
+    assert_eq!(String::from_utf8_lossy(&listed.unwrap().stdout), expected);
+}

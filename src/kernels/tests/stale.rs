@@ -1,6 +1,7 @@
 //! Changes since the last build.
 
 use crate::kernels::tests::package::Package;
+use crate::system::files;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -51,6 +52,58 @@ fn a_header_that_was_read_and_then_changed_or_vanished() {
     package.write("second/deep/deep.h", "changed");
     package.compiles(&A);
     package.compiles(&[]);
+}
+
+/// As after a checkout, or in CI with the files of an earlier build.
+#[test]
+fn files_whose_times_have_changed() {
+    let files = [
+        ("src/a.cu", "#include \"a.h\"\n"),
+        ("src/b.cu", "#include \"a.h\"\n"),
+        ("src/a.h", "1\n"),
+        ("src/b.h", "1\n"),
+    ];
+    let package = Package::new(&files);
+    package.compiles(&["./src/a.cu", "./src/b.cu"]);
+    let reads = |expected: &[&str]| {
+        files::opened::take();
+        package.compiles(&[]);
+        let mut read = files::opened::take();
+        read.retain(|path| files.iter().any(|(file, _)| path.ends_with(file)));
+        let expected: Vec<_> = expected.iter().map(|path| package.path(path)).collect();
+        assert_eq!(read, expected);
+    };
+    reads(&[]);
+    // Each file is read once, and only in the next build.
+    for (path, text) in &files {
+        package.write(path, text);
+    }
+    reads(&["src/a.cu", "src/a.h", "src/b.cu"]);
+    reads(&[]);
+    let header = package.path("src/a.h");
+    dated_as(&header, &package.path("cuda/bin/nvcc"));
+    reads(&["src/a.h"]);
+    reads(&[]);
+    package.write("src/a.h", "2\n");
+    package.compiles(&["./src/a.cu", "./src/b.cu"]);
+    package.write("src/a.h", "1\n");
+    package.compiles(&["./src/a.cu", "./src/b.cu"]);
+    // Other headers beside the file may be included through a link.
+    std::fs::remove_file(&header).unwrap();
+    symlink("b.h", &header).unwrap();
+    package.compiles(&["./src/a.cu", "./src/b.cu"]);
+    package.compiles(&[]);
+}
+
+/// Otherwise the hash of the new header would belong to the object of the old one.
+#[test]
+fn a_header_that_changes_while_nvcc_runs() {
+    let package = Package::new(&[("src/a.h", "1\n")]);
+    let kernel = "#include \"a.h\"\n// nvcc runs echo 2 >\"${source%/*}/a.h\"\n";
+    package.write("src/a.cu", kernel);
+    package.compiles(&A);
+    package.write("src/a.h", "2\n");
+    package.compiles(&A);
 }
 
 #[test]

@@ -3,13 +3,13 @@
 //! A stamp is a small text file beside the output:
 //!
 //! ```text
-//! took 1234                            the milliseconds of the work
-//! file 17 1700000000000000000 src/a.cu the state of every file that was read
-//! how nvcc -c src/a.cu                 the command
-//! size 2048                            the size of the output
+//! took 1234                                the milliseconds of the work
+//! file - 17 1700000000000000000 src/a.cu   the hash, if known, and the state of every file that was read
+//! how nvcc -c src/a.cu                     the command
+//! size 2048                                the size of the output
 //! ```
 //!
-//! The output is up to date if the same lines, without the first, describe it and the files now.
+//! The output is up to date if the last two lines describe it now, and each file has the same state or hash.
 
 use crate::runtime::facts::{Finding, codec};
 use crate::system::freshness::stat_cache::{self, File, StatCache};
@@ -34,12 +34,18 @@ pub fn duration(stamp: &Path) -> Option<u64> {
 }
 
 impl Artifact {
-    /// Returns the files that were read for the output, if it is up to date.
+    /// Returns the files that were read for the output, if it is up to date. If only times have changed, as after a
+    /// checkout, the stamp gets the new times.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let stamp = files::read_to_string(&self.stamp).ok()?;
-        let (_, described) = stamp.split_once('\n')?;
-        let files = seen.files(described)?;
-        (self.description(&files)? == described).then_some(files)
+        let (took, described) = stamp.split_once('\n')?;
+        let rest = self.description()?;
+        let lines = described.strip_suffix(&*rest)?;
+        let (files, now) = seen.unchanged(lines)?;
+        if now != lines {
+            let _ = std::fs::write(&self.stamp, format!("{took}\n{now}{rest}"));
+        }
+        Some(files)
     }
 
     /// Makes the output of these files, which `how` contains, unless it is up to date. Only this build script writes
@@ -52,41 +58,37 @@ impl Artifact {
         if self.fresh(&StatCache::default()).is_none() {
             out_dir::remove(&self.stamp);
             make()?;
-            self.write(files, SystemTime::now() + Duration::from_secs(1));
+            self.write(files, SystemTime::now() + Duration::from_secs(1), false);
         }
         Ok(())
     }
 
     /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
-    /// path cannot be encoded, no stamp is written, and the next build rebuilds the output.
-    pub fn write(&self, read: &[PathBuf], begun: SystemTime) {
+    /// path cannot be encoded, no stamp is written, and the next build rebuilds the output. The files are hashed only for
+    /// an output that takes longer.
+    pub fn write(&self, read: &[PathBuf], begun: SystemTime, is_hashed: bool) {
         let seen = StatCache::default();
-        let mut files = Vec::new();
+        let mut lines = String::new();
         for path in read {
-            match seen.file(path) {
-                Some(file) if file.changed + stat_cache::DOUBT < begun => files.push(file),
-                _ => return,
-            }
+            let file = seen.file(path);
+            let file = file.filter(|file| file.changed + stat_cache::DOUBT < begun);
+            let Some(line) = file.and_then(|file| file.line(is_hashed)) else {
+                return;
+            };
+            lines += &line;
         }
-        if let Some(described) = self.description(&files) {
+        if let Some(rest) = self.description() {
             let took = SystemTime::now().duration_since(begun).unwrap_or_default();
-            let text = format!("took {}\n{described}", took.as_millis());
+            let text = format!("took {}\n{lines}{rest}", took.as_millis());
             // Without a stamp the output is only rebuilt.
             let _ = std::fs::write(&self.stamp, text);
         }
     }
 
-    /// Describes the output and the files. A killed build or a full disk leaves a truncated output, which has another
-    /// size, or a truncated stamp, in which the last lines are missing.
-    fn description(&self, files: &[Rc<File>]) -> Option<String> {
-        let mut text = String::new();
-        for file in files {
-            text += "file ";
-            text += file.state.as_deref()?;
-            text += "\n";
-        }
+    /// Describes the output. A killed build or a full disk leaves a truncated output, which has another size, or a
+    /// truncated stamp, in which the last lines are missing.
+    fn description(&self) -> Option<String> {
         let size = std::fs::metadata(&self.output).ok()?.len();
-        text += &codec::line("how", &self.how);
-        Some(text + &format!("\nsize {size}\n"))
+        Some(codec::line("how", &self.how) + &format!("\nsize {size}\n"))
     }
 }

@@ -5,19 +5,25 @@
 //!
 //! The state of a file is one line: size, modification time, path, and the path with links resolved if it is another. A
 //! different file behind a link may have the same size and modification time, because Nix gives all files the same time.
-//! A file with the same state counts as unchanged.
+//! A file with the same state counts as unchanged, as does a file with another time but the same hash.
 
 use crate::runtime::facts::Fields;
 use crate::system::files;
 use std::cell::{Cell, OnceCell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::hash::{DefaultHasher, Hasher};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// The minimum age of a file when it is read. A newer file may have changed again, because file systems store times
 /// with limited resolution.
 pub const DOUBT: Duration = Duration::from_millis(50);
+
+/// The hash for each state. Many outputs are made of the same headers, in many threads.
+static HASHES: Mutex<BTreeMap<String, String>> = Mutex::new(BTreeMap::new());
 
 /// The results of all queries so far, including failed ones.
 #[derive(Default)]
@@ -44,6 +50,45 @@ pub struct File {
     pub state: Option<String>,
     /// `true` once a `rerun-if-changed` line was printed for it.
     pub is_reported: Cell<bool>,
+}
+
+impl File {
+    /// Returns the line of a stamp for this file.
+    pub fn line(&self, is_hashed: bool) -> Option<String> {
+        let hash = is_hashed.then(|| self.hash()).flatten();
+        let hash = hash.unwrap_or_else(|| "-".to_string());
+        Some(format!("file {hash} {}\n", self.state.as_ref()?))
+    }
+
+    /// Returns the hash of the content, unless the file is very large, or may have changed since its state was read.
+    fn hash(&self) -> Option<String> {
+        let known = || HASHES.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.as_ref()?;
+        if let Some(hash) = known().get(state) {
+            return Some(hash.clone());
+        }
+        let is_settled = self.changed + DOUBT < SystemTime::now();
+        let bytes = files::bytes(self.is_regular.then_some(&self.path)?).ok()?;
+        let now = std::fs::metadata(&self.path).ok()?;
+        let is_same = now.len() == bytes.len() as u64 && now.modified().ok()? == self.changed;
+        let hash = (is_settled && is_same).then(|| hash(&bytes))?;
+        known().insert(state.clone(), hash.clone());
+        Some(hash)
+    }
+}
+
+/// Returns a hash of 128 bits, which two contents do not share by chance. A search for two such contents is pointless:
+/// who writes the files also decides what is compiled. The standard library contains SipHash optimized, unlike code of a
+/// build script. If another version of Rust has another hash, files are only compiled again.
+pub fn hash(bytes: &[u8]) -> String {
+    let mut hash = String::new();
+    for half in 0..2 {
+        let mut hasher = DefaultHasher::new();
+        hasher.write_u8(half);
+        hasher.write(bytes);
+        hash += &format!("{:016x}", hasher.finish());
+    }
+    hash
 }
 
 impl StatCache {
@@ -74,31 +119,36 @@ impl StatCache {
         })
     }
 
-    /// Returns the files whose states are the first lines of this part of a stamp, or that had them before they changed.
-    pub fn files(&self, described: &str) -> Option<Vec<Rc<File>>> {
+    /// Returns the files in these lines of a stamp and the lines with their times now, unless a file has changed.
+    pub fn unchanged(&self, lines: &str) -> Option<(Vec<Rc<File>>, String)> {
         let before = self.before.take();
-        let (mut place, mut files) = (0, Vec::new());
-        for line in described.lines() {
-            let Some(state) = line.strip_prefix("file ") else {
-                break;
-            };
+        let (mut place, mut files, mut now) = (0, Vec::new(), String::new());
+        for line in lines.split_inclusive('\n') {
+            let line = line.strip_prefix("file ")?.strip_suffix('\n')?;
+            let (hash, state) = line.split_once(' ')?;
             let next = before.get(place);
             let file = match next.filter(|next| next.state.as_deref() == Some(state)) {
                 Some(next) => Rc::clone(next),
                 None => {
-                    let (_, path) = state.split_once(' ')?.1.split_once(' ')?;
-                    let path = path.split('\t').next()?;
+                    let path = without_time(state)?.1.split('\t').next()?;
                     let file = self.file(Path::new(&String::decode(path)?))?;
                     let found = before.iter().position(|one| Rc::ptr_eq(one, &file));
                     place = found.unwrap_or(place);
                     file
                 }
             };
+            let current = file.state.as_deref()?;
+            if current != state {
+                let is_same = hash != "-" && without_time(current) == without_time(state);
+                let now = if is_same { file.hash() } else { None };
+                now.filter(|now| now == hash)?;
+            }
+            now += &format!("file {hash} {current}\n");
             place += 1;
             files.push(file);
         }
         self.before.replace(files.clone());
-        Some(files)
+        Some((files, now))
     }
 
     /// Resolves the links in a directory's path. A few directories contain hundreds of files.
@@ -116,6 +166,12 @@ impl StatCache {
         }
         Rc::clone(&all[place].1)
     }
+}
+
+/// Returns the size in a state, and the paths.
+fn without_time(state: &str) -> Option<(&str, &str)> {
+    let (size, rest) = state.split_once(' ')?;
+    Some((size, rest.split_once(' ')?.1))
 }
 
 fn state(path: &Path, real: &Path, size: u64, changed: SystemTime) -> Option<String> {

@@ -169,6 +169,6 @@ fn save(saved: &Artifact, output: &Output, files: &[PathBuf], begun: SystemTime)
     let created = saved.output.parent().map(out_dir::create_dir);
     if created.is_some_and(|created| created.is_ok()) && files::write(&saved.output, &text).is_ok()
     {
-        saved.write(files, begun);
+        saved.write(files, begun, false);
     }
 }
