@@ -82,12 +82,10 @@ fn a_missing_unversioned_name_of_the_driver_is_reported() {
     let ended = "cuDNN crashed the test process (SIGABRT) while calling cudnnGetVersion: the loader did not find libcuda.so  [cudnn-aborted]";
     let printed = "output      Could not load library libcudnn_cnn_infer.so.8. Error: libcuda.so: cannot open shared \
         object file: No such file or directory";
-    // The driver that is in use.
-    let driver = "/drv/libcuda.so.1";
     startup(&cudnn, &[GPU]).must_stop(&format!(
         "{ended}
-  = help: create a link with that name: `ln -s {driver} {path}/libcuda.so`
-  available   {driver}
+  = help: create a link with that name: `ln -s {path}/libcuda.so.1 {path}/libcuda.so`
+  available   {path}/libcuda.so.1
   {printed}
 "
     ));
