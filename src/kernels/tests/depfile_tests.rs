@@ -53,7 +53,7 @@ fn listed(package: &Package) -> Vec<String> {
             }
             let text = std::fs::read_to_string(&file).unwrap();
             let own = text.lines().filter_map(|line| {
-                let path = line.strip_prefix("file ")?.splitn(3, ' ').nth(2)?;
+                let path = line.strip_prefix("file ")?.splitn(4, ' ').nth(3)?;
                 let path = Path::new(path).strip_prefix(package.path("src"));
                 Some(path.ok()?.display().to_string())
             });
