@@ -1,19 +1,19 @@
 //! The work of the child: everything that could crash the process, and everything that starts CUDA.
 
-use crate::runtime::binary::{Elf, Image};
+use crate::runtime::binary::Image;
 use crate::runtime::child::{
     ChildExit, ChildReport, ExitStatus, Functions, Sink, Task, in_process, process, rdma,
 };
 use crate::runtime::convolution::{Extent, FIRST, Graph, Stage, SuiteEvent};
 use crate::runtime::driver::call::CallStatus;
-use crate::runtime::driver::{Device, Devices, Driver, DriverProblem, driver_library};
+use crate::runtime::driver::{Device, Devices, Driver, driver_library};
 use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
 use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
 use crate::runtime::system::platform::Library;
-use crate::runtime::system::{DRIVER, PathCache, platform, unique_number};
+use crate::runtime::system::{PathCache, platform, unique_number};
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::Duration;
@@ -114,16 +114,10 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
         }
         return;
     }
-    stage(sink, Stage::AskingDriver);
-    let driver = query_driver(task.functions, is_child, sink);
-    let parts = match driver {
-        Err(DriverProblem::Missing(_)) => opened_without_driver(&task.parts),
-        _ => task.parts.clone(),
-    };
     let (mut cudnn, mut judged) = (None, None);
     if let Some(main_library) = task.main_library {
-        let opened = open(&parts, sink);
-        if opened != PartsOpened::Refused && parts.len() == task.parts.len() {
+        let opened = open(&task.parts, sink);
+        if opened != PartsOpened::Refused {
             let versions = query_versions(main_library, &task.parts, sink);
             cudnn = versions.map(|(version, _)| (main_library, version, opened));
             judged = versions.and_then(|(version, cuda)| {
@@ -134,7 +128,9 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
             });
         }
     }
-    let numbers = driver.map_or_else(|_| Vec::new(), |driver| choose(task, &driver, judged));
+    stage(sink, Stage::AskingDriver);
+    let driver = query_driver(task.functions, is_child, sink);
+    let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
     for number in &numbers {
         emit(sink, "tried", number);
     }
@@ -146,7 +142,10 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
         }
     }
     if let (Some(scope), Some((main_library, version, opened))) = (task.convolution, cudnn) {
-        if opened == PartsOpened::All && !numbers.is_empty() {
+        // The driver, which is now loaded, may be in a place where only CUDA finds it. Then sub-libraries can be opened
+        // now.
+        let has_gpu = !numbers.is_empty();
+        if has_gpu && (opened == PartsOpened::All || open(&task.parts, sink) == PartsOpened::All) {
             if scope.extent == Extent::Thorough {
                 open_for_training(&task.parts, sink);
             }
@@ -202,30 +201,6 @@ enum PartsOpened {
     /// All except those that are linked to the missing driver. cuDNN can report its version.
     ButDriver,
     Refused,
-}
-
-/// Returns the sub-libraries to open if there is no driver. If the files show that they are valid (each has a version, and
-/// the loader opens the libraries that it is linked to), these are only those that the loader refuses without the driver:
-/// nothing uses the others, and opening them takes most of the time.
-fn opened_without_driver(parts: &[SubLibraryFile]) -> Vec<SubLibraryFile> {
-    let mut refused = Vec::new();
-    for part in parts.iter().filter(|part| part.needed) {
-        let Some(elf) = Elf::open(&part.path)
-            .ok()
-            .filter(|_| part.version.is_some())
-        else {
-            return parts.to_vec();
-        };
-        for name in elf.needed() {
-            if name == DRIVER {
-                refused.push(part.clone());
-            } else if file_name::parse(Path::new(&name)).is_none() && Library::open(&name).is_err()
-            {
-                return parts.to_vec();
-            }
-        }
-    }
-    refused
 }
 
 fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
@@ -312,19 +287,15 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
     std::convert::TryFrom::try_from(function()).ok()
 }
 
-/// Queries the driver.
-fn query_driver(
-    functions: Functions,
-    is_child: bool,
-    sink: Sink<'_>,
-) -> Result<Driver, DriverProblem> {
+/// Queries the driver. Returns `None` if no GPU can be used.
+fn query_driver(functions: Functions, is_child: bool, sink: Sink<'_>) -> Option<Driver> {
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     let found = (functions.driver)();
     let known = match &found {
         Ok(driver) => Some(driver),
         Err(problem) => {
             emit(sink, "problem", &driver_library::finding(problem));
-            if is_child && matches!(problem, DriverProblem::Failed(_)) {
+            if is_child {
                 let problem = problem.clone().with_memory_file();
                 emit(sink, "problem", &driver_library::finding(&problem));
             }
@@ -340,7 +311,7 @@ fn query_driver(
             emit(sink, "device", device);
         }
     }
-    found
+    found.ok()
 }
 
 fn emit<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {

@@ -67,9 +67,10 @@ impl MissingDlopen {
     ) -> Option<Self> {
         let name = name_in(output)?;
         let own = driver.filter(|file| file.is_absolute() && name == PLAIN_DRIVER);
-        // An update of the driver replaces the file, but not its name in the search path.
-        let link = MissingLink::find(&name, cuda, search_path)
-            .or_else(|| Some(MissingLink::to(own?.into(), &name, search_path)));
+        let link = match own {
+            Some(driver) => Some(MissingLink::to(driver.into(), &name, search_path)),
+            None => MissingLink::find(&name, cuda, search_path),
+        };
         let part = None;
         Some(Self { part, name, link })
     }
