@@ -2,7 +2,7 @@
 """Measures the figures of README.md, docs and CONTRIBUTING.md. Fails if a figure exceeds its limit.
 
     python3 .ci/cost.py build [--runs N]      (README.md)
-    python3 .ci/cost.py compile [--runs N]      (README.md)
+    python3 .ci/cost.py compile [--runs N]
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py probe
     CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py startup [--runs N] [--set NAME]      (README.md)
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
@@ -12,7 +12,7 @@
 build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
          program, N times in turn, from nothing but without the downloads. The CPU time of the same build varies by a
          quarter with the load of the machine, so it runs on one CPU with one job, and the ratio of the fastest counts.
-compile  The same for the four builds that README.md names: debug and release, without and with the runtime in the program.
+compile  The same for four builds: debug and release, without and with the runtime in the program.
          The release builds are compared with cudaforge's.
 probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file system with 12 toolkits, 6 of NVIDIA's
          cuDNNs and a site-packages of 100,000 files, without optimization, as in a build script. The ratio to reading
@@ -20,8 +20,7 @@ probe    The fastest of 20 probes, or of up to 400 on a busy machine, in a file 
          path.
 startup  The milliseconds and the resident memory of a new process that opens libcudnn.so.9 (`first`), that opens it with
          the sub-libraries that convolutions need (`loader`), that calls check_version(), and that calls startup(). If
-         startup() passes on a machine with a GPU, the program keeps as much memory as `loader`. Without a driver, it does
-         not open the sub-libraries.
+         startup() passes on a machine with a GPU, the program keeps as much memory as `loader`.
 edit     The CPU seconds of a rebuild after an edit of main.rs, with and without a guard. The ratio counts.
 size     The kB that the guard adds to a stripped release program.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
