@@ -64,8 +64,8 @@ impl Artifact {
     }
 
     /// Writes the stamp. `begun` is the time before the first file was read. If a file has changed since then, or its
-    /// path cannot be encoded, no stamp is written, and the next build rebuilds the output. The files are hashed only for
-    /// an output that takes longer.
+    /// path cannot be encoded, no stamp is written, and the next build rebuilds the output. `is_hashed`: the stamp also gets
+    /// the hashes of the files, which take longer than it takes to make a small output again.
     pub fn write(&self, read: &[PathBuf], begun: SystemTime, is_hashed: bool) {
         let seen = StatCache::default();
         let mut lines = String::new();
