@@ -6,7 +6,7 @@ use cudnn_guard::internals::binary::ld_so_cache;
 use cudnn_guard::internals::loader::elf::{dlerror_messages, search_list};
 use cudnn_guard::internals::loader::file_name;
 use cudnn_guard::internals::loader::system::{Loader, System, hwcaps_order};
-use cudnn_guard::internals::system::linux::maps;
+use cudnn_guard::internals::system::platform::maps;
 use cudnn_guard_fuzz::expect_printable;
 use libfuzzer_sys::fuzz_target;
 use std::os::unix::ffi::OsStrExt;

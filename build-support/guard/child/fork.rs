@@ -3,12 +3,12 @@
 pub mod signals;
 
 use crate::runtime::child::{ChildExit, ExitStatus, Sink, Task, TimeLeft, with_large_stack};
-use crate::runtime::system::platform;
-use crate::runtime::system::platform::PollFd;
+use crate::runtime::system::platform::{self, PollFd, is_temporary, poll};
 use std::ffi::{c_int, c_short, c_ulong};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, FromRawFd};
+use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::time::Duration;
 
@@ -40,13 +40,10 @@ unsafe extern "C" {
     fn _exit(code: c_int) -> !;
     fn waitpid(pid: c_int, status: *mut c_int, options: c_int) -> c_int;
     fn kill(pid: c_int, signal: c_int) -> c_int;
-    fn getpid() -> c_int;
-    fn getppid() -> c_int;
     fn prctl(option: c_int, ...) -> c_int;
     fn setrlimit(resource: c_int, limit: *const [u64; 2]) -> c_int;
     fn pipe2(ends: *mut c_int, flags: c_int) -> c_int;
     fn dup2(from: c_int, to: c_int) -> c_int;
-    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
 /// Does the work in a forked child, which ends with its parent and writes no core dump.
@@ -85,8 +82,7 @@ fn run_child(
     let failed = |error: Error| format!("pipe: {error}");
     let [answer, sink] = pipe().map_err(failed)?;
     let [output, output_sink] = pipe().map_err(failed)?;
-    // SAFETY: getpid has no conditions.
-    let parent = unsafe { getpid() };
+    let parent = std::process::id() as c_int;
     // Waits for threads that are loading a library, which the child would inherit half-loaded.
     platform::pass_locks();
     // SAFETY: the child does not return into its parent's frames: it ends in `exit`.
@@ -159,7 +155,7 @@ fn become_child(parent: c_int, sink: c_int, output_sink: c_int) {
         prctl(PR_SET_PDEATHSIG, SIGKILL as c_ulong);
         // The parent may have ended before that call. 0 is a parent outside the child's PID namespace, and a negative
         // number is an error.
-        let now = getppid();
+        let now = parent_id() as c_int;
         if parent > 0 && now > 0 && now != parent {
             exit();
         }
@@ -218,7 +214,7 @@ fn read_until_end(
             0 if is_reaped() => break,
             0 if wait.is_zero() => return Ok((false, answer_bytes, output_bytes)),
             0 => continue,
-            _ if is_temporary(&error) => continue,
+            _ if is_temporary(error.kind()) => continue,
             _ => return Err(format!("poll: {error}")),
         }
         // The end of the answer comes last, so that no output before it is lost.
@@ -230,11 +226,6 @@ fn read_until_end(
         }
     }
     Ok((true, answer_bytes, output_bytes))
-}
-
-/// Returns `true` if repeating the call may succeed.
-fn is_temporary(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Interrupted | ErrorKind::WouldBlock)
 }
 
 /// Reads once, and discards everything over the limit. Returns `false` at the end.
@@ -274,6 +265,6 @@ fn reap(pid: c_int) -> Result<Option<c_int>, bool> {
         (0, _) => Err(false),
         (1.., _) => Ok(Some(status)),
         (_, error) if error.raw_os_error() == Some(ECHILD) => Ok(None),
-        (_, error) => Err(!is_temporary(&error)),
+        (_, error) => Err(!is_temporary(error.kind())),
     }
 }

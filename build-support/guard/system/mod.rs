@@ -14,7 +14,6 @@ use std::time::SystemTime;
 
 pub mod names;
 pub mod not_linux;
-pub mod other;
 pub mod path_cache;
 pub mod proc;
 
@@ -34,26 +33,17 @@ pub fn is_there(path: &Path) -> bool {
     path_cache::metadata(path).is_ok()
 }
 
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub mod linux;
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
-pub use self::linux as platform;
-
-#[cfg(windows)]
-pub mod windows;
-#[cfg(windows)]
-pub use self::windows as platform;
-
-#[cfg(not(any(
-    windows,
+/// The loader and the C library of this process. `platform.rs` is for systems that the guard does not support.
+#[cfg_attr(
     all(
         target_os = "linux",
         target_env = "gnu",
         any(target_arch = "x86_64", target_arch = "aarch64")
-    )
-)))]
-pub use self::other as platform;
+    ),
+    path = "linux/mod.rs"
+)]
+#[cfg_attr(windows, path = "windows.rs")]
+pub mod platform;
+
 pub use self::path_cache::{PathCache, canonical, link_metadata, metadata, read_link};
 pub use names::{DRIVER, DRIVER_DLL, DRIVER_IN_WSL, DRIVER_SO, LOADER};

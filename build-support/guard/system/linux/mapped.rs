@@ -1,7 +1,7 @@
 //! The files that are mapped into this process on Linux.
 
-use crate::runtime::system::linux::maps::{File, current_path, file_in, path};
-use crate::runtime::system::linux::metadata;
+use crate::runtime::system::platform::maps::{File, current_path, file_in, path};
+use crate::runtime::system::platform::metadata;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::io::ErrorKind;
 use std::os::unix::ffi::OsStrExt;

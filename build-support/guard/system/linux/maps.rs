@@ -1,7 +1,7 @@
 //! The kernel's table of the files that are mapped into this process.
 
 use crate::runtime::system;
-use crate::runtime::system::linux::same_file;
+use crate::runtime::system::platform::same_file;
 use std::ffi::{CStr, OsStr};
 use std::ops::Range;
 use std::os::unix::ffi::OsStrExt;

@@ -9,8 +9,8 @@ pub mod stack;
 pub mod stream;
 
 use crate::runtime::facts::LinkedIn;
-use crate::runtime::system::linux::maps::{current_path, path};
 use crate::runtime::system::path_cache;
+use crate::runtime::system::platform::maps::{current_path, path};
 use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_long, c_uint, c_void};
 use std::fs::{Metadata, OpenOptions};
 use std::io::ErrorKind;
@@ -18,12 +18,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-pub use crate::runtime::system::linux::mapped::{mapped, replaced};
-pub use crate::runtime::system::linux::process::*;
+pub use crate::runtime::system::platform::mapped::{mapped, replaced};
+pub use crate::runtime::system::platform::process::*;
 #[cfg(feature = "runtime")]
-pub use crate::runtime::system::linux::stack::stack_left;
+pub use crate::runtime::system::platform::stack::stack_left;
 #[cfg(feature = "runtime")]
-pub use crate::runtime::system::linux::stream::{write_in_place, write_stderr};
+pub use crate::runtime::system::platform::stream::{is_temporary, write_in_place, write_stderr};
 
 /// `true` if the guard supports this system. In a static program, a library would load a second C library.
 pub const SUPPORTED: bool = !cfg!(target_feature = "crt-static");

@@ -1,7 +1,7 @@
 //! This process on Linux: its environment, its privileges and its limits.
 
-use crate::runtime::system::linux::Library;
-use crate::runtime::system::linux::mapped::mapped;
+use crate::runtime::system::platform::Library;
+use crate::runtime::system::platform::mapped::mapped;
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int, c_long, c_short, c_ulong};
 use std::os::fd::{FromRawFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -19,7 +19,7 @@ unsafe extern "C" {
     fn syscall(number: c_long, ...) -> c_long;
     fn getrlimit(resource: c_int, limit: *mut [u64; 2]) -> c_int;
     fn access(path: *const c_char, mode: c_int) -> c_int;
-    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
+    pub fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
 }
 
 /// A file descriptor to wait for, as `poll(2)` takes it.

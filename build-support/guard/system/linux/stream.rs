@@ -1,6 +1,6 @@
 //! Writing to pipes, sockets and terminals, which may wait for a reader or raise a signal.
 
-use crate::runtime::system::linux::process::PollFd;
+use crate::runtime::system::platform::process::{PollFd, poll};
 use std::ffi::{c_int, c_long, c_short, c_ulong, c_void};
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind};
@@ -26,7 +26,6 @@ const PIPE_BUF: usize = 4096;
 type Signals = [c_ulong; 1024 / c_ulong::BITS as usize];
 
 unsafe extern "C" {
-    fn poll(fds: *mut PollFd, count: c_ulong, milliseconds: c_int) -> c_int;
     fn write(fd: c_int, from: *const c_void, size: usize) -> isize;
     fn pthread_sigmask(how: c_int, set: *const Signals, old: *mut Signals) -> c_int;
     fn sigpending(set: *mut Signals) -> c_int;
@@ -87,7 +86,8 @@ fn write_all(fd: c_int, mut text: &[u8]) -> std::io::Result<()> {
     written
 }
 
-fn is_temporary(error: ErrorKind) -> bool {
+/// Returns `true` if repeating the call may succeed.
+pub fn is_temporary(error: ErrorKind) -> bool {
     matches!(error, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
 
