@@ -43,7 +43,8 @@ pub struct Elf {
     pub(super) file: BoundedFile,
     /// The first 64 bytes, or the whole file if it is shorter.
     pub(super) start: Vec<u8>,
-    pub(super) is_64_bit_le: bool,
+    /// `true` for a 64-bit, little-endian file.
+    pub is_64_bit_le: bool,
     /// The end of the table of segments, or of the last segment with a page that is not in the file.
     reach: u64,
     segments: Option<Vec<Segment>>,
@@ -266,11 +267,6 @@ impl Elf {
             (segment.kind == PT_LOAD && inside < segment.size).then_some((segment, inside))
         })?;
         segment.offset.checked_add(inside)
-    }
-
-    /// Returns `true` if it is a 64-bit, little-endian file.
-    pub fn is_64_bit_le(&self) -> bool {
-        self.is_64_bit_le
     }
 
     /// Returns the path of its loader.

@@ -284,7 +284,7 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
     stage(sink, Stage::Cudnn(format!("calling {name}")));
     // SAFETY: every version declares both as `size_t (void)`.
     let function: extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
-    std::convert::TryFrom::try_from(function()).ok()
+    u32::try_from(function()).ok()
 }
 
 /// Queries the driver. Returns `None` if no GPU can be used.

@@ -210,8 +210,7 @@ impl Graph {
         plan.set(backend::PLAN_HANDLE, &[handle.pointer])?;
         plan.finalize()?;
         let bytes = plan.get_number(backend::PLAN_WORKSPACE)?.unwrap_or(0);
-        let bytes: Result<usize, _> = std::convert::TryFrom::try_from(bytes);
-        let workspace = bytes.unwrap_or(0);
+        let workspace = usize::try_from(bytes).unwrap_or(0);
         Ok(Plan { plan, workspace })
     }
 

@@ -29,8 +29,8 @@ pub const FORWARD: &[&str] = &[
 impl Algorithm {
     /// Returns a forward algorithm.
     pub fn forward(number: i32) -> Self {
-        let index: Result<usize, _> = std::convert::TryFrom::try_from(number);
-        let name = index.ok().and_then(|index| FORWARD.get(index)).copied();
+        let index = usize::try_from(number).ok();
+        let name = index.and_then(|index| FORWARD.get(index)).copied();
         let name = name.unwrap_or("unknown");
         Self {
             number,

@@ -137,9 +137,8 @@ impl Cudnn {
         data: &DeviceTensors,
         bytes: usize,
     ) -> Result<(), CallStatus> {
-        let (one, zero) = (1.0f32, 0.0f32);
-        let (one, zero): (*const f32, *const f32) = (&one, &zero);
-        let (one, zero) = (one.cast::<c_void>(), zero.cast::<c_void>());
+        let factor = |value: &'static f32| std::ptr::from_ref(value).cast::<c_void>();
+        let (one, zero) = (factor(&1.0), factor(&0.0));
         let (x, w, y) = (
             (with.x.pointer, data.x),
             (with.w.pointer, data.w),

@@ -181,8 +181,7 @@ impl Node {
         // SAFETY: the descriptor is alive, the values have the type of the attribute, and cuDNN writes at most `most`.
         let read = unsafe { (self.functions).get(self.pointer, name, kind, most, &mut count, to) };
         read.map_err(|failed| failed.in_call(self.kind.get))?;
-        let count: Result<usize, _> = std::convert::TryFrom::try_from(count);
-        Ok(count.map_or(0, |count| count.min(capacity)))
+        Ok(usize::try_from(count).map_or(0, |count| count.min(capacity)))
     }
 
     /// Reads a whole number, if it is set.

@@ -25,11 +25,9 @@ impl BuiltRecord {
 
     /// Creates the facts of a program that is statically linked with these functions of cuDNN.
     pub const fn with_functions(record: &'static [u8], functions: &'static LinkedIn) -> Self {
-        Self {
-            record,
-            functions: Some(functions),
-            built: OnceLock::new(),
-        }
+        let mut built = Self::new(record);
+        built.functions = Some(functions);
+        built
     }
 
     #[inline(never)]

@@ -17,7 +17,6 @@ use crate::runtime::facts::{
     Built, BuiltFinding, CudnnTargets, Fields, KnownBad, Loader, Policy, Requirement, Target,
     Version, codec,
 };
-use std::convert::TryFrom;
 use std::io::BufRead;
 use std::slice::from_ref;
 

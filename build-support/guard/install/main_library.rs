@@ -79,7 +79,7 @@ impl MainLibrary {
         // SAFETY: every version declares it as `size_t (void)`.
         let query: unsafe extern "C" fn() -> usize = unsafe { std::mem::transmute(address) };
         // SAFETY: it takes nothing and changes nothing.
-        let number = std::convert::TryFrom::try_from(unsafe { query() }).ok()?;
+        let number = u32::try_from(unsafe { query() }).ok()?;
         Some(Version::from_cudnn(number))
     }
 

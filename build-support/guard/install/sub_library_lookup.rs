@@ -37,21 +37,22 @@ impl<'a> SubLibraryLookup<'a> {
         }
     }
 
-    /// Returns the file that the loader finds under a name with all numbers. From 9 on, cuDNN tries the most precise
-    /// name first, and the loader searches all directories for a name before cuDNN tries the next one.
-    fn by_precise_name(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
+    /// Returns the file that the loader finds under a name with all numbers, else the file that the process has already
+    /// mapped: every library in the process uses it. From 9 on, cuDNN tries the most precise name first, and the loader
+    /// searches all directories for a name before cuDNN tries the next one.
+    fn before_plain_name(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
         let names = file_name::precise(name, version.filter(|_| !cfg!(windows)));
         let mut files = names.iter().filter_map(|name| self.search(name));
         // If the loader refuses the file, cuDNN tries the next name.
-        files.find(|file| !Image::open(file).is_err_and(|defect| !defect.is_unsafe()))
+        files
+            .find(|file| !Image::open(file).is_err_and(|defect| !defect.is_unsafe()))
+            .or_else(|| self.in_process(name))
     }
 
     /// Returns the file that the loader finds for a sub-library of a cuDNN of this version.
     pub fn by_name(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
         let plain = file_name::of_part(name, self.major);
-        let opened = self
-            .by_precise_name(name, version)
-            .or_else(|| self.in_process(name));
+        let opened = self.before_plain_name(name, version);
         let found = self.search(&plain);
         // The loader searches the cache and the directories of the system last.
         let is_early = |file: &PathBuf| {
@@ -101,9 +102,7 @@ impl<'a> SubLibraryLookup<'a> {
     /// Returns the file beside the main library, which the guard can open by its path; else the file that the loader
     /// finds. A file that cuDNN finds under a more precise name comes first, since an open file has only the plain name.
     pub fn beside_first(&self, name: &str, version: Option<Version>) -> Option<PathBuf> {
-        let opened = self
-            .by_precise_name(name, version)
-            .or_else(|| self.in_process(name));
+        let opened = self.before_plain_name(name, version);
         if opened.is_some() {
             return opened;
         }
@@ -116,7 +115,7 @@ impl<'a> SubLibraryLookup<'a> {
         full_name(self.folder, &plain).or_else(|| self.by_name(name, version))
     }
 
-    /// Returns the file that the process has already mapped: every library in the process uses it.
+    /// Returns the file that the process has already mapped.
     fn in_process(&self, name: &str) -> Option<PathBuf> {
         let own = Some((name.to_string(), Some(self.major)));
         let mut mapped = self.mapped.iter();
