@@ -44,7 +44,7 @@ pub fn records(path: &Path) -> Vec<Built> {
 
 /// Reads an ELF file, if it is a 64-bit, little-endian one.
 pub fn from_elf(elf: &Elf) -> Result<Linkage, Defect> {
-    if !elf.is_64_bit_le() {
+    if !elf.is_64_bit_le {
         return Err(Defect::Class(ARCH.into()));
     }
     let machine = elf.machine().ok_or(Defect::Garbled)?;

@@ -342,7 +342,7 @@ fn only_the_cpu_of_a_32_bit_library_is_read() {
     let path = compiled(&folder, code, &flags);
     let library = Elf::read(&path).unwrap();
     assert_eq!((library.cpu(), library.defect()), (Some("i686"), None));
-    assert!(!library.is_64_bit_le());
+    assert!(!library.is_64_bit_le);
     assert_eq!(
         (library.runpath(), library.section(".rodata")),
         (None, None)
