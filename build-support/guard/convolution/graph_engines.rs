@@ -1,8 +1,8 @@
 //! A convolution through cuDNN's graph API: its engines are tested in turn, as in programs.
 
 use crate::runtime::convolution::{
-    Case, CaseFailure, CaseRunner, CaseSuccess, Engine, Graph, HeuristicMode, MOST_WORKSPACE, Plan,
-    Reference, SuiteEvent, Unsupported, WorstRefusal,
+    Case, CaseFailure, CaseRunner, CaseSuccess, Engine, Graph, HeuristicMode, Reference,
+    SuiteEvent, Unsupported, WorstRefusal,
 };
 
 impl CaseRunner<'_> {
@@ -44,10 +44,10 @@ impl CaseRunner<'_> {
                 emit(SuiteEvent::cudnn(format!(
                     "preparing {algorithm} for the {what}"
                 )));
-                let plan = match self.plan(&graph, &engine) {
+                let plan = match graph.plan(self.handle, &engine) {
                     Ok(plan) => plan,
-                    Err(failure) => {
-                        passed_over.add(failure)?;
+                    Err(status) => {
+                        passed_over.add(self.refused(status, Some(algorithm)))?;
                         continue;
                     }
                 };
@@ -64,19 +64,6 @@ impl CaseRunner<'_> {
             }
         }
         Err(passed_over.into_failure())
-    }
-
-    fn plan(&self, graph: &Graph, engine: &Engine) -> Result<Plan, CaseFailure> {
-        let algorithm = engine.algorithm;
-        let plan = graph.plan(self.handle, engine);
-        let plan = plan.map_err(|status| self.refused(status, Some(algorithm)))?;
-        let bytes = plan.workspace;
-        if bytes > MOST_WORKSPACE {
-            return Err(CaseFailure::Unsupported(Unsupported::Workspace(
-                bytes, algorithm,
-            )));
-        }
-        Ok(plan)
     }
 }
 

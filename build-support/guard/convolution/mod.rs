@@ -22,6 +22,6 @@ pub use failure::{CaseFailure, CaseSuccess, FailedCase, OVERRIDE, Unsupported, W
 pub use graph::{Engine, Graph, HeuristicMode, Plan};
 pub use passed_over::WorstRefusal;
 pub use reference::{Expected, Reference};
-pub use run_case::{CaseRunner, MOST_WORKSPACE};
+pub use run_case::CaseRunner;
 pub use stage::Stage;
 pub use tolerance::{Comparison, Tolerance};

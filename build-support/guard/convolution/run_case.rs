@@ -17,7 +17,7 @@ use crate::runtime::system::platform::Library;
 use std::cell::Cell;
 
 /// The largest workspace. It limits the guard's GPU memory to 64 MiB, since its other buffers are small.
-pub const MOST_WORKSPACE: usize = 48 * MIB;
+const MOST_WORKSPACE: usize = 48 * MIB;
 
 /// The state that all convolutions share.
 pub struct CaseRunner<'a> {
@@ -130,11 +130,6 @@ impl CaseRunner<'_> {
     ) -> Result<CaseSuccess, CaseFailure> {
         let bytes = self.cudnn.workspace(case.operation, with, algorithm);
         let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
-        if bytes > MOST_WORKSPACE {
-            return Err(CaseFailure::Unsupported(Unsupported::Workspace(
-                bytes, algorithm,
-            )));
-        }
         self.compute(case, algorithm, bytes, reference, &|data| {
             let (operation, cudnn) = (case.operation, &self.cudnn);
             // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
@@ -151,6 +146,11 @@ impl CaseRunner<'_> {
         reference: &Reference,
         convolve: &dyn Fn(&DeviceTensors) -> Result<(), CallStatus>,
     ) -> Result<CaseSuccess, CaseFailure> {
+        if bytes > MOST_WORKSPACE {
+            return Err(CaseFailure::Unsupported(Unsupported::Workspace(
+                bytes, algorithm,
+            )));
+        }
         let gpu = CaseFailure::Gpu;
         let Reference {
             operands, expected, ..
