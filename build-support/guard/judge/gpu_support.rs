@@ -124,7 +124,6 @@ pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
 }
 
 /// Returns the newest version in these rows, if this version is newer than all of them.
-#[cfg(feature = "runtime")]
 pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
     let newest = rows.iter().map(|row| row.last).max()?;
     let is_newer = (cudnn.major, cudnn.minor) > (newest.major, newest.minor);
