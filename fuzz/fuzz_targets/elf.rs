@@ -21,7 +21,7 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = (
         elf.defect(),
         elf.cpu(),
-        elf.is_64_bit_le(),
+        elf.is_64_bit_le,
         elf.is_nodeflib(),
     );
     let _ = (elf.section(".rodata"), elf.cuda_major(), elf.build_id());

@@ -124,7 +124,7 @@ fn rows(text: &str) -> Vec<Row> {
 pub fn explanations(text: &str) -> Vec<Explanation> {
     let text = anstream::adapter::strip_str(text).to_string();
     // Rust's `Debug` escapes quotes, and other programs print typographic ones.
-    let text = terminal::harmless_lines(&text)
+    let text = terminal::harmless(&text)
         .replace("\\\"", "\"")
         .replace(['‘', '’'], "'");
     // Terminals wrap text that is copied from them, within a word or between words.
@@ -133,7 +133,7 @@ pub fn explanations(text: &str) -> Vec<Explanation> {
     // A pair of unrelated lines is not explained by its parts.
     let count = text.lines().count();
     let pairs = lines.windows(2).flat_map(|it| [it.concat(), it.join(" ")]);
-    let text = pairs.fold(text.clone(), |text, pair| text + &pair + "\n");
+    let text = pairs.fold(text.clone() + "\n", |text, pair| text + &pair + "\n");
     let rows = rows(&text);
     let mut found = BTreeMap::new();
     // Logs repeat lines.

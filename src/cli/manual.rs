@@ -2,9 +2,9 @@
 
 use crate::cli::{command_line, terminal};
 use clap::{ArgMatches, Command, value_parser};
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{fs, io};
 
 pub fn command() -> Command {
     Command::new("manual")
@@ -22,7 +22,9 @@ pub fn command() -> Command {
 /// Writes one page for the program and one for each command.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
     let dir = arguments.get_one::<PathBuf>("dir").expect("required");
-    match write_pages(dir) {
+    let command = command_line().disable_help_subcommand(true);
+    let written = fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(command, dir));
+    match written {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             terminal::show_on_stderr(format!(
@@ -32,9 +34,4 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             ExitCode::from(1)
         }
     }
-}
-
-fn write_pages(dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(dir)?;
-    clap_mangen::generate_to(command_line().disable_help_subcommand(true), dir)
 }

@@ -113,16 +113,11 @@ pub fn heading(text: &str) -> String {
     format!("{style}{text}{style:#}\n")
 }
 
-/// Replaces control characters in a line from another program or a file.
-pub fn harmless(line: &str) -> String {
-    line.chars()
-        .filter(|c| *c == '\t' || !is_unprintable(*c))
+/// Removes control characters from a text of another program or a file. Lines and tabs stay.
+pub fn harmless(text: &str) -> String {
+    text.chars()
+        .filter(|c| "\n\t".contains(*c) || !is_unprintable(*c))
         .collect()
-}
-
-/// Like [`harmless`], but for a text.
-pub fn harmless_lines(text: &str) -> String {
-    text.lines().map(|line| harmless(line) + "\n").collect()
 }
 
 /// Removes the home directory, the user's name and the machine's name from a text, for privacy.

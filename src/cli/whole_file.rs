@@ -16,10 +16,8 @@ pub fn read(path: &Path) -> io::Result<String> {
 /// replaced. A link without a target is replaced itself.
 pub fn replace(path: &Path, text: &str) -> io::Result<()> {
     let real = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-    match files::read_to_string(&real) {
-        Ok(old) => replace_file(&real, &in_form_of(&old, text)),
-        Err(_) => replace_file(&real, text),
-    }
+    let old = files::read_to_string(&real).unwrap_or_default();
+    replace_file(&real, &in_form_of(&old, text))
 }
 
 /// Converts a file's text to the form that [`read`] returns.

@@ -83,14 +83,6 @@ pub fn introduced() -> Vec<(&'static str, Version)> {
     })
 }
 
-pub fn newest_cudnn(platform: &Platform) -> Option<Version> {
-    let mut newest = None;
-    for row in gpus(platform) {
-        newest = newest.max(Some(row.last));
-    }
-    newest
-}
-
 pub fn newest_cuda() -> Option<Version> {
     releases().last().map(|(cuda, ..)| *cuda)
 }

@@ -30,20 +30,17 @@ pub fn releases(
         let bad = rules::known_bad(&rows, version, cuda, None, &[]).into_iter();
         findings.extend(bad.map(|(row, impact)| row.finding(version, impact)));
     }
-    let newest_cudnn = compat::newest_cudnn(platform);
-    let cudnn = newer(version, newest_cudnn);
+    let rows = compat::gpus(platform);
+    let known = version.and_then(|found| gpu_support::newest_before(&rows, found));
+    let cudnn = version.zip(known);
     let cudnn = cudnn.map(|(found, known)| NewerVersion::new("cuDNN", found, known));
-    let cuda = newer(cuda, compat::newest_cuda());
+    let is_newer = |(found, known): &(Version, Version)| {
+        (found.major, found.minor) > (known.major, known.minor)
+    };
+    let cuda = cuda.zip(compat::newest_cuda()).filter(is_newer);
     let cuda = cuda.map(|(found, known)| NewerVersion::new("CUDA", found.short(), known.short()));
     findings.extend(cudnn.into_iter().chain(cuda).map(|newer| newer.finding()));
     findings
-}
-
-/// Returns both versions if the found one is of a newer minor than the known one.
-fn newer(found: Option<Version>, known: Option<Version>) -> Option<(Version, Version)> {
-    let (found, known) = (found?, known?);
-    let is_newer = (found.major, found.minor) > (known.major, known.minor);
-    is_newer.then_some((found, known))
 }
 
 /// Returns warnings about target GPUs that the cuDNN does not support. The kernels may run without cuDNN, or with

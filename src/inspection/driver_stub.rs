@@ -106,15 +106,10 @@ pub fn in_image(sysroot: Sysroot) -> Option<Finding> {
         return None;
     }
     let dirs = SYSTEM.iter().map(|dir| real(dir.trim_start_matches('/')));
-    let mut found = Vec::new();
-    for dir in files::dedup(dirs) {
-        found.extend(files::list(&dir).unwrap_or_default());
-    }
-    files::keep(&mut found, &is_of_driver);
-    let mut inside = Vec::new();
-    for file in found {
-        inside.push(sysroot.inside(&file));
-    }
+    let dirs = files::dedup(dirs).into_iter();
+    let found = dirs.flat_map(|dir| files::list(&dir).unwrap_or_default());
+    let found = found.filter(|file| is_of_driver(file));
+    let inside: Vec<_> = found.map(|file| sysroot.inside(&file)).collect();
     let fault = InspectionFault::DriverInImage(inside.first()?, &inside);
     Some(fault.finding())
 }

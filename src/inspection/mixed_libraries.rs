@@ -58,19 +58,17 @@ impl<'a> MixedLibraries<'a> {
 /// Returns the findings about functions that no loaded file defines. In an image, the machine's driver may be mounted
 /// over the driver in the file.
 pub fn findings(graph: &LoadGraph, is_image: bool) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    for undefined in undefined_symbols::find(graph) {
-        findings.push(match undefined.library {
-            Some(driver) if driver.name == DRIVER_SO => {
-                let is_program = undefined.is_of_program(graph);
-                let is_certain = !is_image && (is_program || undefined.ends_program);
-                InspectionFault::DriverWithout(&undefined, driver, is_certain).finding()
-            }
-            Some(library) => MixedLibraries::new(graph, library, undefined).finding(),
-            None => InspectionFault::Undefined(&undefined).finding(),
-        });
-    }
-    findings
+    let finding = |undefined: Undefined<'_>| match undefined.library {
+        Some(driver) if driver.name == DRIVER_SO => {
+            let is_program = undefined.is_of_program(graph);
+            let is_certain = !is_image && (is_program || undefined.ends_program);
+            InspectionFault::DriverWithout(&undefined, driver, is_certain).finding()
+        }
+        Some(library) => MixedLibraries::new(graph, library, undefined).finding(),
+        None => InspectionFault::Undefined(&undefined).finding(),
+    };
+    let undefined = undefined_symbols::find(graph).into_iter();
+    undefined.map(finding).collect()
 }
 
 /// Returns the command that installs the only wheel again whose file is not the one that exists.

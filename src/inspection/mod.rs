@@ -161,9 +161,7 @@ impl Inspection {
         };
         inspection.findings.sort_by_key(later);
         for reason in unknown {
-            if !inspection.unknown.contains(&reason) {
-                inspection.unknown.push(reason);
-            }
+            files::push_new(&mut inspection.unknown, reason);
         }
         Ok(inspection)
     }

@@ -33,11 +33,8 @@ impl Undefined<'_> {
 
 /// Returns the functions that no file of the graph defines. Nothing is known of a graph with a file that cannot be read.
 pub fn find(graph: &LoadGraph) -> Vec<Undefined<'_>> {
-    let mut files = Vec::new();
-    for object in &graph.objects {
-        let file = Elf::read(&object.path).ok();
-        files.extend(file.filter(|_| object.defect.is_none()));
-    }
+    let intact = graph.objects.iter().filter(|one| one.defect.is_none());
+    let files: Vec<Elf> = intact.filter_map(|one| Elf::read(&one.path).ok()).collect();
     if files.len() < graph.objects.len() {
         return Vec::new();
     }

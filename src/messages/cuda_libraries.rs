@@ -5,13 +5,10 @@ use crate::inspection::mixed_libraries::{LibraryPathFix, MixedLibraries};
 use crate::inspection::{Provider, ProviderFault, Undefined};
 use crate::model::{Missing, Owner};
 use crate::runtime::loader::LoadOrigin;
-use crate::runtime::messages::loading::{USES_CPU, install_wheels};
+use crate::runtime::messages::loading::{MOST_NAMED, USES_CPU, install_wheels};
 use crate::toolkit::dependencies::is_of_toolkit;
 use crate::{Finding, FindingId, Version};
 use std::path::{Path, PathBuf};
-
-/// The number of functions that are named after the first one.
-const MOST_NAMED: usize = 8;
 
 impl Undefined<'_> {
     pub fn first(&self) -> &str {

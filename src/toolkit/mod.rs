@@ -69,15 +69,11 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     if header.is_none() && nvcc.is_none() && runtime.is_none() {
         return None;
     }
-    let (mut version, mut version_file_path) = match header {
-        Some((version, file)) => (version, Some(file)),
-        None => (None, None),
+    let found = match header {
+        Some((Some(_), _)) => header,
+        _ => own_version(top, sysroot).or(header),
     };
-    if version.is_none() {
-        if let Some((own, file)) = own_version(top, sysroot) {
-            (version, version_file_path) = (Some(own), Some(file));
-        }
-    }
+    let (version, version_file_path) = found.unzip();
     // 12.4 for `libcudart.so.12.4.127`. The SONAME `libcudart.so.12` is not sufficient.
     let from_name = || match LibraryName::of(&sysroot.canonical(runtime.as_deref()?))?.numbers[..] {
         [major, minor, _] => Some(Version::new(major, minor, 0)),
@@ -86,6 +82,7 @@ pub fn read_install(top: &Path, tree: &Tree, sysroot: Sysroot, host: &Host) -> O
     let toolkit = Toolkit {
         root: top.to_path_buf(),
         version: version
+            .flatten()
             .or_else(|| compiler_version(nvcc.as_deref(), sysroot, host))
             .or_else(from_name),
         stub_dirs: stubs(&link_dirs),
@@ -206,11 +203,11 @@ pub fn absent(toolkit: &Toolkit, libs: &[String], platform: &Platform) -> Vec<St
 }
 
 /// Returns the version in the toolkit's version file, for toolkits without headers, such as those for another CPU.
-fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Version, PathBuf)> {
+fn own_version(top: &Path, sysroot: Sysroot) -> Option<(Option<Version>, PathBuf)> {
     let read = |name, parse: fn(&str) -> Option<Version>| {
         let file = sysroot.file(&top.join(name))?;
         let start = files::read_start(&file, 1 << 16).ok()?;
-        Some((parse(&start)?, file))
+        Some((Some(parse(&start)?), file))
     };
     read("version.json", version_file::json).or_else(|| read("version.txt", version_file::text))
 }

@@ -47,9 +47,9 @@ pub struct Elf {
     pub is_64_bit_le: bool,
     /// The end of the table of segments, or of the last segment with a page that is not in the file.
     reach: u64,
-    segments: Option<Vec<Segment>>,
+    segments: Vec<Segment>,
     /// Tags and values.
-    dynamic: Option<Vec<(u64, u64)>>,
+    dynamic: Vec<(u64, u64)>,
 }
 
 impl Elf {
@@ -63,11 +63,11 @@ impl Elf {
             file,
             start,
             reach: 0,
-            segments: None,
-            dynamic: None,
+            segments: Vec::new(),
+            dynamic: Vec::new(),
         };
-        elf.segments = elf.read_segments();
-        elf.dynamic = elf.read_dynamic();
+        elf.segments = elf.read_segments().unwrap_or_default();
+        elf.dynamic = elf.read_dynamic().unwrap_or_default();
         match elf.file.failure() {
             Some(failure) => Err(failure),
             None => Ok(elf),
@@ -135,7 +135,7 @@ impl Elf {
     /// Returns the file names of the libraries that it is linked to.
     pub fn needed(&self) -> Vec<String> {
         let mut names = Vec::new();
-        for (tag, at) in self.entries() {
+        for (tag, at) in &self.dynamic {
             if *tag == DT_NEEDED {
                 names.extend(self.name(*at).map(lossy));
             }
@@ -218,19 +218,11 @@ impl Elf {
     }
 
     fn segment(&self, kind: u64) -> Option<&Segment> {
-        self.segments().iter().find(|segment| segment.kind == kind)
-    }
-
-    fn segments(&self) -> &[Segment] {
-        self.segments.as_deref().unwrap_or_default()
-    }
-
-    fn entries(&self) -> &[(u64, u64)] {
-        self.dynamic.as_deref().unwrap_or_default()
+        self.segments.iter().find(|segment| segment.kind == kind)
     }
 
     pub fn dynamic_value(&self, tag: u64) -> Option<u64> {
-        let entry = self.entries().iter().find(|entry| entry.0 == tag)?;
+        let entry = self.dynamic.iter().find(|entry| entry.0 == tag)?;
         Some(entry.1)
     }
 
@@ -261,7 +253,7 @@ impl Elf {
     }
 
     fn offset_of(&self, address: u64) -> Option<u64> {
-        let mut segments = self.segments().iter();
+        let mut segments = self.segments.iter();
         let (segment, inside) = segments.find_map(|segment| {
             let inside = address.checked_sub(segment.address)?;
             (segment.kind == PT_LOAD && inside < segment.size).then_some((segment, inside))
@@ -299,9 +291,9 @@ impl Elf {
         // The segments of a valid file do not overlap.
         let most = most.min(self.length());
         let is = |one: &Segment, flags| one.kind == PT_LOAD && one.flags == flags;
-        let has_own = self.segments().iter().any(|one| is(one, PF_R));
+        let has_own = self.segments.iter().any(|one| is(one, PF_R));
         let mut bytes = Vec::new();
-        for segment in self.segments() {
+        for segment in &self.segments {
             if !is(segment, if has_own { PF_R } else { PF_R_X }) {
                 continue;
             }

@@ -267,15 +267,8 @@ impl Pe {
             let name = self.import_name(number(&entry, 12, 4)?)?;
             Some((name, number(&entry, 0, 4)?))
         };
-        let mut tables = Vec::new();
-        if self.imports == 0 {
-            return tables;
-        }
-        for index in 0..MOST_IMPORTS {
-            let Some(table) = entry(index) else { break };
-            tables.push(table);
-        }
-        tables
+        let tables = (0..MOST_IMPORTS).map_while(entry);
+        tables.filter(|_| self.imports != 0).collect()
     }
 
     /// Reads the name of an imported DLL; `None` at the end of a table.

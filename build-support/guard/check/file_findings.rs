@@ -35,12 +35,11 @@ pub fn add(report: &mut Contents, cudnn: &LocatedCudnn<'_>, parts: SubLibraries)
         }
         // The help is to complete this version, which would still be the wrong one.
         let is_wrong = is_mismatch && finding.id == FindingId::PartsMissing;
-        let finding = finding.with_first(main_library.evidence());
-        report.findings.push(if is_wrong {
-            finding.without_help()
-        } else {
-            finding
-        });
+        let mut finding = finding.with_first(main_library.evidence());
+        if is_wrong {
+            finding.help.clear();
+        }
+        report.findings.push(finding);
     }
     report.findings.extend(mismatch);
 }

@@ -185,12 +185,6 @@ impl Finding {
         self
     }
 
-    /// Returns the finding without help, for a caller whose other finding has the right one.
-    pub(crate) fn without_help(mut self) -> Self {
-        self.help.clear();
-        self
-    }
-
     /// Adds a way to fix the fault.
     #[inline(never)]
     pub fn help(mut self, text: impl Into<String>) -> Self {

@@ -145,13 +145,9 @@ pub fn find_suspects(
 /// the wheel of NVRTC contains `cuda_nvrtc/lib`.
 fn in_other_wheel(sub_library: &Path, name: &str) -> Option<PathBuf> {
     let wheels = sub_library.ancestors().nth(3);
-    for wheel in files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?) {
-        let file = wheel.join("lib").join(name);
-        if system::is_file(&file) {
-            return Some(file);
-        }
-    }
-    None
+    let wheels = files_in(wheels.filter(|dir| dir.ends_with("nvidia"))?).into_iter();
+    let mut files = wheels.map(|wheel| wheel.join("lib").join(name));
+    files.find(|file| system::is_file(file))
 }
 
 /// Returns the version of the cuBLAS that cuDNN opens.

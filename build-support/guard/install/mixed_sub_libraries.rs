@@ -124,30 +124,6 @@ pub struct Foreign<'a> {
     pub yields: bool,
 }
 
-impl<'a> Foreign<'a> {
-    /// Creates the fault of a file that is used instead of `own`, which may not exist.
-    fn new(
-        file: &'a SubLibraryFile,
-        origin: &'a LoadOrigin,
-        own: &Path,
-        search_path: Option<&SearchPath>,
-    ) -> Self {
-        let has_own = system::is_file(own);
-        Self {
-            path: &file.path,
-            version: file.version,
-            has_own,
-            // cuDNN tries a name with all numbers before the plain name.
-            yields: match (own.parent(), search_path) {
-                (Some(folder), Some(path)) if !has_own => path.is_before(folder, origin),
-                (Some(_), None) if !has_own => false,
-                _ => file.path.file_name() == own.file_name(),
-            },
-            origin,
-        }
-    }
-}
-
 /// A directory of LD_LIBRARY_PATH from which any other main library would get its sub-libraries too, and their version.
 pub type LastingFolder = (PathBuf, Option<Version>);
 
@@ -216,10 +192,23 @@ pub fn foreign<'a>(installed: &'a Installed, search_path: Option<&SearchPath>) -
     let folder = installed.folder();
     let mut foreign = Vec::new();
     for file in &installed.list {
-        if let Some(origin) = &file.origin {
-            let own = folder.join(installed.file_name(&file.name));
-            foreign.push(Foreign::new(file, origin, &own, search_path));
-        }
+        let Some(origin) = &file.origin else {
+            continue;
+        };
+        let own = folder.join(installed.file_name(&file.name));
+        let has_own = system::is_file(&own);
+        foreign.push(Foreign {
+            path: &file.path,
+            version: file.version,
+            origin,
+            has_own,
+            // cuDNN tries a name with all numbers before the plain name.
+            yields: match search_path {
+                _ if has_own => file.path.file_name() == own.file_name(),
+                Some(path) => path.is_before(folder, origin),
+                None => false,
+            },
+        });
     }
     foreign
 }

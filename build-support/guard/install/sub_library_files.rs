@@ -74,7 +74,7 @@ impl SubLibraries {
         self.installed
             .add_origins(main, &|file| search_path.origin_of(file));
         let installed = &self.installed;
-        let is_newer = |version| gpu_support::is_newer(&built.tables.gpus, version);
+        let is_newer = |version| gpu_support::newest_before(&built.tables.gpus, version).is_some();
         let lists = [&installed.missing, &installed.missing_declared];
         for (files, is_declared) in lists.into_iter().zip([false, true]) {
             if files.is_empty() {

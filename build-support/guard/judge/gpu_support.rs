@@ -117,14 +117,7 @@ fn support_in_row(row: &CudnnTargets, gpu: ComputeCapability) -> GpuSupport {
     }
 }
 
-/// Returns `true` if a version is newer than all in these rows.
-#[cfg(feature = "runtime")]
-pub fn is_newer(rows: &[CudnnTargets], cudnn: Version) -> bool {
-    newest_before(rows, cudnn).is_some()
-}
-
 /// Returns the newest version in these rows, if this version is newer than all of them.
-#[cfg(feature = "runtime")]
 pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
     let newest = rows.iter().map(|row| row.last).max()?;
     let is_newer = (cudnn.major, cudnn.minor) > (newest.major, newest.minor);
@@ -134,7 +127,7 @@ pub fn newest_before(rows: &[CudnnTargets], cudnn: Version) -> Option<Version> {
 /// Returns the newest GPU in these rows; 0.0 for a version that is newer than they are, `None` without rows.
 #[cfg(feature = "runtime")]
 pub fn newest_gpu(rows: &[CudnnTargets], cudnn: Option<Version>) -> Option<ComputeCapability> {
-    if cudnn.is_some_and(|cudnn| is_newer(rows, cudnn)) {
+    if cudnn.is_some_and(|cudnn| newest_before(rows, cudnn).is_some()) {
         return Some(ComputeCapability::new(0, 0));
     }
     let targets = rows.iter().flat_map(|row| &row.code);

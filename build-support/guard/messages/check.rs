@@ -110,10 +110,8 @@ impl Finding {
     }
 
     /// Returns the warning about this program without the guard.
-    pub(crate) fn but_for_this_guard(self) -> Self {
-        let warning = self
-            .id
-            .warning(format!("without this guard, {}", self.summary));
-        warning.with_all(self.evidence).helps(self.help)
+    pub(crate) fn but_for_this_guard(mut self) -> Self {
+        self.summary.insert_str(0, "without this guard, ");
+        self.into_warning()
     }
 }

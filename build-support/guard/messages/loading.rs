@@ -11,7 +11,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 /// The number of functions that are named after the first one.
-const MOST_NAMED: usize = 8;
+pub const MOST_NAMED: usize = 8;
 
 /// The result if the CUDA provider of ONNX Runtime does not load.
 pub const USES_CPU: &str = "ONNX Runtime computes on the CPU and only logs the reason";

@@ -86,14 +86,12 @@ fn default_source() -> InlineTable {
         env!("CARGO_PKG_VERSION_MINOR")
     );
     let repository = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let (key, source) = match repository.to_str().filter(|_| is_clone(repository)) {
+    // cargo puts `.cargo-ok` beside sources that it unpacked.
+    let has = |name| repository.join(name).exists();
+    let is_clone = has(".git") && !has(".cargo-ok");
+    let (key, source) = match repository.to_str().filter(|_| is_clone) {
         Some(path) => ("path", path),
         None => ("version", version),
     };
     InlineTable::from_iter([(key, source)])
-}
-
-/// Returns `true` if the repository was cloned by the user. cargo puts `.cargo-ok` beside sources that it unpacked.
-fn is_clone(repository: &Path) -> bool {
-    repository.join(".git").exists() && !repository.join(".cargo-ok").exists()
 }

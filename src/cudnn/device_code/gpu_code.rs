@@ -28,35 +28,34 @@ fn is_covered(target: Target, by: &[Target]) -> bool {
 
 /// Formats targets for messages: `8.0 9.0a, PTX 12.0, read from its sub-libraries`.
 pub fn describe(targets: &[Target]) -> String {
-    let (ptx, machine) = by_code(targets, |target| {
+    let (mut machine, mut pieces) = (Vec::new(), Vec::new());
+    for target in targets {
         let letter = match target.suffix {
             Suffix::None => "",
             Suffix::Family => "f",
             Suffix::Arch => "a",
         };
-        format!("{}{letter}", target.capability)
-    });
-    let ptx = ptx.into_iter().map(|one| format!("PTX {one}"));
-    let machine = (!machine.is_empty()).then(|| machine.join(" "));
-    let pieces: Vec<String> = machine.into_iter().chain(ptx).collect();
+        match target.code {
+            Code::Machine => machine.push(format!("{}{letter}", target.capability)),
+            Code::Ptx => pieces.push(format!("PTX {}{letter}", target.capability)),
+        }
+    }
+    if !machine.is_empty() {
+        pieces.insert(0, machine.join(" "));
+    }
     format!("{}, read from its sub-libraries", pieces.join(", "))
-}
-
-fn by_code(targets: &[Target], text: impl Fn(&Target) -> String) -> (Vec<String>, Vec<String>) {
-    let (ptx, machine): (Vec<&Target>, Vec<&Target>) =
-        targets.iter().partition(|target| target.code == Code::Ptx);
-    let texts = |targets: Vec<&Target>| targets.into_iter().map(&text).collect();
-    (texts(ptx), texts(machine))
 }
 
 #[cfg(test)]
 pub mod tests {
     use super::*;
+    use crate::model::joined;
 
     /// Formats targets as in the tables: `sm_80 sm_90a compute_120`.
     pub fn format_targets(targets: &[Target]) -> String {
-        let (ptx, machine) = by_code(targets, Target::to_string);
-        [machine, ptx].concat().join(" ")
+        let (ptx, machine): (Vec<&Target>, Vec<&Target>) =
+            targets.iter().partition(|target| target.code == Code::Ptx);
+        joined([machine, ptx].concat(), " ")
     }
 
     fn common_targets(parts: &[&str]) -> String {

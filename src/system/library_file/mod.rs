@@ -84,10 +84,7 @@ impl Binary {
 
     /// Returns the ELF file. A DLL has no build ID, no SONAME and no search paths.
     pub fn as_elf(&self) -> Option<&Elf> {
-        match self {
-            Binary::Elf(elf) => Some(elf),
-            Binary::Pe(_) => None,
-        }
+        either!(self, file => file.as_elf())
     }
 
     /// Returns the CUDA major that a sub-library was built for.

@@ -42,8 +42,7 @@ impl SearchPath {
     /// Returns the search path of a process that does not change it.
     fn usual() -> Self {
         let program = std::env::current_exe().unwrap_or_default();
-        let mut own = Vec::new();
-        own.extend(program.parent().map(Path::to_path_buf));
+        let own = Vec::from_iter(program.parent().map(Path::to_path_buf));
         let path = platform::first_environment(platform::LIBRARY_PATH).unwrap_or_default();
         let mut named = Vec::new();
         // `std::env::split_paths` removes quotation marks, but the loader does not.

@@ -98,12 +98,8 @@ impl SearchPath {
 
     /// Returns the reason why the loader tries this file.
     pub fn finds(&self, file: &Path) -> Option<LoadOrigin> {
-        for (origin, other) in self.candidates(file.file_name()?.to_str()?) {
-            if other == file {
-                return Some(origin);
-            }
-        }
-        None
+        let mut candidates = self.candidates(file.file_name()?.to_str()?).into_iter();
+        Some(candidates.find(|(_, other)| other == file)?.0)
     }
 }
 

@@ -332,7 +332,8 @@ fn a_patch_of_the_newest_known_minor_is_not_a_newer_version() {
         row("9.1.0", "9.9.0", 12, "sm_80"),
         row("9.1.0", "9.9.0", 13, "sm_80"),
     ];
-    assert!(!gpu_support::is_newer(&rows, release("9.9.4")));
-    assert!(gpu_support::is_newer(&rows, release("9.10.0")));
-    assert!(!gpu_support::is_newer(&[], release("9.10.0")));
+    let newest_before = |rows, version| gpu_support::newest_before(rows, release(version));
+    assert_eq!(newest_before(&rows, "9.9.4"), None);
+    assert_eq!(newest_before(&rows, "9.10.0"), Some(release("9.9.0")));
+    assert_eq!(newest_before(&[], "9.10.0"), None);
 }
