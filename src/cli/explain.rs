@@ -2,19 +2,19 @@
 
 use crate::Verdict;
 use crate::cli::known_messages::{Explanation, explanations};
-use crate::cli::{page, terminal};
+use crate::cli::{log, page, terminal};
 use crate::report::layout::wrapped;
 use crate::runtime::facts::Json;
 use crate::runtime::facts::nearest::nearest;
 use crate::runtime::report::json_members::document;
 use crate::system::files;
 use clap::{ArgMatches, Command};
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::path::Path;
 use std::process::ExitCode;
 
-/// The number of bytes at the end of standard input that are explained.
-const MOST_INPUT: u64 = 4 << 20;
+/// The number of bytes of messages in standard input, and at its end, that are explained.
+const MOST_INPUT: usize = 4 << 20;
 
 pub fn command() -> Command {
     let help = "Finding id, as shown in brackets after a headline, or a message [default: the messages on standard \
@@ -151,24 +151,19 @@ fn block(explanation: &Explanation, with_pointer: bool) -> String {
     block
 }
 
-/// Returns the end of standard input, where a failed program prints the reason. Returns `None` if standard input is a
-/// terminal, closed or `/dev/null`.
+/// Returns the part of standard input that may be explained. Returns `None` if standard input is a terminal, closed or
+/// `/dev/null`.
 fn input() -> Option<String> {
-    let mut stdin = io::stdin().lock();
+    let stdin = io::stdin().lock();
     if stdin.is_terminal() {
         return None;
     }
-    let (mut bytes, mut is_cut) = (Vec::new(), false);
-    // The bytes before a read error are explained.
-    while let Ok(1..) = stdin.by_ref().take(MOST_INPUT).read_to_end(&mut bytes) {
-        let before = bytes.len().saturating_sub(MOST_INPUT as usize);
-        bytes.drain(..before);
-        is_cut |= before > 0;
+    let (text, are_more) = log::read(stdin, MOST_INPUT);
+    if are_more {
+        terminal::show_on_stderr(
+            "only the first messages of the input and its last 4 MiB are explained\n",
+        );
     }
-    if is_cut {
-        terminal::show_on_stderr("only the last 4 MiB of the input are explained\n");
-    }
-    let text = String::from_utf8_lossy(&bytes).into_owned();
     let stdin = files::canonical(Path::new("/dev/stdin"), None);
     (!stdin.is_ok_and(|file| file == Path::new("/dev/null"))).then_some(text)
 }

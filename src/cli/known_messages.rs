@@ -31,17 +31,13 @@ struct Row {
 impl Row {
     /// Returns the row if a line of the text may match.
     fn parse(row: &'static str, text: &str) -> Option<Self> {
-        let pattern = value(row, "pattern  ");
-        let contains = match value(row, "contains ") {
-            "" => literals(pattern),
-            texts => texts.split('|').map(String::from).collect(),
-        };
+        let contains = contained(row);
         let mut context = value(row, "with     ").split('|');
         let is_possible = contains_any(text, &contains) && context.any(|it| text.contains(it));
         is_possible.then(|| Row {
             text: row,
             contains,
-            pattern: Regex::new(pattern).expect("a tested table"),
+            pattern: Regex::new(value(row, "pattern  ")).expect("a tested table"),
         })
     }
 
@@ -112,21 +108,43 @@ fn literals(pattern: &str) -> Vec<String> {
     found
 }
 
+/// Returns the texts of a row of which each line that it explains contains one.
+fn contained(row: &'static str) -> Vec<String> {
+    match value(row, "contains ") {
+        "" => literals(value(row, "pattern  ")),
+        texts => texts.split('|').map(String::from).collect(),
+    }
+}
+
+/// Returns the texts of all rows: a line that contains none of them is not explained and is no context of another.
+pub fn all_literals() -> Vec<String> {
+    let contexts = table().flat_map(|row| value(row, "with     ").split('|'));
+    let contexts = contexts.filter(|it| !it.is_empty()).map(String::from);
+    table().flat_map(contained).chain(contexts).collect()
+}
+
+/// Returns a text without colors and control characters, and with the quotes of the table: Rust's `Debug` escapes them,
+/// and other programs print typographic ones.
+pub fn plain(text: &str) -> String {
+    let text = anstream::adapter::strip_str(text).to_string();
+    let text = terminal::harmless(&text);
+    text.replace("\\\"", "\"").replace(['‘', '’'], "'")
+}
+
+fn table() -> impl Iterator<Item = &'static str> {
+    TABLE.trim_end().split("\n\n").skip(1)
+}
+
 /// Returns the rows of the table that may match a line of the text, the most specific first.
 fn rows(text: &str) -> Vec<Row> {
-    let rows = TABLE.trim_end().split("\n\n").skip(1);
-    rows.filter_map(|row| Row::parse(row, text)).collect()
+    table().filter_map(|row| Row::parse(row, text)).collect()
 }
 
 /// Returns the explanations of a text, in the order of the table: at most [`MOST`], and one for each finding.
 ///
 /// Each line is explained by the first row that matches it. Lines are made printable before they are compared.
 pub fn explanations(text: &str) -> Vec<Explanation> {
-    let text = anstream::adapter::strip_str(text).to_string();
-    // Rust's `Debug` escapes quotes, and other programs print typographic ones.
-    let text = terminal::harmless(&text)
-        .replace("\\\"", "\"")
-        .replace(['‘', '’'], "'");
+    let text = plain(text);
     // Terminals wrap text that is copied from them, within a word or between words.
     let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let lines: Vec<&str> = lines.take(MOST_LINES).collect();

@@ -7,6 +7,7 @@ pub(crate) mod fetch;
 pub(crate) mod init;
 mod inspect;
 mod known_messages;
+mod log;
 mod manual;
 mod message_parts;
 mod numbers;

@@ -335,20 +335,21 @@ warning: app@0.1.0: linked to /opt/cudnn/lib/libcudnn.so.9 and libcuda.so.1, com
     must_print(&explain(&["/usr/lib/libcudnn.so.9"]), 2, "", &stderr);
 }
 
-/// The first line is beyond the limit.
+/// The first message is far before the end, and then there are more messages than are kept.
 #[test]
-fn the_end_of_an_input_is_read_up_to_a_limit() {
-    let mut input = b"cannot find -lcudnn\n".to_vec();
-    input.extend(b"warning: unused\n".repeat(1 << 20));
-    let note = "only the last 4 MiB of the input are explained\n";
-    let stderr = format!("{note}nothing is known about these messages\n{NOTHING_KNOWN}");
-    must_print(&explain_input(&input), 2, "", &stderr);
-    let read = explain_input(&input[..4 << 20]);
-    assert_eq!(read.status.code(), Some(0), "{read:?}");
+fn a_long_log_is_explained_up_to_a_limit() {
+    let end = b"warning: unused\n".repeat(5 << 16);
+    let mut input = b"\xff cannot find -lcudnn\n".to_vec();
+    let read = explain_input(&[&input[..], &end].concat());
+    assert!(String::from_utf8_lossy(&read.stdout).contains("cudnn-not-found"));
     assert!(read.stderr.is_empty(), "{read:?}");
-    input.extend(b"\xffcannot find -lcudart");
-    let read = explain_input(&input);
-    assert_eq!(read.status.code(), Some(0), "{read:?}");
+    let spaces = " ".repeat(1 << 20);
+    for number in 0..5 {
+        input.extend(format!("{number}: Unable to load libcurand.so.10{spaces}\n").bytes());
+    }
+    let read = explain_input(&[&input[..], &end].concat());
+    assert!(String::from_utf8_lossy(&read.stdout).contains("cudnn-not-found"));
+    let note = "only the first messages of the input and its last 4 MiB are explained\n";
     assert_eq!(String::from_utf8_lossy(&read.stderr), note);
 }
 

@@ -1,0 +1,125 @@
+//! The lines of a log that may be explained. A log of any size takes the same memory.
+
+use crate::cli::{known_messages, message_parts};
+use regex::Regex;
+use std::collections::BTreeSet;
+use std::io::Read;
+
+/// Reads a log. Returns the lines that a table may explain, each once, followed by the end of the log: a failed program
+/// prints the reason there, and only there are wrapped lines joined. Each has at most `most` bytes. The second value is
+/// `true` if more lines may be explained.
+///
+/// The bytes before a read error are explained.
+pub fn read(mut log: impl Read, most: usize) -> (String, bool) {
+    let (mut lines, mut end) = (None, Vec::new());
+    while let Ok(1..) = log.by_ref().take(most as u64).read_to_end(&mut end) {
+        let before = &end[..end.len().saturating_sub(most)];
+        let newline = before.iter().rposition(|it| *it == b'\n');
+        let before = newline.map_or(before.len(), |at| at + 1);
+        if before > 0 {
+            let text = String::from_utf8_lossy(&end[..before]);
+            lines.get_or_insert_with(Lines::none).add(&text, most);
+            end.drain(..before);
+        }
+    }
+    let (text, are_more) = lines.map_or_else(Default::default, |it| (it.text, it.are_more));
+    (text + &String::from_utf8_lossy(&end), are_more)
+}
+
+/// The lines that a table may explain.
+struct Lines {
+    /// A text that is in each line that the table explains.
+    literal: Regex,
+    /// The same for a line that is explained by its parts, where such a text is no more than a hint.
+    hint: Regex,
+    known: BTreeSet<String>,
+    text: String,
+    are_more: bool,
+}
+
+impl Lines {
+    fn none() -> Self {
+        let any_of = |texts: &[String]| {
+            let texts: Vec<String> = texts.iter().map(|it| regex::escape(it)).collect();
+            Regex::new(&texts.join("|")).expect("a tested table")
+        };
+        let literals = known_messages::all_literals();
+        let hints = message_parts::HINTS.map(String::from);
+        Lines {
+            literal: any_of(&literals),
+            hint: any_of(&[&literals[..], &hints].concat()),
+            known: BTreeSet::new(),
+            text: String::new(),
+            are_more: false,
+        }
+    }
+
+    fn add(&mut self, text: &str, most: usize) {
+        let text = known_messages::plain(text);
+        let mut rest = &text[..];
+        while let Some(found) = self.hint.find(rest).filter(|_| !self.are_more) {
+            let start = rest[..found.start()].rfind('\n').map_or(0, |at| at + 1);
+            let (line, after) = rest[start..]
+                .split_once('\n')
+                .unwrap_or((&rest[start..], ""));
+            rest = after;
+            let may_match = || self.literal.is_match(line) || message_parts::is_message(line);
+            if self.known.contains(line) || !may_match() {
+                continue;
+            }
+            self.are_more = self.text.len() + line.len() > most;
+            if !self.are_more {
+                self.known.insert(line.to_string());
+                self.text += &format!("{line}\n");
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::read;
+
+    #[test]
+    fn messages_far_before_the_end_are_kept() {
+        for (message, kept) in [
+            ("cannot find -l\x1b[1mcudnn\x1b[0m", "cannot find -lcudnn\n"),
+            (
+                "Unable to load libcurand.so.10",
+                "Unable to load libcurand.so.10\n",
+            ),
+            (
+                r#"cannot open source file \"cuda_fp16.h\""#,
+                "cannot open source file \"cuda_fp16.h\"\n",
+            ),
+            ("note: curl downloads", ""),
+        ] {
+            let after = "warning: unused\n".repeat(100);
+            for before in [0, 10, 100] {
+                let message = format!("{message}\n").repeat(2);
+                let log = "warning: unused\n".repeat(before) + &message + &after;
+                let (text, are_more) = read(log.as_bytes(), 320);
+                assert_eq!(text, kept.to_string() + &after[..320], "{before}");
+                assert!(!are_more);
+            }
+        }
+    }
+
+    #[test]
+    fn a_log_of_messages_is_kept_up_to_a_limit() {
+        let messages = (0..1000).map(|it| format!("{it}: Unable to load libcurand.so.10\n"));
+        let (text, are_more) = read(messages.collect::<String>().as_bytes(), 320);
+        let kept: Vec<&str> = text.lines().collect();
+        assert!(kept[0].starts_with("0: ") && kept.last().unwrap().starts_with("999: "));
+        assert!(text.len() <= 3 * 320 && are_more, "{text}");
+    }
+
+    #[test]
+    fn a_line_longer_than_the_limit_is_cut() {
+        let log = "cannot find -lcudnn ".repeat(100);
+        let (text, _) = read(log.as_bytes(), 320);
+        assert!(text.contains("cannot find -lcudnn"), "{text}");
+        assert!(text.len() <= 3 * 320, "{text}");
+        assert_eq!(read(&b""[..], 320), (String::new(), false));
+    }
+}
