@@ -58,7 +58,7 @@ pub(crate) fn cudnn(cudnn: Option<&Cudnn>, via: Option<impl Display>) -> Json {
         ("library_version", Json::optional(cudnn.library_version)),
         ("link_dir", optional_path(&cudnn.link_dir)),
         ("link_name", Json::optional(link_name)),
-        ("cuda_major", Json::plain(cudnn.cuda_major)),
+        ("cuda_major", Json::integer(cudnn.cuda_major)),
         ("found_via", Json::optional(via)),
         ("gpu_codes", texts(&cudnn.gpu_codes)),
         ("parts", Json::list(&parts, part)),
@@ -89,7 +89,7 @@ fn candidate(candidate: &Candidate) -> Json {
         ("path", path(candidate.root())),
         ("found_via", Json::text(&candidate.via)),
         ("version", Json::optional(version)),
-        ("chosen", Json::plain(Some(candidate.is_chosen()))),
+        ("chosen", Json::bool(Some(candidate.is_chosen()))),
         ("rejected", Json::optional(candidate.rejected.as_ref())),
     ])
 }

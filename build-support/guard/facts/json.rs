@@ -10,15 +10,20 @@ impl Json {
         Json("null".to_string())
     }
 
-    /// Returns a whole number or a boolean.
-    pub fn plain(value: Option<impl fmt::Display>) -> Self {
+    pub fn bool(value: Option<bool>) -> Self {
+        value.map_or_else(Json::null, |value| Json(value.to_string()))
+    }
+
+    pub fn integer(value: Option<u32>) -> Self {
         value.map_or_else(Json::null, |value| Json(value.to_string()))
     }
 
     /// Returns a number, or `null` if it is not finite.
     pub fn float(value: Option<f64>) -> Self {
-        let finite = value.filter(|value| value.is_finite());
-        Json::plain(finite.map(|value| format!("{value:e}")))
+        match value {
+            Some(value) if value.is_finite() => Json(format!("{value:e}")),
+            _ => Json::null(),
+        }
     }
 
     pub fn text(value: &dyn fmt::Display) -> Self {

@@ -18,7 +18,7 @@ pub fn document(
     findings: &[Finding],
 ) -> String {
     let mut all = vec![
-        ("schema", Json::plain(Some(SCHEMA))),
+        ("schema", Json::integer(Some(SCHEMA))),
         ("kind", Json::text(&kind)),
         ("verdict", Json::text(&verdict)),
     ];
@@ -59,7 +59,7 @@ pub fn loaded(loaded: Option<&LoadedCudnn>) -> Json {
         ("version", Json::optional(version)),
         ("path", Json::text(&loaded.path.display())),
         ("found_via", Json::text(&loaded.origin)),
-        ("cuda_major", Json::plain(loaded.cuda_major)),
+        ("cuda_major", Json::integer(loaded.cuda_major)),
         ("parts", Json::list(&parts, part)),
     ])
 }
@@ -105,7 +105,7 @@ pub fn outcome(outcome: &CaseResult) -> Json {
         ("api", Json::text(&outcome.api.name())),
         ("layout", Json::text(&outcome.layout.name())),
         ("algorithm", Json::optional(algorithm)),
-        ("rounds_to_tf32", Json::plain(outcome.tf32)),
+        ("rounds_to_tf32", Json::bool(outcome.tf32)),
         ("left_out", Json::optional(outcome.left_out.as_ref())),
         ("context_milliseconds", Json::float(context)),
         ("handle_milliseconds", Json::float(handle)),
