@@ -92,6 +92,10 @@ mod tests {
                 r#"cannot open source file \"cuda_fp16.h\""#,
                 "cannot open source file \"cuda_fp16.h\"\n",
             ),
+            (
+                "cc1plus: out of memory allocating 65536 bytes",
+                "cc1plus: out of memory allocating 65536 bytes\n",
+            ),
             ("note: curl downloads", ""),
         ] {
             let after = "warning: unused\n".repeat(100);
