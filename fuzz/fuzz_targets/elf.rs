@@ -18,12 +18,7 @@ fuzz_target!(|bytes: &[u8]| {
     };
     let length = bytes.len();
     assert_eq!(elf.length(), length as u64);
-    let _ = (
-        elf.defect(),
-        elf.cpu(),
-        elf.is_64_bit_le,
-        elf.is_nodeflib(),
-    );
+    let _ = (elf.defect(), elf.cpu(), elf.is_64_bit_le, elf.is_nodeflib());
     let _ = (elf.section(".rodata"), elf.cuda_major(), elf.build_id());
     let texts = [elf.interpreter(), elf.soname(), elf.rpath(), elf.runpath()];
     for text in elf.needed().into_iter().chain(texts.into_iter().flatten()) {
