@@ -7,10 +7,12 @@ use crate::kernels::sources::within;
 use crate::kernels::{Death, Kernels, Setup, ToolFailure, depfile_source};
 use crate::model::{Gencode, Invocation, joined};
 use crate::runtime::facts::{Finding, Version};
-use crate::system::{Artifact, Output, files, memory, out_dir, programs};
-use crate::toolkit::{Product, nvcc_command, parse_depfile};
+use crate::system::freshness::stat_cache::File;
+use crate::system::{Artifact, Output, StatCache, files, memory, out_dir, programs};
+use crate::toolkit::{Product, include_dirs, nvcc_command, parse_depfile};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
 /// A source and one of its products.
@@ -21,6 +23,9 @@ pub struct Job {
     pub targets: Vec<Gencode>,
     pub stamp: PathBuf,
 }
+
+/// The files that were read for a job's output, if it is up to date.
+pub type Fresh = Option<Vec<Rc<File>>>;
 
 pub struct JobOutput {
     /// All files that nvcc read, the source first.
@@ -80,7 +85,7 @@ impl Kernels<'_> {
 }
 
 impl Job {
-    fn command(&self, setup: &Setup, extra_args: &[String]) -> Invocation {
+    fn command(&self, setup: &Setup, output: &Path, extra_args: &[String]) -> Invocation {
         let mut extra_args = extra_args.to_vec();
         // The names of nvcc's temporary files end up in the objects. They contain the process id unless they are beside
         // the object. This was observed with CUDA 11.8 and later.
@@ -92,20 +97,42 @@ impl Job {
             &setup.plan,
             &self.targets,
             &self.source,
-            &self.output,
+            output,
             &extra_args,
         )
     }
 
-    /// Returns the output with everything that determines it, except for the contents of the input files.
+    /// Returns the output with everything that determines it, except for the contents of the input files. The directory
+    /// of the output is left out, because it is another one in each target directory.
     pub fn artifact(&self, setup: &Setup) -> Artifact {
         let watched = joined(setup.plan.watched.iter().map(|path| path.display()), " ");
-        let command = self.command(setup, &[]);
+        let name = self.output.file_name().unwrap_or_default();
+        let command = self.command(setup, Path::new(name), &[]);
         Artifact {
             output: self.output.clone(),
             stamp: self.stamp.clone(),
             how: format!("{command}\n{}\nwatched {watched}", setup.fingerprint),
         }
+    }
+
+    /// Returns the files that were read for the output, if it is up to date, or can be restored from the cache.
+    pub fn fresh(&self, made: &Artifact, setup: &Setup, seen: &StatCache) -> Fresh {
+        if let Some(files) = made.fresh(seen) {
+            return Some(files);
+        }
+        let entry = self.entry(made, setup, seen)?;
+        let mut dirs = vec![self.source.parent()?.to_path_buf()];
+        dirs.append(&mut include_dirs(&setup.plan.flags));
+        made.restore(&entry, &dirs, seen)
+    }
+
+    /// Returns the file in the cache for this output. It depends on the content of the source, so that each branch of a
+    /// repository has its own. Objects contain paths in the package.
+    fn entry(&self, made: &Artifact, setup: &Setup, seen: &StatCache) -> Option<PathBuf> {
+        let cache = setup.cache.as_ref()?;
+        let source = seen.file(&self.source)?.hash()?;
+        let package = setup.plan.host.env.os_var("CARGO_MANIFEST_DIR");
+        Some(cache.entry(&format!("{package:?} {source} {}", made.how)))
     }
 
     /// Runs nvcc. The inner error means that nvcc ended without an error message.
@@ -141,6 +168,9 @@ impl Job {
         if !files.is_empty() {
             files.extend_from_slice(&setup.plan.watched);
             stamp.write(&files, begun, true);
+            if let Some(entry) = self.entry(&stamp, setup, &StatCache::default()) {
+                stamp.save(&entry);
+            }
         }
         let time = SystemTime::now().duration_since(begun).unwrap_or_default();
         Ok(Ok(JobOutput {
@@ -184,7 +214,7 @@ impl Job {
             extra_args.push("--threads".to_string());
             extra_args.push(threads.to_string());
         }
-        let command = self.command(setup, &extra_args);
+        let command = self.command(setup, &self.output, &extra_args);
         let wrapper = setup.wrapper.as_ref();
         let wrapped = wrapper.and_then(|wrapper| Some((wrapper, wrapper.run(&command)?)));
         let failed = match wrapped {

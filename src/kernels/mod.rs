@@ -38,12 +38,11 @@ use crate::error::Error;
 use crate::model::{ChosenBy, Gencode, Variable};
 use crate::runtime::facts::{ComputeCapability, Finding, Target};
 use crate::system::freshness::build_stamp;
-use crate::system::freshness::stat_cache::File;
 use crate::system::{Directive, StatCache, cargo, job_pool, memory};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc_command::breadth;
 use crate::toolkit::{Optimisation, Product, all_flags};
-use job::{Job, JobOutput};
+use job::{Fresh, Job, JobOutput};
 use link::device_link;
 use nvcc::warnings;
 pub use nvcc::{death::Death, diagnostics::ToolFailure};
@@ -54,7 +53,6 @@ pub use sources::{Patterns, Source};
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Kernels to compile, from [`Toolchain::kernels`].
@@ -195,7 +193,7 @@ impl Kernels<'_> {
                 Product::Object => how = how + &made.how + "\n",
                 _ => self.register(&made.output, &made.how)?,
             }
-            fresh.push(made.fresh(&files));
+            fresh.push(job.fresh(&made, &setup, &files));
         }
         if product == Product::Object {
             let archive = self.output_dir()?.join(format!("lib{dir}.a"));
@@ -275,14 +273,11 @@ impl Kernels<'_> {
     }
 }
 
-/// The inputs of each job whose result is up to date.
-type Fresh = Vec<Option<Vec<Rc<File>>>>;
-
-fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Fresh {
+fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Vec<Fresh> {
     let files = StatCache::default();
     let mut fresh = Vec::new();
     for job in jobs {
-        fresh.push(job.artifact(setup).fresh(&files));
+        fresh.push(job.fresh(&job.artifact(setup), setup, &files));
     }
     fresh
 }
@@ -290,7 +285,7 @@ fn fresh_inputs(jobs: &[Job], setup: &Setup) -> Fresh {
 /// Runs the outdated jobs. Returns their results in the order of the jobs.
 fn run_outdated(
     jobs: &[Job],
-    fresh: &Fresh,
+    fresh: &[Fresh],
     setup: &Setup,
     lines: &mut Vec<Directive>,
 ) -> Vec<Result<JobOutput, Finding>> {
@@ -326,13 +321,16 @@ fn run_outdated(
             results.push(output.and_then(|made| made.or_else(again)));
         }
     }
+    if let Some(cache) = &setup.cache {
+        cache.trim();
+    }
     list_durations(&results, lines);
     results
 }
 
 /// Returns the outdated jobs, sorted by the durations of earlier builds, so that the other CPUs do not wait for the
 /// slowest file at the end. Jobs of unknown duration come first, because they may be the longest.
-fn outdated(jobs: &[Job], fresh: &Fresh) -> Vec<usize> {
+fn outdated(jobs: &[Job], fresh: &[Fresh]) -> Vec<usize> {
     let (mut places, mut durations) = (Vec::new(), Vec::new());
     for (place, inputs) in fresh.iter().enumerate() {
         if inputs.is_none() {

@@ -2,7 +2,7 @@
 
 use crate::kernels::nvcc::wrapper::NvccWrapper;
 use crate::model::{Os, Toolkit};
-use crate::system::{StatCache, files};
+use crate::system::{ObjectCache, StatCache, files};
 use crate::toolchain::Toolchain;
 use crate::toolkit::{NVCC_FLAGS, Plan};
 use std::path::{Path, PathBuf};
@@ -32,6 +32,8 @@ pub struct Setup<'a> {
     /// The toolkits that were not chosen.
     pub others: Vec<&'a Toolkit>,
     pub wrapper: Option<NvccWrapper>,
+    /// The cache of compiled files, unless the wrapper is one.
+    pub cache: Option<ObjectCache>,
 }
 
 impl<'a> Setup<'a> {
@@ -59,11 +61,19 @@ impl<'a> Setup<'a> {
             let value = value.or(env.os_var(name)).unwrap_or_default();
             fingerprint += &format!("{value:?}\n");
         }
+        let wrapper = NvccWrapper::find(env);
+        let cache = match (&wrapper, env.os_var("OUT_DIR")) {
+            (None, Some(out_dir)) => {
+                ObjectCache::open(env, plan.host.builder().os, Path::new(out_dir))
+            }
+            _ => None,
+        };
         Self {
             programs,
             fingerprint,
             others,
-            wrapper: NvccWrapper::find(&toolchain.host.env),
+            wrapper,
+            cache,
             plan,
         }
     }

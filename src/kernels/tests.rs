@@ -7,11 +7,12 @@ pub mod package;
 pub mod real;
 pub mod real_device_code;
 pub mod retry;
+pub mod reuse;
 pub mod stale;
 pub mod wrapper;
 
 use super::*;
-use crate::kernels::tests::package::Package;
+use crate::kernels::tests::package::{Package, cache_off};
 use crate::model::{Candidate, Cudnn, Found, FoundVia, Toolkit};
 use crate::runtime::facts::{FindingId, Version};
 use crate::targets::select::Selection;
@@ -97,6 +98,7 @@ fn only_changed_files_are_compiled_again() {
         ("src/b.cu", "b\n"),
         ("src/common.h", "1\n"),
     ]);
+    package.env.push(cache_off());
     let both = ["./src/a.cu", "./src/b.cu"];
     package.compiles(&both);
     package.compiles(&[]);

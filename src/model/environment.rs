@@ -108,6 +108,7 @@ variables! {
     LdLibraryPath = "LD_LIBRARY_PATH", Session;
     Home = "HOME", Session;
     XdgDataHome = "XDG_DATA_HOME", Session;
+    XdgCacheHome = "XDG_CACHE_HOME", Session;
     LocalAppData = "LOCALAPPDATA", Session;
     ProgramW6432 = "ProgramW6432", Session;
     ProgramFiles = "ProgramFiles", Session;
@@ -124,6 +125,7 @@ variables! {
     GuardNvccWrapper = "CUDNN_GUARD_NVCC_WRAPPER", Setting;
     Cxx = "CXX", Setting;
     GuardAllow = "CUDNN_GUARD_ALLOW", Setting;
+    GuardCache = "CUDNN_GUARD_CACHE", Setting;
     GuardPrint = "CUDNN_GUARD_PRINT", Setting;
     GuardProgramDeadline = "CUDNN_GUARD_PROGRAM_DEADLINE", Setting;
     DocsRs = "DOCS_RS", Setting;

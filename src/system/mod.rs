@@ -11,6 +11,7 @@ pub mod freshness {
     //! Checks whether build outputs are up to date.
 
     pub mod build_stamp;
+    pub mod object_cache;
     pub mod stat_cache;
 }
 pub mod job_pool;
@@ -28,7 +29,7 @@ pub mod programs;
 pub mod sysroot;
 
 pub use directive::Directive;
-pub use freshness::{build_stamp::Artifact, stat_cache::StatCache};
+pub use freshness::{build_stamp::Artifact, object_cache::ObjectCache, stat_cache::StatCache};
 pub use library_file::Binary;
 pub use path_encoding::{cargo_cannot_take, loader_cannot_take, nvcc_cannot_take};
 pub use probe_cache::ProbeCache;

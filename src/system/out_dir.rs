@@ -52,11 +52,16 @@ pub fn copy(file: &Path, copy: &Path) -> Result<(), Finding> {
     if std::fs::read(copy).is_ok_and(|old| old == bytes) {
         return Ok(());
     }
-    let part = copy.with_extension(format!("{}.part", std::process::id()));
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, copy));
+    replace(copy, &bytes)
+}
+
+/// Writes a file atomically.
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Finding> {
+    let part = path.with_extension(format!("{}.part", std::process::id()));
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
     written.map_err(|error| {
         remove(&part);
-        failed("write", copy, &error)
+        failed("write", path, &error)
     })
 }
 

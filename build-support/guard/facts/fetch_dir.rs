@@ -3,18 +3,28 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-/// Returns the default directory of `cudnn-guard fetch`, without CUDNN_GUARD_HOME: `cudnn-guard` in the user's data
-/// directory. A relative XDG_DATA_HOME must be ignored: <https://specifications.freedesktop.org/basedir/latest/>.
+/// Returns the default directory of `cudnn-guard fetch`, without CUDNN_GUARD_HOME.
 pub fn fetch_dir(is_windows: bool, variable: &dyn Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    user_dir("XDG_DATA_HOME", ".local/share", is_windows, variable)
+}
+
+/// Returns `cudnn-guard` in the directory that this XDG variable names, or else in this one in the home directory. A
+/// relative path must be ignored: <https://specifications.freedesktop.org/basedir/latest/>.
+pub fn user_dir(
+    xdg: &str,
+    in_home: &str,
+    is_windows: bool,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+) -> Option<PathBuf> {
     let path = |name| {
         variable(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
     };
-    let data = if is_windows {
+    let dir = if is_windows {
         path("LOCALAPPDATA")
     } else {
-        path("XDG_DATA_HOME").or_else(|| Some(path("HOME")?.join(".local/share")))
+        path(xdg).or_else(|| Some(path("HOME")?.join(in_home)))
     };
-    Some(data?.join("cudnn-guard"))
+    Some(dir?.join("cudnn-guard"))
 }

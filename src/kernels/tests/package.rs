@@ -73,6 +73,7 @@ impl Package {
             ("OUT_DIR", self.path(self.out)),
             ("CARGO_MANIFEST_DIR", self.dir.clone()),
             ("CUDNN_GUARD_ARCHS", self.archs.into()),
+            ("CUDNN_GUARD_CACHE", self.path("cache")),
         ];
         let env = env.map(|(name, value)| (name.to_string(), value.into_os_string()));
         let more_env = self.env.iter();
@@ -179,6 +180,11 @@ impl Package {
             .collect();
         assert_eq!(sources, expected);
     }
+}
+
+/// The variable that turns off the cache, for tests that compile the same contents twice.
+pub fn cache_off() -> (&'static str, String) {
+    ("CUDNN_GUARD_CACHE", "off".to_string())
 }
 
 /// Returns the warnings in the lines for cargo.

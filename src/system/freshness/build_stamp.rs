@@ -38,13 +38,66 @@ impl Artifact {
     /// checkout, the stamp gets the new times.
     pub fn fresh(&self, seen: &StatCache) -> Option<Vec<Rc<File>>> {
         let stamp = files::read_to_string(&self.stamp).ok()?;
-        let (took, described) = stamp.split_once('\n')?;
         let rest = self.description()?;
-        let lines = described.strip_suffix(&*rest)?;
+        let (took, lines) = stamp.strip_suffix(&*rest)?.split_once('\n')?;
         let (files, now) = seen.unchanged(lines)?;
         if now != lines {
             let _ = std::fs::write(&self.stamp, format!("{took}\n{now}{rest}"));
         }
+        Some(files)
+    }
+
+    /// Writes the output and its inputs to one file, from which [`restore`](Self::restore) makes them again:
+    ///
+    /// ```text
+    /// <hash of the rest> <length of the next lines>
+    /// took 1234
+    /// file <hash> 17 1700000000000000000 src/a.cu
+    /// <the output>
+    /// ```
+    ///
+    /// Does nothing without a stamp, or if the hash of an input is unknown.
+    pub fn save(&self, entry: &Path) -> Option<()> {
+        let stamp = files::read_to_string(&self.stamp).ok()?;
+        let inputs = stamp.strip_suffix(&*self.description()?)?;
+        if inputs.lines().any(|line| line.starts_with("file - ")) {
+            return None;
+        }
+        let mut rest = inputs.as_bytes().to_vec();
+        rest.append(&mut std::fs::read(&self.output).ok()?);
+        let mut text = format!("{} {}\n", stat_cache::hash(&rest), inputs.len()).into_bytes();
+        text.append(&mut rest);
+        out_dir::replace(entry, &text).ok()
+    }
+
+    /// Makes the output and its stamp from a saved file, if the inputs have not changed. `dirs` is where headers are
+    /// searched. Returns the inputs.
+    pub fn restore(
+        &self,
+        entry: &Path,
+        dirs: &[PathBuf],
+        seen: &StatCache,
+    ) -> Option<Vec<Rc<File>>> {
+        let text = std::fs::read(entry).ok()?;
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        let (hash, length) = std::str::from_utf8(&text[..end]).ok()?.split_once(' ')?;
+        let rest = &text[end + 1..];
+        if stat_cache::hash(rest) != hash {
+            return None;
+        }
+        let (inputs, output) = rest.split_at_checked(length.parse().ok()?)?;
+        let (took, lines) = std::str::from_utf8(inputs).ok()?.split_once('\n')?;
+        let (files, now) = seen.unchanged(lines)?;
+        if files.iter().any(|file| seen.is_shadowed(&file.path, dirs)) {
+            return None;
+        }
+        out_dir::remove(&self.stamp);
+        std::fs::write(&self.output, output).ok()?;
+        let stamp = format!("{took}\n{now}{}", self.description()?);
+        std::fs::write(&self.stamp, stamp).ok()?;
+        // The entries that were used last are kept. If this fails, this one is only removed earlier.
+        let entry = std::fs::File::options().append(true).open(entry);
+        let _ = entry.and_then(|entry| entry.set_modified(SystemTime::now()));
         Some(files)
     }
 

@@ -61,7 +61,7 @@ impl File {
     }
 
     /// Returns the hash of the content, unless the file is very large, or may have changed since its state was read.
-    fn hash(&self) -> Option<String> {
+    pub fn hash(&self) -> Option<String> {
         let known = || HASHES.lock().unwrap_or_else(PoisonError::into_inner);
         let state = self.state.as_ref()?;
         if let Some(hash) = known().get(state) {
@@ -149,6 +149,20 @@ impl StatCache {
         }
         self.before.replace(files.clone());
         Some((files, now))
+    }
+
+    /// Returns `true` if a directory that comes earlier than that of this header also has it.
+    pub fn is_shadowed(&self, header: &Path, dirs: &[PathBuf]) -> bool {
+        let bytes = header.as_os_str().as_encoded_bytes();
+        for (place, dir) in dirs.iter().enumerate() {
+            if bytes.starts_with(dir.as_os_str().as_encoded_bytes()) {
+                if let Ok(name) = header.strip_prefix(dir) {
+                    let mut earlier = dirs[..place].iter();
+                    return earlier.any(|dir| self.file(&dir.join(name)).is_some());
+                }
+            }
+        }
+        false
     }
 
     /// Resolves the links in a directory's path. A few directories contain hundreds of files.
