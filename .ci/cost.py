@@ -8,6 +8,7 @@
     python3 .ci/cost.py edit [--runs N]      (docs/guard.md)
     python3 .ci/cost.py size      (CONTRIBUTING.md)
     python3 .ci/cost.py lazy [--runs N]      (docs/linking.md)
+    CUDNN_GUARD_REAL=DIRECTORY python3 .ci/cost.py kernels [--runs N]      (docs/kernels.md)
 
 build    The CPU seconds to compile cudnn-guard, cudaforge and bindgen_cuda, each as the only build-dependency of an empty
          program, N times in turn, from nothing but without the downloads. The CPU time of the same build varies by a
@@ -25,6 +26,8 @@ edit     The CPU seconds of a rebuild after an edit of main.rs, with and without
 size     The kB that the guard adds to a stripped release program.
 lazy     The time of the first call through `Link::Lazy`, compared with dlopen and dlsym, and of a later call, compared
          with a program that is linked with the library.
+kernels  The CPU seconds of a build script that compiles 16 kernels with NVIDIA's nvcc: without the cache, with an empty
+         one, with one that contains them all, and if only the times of the sources have changed.
 """
 
 import argparse
@@ -36,6 +39,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from statistics import median
 
 HERE = pathlib.Path(__file__).resolve().parent.parent
@@ -52,6 +56,7 @@ PROBE_RATIO = 4.0
 STARTUP_RATIOS = {"version": ("first", 6.0), "startup": ("loader", 3.0)}
 EDIT_RATIO = 3.0
 LATER_CALL_RATIO, FIRST_CALL_RATIO = 3.0, 20.0
+CACHE_RATIO = 20.0
 
 GUARD = """fn main() {
     cudnn_guard::build(|| {
@@ -422,8 +427,68 @@ def lazy(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
     return ["a lazy call is too slow"] if later_ratio > LATER_CALL_RATIO or first_ratio > FIRST_CALL_RATIO else []
 
 
+def kernels(work: pathlib.Path, options: argparse.Namespace) -> list[str]:
+    script = """fn main() {
+    cudnn_guard::build(|| {
+        let gpu = cudnn_guard::Config::new().cuda(">=13").archs(["90"]).probe()?;
+        gpu.kernels().files("src/*.cu").compile("many")
+    });
+}
+"""
+    cuda = pathlib.Path(os.environ["CUDNN_GUARD_REAL"]).expanduser() / "cuda-cu13/nvidia/cu13"
+    folder = project(work / "kernels", "fn main() {}\n", script, f'[build-dependencies]\ncudnn-guard = {{ path = "{HERE}" }}\n')
+    for number in range(16):
+        text = f"#include <cuda_runtime.h>\n__global__ void k{number}(float *x) {{ x[threadIdx.x] *= {number}; }}\n"
+        write(folder / f"src/k{number}.cu", text)
+    target = work / "target"
+    cargo(folder, "build", target=target, CUDA_HOME=str(cuda), CUDNN_GUARD_CACHE="off")
+    [program] = target.glob("debug/build/kernels-*/build-script-build")
+    kept = {key: value for key, value in os.environ.items() if not key.startswith(("CARGO", "CUD", "NVCC", "RUSTC"))}
+    triple = f"{os.uname().machine}-unknown-linux-gnu"
+    out, cache = work / "out", work / "cache"
+    kept |= {
+        "CUDA_HOME": str(cuda),
+        "CARGO_MANIFEST_DIR": str(folder),
+        "OUT_DIR": str(out),
+        "HOST": triple,
+        "TARGET": triple,
+        "NUM_JOBS": "2",
+        "OPT_LEVEL": "0",
+    }
+
+    def seconds(cached: bool) -> float:
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        environment = kept | {"CUDNN_GUARD_CACHE": str(cache) if cached else "off"}
+        subprocess.run([program], cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+    def clean() -> None:
+        shutil.rmtree(out, ignore_errors=True)
+        out.mkdir()
+
+    found = {"without": [], "empty": [], "filled": [], "times": []}
+    for _ in range(options.runs or 3):
+        shutil.rmtree(cache, ignore_errors=True)
+        for way, figures in found.items():
+            if way == "times":
+                for source in folder.glob("src/*.cu"):
+                    source.touch()
+                time.sleep(1)
+            else:
+                clean()
+            figures.append(seconds(way != "without"))
+    without, empty, filled, times = (min(figures) for figures in found.values())
+    ratio = without / filled
+    print(
+        f"16 kernels: {without:.2f} CPU s without the cache, {empty:.2f} with an empty one, {filled:.3f} from the cache: "
+        f"{ratio:.0f} times as fast (limit {CACHE_RATIO}), {times:.3f} after new times of the sources"
+    )
+    return ["the cache is too slow"] if ratio < CACHE_RATIO else []
+
+
 def main() -> None:
-    figures = {figure.__name__: figure for figure in (build, compile, probe, startup, edit, size, lazy)}
+    figures = {figure.__name__: figure for figure in (build, compile, probe, startup, edit, size, lazy, kernels)}
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("figure", choices=figures)
     parser.add_argument("--runs", type=int)

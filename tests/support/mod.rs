@@ -216,7 +216,7 @@ pub fn fresh(name: &str) -> PathBuf {
     scratch(name)
 }
 
-/// Returns a command whose environment contains nothing about CUDA.
+/// Returns a command whose environment contains nothing about CUDA, and that does not use kernels of earlier runs.
 pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(path);
     for (name, _) in std::env::vars_os() {
@@ -239,6 +239,7 @@ pub fn program(path: impl AsRef<std::ffi::OsStr>) -> Command {
         command.env_remove(name);
     }
     command.env("XDG_DATA_HOME", "/nonexistent");
+    command.env("CUDNN_GUARD_CACHE", "off");
     command
 }
 

@@ -45,6 +45,7 @@ impl Package {
         let env = [
             ("CUDA_HOME", self.path("cuda")),
             ("OUT_DIR", self.path("out")),
+            ("CUDNN_GUARD_CACHE", self.path("cache")),
             ("CUDNN_GUARD_ARCHS", archs.to_string()),
         ];
         Config::new().cuda(">=12").envs(env)

@@ -171,6 +171,8 @@ struct Build {
     dir: PathBuf,
     cuda: PathBuf,
     out: PathBuf,
+    /// The cache of compiled kernels.
+    cache: PathBuf,
     script: PathBuf,
     env: Vec<(String, String)>,
 }
@@ -192,6 +194,7 @@ impl Build {
             dir,
             cuda,
             out: PathBuf::new(),
+            cache: scratch("kills-build").join("cache"),
             script: PathBuf::new(),
             env: Vec::new(),
         };
@@ -245,6 +248,7 @@ impl Build {
         command
             .env_clear()
             .envs(self.env.iter().cloned())
+            .env("CUDNN_GUARD_CACHE", &self.cache)
             .current_dir(&self.dir);
         command
     }
@@ -261,7 +265,12 @@ impl Build {
         (output, contents(&self.out, &[".stamp"]))
     }
 
+    fn forget_cache(&self) {
+        let _ = fs::remove_dir_all(&self.cache);
+    }
+
     fn anew(&self) -> (String, BTreeMap<PathBuf, Vec<u8>>) {
+        self.forget_cache();
         fs::remove_dir_all(&self.out).unwrap();
         fs::create_dir(&self.out).unwrap();
         self.done()
@@ -304,6 +313,8 @@ fn incomplete_files_of_a_killed_build_are_not_used() {
         assert!(output == first.0, "{when}: the first sources");
         same(&made, &first.1, &when);
         build.write_sources(1);
+        // What the killed build leaves in the cache is used afterwards.
+        build.forget_cache();
         let mut killed = build.script();
         watched(&mut killed, &shim, "build-script-build", &log, 0).env(how, at.to_string());
         was_killed(&run(&mut killed), &when);
