@@ -132,7 +132,7 @@ fn a_header_that_changes_while_nvcc_runs() {
     assert_eq!(entries(&package), Vec::<PathBuf>::new());
 }
 
-/// Whether it has changed is unknown.
+/// A later build could not tell if it has changed.
 #[test]
 fn a_header_that_is_too_large_for_a_hash() {
     let package = Package::new(&[("src/a.cu", "#include \"a.h\"\n"), ("src/a.h", "1\n")]);
