@@ -1,44 +1,122 @@
-//! `cudnn-guard inspect`: checks that a compiled program will run here, or in an image.
+//! `cudnn-guard inspect`: checks that compiled programs will run here, or in an image.
 
-use crate::Inspection;
 use crate::cli::{doctor, terminal};
+use crate::loader::linkage;
+use crate::report::layout::{Mark, wrapped};
+use crate::runtime::facts::{Finding, Severity};
+use crate::runtime::system::PathCache;
+use crate::system::files;
+use crate::{Inspection, Verdict};
 use clap::{ArgMatches, Command, value_parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 pub fn command() -> Command {
     Command::new("inspect")
-        .about("Check whether a compiled program will run here or in a system image")
-        .after_help("Exit codes:\n  0   no problems\n  1   problems found\n  2   not a program, or invalid command line\n\nExamples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app")
-        .arg(terminal::operand("program", "PROGRAM", "Program to inspect (Linux or Windows)").required(true).value_parser(value_parser!(PathBuf)))
+        .about("Check whether compiled programs will run here or in a system image")
+        .after_help("Exit codes:\n  0   no problems\n  1   problems found\n  2   not a program, or invalid command line\n\nExamples:\n  cudnn-guard inspect target/release/app\n  cudnn-guard inspect --root rootfs /app/app\n  cudnn-guard inspect /opt/apps")
+        .arg(terminal::operand("program", "PROGRAM", "Program to inspect (Linux or Windows), or a directory: all programs with a guard in it").required(true).num_args(1..).value_parser(value_parser!(PathBuf)))
         .arg(doctor::root())
         .arg(terminal::json())
 }
 
-/// Inspects the program and prints the report. Exit codes: 0 without errors, 1 with errors, 2 if it is not a program.
+/// Inspects the programs and prints the report of one, or one line for each of several. Exit codes: 0 without errors, 1
+/// with errors, 2 if one is not a program.
 pub fn run(arguments: &ArgMatches) -> ExitCode {
-    let program = arguments.get_one::<PathBuf>("program").expect("required");
+    // Most programs load the same libraries.
+    let _cache = PathCache::start();
     let root = arguments.get_one::<PathBuf>("root").map(PathBuf::as_path);
-    let program = file(program, root);
-    let inspection = match Inspection::read(&program, root) {
-        Ok(inspection) => inspection,
-        Err(error) => {
+    let (mut programs, mut is_one) = (Vec::new(), true);
+    for path in arguments
+        .get_many::<PathBuf>("program")
+        .into_iter()
+        .flatten()
+    {
+        let path = file(path, root);
+        is_one &= programs.is_empty() && !path.is_dir();
+        if !path.is_dir() {
+            programs.push(path);
+        } else if let Err(error) = add_guarded(&path, &mut programs) {
             terminal::show_on_stderr(format!("{error}\n"));
             return ExitCode::from(2);
         }
-    };
-    if arguments.get_flag("json") {
-        terminal::show(format!("{}\n", inspection.to_json()));
-    } else {
-        terminal::show(format!("{inspection:0$}", terminal::columns()));
-        terminal::show(doctor::explain_first(inspection.findings()));
     }
-    terminal::exit(inspection.verdict())
+    if programs.is_empty() {
+        terminal::show_on_stderr("cudnn-guard: no program there contains a guard\n");
+        return ExitCode::from(2);
+    }
+    let (mut counts, mut is_unread) = ([0; 3], false);
+    for program in &programs {
+        let inspection = match Inspection::read(program, root) {
+            Ok(inspection) => inspection,
+            Err(error) => {
+                terminal::show_on_stderr(format!("{error}\n"));
+                is_unread = true;
+                continue;
+            }
+        };
+        counts[inspection.verdict() as usize] += 1;
+        if arguments.get_flag("json") {
+            terminal::show(format!("{}\n", inspection.to_json()));
+        } else if is_one {
+            terminal::show(format!("{inspection:0$}", terminal::columns()));
+            terminal::show(doctor::explain_first(inspection.findings()));
+        } else {
+            terminal::show(line(program, &inspection));
+        }
+    }
+    let [passed, failed, unknown] = counts;
+    if !is_one && !arguments.get_flag("json") {
+        terminal::show(format!(
+            "\n{passed} pass, {failed} fail, {unknown} unknown\n"
+        ));
+    }
+    match failed {
+        _ if is_unread => ExitCode::from(2),
+        0 => ExitCode::SUCCESS,
+        _ => ExitCode::FAILURE,
+    }
 }
 
 /// Returns the file at this path, on the system below the root or on this one.
 fn file(path: &Path, root: Option<&Path>) -> PathBuf {
     let below = root.map(|root| root.join(path.strip_prefix("/").unwrap_or(path)));
-    let below = below.filter(|below| below.is_file());
+    let below = below.filter(|below| below.exists());
     below.unwrap_or_else(|| path.to_path_buf())
+}
+
+/// Adds the programs below a directory that contain a guard. Links are not followed.
+fn add_guarded(dir: &Path, programs: &mut Vec<PathBuf>) -> Result<(), Finding> {
+    for path in files::list(dir)? {
+        if files::is_link(&path) {
+            continue;
+        }
+        if files::is_dir(&path) {
+            add_guarded(&path, programs)?;
+            continue;
+        }
+        let is_exe = path.extension().is_some_and(|extension| extension == "exe");
+        let read = linkage::read(&path);
+        let is_program = read.is_ok_and(|read| is_exe || read.interpreter.is_some());
+        if is_program && !linkage::records(&path).is_empty() {
+            programs.push(path);
+        }
+    }
+    Ok(())
+}
+
+/// Describes a program in one line: the first error, or what could not be checked.
+fn line(program: &Path, inspection: &Inspection) -> String {
+    let mut findings = inspection.findings().iter();
+    let error = findings.find(|one| one.severity == Severity::Error);
+    let (mark, why) = match (inspection.verdict(), error) {
+        (Verdict::Pass, _) => (Mark::Tick, String::new()),
+        (Verdict::Fail, Some(error)) => (Mark::Cross, format!(": {}", error.headline())),
+        _ => (
+            Mark::Unknown,
+            format!(": {}", inspection.unknown.join("; ")),
+        ),
+    };
+    let text = format!("{}{why}", program.display());
+    format!("  {mark} {}\n", wrapped(&text, 4, terminal::columns()))
 }

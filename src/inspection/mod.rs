@@ -32,7 +32,7 @@ use crate::runtime::driver::{driver_library, query};
 use crate::runtime::facts::{Built, Finding, FindingId, Loader, Severity, Verdict, cudnn_file};
 use crate::runtime::judge::rules;
 use crate::runtime::loader::{SearchPath, library_names};
-use crate::runtime::system::{DRIVER_SO, PathCache};
+use crate::runtime::system::{DRIVER_SO, PathCache, path_cache};
 #[cfg(target_os = "linux")]
 use crate::system::privileges;
 use crate::system::{Host, files};
@@ -48,7 +48,8 @@ pub struct Inspection {
     input: PreflightInput,
     linkage: Linkage,
     findings: Vec<Finding>,
-    unknown: Vec<String>,
+    /// What could not be checked.
+    pub(crate) unknown: Vec<String>,
     /// `warn` or `off`, if the program's guard never exits.
     lenient: Option<&'static str>,
     /// The driver's library that the program gets.
@@ -383,7 +384,8 @@ impl Inspection {
 
 /// Returns the toolkits and cuDNNs that a build would find.
 fn installations(host: &Host) -> Vec<Candidate> {
-    Config::new().survey_on(host.clone()).candidates
+    let survey = || Config::new().survey_on(host.clone()).candidates;
+    path_cache::once("installations", Path::new(&host.platform.triple), survey)
 }
 
 /// Describes a record with a rule of a later cudnn-guard, which cannot be checked.

@@ -2,7 +2,7 @@
 
 use super::image::{Image, ids, linked};
 use crate::support::circumstances::{installed, turns};
-use crate::support::{built, cargo, fresh, out_dir, program, project, repository, run};
+use crate::support::{Ran, built, cargo, fresh, out_dir, program, project, repository, run};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
@@ -73,6 +73,80 @@ fn a_missing_loader_is_reported() {
     };
     std::os::unix::fs::symlink(own, &interpreter).unwrap();
     inspect().does_not_say("does not exist");
+}
+
+/// One line for each of several programs. In a directory, only programs with a guard count.
+#[test]
+fn several_programs_and_directories() {
+    let image = Image::new("several");
+    image.cudnn("usr/lib", 14);
+    let named = |name: &str, record: &str| {
+        image.program(
+            &[&linked(record)],
+            &[
+                "IMAGE/usr/lib/libcudnn.so.9",
+                "-Wl,--enable-new-dtags",
+                "-Wl,-rpath,$ORIGIN/../usr/lib",
+            ],
+        );
+        fs::rename(image.at("app/app"), image.at("app").join(name)).unwrap();
+    };
+    named("sound", "9.14.0");
+    named("newer", "9.20.0");
+    image.program(&[], &[]);
+    fs::rename(image.at("app/app"), image.at("app/without")).unwrap();
+    fs::create_dir(image.at("app/deep")).unwrap();
+    fs::rename(image.at("app/sound"), image.at("app/deep/sound")).unwrap();
+    fs::write(image.at("app/notes.txt"), "text").unwrap();
+    // A link to a directory above it would never end.
+    std::os::unix::fs::symlink("..", image.at("app/deep/up")).unwrap();
+    let root = image.0.display();
+    let inspect = |arguments: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_cudnn-guard"));
+        command
+            .env_clear()
+            .arg("inspect")
+            .arg("--root")
+            .arg(&image.0);
+        run(command.args(arguments))
+    };
+    let in_words = |ran: &Ran| ran.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ran = inspect(&["/app"]).exits_with(1);
+    assert_eq!(
+        in_words(&ran),
+        format!(
+            "? {root}/app/deep/sound: driver and GPUs not queried \
+             ✗ {root}/app/newer: loaded cuDNN 9.14.0 is older than 9.20.0, which this program was built with \
+             [cudnn-version-mismatch] 0 pass, 1 fail, 1 unknown"
+        )
+    );
+    let ran = inspect(&["/app/deep/sound", "/app/without"]).exits_with(0);
+    assert_eq!(
+        in_words(&ran),
+        format!(
+            "? {root}/app/deep/sound: driver and GPUs not queried \
+             ? {root}/app/without: driver and GPUs not queried; the program contains no cudnn-guard record \
+             0 pass, 0 fail, 2 unknown"
+        )
+    );
+    let ran = inspect(&["--json", "/app"]).exits_with(1);
+    let verdicts: Vec<String> = ran
+        .stdout
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["verdict"].to_string())
+        .collect();
+    assert_eq!(verdicts, ["\"unknown\"", "\"fail\""]);
+    let ran = inspect(&["/app/deep/sound", "/app/notes.txt"]).exits_with(2);
+    assert!(
+        ran.stdout.ends_with("\n0 pass, 0 fail, 1 unknown\n"),
+        "{}",
+        ran.stdout
+    );
+    let ran = inspect(&["/usr"]).exits_with(2);
+    assert_eq!(
+        ran.stderr,
+        "cudnn-guard: no program there contains a guard\n"
+    );
 }
 
 /// If a program has more rights than its user, the loader ignores LD_LIBRARY_PATH, LD_PRELOAD and the program's
