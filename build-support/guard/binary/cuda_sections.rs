@@ -1,6 +1,8 @@
 //! The CUDA major of a library, from the name of the cuBLAS library that it opens.
 
-use crate::runtime::binary::{Elf, Pe, after};
+#[cfg(any(windows, feature = "build"))]
+use crate::runtime::binary::Pe;
+use crate::runtime::binary::{Elf, after};
 
 /// A limit above the size of the constants in every sub-library that names cublasLt. `libcudnn_graph` has 24 MB of
 /// device code among its constants, and `cudnn_heuristic64_9.dll` has 83 MB of tables.
@@ -14,6 +16,7 @@ impl Elf {
     }
 }
 
+#[cfg(any(windows, feature = "build"))]
 impl Pe {
     /// Returns the CUDA major that a sub-library was built for: it opens `cublasLt64_N.dll` by that name.
     pub fn cuda_major(&self) -> Option<u32> {

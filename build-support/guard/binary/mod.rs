@@ -1,7 +1,6 @@
 //! Programs, libraries and package files, read as bytes. None of their code runs.
 
 pub mod bounded_file;
-#[cfg(feature = "build")]
 pub mod cuda_sections;
 pub mod defect;
 #[cfg(feature = "runtime")]

@@ -1,19 +1,19 @@
 //! The work of the child: everything that could crash the process, and everything that starts CUDA.
 
-use crate::runtime::binary::Image;
+use crate::runtime::binary::{Elf, Image};
 use crate::runtime::child::{
     ChildExit, ChildReport, ExitStatus, Functions, Sink, Task, in_process, process, rdma,
 };
 use crate::runtime::convolution::{Extent, FIRST, Graph, Stage, SuiteEvent};
 use crate::runtime::driver::call::CallStatus;
-use crate::runtime::driver::{Device, Devices, Driver, driver_library};
+use crate::runtime::driver::{Device, Devices, Driver, DriverProblem, driver_library, query};
 use crate::runtime::facts::{Fields, Finding, SubLibrary, UsedFor, Version, codec, sub_libraries};
 use crate::runtime::install::{SubLibraryFile, dlopen_dependencies};
 use crate::runtime::judge::{Gpu, SupportGap, gpu_support, program_rules};
 use crate::runtime::loader::map_failures::TOO_MANY_FILES;
 use crate::runtime::loader::{SearchPath, file_name, loader_words};
 use crate::runtime::system::platform::Library;
-use crate::runtime::system::{PathCache, platform, unique_number};
+use crate::runtime::system::{DRIVER, PathCache, platform, unique_number};
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::Duration;
@@ -115,7 +115,16 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
         return;
     }
     let (mut cudnn, mut judged) = (None, None);
-    if let Some(main_library) = task.main_library {
+    // Without a driver nothing uses the sub-libraries, and opening them takes most of the time of a check.
+    let is_driver_missing = query::open().is_err();
+    let early = is_driver_missing.then(|| query_driver(task.functions, is_child, sink));
+    let by_files = match early {
+        Some(Err(DriverProblem::Missing(_))) => valid_by_files(&task.parts),
+        _ => None,
+    };
+    if let Some(cuda_major) = by_files {
+        emit(sink, "cudart", &cuda_major);
+    } else if let Some(main_library) = task.main_library {
         let opened = open(&task.parts, sink);
         if opened != PartsOpened::Refused {
             let versions = query_versions(main_library, &task.parts, sink);
@@ -128,9 +137,8 @@ fn work(task: &Task, is_child: bool, sink: Sink<'_>) {
             });
         }
     }
-    stage(sink, Stage::AskingDriver);
-    let driver = query_driver(task.functions, is_child, sink);
-    let numbers = driver.map_or_else(Vec::new, |driver| choose(task, &driver, judged));
+    let driver = early.unwrap_or_else(|| query_driver(task.functions, is_child, sink));
+    let numbers = driver.map_or_else(|_| Vec::new(), |driver| choose(task, &driver, judged));
     for number in &numbers {
         emit(sink, "tried", number);
     }
@@ -201,6 +209,24 @@ enum PartsOpened {
     /// All except those that are linked to the missing driver. cuDNN can report its version.
     ButDriver,
     Refused,
+}
+
+/// Returns the CUDA major of a cuDNN, if its files show that it is valid: each sub-library has a version, and the loader
+/// opens the libraries that it is linked to, except for the driver's.
+fn valid_by_files(parts: &[SubLibraryFile]) -> Option<u32> {
+    let mut cuda_major = None;
+    for part in parts.iter().filter(|part| part.needed) {
+        part.version?;
+        let elf = Elf::open(&part.path).ok()?;
+        for name in elf.needed() {
+            let is_own = file_name::parse(Path::new(&name)).is_some();
+            if !is_own && name != DRIVER && Library::open(&name).is_err() {
+                return None;
+            }
+        }
+        cuda_major = cuda_major.or_else(|| elf.cuda_major());
+    }
+    cuda_major
 }
 
 fn open(parts: &[SubLibraryFile], sink: Sink<'_>) -> PartsOpened {
@@ -287,8 +313,13 @@ fn call(sink: Sink<'_>, main_library: Library, name: &str) -> Option<u32> {
     u32::try_from(function()).ok()
 }
 
-/// Queries the driver. Returns `None` if no GPU can be used.
-fn query_driver(functions: Functions, is_child: bool, sink: Sink<'_>) -> Option<Driver> {
+/// Queries the driver.
+fn query_driver(
+    functions: Functions,
+    is_child: bool,
+    sink: Sink<'_>,
+) -> Result<Driver, DriverProblem> {
+    stage(sink, Stage::AskingDriver);
     let unsearched = driver_library::unsearched(Path::new("/"), SearchPath::of_program);
     let found = (functions.driver)();
     let known = match &found {
@@ -311,7 +342,7 @@ fn query_driver(functions: Functions, is_child: bool, sink: Sink<'_>) -> Option<
             emit(sink, "device", device);
         }
     }
-    found.ok()
+    found
 }
 
 fn emit<T: Fields>(sink: Sink<'_>, key: &str, value: &T) {

@@ -216,3 +216,40 @@ fn unversioned_names_in_the_files_of_cudnn_8_are_found() {
     part("libcuda.so.1");
     assert_eq!(missing(), [""; 0]);
 }
+
+/// Opening the sub-libraries takes nearly all the time of a check. Without a driver, only their files are checked, if these
+/// show the versions and the CUDA that they were built for, and the loader finds the libraries that they are linked to.
+#[test]
+fn sub_libraries_are_opened_only_if_there_is_a_driver() {
+    let cudnn = sound();
+    for name in [
+        "cnn",
+        "heuristic",
+        "engines_precompiled",
+        "engines_runtime_compiled",
+    ] {
+        let name = format!("libcudnn_{name}.so.9");
+        let complete = format!("{name}.14.0");
+        std::fs::rename(cudnn.file(&name), cudnn.file(&complete)).unwrap();
+        std::os::unix::fs::symlink(&complete, cudnn.file(&name)).unwrap();
+    }
+    let aborts =
+        "void abort(void); __attribute__((constructor)) static void start(void) { abort(); }";
+    let file = cudnn.file("libcudnn_cnn.so.9.14.0");
+    compile(aborts, &file, &[]);
+    check(&cudnn, &[GPU]).must_be("fail", &["cudnn-aborted"]);
+    check(&cudnn, &[]).must_be("fail", &["cudnn-aborted", "driver-missing"]);
+    let opens = "extern const char opens[]; const char opens[] = \"libcublasLt.so.13\";";
+    compile(opens, &cudnn.file("libcudnn_heuristic.so.9.14.0"), &[]);
+    check(&cudnn, &[]).must_be("unknown", &["driver-missing"]);
+    let other = Folder::new();
+    with(&other, "libother.so");
+    compile(
+        aborts,
+        &file,
+        &["-L", other.text(), "-Wl,--no-as-needed", "-lother"],
+    );
+    check(&cudnn, &[]).must_be("fail", &["cudnn-not-loadable", "driver-missing"]);
+    let path = ("LD_LIBRARY_PATH", library_path(&[&cudnn, &other]));
+    check(&cudnn, &[path]).must_be("unknown", &["driver-missing"]);
+}
