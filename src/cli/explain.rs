@@ -28,7 +28,8 @@ pub fn command() -> Command {
              Examples:\n  \
              cudnn-guard explain cudnn-not-found\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
-             cargo build 2>&1 | cudnn-guard explain",
+             cargo build 2>&1 | cudnn-guard explain\n\n\
+             Lines that a terminal wrapped are joined, but only in the last 4 MiB of a log.",
         )
         // CMake begins its messages with hyphens.
         .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))

@@ -113,13 +113,6 @@ pub fn heading(text: &str) -> String {
     format!("{style}{text}{style:#}\n")
 }
 
-/// Removes control characters from a text of another program or a file. Lines and tabs stay.
-pub fn harmless(text: &str) -> String {
-    text.chars()
-        .filter(|c| "\n\t".contains(*c) || !is_unprintable(*c))
-        .collect()
-}
-
 /// Removes the home directory, the user's name and the machine's name from a text, for privacy.
 pub fn redacted(text: &str) -> String {
     let variable = |name| std::env::var(name).ok();
@@ -211,10 +204,5 @@ mod tests {
             safe(&text),
             heading("a") + "\tb\\u{1b}[2J\\r\\u{202e}\\u{200b}\\u{e0001}\\u{ad}ü\n"
         );
-    }
-
-    #[test]
-    fn a_line_of_another_program_cannot_move_the_cursor() {
-        assert_eq!(harmless("\ta\u{1b}[2Jb\rc\u{202e}"), "\ta[2Jbc");
     }
 }
