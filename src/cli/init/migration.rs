@@ -1,6 +1,8 @@
 //! The calls of cudnn-guard that replace those of another tool in a build script, from docs/migration.md.
 
 use crate::cli::init::recipe;
+use crate::model::pattern;
+use regex_lite::escape;
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
@@ -151,13 +153,9 @@ fn words(cell: &str) -> Vec<&str> {
 /// Returns `true` if a line contains this word, and not only as a part of another word. A value may follow the flags
 /// with one capital letter directly.
 fn contains_word(line: &str, word: &str) -> bool {
-    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let is_open = word.ends_with(['(', '=']) || ["-D", "-I", "-L"].contains(&word);
-    line.match_indices(word).any(|(start, _)| {
-        let (before, after) = (&line[..start], &line[start + word.len()..]);
-        let is_end = !after.starts_with(is_letter) && !after.starts_with('-');
-        !before.ends_with(is_letter) && (is_open || is_end)
-    })
+    let end = if is_open { "" } else { r"(?:[^\w-]|$)" };
+    pattern(&format!(r"(?:^|\W){}{end}", escape(word))).is_match(line)
 }
 
 #[cfg(test)]
