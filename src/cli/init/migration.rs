@@ -14,8 +14,6 @@ struct Tool {
     mark: &'static str,
     /// The call that begins a compilation.
     start: &'static str,
-    /// The beginning of the heading of the tool's table.
-    heading: &'static str,
 }
 
 const TOOLS: [Tool; 4] = [
@@ -23,25 +21,21 @@ const TOOLS: [Tool; 4] = [
         name: "cudaforge",
         mark: "cudaforge",
         start: "KernelBuilder::new(",
-        heading: "From cudaforge",
     },
     Tool {
         name: "bindgen_cuda",
         mark: "bindgen_cuda",
         start: "Builder::default(",
-        heading: "From bindgen_cuda",
     },
     Tool {
         name: "cc",
         mark: ".cuda(true)",
         start: ".cuda(true)",
-        heading: "From cc",
     },
     Tool {
         name: "nvcc",
         mark: "\"nvcc\"",
         start: "\"nvcc\"",
-        heading: "From a script that calls nvcc",
     },
 ];
 
@@ -73,7 +67,7 @@ pub fn find(script: &str) -> Option<Kernels> {
     Some(Kernels {
         tool: tool.name,
         line: *line,
-        rows: rows(tool.heading, &code),
+        rows: rows(tool.name, &code),
     })
 }
 
@@ -100,10 +94,10 @@ impl Kernels {
     }
 }
 
-/// Returns the rows of a table whose options occur in the code.
-fn rows(heading: &str, code: &[(usize, &str)]) -> Vec<Row> {
+/// Returns the rows of a tool's table whose options occur in the code.
+fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
     let mut sections = PAGE.split("\n## ");
-    let section = sections.find(|section| section.starts_with(heading));
+    let section = sections.find(|section| section.starts_with(&format!("From {tool} ")));
     let mut rows = Vec::new();
     for row in section.unwrap_or_default().lines() {
         // A `|` in a cell is escaped.
