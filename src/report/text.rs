@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 /// The number of evidence lines beside a finding. Longer evidence is at the end of the report.
 const LONG: usize = 4;
 
-/// Writes the complete report. Errors and their fixes come first, since a terminal may show only the first lines. Long
-/// evidence comes last.
+/// Writes the chosen CUDA and cuDNN in the alternate form, or else the complete report. Errors and their fixes come first,
+/// since a terminal may show only the first lines. Long evidence comes last.
 pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
+    if f.alternate() {
+        return Lines { report, f }.stack();
+    }
     for severity in [Severity::Error, Severity::Warning] {
         for finding in &report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
@@ -35,11 +38,6 @@ pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Re
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
-}
-
-/// Writes the chosen CUDA and cuDNN.
-pub(super) fn stack(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
-    Lines { report, f }.stack()
 }
 
 /// The section of a report with one line per item.
@@ -177,7 +175,7 @@ impl Lines<'_, '_> {
             _ if has(Severity::Warning) => Mark::Warning,
             mark => mark,
         };
-        self.f.write_str(&row(mark, label, text))
+        row(self.f, mark, label, text)
     }
 
     /// Writes one item, on several lines if necessary.
