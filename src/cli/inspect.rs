@@ -27,12 +27,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    if arguments.get_flag("json") {
-        terminal::show(format!("{}\n", inspection.to_json()));
-    } else {
-        terminal::show(format!("{inspection:0$}", terminal::columns()));
-        terminal::show(doctor::explain_first(inspection.findings()));
-    }
+    let explain = doctor::explain_first(inspection.findings());
+    let text = format!("{inspection:0$}{explain}", terminal::columns());
+    terminal::show(terminal::form(arguments, inspection.to_json(), text));
     terminal::exit(inspection.verdict())
 }
 

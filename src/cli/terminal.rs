@@ -97,6 +97,14 @@ pub fn json() -> Arg {
     flag("json", "Print the report as JSON")
 }
 
+/// Returns the JSON in a line if `--json` is set, or else the text.
+pub fn form(arguments: &ArgMatches, json: String, text: String) -> String {
+    match arguments.get_flag("json") {
+        true => json + "\n",
+        false => text,
+    }
+}
+
 /// Parses the path of an existing directory.
 pub fn directory(text: &str) -> Result<PathBuf, String> {
     let path = Some(PathBuf::from(text)).filter(|path| path.is_dir());
