@@ -63,17 +63,11 @@ impl Lines<'_, '_> {
                 self.line(Section::Nvcc, mark, "nvcc", &text)?;
                 self.host_compiler()?;
             }
-            None => {
-                let (mark, text) = none(report, Kind::Toolkit);
-                self.line(Section::Toolkit, mark, "toolkit", text)?;
-            }
+            None => self.none(Section::Toolkit, "toolkit", Kind::Toolkit)?,
         }
         match &report.cudnn {
             Some(cudnn) => self.cudnn(cudnn),
-            None => {
-                let (mark, text) = none(report, Kind::Cudnn);
-                self.line(Section::Cudnn, mark, "cuDNN", text)
-            }
+            None => self.none(Section::Cudnn, "cuDNN", Kind::Cudnn),
         }
     }
 
@@ -184,6 +178,22 @@ impl Lines<'_, '_> {
         self.line(about, mark, label, &text)
     }
 
+    /// Writes why no installation of this kind is chosen.
+    fn none(&mut self, about: Section, label: &str, kind: Kind) -> fmt::Result {
+        let report = self.report;
+        // A search that was not allowed is the reason.
+        let has = |id| report.findings.iter().any(|one| one.id == id);
+        let forbidden = (has(FindingId::PlatformUnsupported) || has(FindingId::ConfigInvalid))
+            && !(has(FindingId::CudaNotFound) || has(FindingId::CudnnNotFound));
+        let (mark, text) = match report.candidates.iter().any(|one| one.kind() == kind) {
+            _ if report.unrequired.contains(&kind) => (Mark::Absent, "not required"),
+            true => (Mark::Absent, "none compatible"),
+            false if forbidden && report.candidates.is_empty() => (Mark::Unknown, "not searched"),
+            false => (Mark::Absent, "not found"),
+        };
+        self.line(about, mark, label, text)
+    }
+
     /// Writes how the item on the line above was found.
     fn via(&mut self, kind: Kind) -> fmt::Result {
         let Some(via) = self.report.via(kind) else {
@@ -191,20 +201,6 @@ impl Lines<'_, '_> {
         };
         let via = printable(&via.to_string());
         writeln!(self.f, "{:INDENT$}found via {via}", "")
-    }
-}
-
-/// Returns why no installation of this kind is chosen.
-fn none(report: &ToolchainReport, kind: Kind) -> (Mark, &'static str) {
-    // A search that was not allowed is the reason.
-    let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
-    let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
-        && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
-    match report.candidates.iter().any(|one| one.kind() == kind) {
-        _ if report.unrequired.contains(&kind) => (Mark::Absent, "not required"),
-        true => (Mark::Absent, "none compatible"),
-        false if forbidden && report.candidates.is_empty() => (Mark::Unknown, "not searched"),
-        false => (Mark::Absent, "not found"),
     }
 }
 

@@ -5,8 +5,7 @@ use crate::runtime::driver::stub::UnusableDriver;
 use crate::runtime::driver::{DriverProblem, MissingDriver};
 use crate::runtime::facts::{Finding, FindingId};
 use crate::runtime::install::missing_dlopen::MissingLink;
-use crate::runtime::loader::load_origin::LoadOrigin;
-use crate::runtime::loader::not_found::Unfit;
+use crate::runtime::loader::{LoadOrigin, Unfit};
 use crate::runtime::messages::loading::new_link;
 use std::path::{Path, PathBuf};
 

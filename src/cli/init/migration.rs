@@ -7,36 +7,13 @@ use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
 
-/// A tool that compiles kernels in build scripts.
-struct Tool {
-    name: &'static str,
-    /// A text that every script with this tool contains.
-    mark: &'static str,
-    /// The call that begins a compilation.
-    start: &'static str,
-}
-
-const TOOLS: [Tool; 4] = [
-    Tool {
-        name: "cudaforge",
-        mark: "cudaforge",
-        start: "KernelBuilder::new(",
-    },
-    Tool {
-        name: "bindgen_cuda",
-        mark: "bindgen_cuda",
-        start: "Builder::default(",
-    },
-    Tool {
-        name: "cc",
-        mark: ".cuda(true)",
-        start: ".cuda(true)",
-    },
-    Tool {
-        name: "nvcc",
-        mark: "\"nvcc\"",
-        start: "\"nvcc\"",
-    },
+/// The tools that compile kernels in build scripts: the name, a text that every script with the tool contains, and the
+/// call that begins a compilation.
+const TOOLS: [(&str, &str, &str); 4] = [
+    ("cudaforge", "cudaforge", "KernelBuilder::new("),
+    ("bindgen_cuda", "bindgen_cuda", "Builder::default("),
+    ("cc", ".cuda(true)", ".cuda(true)"),
+    ("nvcc", "\"nvcc\"", "\"nvcc\""),
 ];
 
 /// A row of a table that applies to a script.
@@ -62,12 +39,13 @@ pub fn find(script: &str) -> Option<Kernels> {
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
     let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
-    let tool = TOOLS.iter().find(|tool| first(tool.mark).is_some())?;
-    let (line, _) = first(tool.start).or(first(tool.mark))?;
+    let is_used = |(_, mark, _): &(&str, &str, &str)| first(mark).is_some();
+    let (tool, mark, start) = TOOLS.into_iter().find(is_used)?;
+    let (line, _) = first(start).or(first(mark))?;
     Some(Kernels {
-        tool: tool.name,
+        tool,
         line: *line,
-        rows: rows(tool.name, &code),
+        rows: rows(tool, &code),
     })
 }
 
