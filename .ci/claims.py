@@ -72,7 +72,7 @@ CLAIMS = [
         contains("src/lib.rs", '{DLL_SUFFIX}.1"'),
         (0, 13, 1),
         None,
-        {"build-support/guard/messages/driver.rs": "cudarc before 0.13.1, also need a link"},
+        {"build-support/guard/messages/unusable_driver.rs": "cudarc before 0.13.1, also need a link"},
     ),
     (
         "cudarc",

@@ -24,7 +24,7 @@ mod directory;
 #[path = "../../tests/support/simulator.rs"]
 mod simulator;
 
-use cudnn_guard::{Config, FindingId, ToolchainReport, Verdict};
+use cudnn_guard::{Config, FindingId, Toolchain, Verdict};
 use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -109,11 +109,13 @@ fn repository() -> &'static Path {
 
 /// Returns the installed CUDA and cuDNN, or the reason why they cannot be used.
 fn present() -> Result<Stack, String> {
-    let report = survey(&[]);
-    if report.is_complete() && report.verdict() != Verdict::Fail {
+    let toolchain = survey(&[]);
+    let report = toolchain.report();
+    let json: Value = serde_json::from_str(&report.to_json()).unwrap_or_default();
+    let is_complete = json["toolkit"].is_object() && json["cudnn"].is_object();
+    if is_complete && report.verdict() != Verdict::Fail {
         println!("Running on this machine's CUDA and cuDNN.\n\n{report:#80}");
         // Without nvcc, as in wheels for CUDA 11 and 12, the program opens cuDNN at run time.
-        let json: Value = serde_json::from_str(&report.to_json()).unwrap_or_default();
         return Ok(Stack {
             consumer: if json["toolkit"]["nvcc"].is_string() {
                 "kernel"
@@ -121,7 +123,7 @@ fn present() -> Result<Stack, String> {
                 "application"
             },
             build: Vec::new(),
-            library_path: report.library_dirs(),
+            library_path: toolchain.link_dirs(),
             name: "on this machine's CUDA and cuDNN",
         });
     }
@@ -143,7 +145,7 @@ fn simulated(work: &Path) -> Result<Stack, String> {
     simulator::build("cc", (9, 14, 0), &root)?;
     let home = root.display().to_string();
     let build = vec![("CUDA_HOME", home.clone()), ("CUDNN_PATH", home)];
-    println!("{:#80}", survey(&build));
+    println!("{:#80}", survey(&build).report());
     Ok(Stack {
         consumer: "application",
         build,
@@ -164,7 +166,7 @@ fn hidden(variables: &[(&str, String)]) -> Vec<String> {
     hidden.collect()
 }
 
-fn survey(variables: &[(&'static str, String)]) -> ToolchainReport {
+fn survey(variables: &[(&'static str, String)]) -> Toolchain {
     Config::new()
         .cuda(">=0")
         .cudnn(">=0")
@@ -172,7 +174,6 @@ fn survey(variables: &[(&'static str, String)]) -> ToolchainReport {
         .envs(hidden(variables).into_iter().map(|name| (name, "")))
         .envs(variables.iter().cloned())
         .survey()
-        .report()
 }
 
 /// Builds the consumer. Its dependencies were downloaded before this program was built.

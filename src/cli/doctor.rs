@@ -131,14 +131,9 @@ fn examine(arguments: &ArgMatches) -> ToolchainReport {
 }
 
 fn show(report: &ToolchainReport, arguments: &ArgMatches) {
-    let mut text = match arguments.get_flag("json") {
-        true => format!("{}\n", report.to_json()),
-        false => format!(
-            "{report:0$}{1}",
-            terminal::columns(),
-            explain_first(report.findings())
-        ),
-    };
+    let explain = explain_first(report.findings());
+    let text = format!("{report:0$}{explain}", terminal::columns());
+    let mut text = terminal::form(arguments, report.to_json(), text);
     if arguments.get_flag("redact") {
         text = terminal::redacted(&text);
     }

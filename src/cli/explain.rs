@@ -1,13 +1,12 @@
 //! `cudnn-guard explain`: explains a finding or a message, how to check it by hand, and how to fix it.
 
-use crate::Verdict;
 use crate::cli::known_messages::{Explanation, explanations};
 use crate::cli::{log, page, terminal};
 use crate::report::layout::wrapped;
 use crate::runtime::facts::Json;
-use crate::runtime::facts::nearest::nearest;
 use crate::runtime::report::json_members::document;
 use crate::system::files;
+use crate::{FindingId, Verdict};
 use clap::{ArgMatches, Command};
 use std::io::{self, IsTerminal};
 use std::path::Path;
@@ -28,7 +27,8 @@ pub fn command() -> Command {
              Examples:\n  \
              cudnn-guard explain cudnn-not-found\n  \
              cudnn-guard explain \"CUDNN_STATUS_SUBLIBRARY_VERSION_MISMATCH\"\n  \
-             cargo build 2>&1 | cudnn-guard explain",
+             cargo build 2>&1 | cudnn-guard explain\n\n\
+             Lines that a terminal wrapped are joined, but only in the last 4 MiB of a log.",
         )
         // CMake begins its messages with hyphens.
         .arg(terminal::operand("id", "ID", help).allow_hyphen_values(true))
@@ -54,10 +54,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     };
     let error = explained.as_ref().err().cloned();
     let explained = explained.unwrap_or_default();
-    match arguments.get_flag("json") {
-        true => terminal::show(explained.to_json() + "\n"),
-        false => terminal::show(&explained.text),
-    }
+    let json = explained.to_json();
+    terminal::show(terminal::form(arguments, json, explained.text));
     error.map_or(ExitCode::SUCCESS, |error| {
         terminal::show_on_stderr(error);
         ExitCode::from(2)
@@ -201,10 +199,9 @@ fn unknown(word: &str) -> String {
 
 /// Returns similar ids: the one with almost the same spelling, and those that contain the word.
 fn similar_ids(word: &str) -> Vec<&'static str> {
-    let ids: Vec<&str> = page::all().map(|(id, _)| id).collect();
-    let near = nearest(word, &ids);
+    let near = FindingId::similar(word);
     let is_part = |id: &&str| word.len() > 2 && id.contains(word) && near != Some(*id);
-    let parts = ids.iter().copied().filter(is_part);
+    let parts = page::all().map(|(id, _)| id).filter(is_part);
     near.into_iter().chain(parts).take(3).collect()
 }
 

@@ -56,14 +56,14 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
             }
         };
         counts[inspection.verdict() as usize] += 1;
-        if arguments.get_flag("json") {
-            terminal::show(format!("{}\n", inspection.to_json()));
-        } else if is_one {
-            terminal::show(format!("{inspection:0$}", terminal::columns()));
-            terminal::show(doctor::explain_first(inspection.findings()));
-        } else {
-            terminal::show(line(program, &inspection));
-        }
+        let text = match is_one {
+            true => {
+                let explain = doctor::explain_first(inspection.findings());
+                format!("{inspection:0$}{explain}", terminal::columns())
+            }
+            false => line(program, &inspection),
+        };
+        terminal::show(terminal::form(arguments, inspection.to_json(), text));
     }
     let [passed, failed, unknown] = counts;
     if !is_one && !arguments.get_flag("json") {

@@ -1,6 +1,7 @@
 //! Messages of cuDNN, CUDA, loaders, linkers and frameworks, and the findings that explain them.
 
-use crate::cli::{message_parts, terminal};
+use crate::cli::log::{literals, plain};
+use crate::cli::message_parts;
 use regex::Regex;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -76,38 +77,6 @@ fn contains_any(text: &str, alternatives: &[String]) -> bool {
     alternatives.iter().any(|it| text.contains(it))
 }
 
-/// Returns the longest literal of each alternative of a pattern, outside of groups. Each match contains one of them.
-fn literals(pattern: &str) -> Vec<String> {
-    let (mut found, mut longest, mut literal) = (Vec::new(), String::new(), String::new());
-    let mut depth = 0;
-    // The last alternative ends like the others.
-    let mut characters = pattern.chars().chain(['|']);
-    while let Some(character) = characters.next() {
-        let is_special = "()[{?*+.^$|".contains(character);
-        if !is_special {
-            let escaped = (character == '\\').then(|| characters.next());
-            literal.extend(escaped.unwrap_or(Some(character)));
-            continue;
-        }
-        if ['?', '*', '{'].contains(&character) {
-            literal.pop(); // It may be absent.
-        }
-        if depth == 0 && literal.len() > longest.len() {
-            std::mem::swap(&mut longest, &mut literal);
-        }
-        literal.clear();
-        match character {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            '[' => _ = characters.find(|it| *it == ']'),
-            '{' => _ = characters.find(|it| *it == '}'),
-            '|' if depth == 0 => found.push(std::mem::take(&mut longest)),
-            _ => {}
-        }
-    }
-    found
-}
-
 /// Returns the texts of a row of which each line that it explains contains one.
 fn contained(row: &'static str) -> Vec<String> {
     match value(row, "contains ") {
@@ -121,14 +90,6 @@ pub fn all_literals() -> Vec<String> {
     let contexts = table().flat_map(|row| value(row, "with     ").split('|'));
     let contexts = contexts.filter(|it| !it.is_empty()).map(String::from);
     table().flat_map(contained).chain(contexts).collect()
-}
-
-/// Returns a text without colors and control characters, and with the quotes of the table: Rust's `Debug` escapes them,
-/// and other programs print typographic ones.
-pub fn plain(text: &str) -> String {
-    let text = anstream::adapter::strip_str(text).to_string();
-    let text = terminal::harmless(&text);
-    text.replace("\\\"", "\"").replace(['‘', '’'], "'")
 }
 
 fn table() -> impl Iterator<Item = &'static str> {
@@ -211,20 +172,6 @@ mod tests {
                 let is_used = all.contains(&format!("{{{group}}}"));
                 assert!(!is_used || group < row.pattern.captures_len(), "{example}");
             }
-        }
-    }
-
-    #[test]
-    fn literals_are_in_every_match_of_a_pattern() {
-        for (pattern, expected) in [
-            ("no GPU", &["no GPU"][..]),
-            ("^short, the longest$|else", &["short, the longest", "else"]),
-            ("first? *second+third", &["second"]),
-            (r"a.bcd[^ \\/]+efgh{2}ij", &["bcd"]),
-            (r"\(a\)(?:group|(inner)|of)* after", &[" after"]),
-            ("(only|groups)", &[""]),
-        ] {
-            assert_eq!(literals(pattern), expected, "{pattern}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! The lines of a log that may be explained. A log of any size takes the same memory.
 
 use crate::cli::{known_messages, message_parts};
+use crate::runtime::facts::is_unprintable;
 use regex::Regex;
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -18,7 +19,7 @@ pub fn read(mut log: impl Read, most: usize) -> (String, bool) {
         let before = newline.map_or(before.len(), |at| at + 1);
         if before > 0 {
             let text = String::from_utf8_lossy(&end[..before]);
-            lines.get_or_insert_with(Lines::none).add(&text, most);
+            lines.get_or_insert_with(Lines::new).add(&text, most);
             end.drain(..before);
         }
     }
@@ -28,9 +29,9 @@ pub fn read(mut log: impl Read, most: usize) -> (String, bool) {
 
 /// The lines that a table may explain.
 struct Lines {
-    /// A text that is in each line that the table explains.
+    /// Matches every line that a row of the table may explain.
     literal: Regex,
-    /// The same for a line that is explained by its parts, where such a text is no more than a hint.
+    /// Matches these lines, and every line that may be explained by its parts.
     hint: Regex,
     known: BTreeSet<String>,
     text: String,
@@ -38,7 +39,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn none() -> Self {
+    fn new() -> Self {
         let any_of = |texts: &[String]| {
             let texts: Vec<String> = texts.iter().map(|it| regex::escape(it)).collect();
             Regex::new(&texts.join("|")).expect("a tested table")
@@ -55,7 +56,7 @@ impl Lines {
     }
 
     fn add(&mut self, text: &str, most: usize) {
-        let text = known_messages::plain(text);
+        let text = plain(text);
         let mut rest = &text[..];
         while let Some(found) = self.hint.find(rest).filter(|_| !self.are_more) {
             let start = rest[..found.start()].rfind('\n').map_or(0, |at| at + 1);
@@ -76,9 +77,68 @@ impl Lines {
     }
 }
 
+/// Returns a text without colors and control characters, and with the quotes of the table: Rust's `Debug` escapes them,
+/// and other programs print typographic ones.
+pub fn plain(text: &str) -> String {
+    let mut text = anstream::adapter::strip_str(text).to_string();
+    text.retain(|c| "\n\t".contains(c) || !is_unprintable(c));
+    text.replace("\\\"", "\"").replace(['‘', '’'], "'")
+}
+
+/// Returns the longest literal of each alternative of a pattern, outside of groups. Each match contains one of them.
+pub fn literals(pattern: &str) -> Vec<String> {
+    let (mut found, mut longest, mut literal) = (Vec::new(), String::new(), String::new());
+    let mut depth = 0;
+    // The last alternative ends like the others.
+    let mut characters = pattern.chars().chain(['|']);
+    while let Some(character) = characters.next() {
+        let is_special = "()[{?*+.^$|".contains(character);
+        if !is_special {
+            let escaped = (character == '\\').then(|| characters.next());
+            literal.extend(escaped.unwrap_or(Some(character)));
+            continue;
+        }
+        if ['?', '*', '{'].contains(&character) {
+            literal.pop(); // It may be absent.
+        }
+        if depth == 0 && literal.len() > longest.len() {
+            std::mem::swap(&mut longest, &mut literal);
+        }
+        literal.clear();
+        match character {
+            '(' => depth += 1,
+            ')' => depth -= 1,
+            '[' => _ = characters.find(|it| *it == ']'),
+            '{' => _ = characters.find(|it| *it == '}'),
+            '|' if depth == 0 => found.push(std::mem::take(&mut longest)),
+            _ => {}
+        }
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
-    use super::read;
+    use super::{literals, plain, read};
+
+    #[test]
+    fn literals_are_in_every_match_of_a_pattern() {
+        for (pattern, expected) in [
+            ("no GPU", &["no GPU"][..]),
+            ("^short, the longest$|else", &["short, the longest", "else"]),
+            ("first? *second+third", &["second"]),
+            (r"a.bcd[^ \\/]+efgh{2}ij", &["bcd"]),
+            (r"\(a\)(?:group|(inner)|of)* after", &[" after"]),
+            ("(only|groups)", &[""]),
+        ] {
+            assert_eq!(literals(pattern), expected, "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_line_of_another_program_cannot_move_the_cursor() {
+        assert_eq!(plain("\ta\u{9b}2Jb\rc\u{202e}"), "\ta2Jbc");
+    }
 
     #[test]
     fn messages_far_before_the_end_are_kept() {

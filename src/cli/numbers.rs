@@ -1,6 +1,5 @@
 //! The leading numbers of a version, as people write them: `13`, `13.0`, `9.14.0`.
 
-use crate::Version;
 use crate::model::joined;
 
 /// Parses at most this many numbers.
@@ -32,11 +31,6 @@ pub fn or_present(required: &Option<String>, present: Option<&str>, most: usize)
     }
 }
 
-/// Returns the version of CUDA, with this minor version unless it has one.
-pub fn with_minor(cuda: &str, minor: u32) -> Version {
-    Version::parse(cuda).unwrap_or(Version::new(major(cuda), minor, 0))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -54,7 +48,5 @@ mod tests {
     fn numbers_of_a_wheel_are_read_up_to_the_first_word() {
         assert_eq!(first("12.4.127.post1", 4), "12.4.127");
         assert_eq!((first("9.28.1.4", 3), major("13")), ("9.28.1".into(), 13));
-        assert_eq!(with_minor("13", 99), Version::new(13, 99, 0));
-        assert_eq!(with_minor("12.4", 99), Version::new(12, 4, 0));
     }
 }

@@ -17,18 +17,16 @@ pub fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
 
 /// Formats a text. Lines are wrapped at `columns`, but a command is never wrapped.
 pub fn wrap(text: &str, columns: usize) -> String {
-    let mut out = String::new();
+    let (mut out, address) = (String::new(), pattern("<(https://[^>]*)>"));
     // A paragraph as one line, and the prefix of its first line, by which the other lines are indented.
     let (mut paragraph, mut first) = (String::new(), String::new());
     let (mut indent, mut is_command, mut follows_paragraph) = ("", false, false);
     for line in text.lines().chain([""]) {
         let item = line.strip_prefix("- ");
         if (line.is_empty() || item.is_some()) && !paragraph.is_empty() {
-            let text = wrapped(
-                &without_angle_brackets(paragraph.trim_end()),
-                first.chars().count(),
-                columns,
-            );
+            // A terminal would treat the angle brackets around an address as part of the address.
+            let text = address.replace_all(paragraph.trim_end(), "$1");
+            let text = wrapped(&text, first.chars().count(), columns);
             out.push_str(&format!("{first}{text}\n"));
             paragraph.clear();
             follows_paragraph = !first.ends_with("- ");
@@ -59,12 +57,6 @@ pub fn wrap(text: &str, columns: usize) -> String {
         }
     }
     out
-}
-
-/// Removes the angle brackets around an address in Markdown, since a terminal would treat them as part of the address.
-fn without_angle_brackets(text: &str) -> String {
-    let address = pattern("<(https://[^>]*)>");
-    address.replace_all(text, "$1").into_owned()
 }
 
 #[cfg(test)]
@@ -320,8 +312,8 @@ mod tests {
     #[test]
     fn addresses_have_no_angle_brackets() {
         assert_eq!(
-            without_angle_brackets("from (<https://a.example/b>), or <https://c.example>"),
-            "from (https://a.example/b), or https://c.example"
+            wrap("from (<https://a.example/b>), or <https://c.example>\n", 80),
+            "from (https://a.example/b), or https://c.example\n"
         );
     }
 }

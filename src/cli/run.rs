@@ -4,7 +4,7 @@ use crate::cli::terminal;
 #[cfg(target_os = "linux")]
 use crate::system::child_processes::sigpipe;
 use crate::system::on_path;
-use crate::{Finding, FindingId, Inspection, Severity};
+use crate::{Finding, FindingId, Inspection, Severity, Verdict};
 use clap::{ArgMatches, Command, value_parser};
 use std::ffi::OsString;
 #[cfg(unix)]
@@ -53,11 +53,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let mode = std::env::var("CUDNN_GUARD").unwrap_or_default();
     // A script, or any other file that the loader does not load, cannot be inspected.
     if let (Ok(inspection), true) = (Inspection::read(&program, None), mode != "off") {
-        let is_error = |finding: &&Finding| finding.severity == Severity::Error;
-        let errors: Vec<&Finding> = inspection.findings().iter().filter(is_error).collect();
-        // Such a program may silently compute on the CPU, or stop at its first kernel.
+        // A program with such a warning may silently compute on the CPU, or stop at its first kernel.
         let is_shown = |it: &&Finding| {
-            is_error(it)
+            it.severity == Severity::Error
                 || it.id == FindingId::CudaFlavourMismatch
                 || it.id == FindingId::KernelsNotCoveringGpu
                 || it.id == FindingId::LibraryNotFound && inspection.may_use_cpu
@@ -67,7 +65,8 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
         }
         let requires_gpu = std::env::var("CUDNN_GUARD_REQUIRE_GPU").unwrap_or_default();
         let requires_gpu = ["1", "strict"].contains(&requires_gpu.trim());
-        let is_refused = !errors.is_empty() || requires_gpu && inspection.may_use_cpu;
+        let fails = inspection.verdict() == Verdict::Fail;
+        let is_refused = fails || requires_gpu && inspection.may_use_cpu;
         if is_refused && mode != "warn" {
             terminal::show_on_stderr(format!(
                 "`{}` was not started; set CUDNN_GUARD=warn to start it anyway\n",

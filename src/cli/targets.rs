@@ -1,7 +1,7 @@
 //! `cudnn-guard targets`: the nvcc flags for a list of GPU targets.
 
-use crate::Config;
 use crate::cli::{numbers, terminal};
+use crate::{Config, Version};
 use clap::{ArgMatches, Command};
 use std::process::ExitCode;
 
@@ -25,12 +25,9 @@ pub fn run(arguments: &ArgMatches) -> ExitCode {
     let words = arguments.get_many::<String>("list");
     let list = words.map(|words| words.cloned().collect::<Vec<_>>().join(" "));
     let cuda = arguments.get_one::<String>("cuda");
-    let cuda = cuda.map(|cuda| numbers::with_minor(cuda, 0));
+    let cuda = cuda.and_then(|cuda| Version::parse(&format!("{cuda}.0")));
     let report = Config::new().examine_targets(list.as_deref(), cuda);
-    if arguments.get_flag("json") {
-        terminal::show(format!("{}\n", report.to_json()));
-    } else {
-        terminal::show(format!("{report:0$}", terminal::message_columns()));
-    }
+    let text = format!("{report:0$}", terminal::message_columns());
+    terminal::show(terminal::form(arguments, report.to_json(), text));
     terminal::exit(report.verdict())
 }

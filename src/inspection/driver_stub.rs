@@ -1,9 +1,10 @@
 //! A file that is not a usable driver where a program or library opens NVIDIA's driver, or a driver where none should be:
 //! in an image.
 
-use crate::inspection::InspectionFault;
+use crate::cudnn::file_name;
+use crate::inspection::{InspectionFault, looked_up};
 use crate::loader::LoadGraph;
-use crate::model::{LoadPhase, Object};
+use crate::model::{LoadPhase, Object, pattern};
 use crate::runtime::binary::contains;
 use crate::runtime::driver::stub::{UnusableDriver, is_stub};
 use crate::runtime::driver::{SYSTEM, driver_library, driver_release};
@@ -13,15 +14,13 @@ use crate::runtime::loader::{LoadOrigin, System};
 use crate::runtime::system::DRIVER_SO;
 use crate::system::{Sysroot, files};
 use crate::toolkit::dependencies::is_of_toolkit;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Returns the finding about a stub or an older library that the program, which has these constants, or its cuDNN gets
 /// instead of the driver. In an image, the driver may be mounted over a stub in the system's directories.
 pub fn finding(graph: &LoadGraph, guards: &[Built], constants: &[u8]) -> Option<Finding> {
-    // A part of the message of a cudarc that opens libraries itself.
-    let words = b"hared library - searched for library names: ";
     let has_guard = guards.iter().any(|guard| guard.loader == Loader::Cudarc);
-    let is_cudarc = has_guard || contains(constants, b's', words);
+    let is_cudarc = has_guard || looked_up::cudarc(constants).is_some();
     // Other programs do not use the driver.
     let is_user = |object: &Object| {
         let name = &object.name;
@@ -108,24 +107,12 @@ pub fn in_image(sysroot: Sysroot) -> Option<Finding> {
     let dirs = SYSTEM.iter().map(|dir| real(dir.trim_start_matches('/')));
     let dirs = files::dedup(dirs).into_iter();
     let found = dirs.flat_map(|dir| files::list(&dir).unwrap_or_default());
-    let found = found.filter(|file| is_of_driver(file));
+    // `libcuda.so.1` is a file in WSL. An image may contain the toolkit's stub under that name. Every driver that supports
+    // containers has three digits.
+    let name = pattern(r"^lib(cuda|nvidia-ml)\.so\.(1|[1-9][0-9]{2}(\..*)?)$");
+    let is_driver = |file: &PathBuf| name.is_match(file_name(file)) && !files::is_link(file);
+    let found = found.filter(|file| is_driver(file) && !is_stub(file));
     let inside: Vec<_> = found.map(|file| sysroot.inside(&file)).collect();
     let fault = InspectionFault::DriverInImage(inside.first()?, &inside);
     Some(fault.finding())
-}
-
-/// Returns `true` for a file with a driver's version in its name, such as `libcuda.so.535.104.05`, and for `libcuda.so.1`
-/// if it is a file, as in WSL. An image may contain the toolkit's stub under that name.
-fn is_of_driver(file: &Path) -> bool {
-    let name = file.file_name().unwrap_or_default().to_string_lossy();
-    let mut starts = ["libcuda.so.", "libnvidia-ml.so."].into_iter();
-    let version = starts.find_map(|start| name.strip_prefix(start));
-    let major = version.and_then(|version| version.split('.').next()?.parse().ok());
-    let is_kept = match major {
-        // Every driver that supports containers has three digits.
-        Some(100..1000) => true,
-        Some(1) => version == Some("1") && !is_stub(file),
-        _ => false,
-    };
-    is_kept && !files::is_link(file)
 }

@@ -64,15 +64,7 @@ pub fn findings(
     guards: &[Built],
 ) -> Vec<Finding> {
     let is_used = guards.iter().any(|one| one.loader == Loader::Cudarc);
-    let severity = Severity::error_if(is_used);
-    let missing = |graph: &LoadGraph, at, prefix| {
-        // An image gets its machine's driver.
-        let severity = match prefix {
-            "cu" if graph.path.system.root.is_some() => Severity::Warning,
-            _ => severity,
-        };
-        missing(graph, at, prefix, program, constants, severity)
-    };
+    let missing = |graph: &_, at, prefix| missing(graph, at, prefix, program, constants, is_used);
     let mut findings = Vec::new();
     let mut aside = graph.clone();
     let driver = aside.open(DRIVER_SO, 0, LoadPhase::Later);
@@ -111,7 +103,7 @@ fn missing(
     prefix: &str,
     program: &Path,
     constants: &[u8],
-    severity: Severity,
+    is_used: bool,
 ) -> Option<Finding> {
     let (lookup, object) = (EagerLookup::detect(constants)?, graph.objects.get(at)?);
     let file = Binary::recognize(&object.path).ok()?;
@@ -129,6 +121,9 @@ fn missing(
         missing.retain(|missing| rows.iter().any(|(name, _)| name == missing));
         from = rows.into_iter().map(|(_, version)| version).max();
     }
+    // An image gets its machine's driver.
+    let is_replaced = prefix == "cu" && graph.path.system.root.is_some();
+    let severity = Severity::error_if(is_used && !is_replaced);
     let path = object.path.display().to_string();
     let finding = lookup.finding(Some(program), (&path, prefix), &missing, severity, from)?;
     Some(finding.with_some("found via", object.via.as_ref()))

@@ -6,6 +6,7 @@ use crate::model::{LoadPhase, Missing};
 use crate::runtime::binary::Elf;
 use crate::runtime::facts::Finding;
 use crate::system::{Sysroot, files};
+use regex::bytes::Regex;
 
 pub const BUILTINS: &str = "libnvrtc-builtins.so.";
 
@@ -24,14 +25,11 @@ pub fn open_builtins(graph: &mut LoadGraph) {
 
 /// Returns the first string that is exactly the name of the builtins. Messages contain the name, too.
 fn name_in(constants: &[u8]) -> Option<String> {
-    let mut texts = constants.split(|byte| *byte == 0);
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|one| one.is_ascii_digit());
-    texts.find_map(|text| {
-        let numbers = text.strip_prefix(BUILTINS.as_bytes())?;
-        let numbers = std::str::from_utf8(numbers).ok()?;
-        let is_name = numbers.split('.').all(is_digits);
-        is_name.then(|| format!("{BUILTINS}{numbers}"))
-    })
+    let text = r"(?-u)(?:^|\x00)(libnvrtc-builtins\.so(?:\.[0-9]+)+)(?:\x00|$)";
+    let found = Regex::new(text)
+        .expect("a tested pattern")
+        .captures(constants)?;
+    String::from_utf8(found[1].to_vec()).ok()
 }
 
 /// Returns the finding about builtins that the loader does not find. The directory of the NVRTC that opens them and the

@@ -16,7 +16,7 @@ impl fmt::Display for Inspection {
         let program = shown(&input.program);
         let cpu = &self.linkage.cpu;
         let text = format!("{program}, {format} for {cpu}");
-        line(f, Mark::Tick, "program", &text)?;
+        row(f, Mark::Tick, "program", &text)?;
         for guard in &input.guards {
             let text = wrapped(&printable(&built(guard)), INDENT, columns(f));
             writeln!(f, "{:INDENT$}{text}", "")?;
@@ -79,14 +79,14 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
     if let Some(cudnn) = input.guards.iter().find_map(within) {
         let text = format!("{}, linked into the program itself", release(&cudnn));
-        line(f, Mark::Tick, "cuDNN", &text)?;
+        row(f, Mark::Tick, "cuDNN", &text)?;
         if input.cudnn.is_none() {
             return Ok(());
         }
     }
     let Some(cudnn) = &input.cudnn else {
         if input.graph.objects.is_empty() {
-            return line(f, Mark::Unknown, "cuDNN", "not checked");
+            return row(f, Mark::Unknown, "cuDNN", "not checked");
         }
         let mut missing = input.graph.missing.iter();
         let is_wrong = missing.any(|one| one.name.starts_with("libcudnn"));
@@ -95,7 +95,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         } else {
             Mark::Absent
         };
-        return line(f, mark, "cuDNN", "none found by the loader");
+        return row(f, mark, "cuDNN", "none found by the loader");
     };
     let library = cudnn.library.as_deref().map_or(String::new(), shown);
     let text = format!("{} at {library}", release(cudnn));
@@ -104,7 +104,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         Some(_) => Mark::Cross,
         None => inspection.mark(cudnn.library_version.is_some(), is_about),
     };
-    line(f, mark, "cuDNN", &text)?;
+    row(f, mark, "cuDNN", &text)?;
     // The program can be cuDNN itself.
     if let Some(found_via) = input.found_via() {
         let found_via = printable(&found_via);
@@ -113,7 +113,7 @@ fn cudnn(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let (mark, parts) = parts(cudnn, columns(f));
     let is_about = |id| section(id) == Section::SubLibraries && id != Id::CudnnNotLoadable;
     let mark = inspection.mark(mark == Mark::Tick, is_about);
-    line(f, mark, "sub-libs", &parts)
+    row(f, mark, "sub-libs", &parts)
 }
 
 /// Returns a version for messages: `9.14.0 for CUDA 13`.
@@ -141,7 +141,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
     let input = &inspection.input;
     let found = input.graph.objects.len().saturating_sub(1);
     if input.graph.objects.is_empty() {
-        return line(f, Mark::Unknown, "libraries", "not checked");
+        return row(f, Mark::Unknown, "libraries", "not checked");
     }
     let missing = input.graph.missing.iter();
     let names: Vec<&str> = missing.map(|one| one.name.as_str()).collect();
@@ -157,7 +157,7 @@ fn libraries(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         mark => mark,
     };
     let text = wrapped(&printable(&text), INDENT, columns(f));
-    line(f, mark, "libraries", &text)
+    row(f, mark, "libraries", &text)
 }
 
 fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
@@ -169,23 +169,19 @@ fn driver(inspection: &Inspection, f: &mut Formatter<'_>) -> fmt::Result {
         } else {
             (Mark::Unknown, "not queried")
         };
-        return line(f, mark, "driver", text);
+        return row(f, mark, "driver", text);
     };
     let cuda = driver.cuda.map_or(String::new(), |cuda| {
         format!("supports CUDA {}, ", cuda.short())
     });
     let text = printable(&format!("{cuda}{}", driver.library));
     let mark = inspection.mark(driver.cuda.is_some(), |id| section(id) == Section::Driver);
-    line(f, mark, "driver", &text)?;
+    row(f, mark, "driver", &text)?;
     for gpu in &driver.devices {
         let text = format!("{}, compute capability {}", gpu.name, gpu.capability);
         let is_about = |id| matches!(section(id), Section::Gpus | Section::Targets);
         let mark = inspection.mark(true, is_about);
-        line(f, mark, "GPU", &printable(&text))?;
+        row(f, mark, "GPU", &printable(&text))?;
     }
     Ok(())
-}
-
-fn line(f: &mut Formatter<'_>, mark: Mark, label: &str, text: &str) -> fmt::Result {
-    f.write_str(&row(mark, label, text))
 }

@@ -63,17 +63,15 @@ impl MixedLibraries<'_> {
             }
         });
         let packages = self.wheels.iter().rev().flatten();
-        let finding = finding
+        let result = (!self.is_program).then(|| undefined.result());
+        finding
             .helps(fixes)
             .helps(self.fixes.is_empty().then(|| self.install()))
             .with_some("found via", self.library.via.as_ref())
             .with_some("compatible", self.compatible.as_deref().map(Path::display))
             .with_lines("packages", packages)
-            .with_lines("also", undefined.others());
-        match self.is_program {
-            true => finding,
-            false => finding.with("result", undefined.result()),
-        }
+            .with_lines("also", undefined.others())
+            .with_some("result", result)
     }
 
     fn install(&self) -> String {

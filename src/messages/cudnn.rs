@@ -195,16 +195,13 @@ impl SubLibraryFault<'_> {
             }
             Self::SeveralWheels(wheels) => {
                 let name = |wheel: &Owner| format!("{} {}", wheel.name, wheel.version);
-                let mut finding = FindingId::DuplicateCudnn.warning(format!(
+                let keep = |kept: &Owner| format!("keep {}: `{}`", kept.name, kept.reinstall(wheels));
+                FindingId::DuplicateCudnn.warning(format!(
                     "the wheels {} have overwritten each other's files in `{dir}`",
                     joined(wheels.iter().map(name), " and ")
                 ))
-                .with_some("files from", wheels.first().map(name));
-                for wheel in *wheels {
-                    let command = wheel.reinstall(wheels);
-                    finding = finding.help(format!("keep {}: `{command}`", wheel.name));
-                }
-                finding
+                .with_some("files from", wheels.first().map(name))
+                .helps(wheels.iter().map(keep))
             }
             Self::DifferentCopies(copies) => {
                 let mut copies = copies.iter().map(|files| names(files));

@@ -13,9 +13,6 @@ use crate::runtime::system::DRIVER_SO;
 use crate::toolkit::package_names;
 use std::path::Path;
 
-/// The help for a DLL that Windows does not find.
-const PUT_ON_PATH: &str = "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program";
-
 impl InspectionFault<'_> {
     pub fn finding(&self) -> Finding {
         match self {
@@ -256,7 +253,7 @@ impl InspectionFault<'_> {
                         Some(dir) => {
                             format!("add `{}` to PATH where the program runs", dir.display())
                         }
-                        None => PUT_ON_PATH.to_string(),
+                        None => "add the directory that contains it to PATH where the program runs, or copy all DLLs in that directory next to the program".to_string(),
                     })
             }
         }
@@ -268,10 +265,11 @@ impl Finding {
     /// not start.
     pub(crate) fn with_needed_driver(self, needed: &Finding) -> Finding {
         match needed.severity {
-            Severity::Error => {
-                let finding = self.id.error(&needed.summary);
-                finding.with_all(self.evidence).helps(self.help)
-            }
+            Severity::Error => Finding {
+                severity: needed.severity,
+                summary: needed.summary.clone(),
+                ..self
+            },
             _ => self,
         }
     }

@@ -86,15 +86,15 @@ pub(crate) fn wrapped_lines(text: &str, columns: usize) -> String {
     out
 }
 
-/// Formats one item of a report. A cross and an exclamation mark have their word at the end, for readers without the
+/// Writes one item of a report. A cross and an exclamation mark have their word at the end, for readers without the
 /// marks.
-pub(crate) fn row(mark: Mark, label: &str, text: &str) -> String {
+pub(crate) fn row(f: &mut Formatter<'_>, mark: Mark, label: &str, text: &str) -> fmt::Result {
     let word = match mark {
         Mark::Cross => "  (error)",
         Mark::Warning => "  (warning)",
         _ => "",
     };
-    format!("  {mark} {label:<9} {text}{word}\n")
+    writeln!(f, "  {mark} {label:<9} {text}{word}")
 }
 
 /// Formats a finding whose first line is already indented: the headline, the help, and at most `most` lines of each

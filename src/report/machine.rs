@@ -14,7 +14,7 @@ use crate::system::files;
 use crate::targets::gpus::{DEADLINE, within};
 use crate::toolchain::Toolchain;
 use crate::toolkit::nvcc;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 impl Toolchain {
     /// Returns the report of the search with the state of this machine: its driver, its GPUs, the default targets, and
@@ -63,18 +63,6 @@ impl Toolchain {
 }
 
 impl ToolchainReport {
-    /// Returns `true` if both a CUDA toolkit and a cuDNN were chosen.
-    pub fn is_complete(&self) -> bool {
-        self.toolkit.is_some() && self.cudnn.is_some()
-    }
-
-    /// Returns the directories that the loader must search if a program opens cuDNN and CUDA itself.
-    pub fn library_dirs(&self) -> Vec<PathBuf> {
-        let cudnn = self.cudnn.as_ref().and_then(|one| one.link_dir.clone());
-        let toolkit = self.toolkit.as_ref().map(|one| one.link_dirs.clone());
-        [Vec::from_iter(cudnn), toolkit.unwrap_or_default()].concat()
-    }
-
     /// Returns the report as JSON, as `cudnn-guard doctor --json` prints it.
     pub fn to_json(&self) -> String {
         json::report(self)

@@ -8,7 +8,6 @@ pub mod layout;
 #[cfg(feature = "cli")]
 pub mod machine;
 #[cfg(feature = "cli")]
-#[cfg(feature = "cli")]
 pub mod target_report;
 #[cfg(test)]
 mod tests;
@@ -146,10 +145,6 @@ pub(crate) fn verdict(findings: &[Finding], all_checked: bool) -> Verdict {
 
 impl fmt::Display for ToolchainReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if f.alternate() {
-            text::stack(self, f)
-        } else {
-            text::report(self, f)
-        }
+        text::report(self, f)
     }
 }

@@ -16,9 +16,12 @@ use std::path::{Path, PathBuf};
 /// The number of evidence lines beside a finding. Longer evidence is at the end of the report.
 const LONG: usize = 4;
 
-/// Writes the complete report. Errors and their fixes come first, since a terminal may show only the first lines. Long
-/// evidence comes last.
+/// Writes the chosen CUDA and cuDNN in the alternate form, or else the complete report. Errors and their fixes come first,
+/// since a terminal may show only the first lines. Long evidence comes last.
 pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
+    if f.alternate() {
+        return Lines { report, f }.stack();
+    }
     for severity in [Severity::Error, Severity::Warning] {
         for finding in &report.with_severity(severity) {
             let text = finding_text(finding, LONG, columns(f));
@@ -35,11 +38,6 @@ pub(super) fn report(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Re
     others(report, f)?;
     long_evidence(report, f)?;
     verdict(report, f)
-}
-
-/// Writes the chosen CUDA and cuDNN.
-pub(super) fn stack(report: &ToolchainReport, f: &mut Formatter<'_>) -> fmt::Result {
-    Lines { report, f }.stack()
 }
 
 /// The section of a report with one line per item.
@@ -65,17 +63,11 @@ impl Lines<'_, '_> {
                 self.line(Section::Nvcc, mark, "nvcc", &text)?;
                 self.host_compiler()?;
             }
-            None => {
-                let (mark, text) = none(report, Kind::Toolkit);
-                self.line(Section::Toolkit, mark, "toolkit", text)?;
-            }
+            None => self.none(Section::Toolkit, "toolkit", Kind::Toolkit)?,
         }
         match &report.cudnn {
             Some(cudnn) => self.cudnn(cudnn),
-            None => {
-                let (mark, text) = none(report, Kind::Cudnn);
-                self.line(Section::Cudnn, mark, "cuDNN", text)
-            }
+            None => self.none(Section::Cudnn, "cuDNN", Kind::Cudnn),
         }
     }
 
@@ -177,13 +169,29 @@ impl Lines<'_, '_> {
             _ if has(Severity::Warning) => Mark::Warning,
             mark => mark,
         };
-        self.f.write_str(&row(mark, label, text))
+        row(self.f, mark, label, text)
     }
 
     /// Writes one item, on several lines if necessary.
     fn long_line(&mut self, about: Section, mark: Mark, label: &str, text: &str) -> fmt::Result {
         let text = wrapped(text, INDENT, columns(self.f));
         self.line(about, mark, label, &text)
+    }
+
+    /// Writes why no installation of this kind is chosen.
+    fn none(&mut self, about: Section, label: &str, kind: Kind) -> fmt::Result {
+        let report = self.report;
+        // A search that was not allowed is the reason.
+        let has = |id| report.findings.iter().any(|one| one.id == id);
+        let forbidden = (has(FindingId::PlatformUnsupported) || has(FindingId::ConfigInvalid))
+            && !(has(FindingId::CudaNotFound) || has(FindingId::CudnnNotFound));
+        let (mark, text) = match report.candidates.iter().any(|one| one.kind() == kind) {
+            _ if report.unrequired.contains(&kind) => (Mark::Absent, "not required"),
+            true => (Mark::Absent, "none compatible"),
+            false if forbidden && report.candidates.is_empty() => (Mark::Unknown, "not searched"),
+            false => (Mark::Absent, "not found"),
+        };
+        self.line(about, mark, label, text)
     }
 
     /// Writes how the item on the line above was found.
@@ -193,20 +201,6 @@ impl Lines<'_, '_> {
         };
         let via = printable(&via.to_string());
         writeln!(self.f, "{:INDENT$}found via {via}", "")
-    }
-}
-
-/// Returns why no installation of this kind is chosen.
-fn none(report: &ToolchainReport, kind: Kind) -> (Mark, &'static str) {
-    // A search that was not allowed is the reason.
-    let has_one_of = |ids: &[FindingId]| report.findings.iter().any(|one| ids.contains(&one.id));
-    let forbidden = has_one_of(&[FindingId::PlatformUnsupported, FindingId::ConfigInvalid])
-        && !has_one_of(&[FindingId::CudaNotFound, FindingId::CudnnNotFound]);
-    match report.candidates.iter().any(|one| one.kind() == kind) {
-        _ if report.unrequired.contains(&kind) => (Mark::Absent, "not required"),
-        true => (Mark::Absent, "none compatible"),
-        false if forbidden && report.candidates.is_empty() => (Mark::Unknown, "not searched"),
-        false => (Mark::Absent, "not found"),
     }
 }
 

@@ -1,10 +1,10 @@
 //! The faults that the steps of a check find: an incompatible cuDNN, or a step that was not possible.
 
 use crate::runtime::check::NotChecked;
-use crate::runtime::facts::{Finding, FindingId, Version, printable};
+use crate::runtime::facts::{Finding, FindingId, Version, after_space, printable};
 use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{MainLibrary, SubLibraryFile, package_owner};
-use crate::runtime::messages::sub_libraries::replace_all;
+use crate::runtime::messages::sub_libraries::{names, replace_all};
 use std::path::Path;
 
 impl NotChecked<'_> {
@@ -87,6 +87,22 @@ impl MainLibrary {
             self.origin
                 .help(self.folder(), &format!("the cuDNN for CUDA {cuda}"))
         })
+    }
+}
+
+impl SubLibraries {
+    /// Returns the finding for sub-libraries that Windows does not find by their names.
+    pub fn not_found_finding(&self) -> Finding {
+        let version = after_space(self.installed.version().map(|(version, _)| version));
+        let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
+        let (files, here) = (names(&files), self.installed.folder().display());
+        FindingId::PartsMissing
+            .warning(format!(
+                "Windows cannot find {files} of cuDNN{version} at `{here}`, which cuDNN opens by name"
+            ))
+            .help(format!(
+                "add `{here}` to PATH, or open these files by path before you call cuDNN"
+            ))
     }
 }
 

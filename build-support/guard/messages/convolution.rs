@@ -16,7 +16,6 @@ const BELONG: &str = "install compatible versions of cuDNN, CUDA and the driver:
 const WAIT: &str = "cuCtxSynchronize";
 /// `CUDA_ERROR_OUT_OF_MEMORY`
 const OUT_OF_MEMORY: i32 = 2;
-const UPDATE: &str = "update cudnn-guard: it does not know this version";
 
 impl FailedCase<'_> {
     pub fn finding(&self) -> Finding {
@@ -29,7 +28,7 @@ impl FailedCase<'_> {
         match self.failure {
             CaseFailure::Unsupported(reason) => {
                 let summary = format!("no convolution was tested with {cudnn}: {}", reason.words());
-                untried(summary).help(UPDATE)
+                untried(summary).help("update cudnn-guard: it does not know this version")
             }
             CaseFailure::Full { free } => self.memory_low(
                 Some(*free),

@@ -22,23 +22,21 @@ impl MissingFunction {
                 let finding = (**finding).clone();
                 return Finding { id, ..finding }.with("called", function);
             }
-            Cause::NotFound(message, misplaced) => (message, misplaced),
+            Cause::NotFound(message, misplaced) => (message, misplaced.as_ref()),
         };
+        let file = misplaced.and_then(|misplaced| misplaced.file.as_ref());
         let mut summary =
             format!("this program calls `{function}`, but `{soname}` cannot be loaded");
-        if let Some(file) = misplaced.as_ref().and_then(|one| one.file.as_ref()) {
+        if let Some(file) = file {
             let file = file.display();
             summary += &format!("; `{file}` exists, but {LOADER} does not search there");
         }
         let finding = id
             .error(summary)
-            .helps(misplaced.as_ref().map(|misplaced| misplaced.help()))
-            .with_some(
-                "reason",
-                misplaced.as_ref().map(|misplaced| misplaced.reason()),
-            )
+            .helps(misplaced.map(|misplaced| misplaced.help()))
+            .with_some("reason", misplaced.map(|misplaced| misplaced.reason()))
             .with("loader", message);
-        if misplaced.as_ref().is_some_and(|one| one.file.is_some()) {
+        if file.is_some() {
             return finding;
         }
         let directory = format!("the directory of {soname} to {LIBRARY_PATH}");

@@ -28,4 +28,6 @@ pub mod program;
 pub mod refused_request;
 pub mod sub_libraries;
 #[cfg(feature = "runtime")]
+pub mod unusable_driver;
+#[cfg(feature = "runtime")]
 pub mod variables;

@@ -122,7 +122,9 @@ impl DriverUser {
             DriverUser::ChosenToolkit => ("the toolkit requires", false),
         };
         let supported = driver.short();
-        let finding = FindingId::DriverTooOld
+        let major = driver.major;
+        let other = || format!("use a program and a cuDNN that were built for CUDA {major}");
+        FindingId::DriverTooOld
             .error_if(
                 is_program,
                 format!("the NVIDIA driver supports CUDA {supported}, but {what} CUDA {needed}"),
@@ -134,14 +136,8 @@ impl DriverUser {
                 None => {
                     format!("upgrade the NVIDIA driver to a version that supports CUDA {needed}")
                 }
-            });
-        if !is_program {
-            return finding;
-        }
-        finding.help(format!(
-            "use a program and a cuDNN that were built for CUDA {}",
-            driver.major
-        ))
+            })
+            .helps(is_program.then(other))
     }
 }
 

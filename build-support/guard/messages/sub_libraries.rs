@@ -4,28 +4,9 @@ use crate::runtime::facts::finding::listed;
 use crate::runtime::facts::{Finding, FindingId, LibraryName, Version, after_space};
 use crate::runtime::install::mixed_sub_libraries::{Foreign, MixedVersions};
 use crate::runtime::install::package_owner::{Owner, reinstall_command};
-#[cfg(feature = "runtime")]
-use crate::runtime::install::sub_library_files::SubLibraries;
 use crate::runtime::install::{Installed, MissingSubLibraries, is_absent};
 use crate::runtime::loader::LoadOrigin;
 use std::path::Path;
-
-#[cfg(feature = "runtime")]
-impl SubLibraries {
-    /// Returns the finding for sub-libraries that Windows does not find by their names.
-    pub fn not_found_finding(&self) -> Finding {
-        let version = after_space(self.installed.version().map(|(version, _)| version));
-        let files: Vec<&Path> = self.not_found.iter().map(|file| &**file).collect();
-        let (files, here) = (names(&files), self.installed.folder().display());
-        FindingId::PartsMissing
-            .warning(format!(
-                "Windows cannot find {files} of cuDNN{version} at `{here}`, which cuDNN opens by name"
-            ))
-            .help(format!(
-                "add `{here}` to PATH, or open these files by path before you call cuDNN"
-            ))
-    }
-}
 
 impl MissingSubLibraries<'_> {
     /// Returns the finding, only a warning if it is uncertain. The convolutions show if files are missing.

@@ -4,7 +4,7 @@ use crate::runtime::driver::{Devices, RANKS};
 use crate::runtime::facts::codec::named;
 use crate::runtime::facts::{Allowed, Fields, Finding};
 use crate::runtime::system::platform;
-use std::cell::Cell;
+use std::cell::RefCell;
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -95,12 +95,10 @@ impl EnvConfig {
         if !platform::is_privileged() {
             return Self::parse(&|name| std::env::var_os(name));
         }
-        let set = Cell::new(Vec::new());
+        let set = RefCell::new(Vec::new());
         let mut config = Self::parse(&|name| {
             if name.starts_with("CUDNN_GUARD") && std::env::var_os(name).is_some() {
-                let mut names = set.take();
-                names.push(name.to_string());
-                set.set(names);
+                set.borrow_mut().push(name.to_string());
             }
             None
         });

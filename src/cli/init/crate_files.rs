@@ -21,7 +21,7 @@ pub struct CrateFiles {
     /// The remaining steps for the user, as lines.
     pub next: String,
     /// `true` if the build script writes the guard.
-    has_guard: bool,
+    pub has_guard: bool,
 }
 
 impl CrateFiles {

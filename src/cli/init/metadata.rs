@@ -8,8 +8,8 @@ use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
-/// A package of a workspace, as cargo prints it.
-pub struct Package(Value);
+/// A package as cargo prints it, and the root of its workspace.
+pub struct Package(Value, PathBuf);
 
 /// Returns the members of the workspace that contains a directory.
 pub fn packages(dir: &Path) -> Result<Vec<Package>, String> {
@@ -74,8 +74,9 @@ fn no_crate(dir: &Path) -> String {
 
 fn parse(json: &[u8]) -> Vec<Package> {
     let json: Value = serde_json::from_slice(json).unwrap_or_default();
+    let root = PathBuf::from(json["workspace_root"].as_str().unwrap_or_default());
     let packages = list(&json["packages"]).cloned();
-    packages.map(Package).collect()
+    packages.map(|one| Package(one, root.clone())).collect()
 }
 
 fn list(json: &Value) -> impl Iterator<Item = &Value> {
@@ -95,6 +96,10 @@ impl Package {
     pub fn dir(&self) -> &Path {
         let manifest = Path::new(self.0["manifest_path"].as_str().unwrap_or_default());
         manifest.parent().unwrap_or(manifest)
+    }
+
+    pub fn workspace_root(&self) -> &Path {
+        &self.1
     }
 
     /// Returns the dependencies of the program or library, not of the build script or tests.

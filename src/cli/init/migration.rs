@@ -1,46 +1,19 @@
 //! The calls of cudnn-guard that replace those of another tool in a build script, from docs/migration.md.
 
 use crate::cli::init::recipe;
+use crate::model::pattern;
+use regex_lite::escape;
 use std::path::Path;
 
 const PAGE: &str = include_str!("../../../docs/migration.md");
 
-/// A tool that compiles kernels in build scripts.
-struct Tool {
-    name: &'static str,
-    /// A text that every script with this tool contains.
-    mark: &'static str,
-    /// The call that begins a compilation.
-    start: &'static str,
-    /// The beginning of the heading of the tool's table.
-    heading: &'static str,
-}
-
-const TOOLS: [Tool; 4] = [
-    Tool {
-        name: "cudaforge",
-        mark: "cudaforge",
-        start: "KernelBuilder::new(",
-        heading: "From cudaforge",
-    },
-    Tool {
-        name: "bindgen_cuda",
-        mark: "bindgen_cuda",
-        start: "Builder::default(",
-        heading: "From bindgen_cuda",
-    },
-    Tool {
-        name: "cc",
-        mark: ".cuda(true)",
-        start: ".cuda(true)",
-        heading: "From cc",
-    },
-    Tool {
-        name: "nvcc",
-        mark: "\"nvcc\"",
-        start: "\"nvcc\"",
-        heading: "From a script that calls nvcc",
-    },
+/// The tools that compile kernels in build scripts: the name, a text that every script with the tool contains, and the
+/// call that begins a compilation.
+const TOOLS: [(&str, &str, &str); 4] = [
+    ("cudaforge", "cudaforge", "KernelBuilder::new("),
+    ("bindgen_cuda", "bindgen_cuda", "Builder::default("),
+    ("cc", ".cuda(true)", ".cuda(true)"),
+    ("nvcc", "\"nvcc\"", "\"nvcc\""),
 ];
 
 /// A row of a table that applies to a script.
@@ -66,12 +39,13 @@ pub fn find(script: &str) -> Option<Kernels> {
     let is_code = |(_, line): &(usize, &str)| !line.trim_start().starts_with("//");
     let code: Vec<(usize, &str)> = lines.filter(is_code).collect();
     let first = |text: &str| code.iter().find(|(_, line)| line.contains(text));
-    let tool = TOOLS.iter().find(|tool| first(tool.mark).is_some())?;
-    let (line, _) = first(tool.start).or(first(tool.mark))?;
+    let is_used = |(_, mark, _): &(&str, &str, &str)| first(mark).is_some();
+    let (tool, mark, start) = TOOLS.into_iter().find(is_used)?;
+    let (line, _) = first(start).or(first(mark))?;
     Some(Kernels {
-        tool: tool.name,
+        tool,
         line: *line,
-        rows: rows(tool.heading, &code),
+        rows: rows(tool, &code),
     })
 }
 
@@ -98,10 +72,10 @@ impl Kernels {
     }
 }
 
-/// Returns the rows of a table whose options occur in the code.
-fn rows(heading: &str, code: &[(usize, &str)]) -> Vec<Row> {
+/// Returns the rows of a tool's table whose options occur in the code.
+fn rows(tool: &str, code: &[(usize, &str)]) -> Vec<Row> {
     let mut sections = PAGE.split("\n## ");
-    let section = sections.find(|section| section.starts_with(heading));
+    let section = sections.find(|section| section.starts_with(&format!("From {tool} ")));
     let mut rows = Vec::new();
     for row in section.unwrap_or_default().lines() {
         // A `|` in a cell is escaped.
@@ -151,13 +125,9 @@ fn words(cell: &str) -> Vec<&str> {
 /// Returns `true` if a line contains this word, and not only as a part of another word. A value may follow the flags
 /// with one capital letter directly.
 fn contains_word(line: &str, word: &str) -> bool {
-    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
     let is_open = word.ends_with(['(', '=']) || ["-D", "-I", "-L"].contains(&word);
-    line.match_indices(word).any(|(start, _)| {
-        let (before, after) = (&line[..start], &line[start + word.len()..]);
-        let is_end = !after.starts_with(is_letter) && !after.starts_with('-');
-        !before.ends_with(is_letter) && (is_open || is_end)
-    })
+    let end = if is_open { "" } else { r"(?:[^\w-]|$)" };
+    pattern(&format!(r"(?:^|\W){}{end}", escape(word))).is_match(line)
 }
 
 #[cfg(test)]

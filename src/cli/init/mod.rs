@@ -110,6 +110,7 @@ fn preview(argument: &str, files: &CrateFiles) -> String {
     text + &format!(
         "\nNo files were changed. To apply these changes, run `cudnn-guard init --write{argument}`\n"
     ) + &files.next
+        + &profile(files)
 }
 
 fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
@@ -127,7 +128,28 @@ fn write(dir: &Path, files: &CrateFiles) -> Result<String, String> {
     let is_library = files.package.targets("bin").is_empty();
     let next = if is_library { "build" } else { "run" };
     Ok(format!(
-        "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n",
-        files.next
+        "{text}{}\nNext: run `cargo {next}`. To see what a build finds on this machine, run `cudnn-guard doctor`\n{}",
+        files.next,
+        profile(files)
     ))
+}
+
+/// Returns the sentence about a cheaper profile for the guard of a program.
+fn profile(files: &CrateFiles) -> String {
+    let (package, root) = (&files.package, files.package.workspace_root());
+    let is_library = ["bin", "cdylib"].map(|kind| package.targets(kind).is_empty()) == [true; 2];
+    if is_library || !files.has_guard {
+        return String::new();
+    }
+    let manifest = match root == package.dir() {
+        true => "Cargo.toml".to_string(),
+        false => format!(
+            "`{}`: cargo ignores profiles in the manifest of a member",
+            root.join("Cargo.toml").display()
+        ),
+    };
+    format!(
+        "To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+         `codegen-units = 1` to {manifest}\n"
+    )
 }

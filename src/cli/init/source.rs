@@ -1,24 +1,19 @@
 //! Insertion of lines into the `main` of a Rust source file, if it has the usual form.
 
-/// Returns the positions of `main` and of its first statement.
-fn find_main(text: &str) -> Option<(usize, usize)> {
-    let mut line = 0;
-    for one in text.split_inclusive('\n') {
-        let rest = one.strip_prefix("pub ").unwrap_or(one);
-        let rest = rest.strip_prefix("async ").unwrap_or(rest);
-        if rest.starts_with("fn main(") {
-            let body = line + text[line..].find('{')? + 1;
-            return Some((line, body));
-        }
-        line += one.len();
-    }
-    None
+use crate::model::pattern;
+use std::ops::Range;
+
+/// A `main`, from its attributes and comments to the beginning of its body.
+const MAIN: &str =
+    r"(?m)^(?:[ \t]*(?:#\[.*|//(?:[^!\n].*)?)\n)*(?:pub )?(?:async )?fn main\([^{]*\{";
+
+fn find_main(text: &str) -> Option<Range<usize>> {
+    Some(pattern(MAIN).find(text)?.range())
 }
 
 /// Returns the text with these statements, as complete lines, at the beginning of `main`.
 pub fn with_statements(text: &str, statements: &str) -> Option<String> {
-    let (_, body) = find_main(text)?;
-    let (before, after) = text.split_at(body);
+    let (before, after) = text.split_at(find_main(text)?.end);
     let rest = after.split('\n').next().unwrap_or_default();
     Some(match rest.trim() {
         "" => format!(
@@ -32,17 +27,7 @@ pub fn with_statements(text: &str, statements: &str) -> Option<String> {
 
 /// Returns the text with this item above `main` with its attributes and comments.
 pub fn with_item(text: &str, item: &str) -> Option<String> {
-    let (line, _) = find_main(text)?;
-    let mut start = line;
-    for one in text[..line].split_inclusive('\n').rev() {
-        let own = one.trim_start();
-        let is_inner = own.starts_with("#!") || own.starts_with("//!");
-        if is_inner || !(own.starts_with("#[") || own.starts_with("//")) {
-            break;
-        }
-        start -= one.len();
-    }
-    let (before, after) = text.split_at(start);
+    let (before, after) = text.split_at(find_main(text)?.start);
     Some(format!("{before}{item}\n{after}"))
 }
 

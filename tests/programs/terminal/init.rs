@@ -92,6 +92,7 @@ This crate uses cudarc, which opens cuDNN at run time. The guard checks the cuDN
  }
 
 No files were changed. To apply these changes, run `cudnn-guard init --write DIR`
+To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with `codegen-units = 1` to Cargo.toml
 ";
     let expected = expected.replace("CLONE", repository().to_str().expect("text"));
     let shown = shown.replace(dir.to_str().expect("text"), "DIR");
@@ -103,7 +104,9 @@ No files were changed. To apply these changes, run `cudnn-guard init --write DIR
     assert_eq!(
         written.stdout,
         "  ✓ Cargo.toml\n  ✓ build.rs\n  ✓ src/main.rs\n\n\
-         Next: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n"
+         Next: run `cargo run`. To see what a build finds on this machine, run `cudnn-guard doctor`\n\
+         To make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+         `codegen-units = 1` to Cargo.toml\n"
     );
     let files = || ["Cargo.toml", "build.rs", "src/main.rs"].map(|path| read(&dir, path));
     let after = files();
@@ -289,7 +292,8 @@ fn a_library_gets_the_guard_for_programs_that_use_it() {
     init(&dir, &["--write"])
         .exits_with(0)
         .says("Programs that use this crate call `some_library::gpu_guard::startup()` first in `main`.\n")
-        .says("Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n");
+        .says("Next: run `cargo build`. To see what a build finds on this machine, run `cudnn-guard doctor`\n")
+        .does_not_say("codegen-units");
     let library = read(&dir, "src/lib.rs");
     assert!(library.contains("\npub mod gpu_guard {\n"), "{library}");
 }

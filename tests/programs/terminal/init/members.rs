@@ -58,10 +58,17 @@ fn the_root_of_a_workspace_lists_its_members() {
         assert_eq!(refused.stderr, commands(&["app", "other"], of_root));
     }
     assert!(!dir.join("app/build.rs").exists());
-    init(&dir.join("app"), &["--write"]).exits_with(0);
+    let written = init(&dir.join("app"), &["--write"]).exits_with(0);
+    let profile = format!(
+        "\nTo make the guard smaller and a release build faster, add `[profile.release.package.cudnn-guard]` with \
+         `codegen-units = 1` to `{root}/Cargo.toml`: cargo ignores profiles in the manifest of a member\n"
+    );
+    assert!(written.stdout.ends_with(&profile), "{}", written.stdout);
     let checked = init(&dir, &["--check"]).exits_with(1);
     assert_eq!(checked.stderr, commands(&["other"], of_root));
-    init(&dir.join("other"), &["--write"]).exits_with(0);
+    // Its program has no guard of its own.
+    let written = init(&dir.join("other"), &["--write"]).exits_with(0);
+    written.does_not_say("codegen-units");
     let checked = init(&dir, &["--check"]).exits_with(0);
     assert_eq!(checked.stdout, "The guards of all members are complete.\n");
     // Without a member that is known to use CUDA, all are listed.
