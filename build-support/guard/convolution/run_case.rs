@@ -53,15 +53,17 @@ impl CaseRunner<'_> {
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let tensor = |dims| self.cudnn.tensor(dims, data_type, layout);
         let fused = if case.operation == Operation::Fused {
-            Some([tensor([1, shape.k, 1, 1])?, self.cudnn.relu()?])
+            Some([tensor([1, shape.w[0], 1, 1])?, self.cudnn.relu()?])
         } else {
             None
         };
         Ok(Descriptors {
             handle: self.handle,
-            x: tensor(shape.x())?,
-            w: self.cudnn.filter(shape.filter(), data_type, layout)?,
-            y: tensor(shape.y())?,
+            tensors: [
+                tensor(shape.x)?,
+                self.cudnn.filter(shape.w, data_type, layout)?,
+                tensor(shape.y())?,
+            ],
             convolution: self.cudnn.convolution(&shape, data_type)?,
             fused,
         })
@@ -157,16 +159,16 @@ impl CaseRunner<'_> {
         } = reference;
         let (shape, data_type, layout) = (case.shape, case.data_type, case.layout);
         let buffer = |count| self.current.buffer(data_type.bytes(count)).map_err(gpu);
-        let x = buffer(count(shape.x()))?;
-        let w = buffer(count(shape.filter()))?;
+        let x = buffer(count(shape.x))?;
+        let w = buffer(count(shape.w))?;
         let y = buffer(count(shape.y()))?;
         let fused = case.operation == Operation::Fused;
         let z = buffer(if fused { count(shape.y()) } else { 0 })?;
-        let bias = buffer(if fused { shape.k } else { 0 })?;
+        let bias = buffer(if fused { shape.w[0] } else { 0 })?;
         let workspace = self.current.buffer(bytes).map_err(gpu)?;
         let [first, second, (result, ..)] = case.operation.operands([
-            (&x, shape.x(), &operands.x),
-            (&w, shape.filter(), &operands.w),
+            (&x, shape.x, &operands.x),
+            (&w, shape.w, &operands.w),
             (&y, shape.y(), &operands.y),
         ]);
         for (buffer, dims, values) in [first, second] {
@@ -179,9 +181,7 @@ impl CaseRunner<'_> {
             z.write(&zeros).map_err(gpu)?;
         }
         let data = DeviceTensors {
-            x: x.pointer(),
-            w: w.pointer(),
-            y: y.pointer(),
+            tensors: [x.pointer(), w.pointer(), y.pointer()],
             z: z.pointer(),
             bias: bias.pointer(),
             workspace: workspace.pointer(),

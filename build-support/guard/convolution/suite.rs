@@ -101,7 +101,7 @@ pub fn run_kinds(
         if let Some(free) = free.filter(|free| *free < LEAST_MEMORY) {
             return Err(failed(&CaseFailure::Full { free }));
         }
-        let cudnn = Cudnn::open(main_library);
+        let cudnn = Cudnn(main_library);
         clock = Instant::now();
         emit(SuiteEvent::cudnn("creating a handle"));
         let handle = cudnn.handle().map_err(|status| {

@@ -61,7 +61,7 @@ impl Cudnn {
         let descriptor = self.create(create, destroy)?;
         let (pointer, a, b, c, d) = (descriptor.pointer, int(a), int(b), int(c), int(d));
         // SAFETY: the descriptor is alive.
-        unsafe { (self.functions).set_sizes(set, pointer, first, second, a, b, c, d)? };
+        unsafe { self.set_sizes(set, pointer, first, second, a, b, c, d)? };
         Ok(descriptor)
     }
 
@@ -78,10 +78,7 @@ impl Cudnn {
         let ([pad_h, pad_w], [step_h, step_w]) = (shape.pad.map(int), shape.stride.map(int));
         let (pointer, mode) = (convolution.pointer, CROSS_CORRELATION);
         // SAFETY: the descriptor is alive.
-        unsafe {
-            self.functions
-                .set_convolution(pointer, pad_h, pad_w, step_h, step_w, 1, 1, mode, FLOAT)?
-        };
+        unsafe { self.set_convolution(pointer, pad_h, pad_w, step_h, step_w, 1, 1, mode, FLOAT)? };
         // The default lets Ampere and later round single precision to TF32.
         let math = match data_type {
             DataType::F32 => FMA_MATH,
@@ -95,7 +92,7 @@ impl Cudnn {
     /// Sets the `cudnnMathType_t`.
     pub fn set_math(&self, convolution: &OwnedDescriptor, math: i32) -> Result<(), CallStatus> {
         // SAFETY: the descriptor is alive.
-        unsafe { self.functions.set_math(convolution.pointer, math) }
+        unsafe { self.set_math_type(convolution.pointer, math) }
     }
 
     /// Creates a ReLU. A fused convolution refuses any other treatment of NaN.
@@ -106,7 +103,7 @@ impl Cudnn {
         )?;
         let pointer = relu.pointer;
         // SAFETY: the descriptor is alive.
-        unsafe { (self.functions).set_activation(pointer, RELU, NOT_PROPAGATE_NAN, 0.0)? };
+        unsafe { self.set_activation(pointer, RELU, NOT_PROPAGATE_NAN, 0.0)? };
         Ok(relu)
     }
 }

@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 use std::mem::transmute;
 
 functions! {
-    pub struct BackendFunctions {
+    pub struct Graph {
         create = "cudnnBackendCreateDescriptor"(kind: c_int, descriptor: *mut Opaque);
         destroy = "cudnnBackendDestroyDescriptor"(descriptor: Opaque);
         finalize = "cudnnBackendFinalize"(descriptor: Opaque);
@@ -127,16 +127,13 @@ pub const OF_BACKWARD_FILTER: [c_int; 4] = [712, 716, 715, 717];
 
 /// A descriptor, destroyed when dropped. The descriptors that it contains must outlive it.
 pub struct Node {
-    functions: BackendFunctions,
+    functions: Graph,
     kind: &'static DescriptorKind,
     pointer: Opaque,
 }
 
 impl Node {
-    pub fn new(
-        functions: BackendFunctions,
-        kind: &'static DescriptorKind,
-    ) -> Result<Self, CallStatus> {
+    pub fn new(functions: Graph, kind: &'static DescriptorKind) -> Result<Self, CallStatus> {
         let mut pointer: Opaque = std::ptr::null_mut();
         // SAFETY: `pointer` outlives the call.
         let created = unsafe { functions.create(kind.number, &mut pointer) };
