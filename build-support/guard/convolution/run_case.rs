@@ -89,7 +89,13 @@ impl CaseRunner<'_> {
         }
         let mut by = |algorithm: Algorithm| {
             emit(case.running(algorithm));
-            self.run_algorithm(case, &with, algorithm, reference)
+            let bytes = self.cudnn.workspace(case.operation, &with, algorithm);
+            let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
+            self.compute(case, algorithm, bytes, reference, &|data| {
+                let (operation, cudnn) = (case.operation, &self.cudnn);
+                // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
+                unsafe { cudnn.convolve(operation, &with, algorithm, data, bytes) }
+            })
         };
         let mut passed_over = WorstRefusal::new(self.version);
         let usual = Algorithm::usual(case.operation);
@@ -103,7 +109,10 @@ impl CaseRunner<'_> {
         if matches!(case.operation, Operation::Forward | Operation::Fused) {
             let offers = self.cudnn.heuristic_algorithms(&with).unwrap_or_default();
             for (algorithm, math) in offers {
-                if usual.contains(&algorithm) || self.set_math(case, &with, math).is_err() {
+                // Strict single precision keeps its math type.
+                let keeps_math = case.data_type.is_strict();
+                let set_math = || self.cudnn.set_math(&with.convolution, math);
+                if usual.contains(&algorithm) || !keeps_math && set_math().is_err() {
                     continue;
                 }
                 match by(algorithm) {
@@ -113,30 +122,6 @@ impl CaseRunner<'_> {
             }
         }
         Err(passed_over.into_failure())
-    }
-
-    /// Sets the math type of an algorithm, unless the case requires strict single precision.
-    fn set_math(&self, case: &Case, with: &Descriptors<'_>, math: i32) -> Result<(), CallStatus> {
-        if case.data_type.is_strict() {
-            return Ok(());
-        }
-        self.cudnn.set_math(&with.convolution, math)
-    }
-
-    fn run_algorithm(
-        &self,
-        case: &Case,
-        with: &Descriptors<'_>,
-        algorithm: Algorithm,
-        reference: &Reference,
-    ) -> Result<CaseSuccess, CaseFailure> {
-        let bytes = self.cudnn.workspace(case.operation, with, algorithm);
-        let bytes = bytes.map_err(|status| self.refused(status, Some(algorithm)))?;
-        self.compute(case, algorithm, bytes, reference, &|data| {
-            let (operation, cudnn) = (case.operation, &self.cudnn);
-            // SAFETY: the buffers are as large as the descriptors, and the workspace as large as cuDNN requires.
-            unsafe { cudnn.convolve(operation, with, algorithm, data, bytes) }
-        })
     }
 
     /// Computes on the GPU with a workspace of `bytes`, unless that is too large, and compares the result. `convolve`
