@@ -4,6 +4,7 @@ mod import_library;
 mod trampolines;
 
 use crate::config::{Config, Link};
+use crate::host_compiler::query::compilation;
 use crate::model::{Cudnn, Os, Platform, Toolkit};
 use crate::runtime::binary::Defect;
 use crate::runtime::facts::Finding;
@@ -92,7 +93,7 @@ pub fn build(
         let version = cudnn.version();
         let version = version.map_or_else(String::new, |version| format!("cuDNN {version}"));
         if let (Some(dir), Some(library)) = (&cudnn.link_dir, &cudnn.link_library) {
-            wanted.push(("cudnn", dir.join(library.file(platform)), version));
+            wanted.push(("cudnn", dir.join(library.file(platform.os)), version));
         }
     }
     if let Some(toolkit) = toolkit {
@@ -197,13 +198,9 @@ fn exports(file: &Path, platform: &Platform) -> Result<(String, Vec<String>), Fi
 /// Assembles the source beside it, and moves the archive to its directory.
 fn assemble(host: &Host, source: &Path, name: &str, archive: &Path) -> Result<(), String> {
     let beside = source.parent().unwrap_or(source);
-    let mut build = cc::Build::new();
-    build.cargo_metadata(false).cargo_warnings(false);
-    build
-        .target(&host.platform.triple)
-        .host(&host.builder().triple);
-    build.opt_level(0).debug(false).out_dir(beside).file(source);
-    build.try_compile(name).map_err(|error| error.to_string())?;
+    let mut build = compilation(host);
+    let built = build.out_dir(beside).file(source).try_compile(name);
+    built.map_err(|error| error.to_string())?;
     let made = beside.join(format!("lib{name}.a"));
     std::fs::rename(made, archive).map_err(|error| error.to_string())
 }
