@@ -63,10 +63,6 @@ pub struct Plan {
 }
 
 impl Graph {
-    fn node(&self, kind: &'static backend::DescriptorKind) -> Result<Node, CallStatus> {
-        Node::new(*self, kind)
-    }
-
     pub fn tensor(&self, case: &Case, dims: [usize; 4], id: i64) -> Result<Node, CallStatus> {
         let tensor = self.node(&backend::TENSOR)?;
         tensor.set(backend::TENSOR_TYPE, &[data_type_number(case.data_type)])?;
@@ -113,7 +109,7 @@ impl Graph {
             (y_name, y),
         ];
         for (name, part) in parts {
-            node.set(attribute(name, backend::DESCRIPTOR), &[part.pointer()])?;
+            node.set(attribute(name, backend::DESCRIPTOR), &[part.pointer])?;
         }
         for (name, factor) in [(alpha, 1.0_f32), (alpha + 1, 0.0)] {
             node.set(attribute(name, backend::REAL), &[factor])?;
@@ -135,7 +131,7 @@ impl Graph {
         let operation = self.operation(case.operation, &convolution, [&x, &w, &y])?;
         let graph = self.node(&backend::OPERATIONGRAPH)?;
         graph.set(backend::GRAPH_HANDLE, &[handle.pointer])?;
-        graph.set(backend::GRAPH_OPS, &[operation.pointer()])?;
+        graph.set(backend::GRAPH_OPS, &[operation.pointer])?;
         graph.finalize()?;
         Ok(ConvolutionGraph {
             graph,
@@ -152,7 +148,7 @@ impl Graph {
         mode: HeuristicMode,
     ) -> Result<Vec<Engine>, CallStatus> {
         let heuristic = self.node(&backend::ENGINEHEUR)?;
-        heuristic.set(backend::HEUR_GRAPH, &[with.graph.pointer()])?;
+        heuristic.set(backend::HEUR_GRAPH, &[with.graph.pointer])?;
         heuristic.set(backend::HEUR_BY, &[mode as i32])?;
         heuristic.finalize()?;
         let mut configs = Vec::new();
@@ -196,7 +192,7 @@ impl Graph {
     /// Makes an engine ready. cuDNN may compile it.
     pub fn plan(&self, handle: &OwnedDescriptor, engine: &Engine) -> Result<Plan, CallStatus> {
         let plan = self.node(&backend::EXECUTION_PLAN)?;
-        plan.set(backend::PLAN_CONFIG, &[engine.config.pointer()])?;
+        plan.set(backend::PLAN_CONFIG, &[engine.config.pointer])?;
         plan.set(backend::PLAN_HANDLE, &[handle.pointer])?;
         plan.finalize()?;
         let bytes = plan.get_number(backend::PLAN_WORKSPACE)?.unwrap_or(0);

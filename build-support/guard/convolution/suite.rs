@@ -121,7 +121,7 @@ pub fn run_kinds(
             },
             device: &name,
             in_program: scope.in_program,
-            is_new: scope.is_new(device.capability),
+            is_new: (scope.newest_gpu).is_some_and(|newest| device.capability > newest),
             first_failed: Cell::new(false),
             refused: Cell::new(if scope.graph_only { u8::MAX } else { 0 }),
         };
