@@ -247,16 +247,16 @@ fn add_not_loadable(
     functions: Option<Functions>,
 ) {
     report.is_cudnn_absent = finding.severity == Severity::Error;
-    let task = |functions| Task {
-        functions,
-        devices: env_config.devices.clone(),
-        built: built.clone(),
-        ..Task::default()
-    };
     let outcome = functions.and_then(|functions| {
+        let task = Task {
+            functions,
+            devices: env_config.devices.clone(),
+            built: built.clone(),
+            ..Task::default()
+        };
         // If CUDA is already started, a query in this process changes nothing.
         let allow_in_process = in_process::cuda_is_started();
-        work::run(&task(functions), env_config.deadline, allow_in_process).ok()
+        work::run(&task, env_config.deadline, allow_in_process).ok()
     });
     let Some(mut outcome) = outcome else {
         report.unknown(finding);
