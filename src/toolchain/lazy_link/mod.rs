@@ -13,7 +13,7 @@ use crate::system::{Binary, Host, files};
 use crate::toolkit::find_library;
 use import_library::ImportLibrary;
 use std::path::{Path, PathBuf};
-use trampolines::Assembly;
+use trampolines::{Assembly, coff, elf};
 
 /// A reason why a library cannot be opened lazily.
 pub enum LazyLinkFault<'a> {
@@ -70,9 +70,9 @@ pub fn build(
     }
     let platform = &host.platform;
     let assembly = match (platform.os, platform.cpu.as_str()) {
-        (Os::Linux, "x86_64") => Some(Assembly::LinuxX86_64),
-        (Os::Linux, "aarch64") => Some(Assembly::LinuxAarch64),
-        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(Assembly::WindowsX86_64),
+        (Os::Linux, "x86_64") => Some(&elf::X86_64),
+        (Os::Linux, "aarch64") => Some(&elf::AARCH64),
+        (Os::Windows, "x86_64") if !platform.is_msvc() => Some(&coff::X86_64),
         _ => None,
     };
     if assembly.is_none() && !platform.is_msvc() {
@@ -139,7 +139,7 @@ impl LazyLibraries {
     /// Returns `None` for a library that opens its DLL itself, without an archive.
     fn add(
         &self,
-        assembly: Option<Assembly>,
+        assembly: Option<&Assembly>,
         host: &Host,
         name: &str,
         file: &Path,
