@@ -6,8 +6,7 @@ mod properties;
 
 use crate::model::{Gencode, Pattern, pattern};
 use crate::runtime::facts::{Code, ComputeCapability, Suffix, Target};
-use crate::targets::gpu_names;
-use crate::targets::gpu_names::NamedGpu;
+use crate::targets::gpu_names::{self, NamedGpu};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {

@@ -19,8 +19,7 @@ use crate::runtime::judge::gpu_support;
 use crate::runtime::loader::{LoadOrigin, SearchPath, loader_words, map_failures};
 use crate::runtime::report::{Contents, EnvConfig, Failure, Report, VariableFault, output};
 use crate::runtime::system::PathCache;
-use crate::runtime::system::platform;
-use crate::runtime::system::platform::Library;
+use crate::runtime::system::platform::{self, Library};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
