@@ -12,8 +12,6 @@ use std::ffi::c_int;
 pub const FLOAT: c_int = 0;
 const HALF: c_int = 2;
 const BFLOAT16: c_int = 9;
-const NCHW: c_int = 0;
-const NHWC: c_int = 1;
 /// `cudnnConvolutionMode_t` of networks.
 pub const CROSS_CORRELATION: c_int = 1;
 const RELU: c_int = 1;
@@ -34,7 +32,7 @@ impl Cudnn {
             "cudnnDestroyTensorDescriptor",
             "cudnnSetTensor4dDescriptor",
         ];
-        self.sized(calls, [order(layout), data_type_number(data_type)], dims)
+        self.sized(calls, [layout as c_int, data_type_number(data_type)], dims)
     }
 
     pub fn filter(
@@ -49,7 +47,7 @@ impl Cudnn {
             "cudnnSetFilter4dDescriptor",
         ];
         // The order of type and layout is the reverse of a tensor's.
-        self.sized(calls, [data_type_number(data_type), order(layout)], dims)
+        self.sized(calls, [data_type_number(data_type), layout as c_int], dims)
     }
 
     fn sized(
@@ -113,12 +111,5 @@ pub fn data_type_number(data_type: DataType) -> c_int {
         DataType::F32 | DataType::Tf32 => FLOAT,
         DataType::F16 => HALF,
         DataType::Bf16 => BFLOAT16,
-    }
-}
-
-fn order(layout: Layout) -> c_int {
-    match layout {
-        Layout::Nchw => NCHW,
-        Layout::Nhwc => NHWC,
     }
 }

@@ -35,13 +35,13 @@ impl Shape {
     }
 }
 
-/// The order of a tensor's numbers in memory.
+/// The order of a tensor's numbers in memory. The number is the `cudnnTensorFormat_t`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
     /// Channel by channel.
-    Nchw,
+    Nchw = 0,
     /// All channels of a pixel side by side.
-    Nhwc,
+    Nhwc = 1,
 }
 
 named!(Layout {
