@@ -95,7 +95,7 @@ impl Toolchain {
 
     fn plan_rpaths(&self, plan: &mut Plan) {
         let rpaths = plan.rpaths(&self.host.platform, &self.config.rpath_origin);
-        if self.allowed.contains(FindingId::LibraryNotFound.as_str()) {
+        if self.allowed.contains(FindingId::LibraryNotFound) {
             return;
         }
         let absolute = rpaths.iter().find(|dir| dir.is_absolute());

@@ -130,7 +130,7 @@ impl Toolchain {
 
     /// Chooses the first compatible pair that meets the requirements.
     fn choose(&self, scan: &Scan) -> Choice {
-        let is_allowed = self.allowed.contains(FindingId::VariableUnusable.as_str());
+        let is_allowed = self.allowed.contains(FindingId::VariableUnusable);
         let mut blocked = Vec::new();
         for kind in Kind::BOTH {
             if !is_allowed && is_blocked(scan, kind) {
@@ -145,7 +145,7 @@ impl Toolchain {
         // If nothing meets the requirement, an installation of uncertain version is used.
         let mut relaxed = self.requirements.clone();
         let is_eased =
-            |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id.as_str());
+            |kind, id: FindingId| choice.best(kind).is_none() && self.allowed.contains(id);
         if is_eased(Kind::Toolkit, FindingId::CudaRequirementUnmet) {
             relaxed.cuda = None;
         }
@@ -221,7 +221,7 @@ impl Toolchain {
         // cuDNN is also searched in the toolkit. If the variable for the toolkit points to nothing, that may be the
         // reason why no cuDNN was found, and a list of all other places would hide it.
         let is_unusable = |fault: &Finding| {
-            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id.as_str())
+            fault.id == FindingId::VariableUnusable && !self.allowed.contains(fault.id)
         };
         let is_missing = |fault: &Finding| fault.id == FindingId::CudnnNotFound;
         if toolkit_fault.as_ref().is_some_and(is_unusable)

@@ -367,6 +367,6 @@ fn run_checks(
 /// Returns `true` if there is an error that the operator does not allow.
 fn is_fatal(report: &Contents, env_config: &EnvConfig) -> bool {
     report.findings.iter().any(|finding| {
-        finding.severity == Severity::Error && !env_config.allow.contains(finding.id.as_str())
+        finding.severity == Severity::Error && !env_config.allow.contains(finding.id)
     })
 }
