@@ -14,7 +14,6 @@ use crate::runtime::driver::device_memory::{Breach, CurrentContext, Memory, POIS
 use crate::runtime::facts::{ComputeCapability, Version};
 use crate::runtime::loader::{file_name, is_pipe};
 use crate::runtime::system::platform::Library;
-use std::cell::Cell;
 
 /// The largest workspace. It limits the guard's GPU memory to 64 MiB, since its other buffers are small.
 const MOST_WORKSPACE: usize = 48 * MIB;
@@ -30,7 +29,7 @@ pub struct CaseRunner<'a> {
     /// `true` if a program waits for the test.
     pub is_quick: bool,
     /// The GPU's memory before the current convolution: other programs may allocate and free memory meanwhile.
-    pub memory_before: Cell<Option<Memory>>,
+    pub memory_before: Option<Memory>,
 }
 
 impl CaseRunner<'_> {
@@ -207,7 +206,7 @@ impl CaseRunner<'_> {
 
     /// Creates the failure of a call, with cuDNN's message and the GPU's state.
     pub fn refused(&self, status: CallStatus, algorithm: Option<Algorithm>) -> CaseFailure {
-        let before = self.memory_before.get();
+        let before = self.memory_before;
         refused_by(&self.cudnn, self.current, status, algorithm, before)
     }
 }
